@@ -1,6 +1,6 @@
-"""Conditions for all shapes, for people and for programs: of a kernel, and of its calls.
+"""Output of `kvtrace sizes`: a kernel's conditions for all shapes, and its calls.
 
-Plain data that `kvtrace sizes` fills, its text, and its JSON form.
+Plain dataclasses, their text for a terminal and their JSON form.
 """
 
 import os
@@ -17,10 +17,10 @@ _FAILING: Final = ("violation",)
 
 @dataclass(frozen=True, slots=True)
 class AccessLine:
-    """One access of a kernel: when it stays inside its tensor.
+    """A kernel's access, and the condition under which the access stays inside its tensor.
 
-    `condition` is None where there is none, for `reason`. `exact`: where sizes are at least 1, the
-    access leaves its tensor whenever the condition does not hold.
+    `condition` is None if none could be derived; `reason` says why. `exact`: if sizes are at least
+    1, the access leaves its tensor whenever the condition does not hold.
     """
 
     access: str
@@ -34,10 +34,10 @@ class AccessLine:
 
 @dataclass(frozen=True, slots=True)
 class OutsideCall:
-    """A call that the conditions do not show to be inside, and what it was found to be by itself.
+    """A call that the conditions do not prove to be inside, with its own verdict.
 
-    `outside` says whether its numbers are outside of a condition; else there is no condition that
-    tells, for `reason`. `message` is that of the gravest verdict.
+    `outside`: the call's numbers do not satisfy a condition; else an access has no condition, and
+    `reason` says why. `message` is that of the gravest verdict.
     """
 
     run: str
@@ -55,10 +55,10 @@ class OutsideCall:
 class KernelConditions:
     """A variant of a kernel, with its constants fixed: the conditions, and its calls.
 
-    `inside` counts calls of which every access is inside by its condition. `reach` is what it takes
-    for stores to reach all that their masks let through, `short` counts calls that do not.
-    `envelope` has where each quantity ends, and `at` what is found at sizes that were asked for.
-    `broken` are contracts that recorded launches break.
+    `inside` counts calls whose accesses all satisfy their conditions. `reach` has the conditions
+    under which every element that a mask admits is stored; `short` counts calls that break one of
+    them. `envelope` has the safe range of each quantity, and `at` the verdicts at the sizes of
+    `--at`. `broken` are contracts that recorded launches break.
     """
 
     kernel: str
@@ -78,17 +78,20 @@ class KernelConditions:
 
     @property
     def certified(self) -> int:
-        """How many accesses have a condition."""
+        """Number of accesses that have a condition."""
         return sum(access.condition is not None for access in self.accesses)
 
 
 def condition_failures(kernels: Sequence[KernelConditions], *, strict: bool = False) -> int:
-    """Count calls that leave a tensor, and violations at sizes; `strict`: what is unknown, too."""
+    """Count violations of calls, at the sizes of `--at`, and of contracts.
+
+    `strict`: unknown verdicts count, too.
+    """
     failing = (*_FAILING, "unknown") if strict else _FAILING
-    found: list[str] = [call.verdict for kernel in kernels for call in kernel.others]
-    found += [each.verdict for kernel in kernels if kernel.at for each in kernel.at.verdicts]
+    verdicts: list[str] = [call.verdict for kernel in kernels for call in kernel.others]
+    verdicts += [v.verdict for kernel in kernels if kernel.at for v in kernel.at.verdicts]
     broken = sum(len(kernel.broken) for kernel in kernels)
-    return broken + sum(verdict in failing for verdict in found)
+    return broken + sum(verdict in failing for verdict in verdicts)
 
 
 def condition_objects(kernels: Iterable[KernelConditions]) -> list[dict[str, Any]]:
@@ -102,7 +105,7 @@ def conditions_text(
     """Return lines for a terminal: each kernel's conditions and calls, then shares.
 
     Args:
-        kernels: what was found.
+        kernels: the kernels' variants, in order.
         width: columns of the terminal.
         base: folder that paths below it are shown relative to.
 
@@ -114,8 +117,8 @@ def conditions_text(
 
 
 def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]:
-    place = _place(kernel.file, kernel.line, base)
-    lines = wrapped(f"{place}: {kernel.kernel}: accesses stay inside their tensors", width)
+    location = _location(kernel.file, kernel.line, base)
+    lines = wrapped(f"{location}: {kernel.kernel}: accesses stay inside their tensors", width)
     for title, exact in (("exactly when", True), ("at least when", False)):
         conditions = _conditions(kernel, exact=exact)
         if not conditions:
@@ -124,11 +127,11 @@ def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]
         for condition, accesses in conditions.items():
             lines += wrapped(f"{condition}  ({_named(accesses)})", width, _INDENT)
     if kernel.widths:
-        lines.append("  as long as no integer wraps around")
+        lines.append("  provided that no integer overflows; none does if")
         for condition in kernel.widths:
             lines += wrapped(condition, width, _INDENT)
     if kernel.reach:
-        lines.append("  stores reach all that their masks let through only if")
+        lines.append("  every element is stored only if")
         for condition in kernel.reach:
             lines += wrapped(condition, width, _INDENT)
     if kernel.assumptions:
@@ -146,19 +149,19 @@ def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]
 
 
 def _conditions(kernel: KernelConditions, *, exact: bool) -> dict[str, list[AccessLine]]:
-    found: dict[str, list[AccessLine]] = {}
+    accesses: dict[str, list[AccessLine]] = {}
     for access in kernel.accesses:
         if access.condition is not None and access.exact == exact:
-            found.setdefault(access.condition, []).append(access)
-    return found
+            accesses.setdefault(access.condition, []).append(access)
+    return accesses
 
 
 def _unknown(kernel: KernelConditions) -> dict[str, list[AccessLine]]:
-    found: dict[str, list[AccessLine]] = {}
+    accesses: dict[str, list[AccessLine]] = {}
     for access in kernel.accesses:
         if access.condition is None:
-            found.setdefault(access.reason or "no reason is known", []).append(access)
-    return found
+            accesses.setdefault(access.reason or "no reason is known", []).append(access)
+    return accesses
 
 
 def _named(accesses: Sequence[AccessLine]) -> str:
@@ -170,47 +173,47 @@ def _named(accesses: Sequence[AccessLine]) -> str:
 
 
 def _calls(kernel: KernelConditions) -> str:
-    parts = [f"{kernel.inside:,} inside by the conditions"]
+    parts = [f"{kernel.inside:,} within the conditions"]
     for verdict in ("violation", "unknown", "proven"):
-        for is_outside, what in ((True, "outside"), (False, "that no condition tells of")):
+        for is_outside, group in ((True, "outside"), (False, "without a condition")):
             count = sum(c.verdict == verdict and c.outside == is_outside for c in kernel.others)
             if count:
-                found = "a violation" if verdict == "violation" else verdict
-                parts.append(f"{count:,} {what}, by itself {found}")
+                judgment = "a violation" if verdict == "violation" else verdict
+                parts.append(f"{count:,} {group} (judged alone: {judgment})")
     if kernel.short:
-        parts.append(f"{kernel.short:,} whose stores do not reach all that their masks let through")
+        parts.append(f"{kernel.short:,} with elements that are not stored")
     return ", ".join(parts)
 
 
 def _call(call: OutsideCall, width: int, base: str | None) -> list[str]:
-    found = f"{call.verdict}: {call.message}"
-    where = f" ({_place(call.file, call.line, base)})" if call.file else ""
+    location = f" ({_location(call.file, call.line, base)})" if call.file else ""
     return [
         *wrapped(call.invocation, width, _INDENT),
-        *wrapped(f"{found}{where}", width, _INDENT + 2),
+        *wrapped(f"{call.verdict}: {call.message}{location}", width, _INDENT + 2),
     ]
 
 
 def _summary(kernels: Sequence[KernelConditions], width: int) -> list[str]:
     accesses = [access for kernel in kernels for access in kernel.accesses]
     if not accesses:
-        return ["no accesses to memory are known"]
+        return ["no accesses to memory"]
     count = len(accesses)
     exact = sum(access.exact for access in accesses)
     certified = sum(kernel.certified for kernel in kernels)
+    sufficient = certified - exact
     calls = sum(kernel.calls for kernel in kernels)
     inside = sum(kernel.inside for kernel in kernels)
     text = (
         f"{plural(count, 'access')} of {plural(len(kernels), 'kernel variant')}: "
         f"{exact:,} with an exact condition ({percent(exact / count)}), "
-        f"{certified - exact:,} with one that is enough ({percent((certified - exact) / count)}), "
+        f"{sufficient:,} with a sufficient condition ({percent(sufficient / count)}), "
         f"{count - certified:,} unknown ({percent((count - certified) / count)}); "
-        f"{inside:,} of {plural(calls, 'unique call')} inside by the conditions"
+        f"{inside:,} of {plural(calls, 'unique call')} within the conditions"
     )
     return wrapped(text, width)
 
 
-def _place(file: str | None, line: int | None, base: str | None) -> str:
+def _location(file: str | None, line: int | None, base: str | None) -> str:
     if file is None:
         return "?"
     if base is not None and file.startswith(base.rstrip(os.sep) + os.sep):

@@ -1,6 +1,6 @@
-"""The size envelope of a kernel, for people and for programs: a row a quantity, and one size.
+"""Size envelope of a kernel as `kvtrace sizes` prints it: a row for each quantity.
 
-Plain data that `kvtrace sizes` fills, and its text.
+Plain dataclasses and their text; also the verdicts at the sizes of `--at`.
 """
 
 import os
@@ -18,13 +18,13 @@ _OTHER_VARIANT: Final = ("argument", "constants")
 class EnvelopeRow:
     """One quantity of a kernel, and the first value at which something goes wrong.
 
-    `kind` is overflow, tensor (one is left), rule (another one is broken), grid, argument (it no
-    longer fits its type), constants (a block no longer covers it), none, or unknown, for `reason`.
-    `contract` says for which values all rules are proven, where `along` holds, which is based on
-    the launches of `basis`; None: no value is promised to be fine. `low` and `high` are its ends.
-    `last_bad` is the greatest value below them at which something goes wrong, `below_kind` of which
-    kind that is, and `below` what; without it, `below` says why that is unknown, or is empty where
-    no smaller value can be.
+    `kind` says what goes wrong: overflow, tensor (an access leaves one), rule (another rule is
+    broken), grid, argument (the argument no longer fits its type), constants (the blocks no longer
+    cover the quantity), none, or unknown, for `reason`. `contract` is the range of values for which
+    all rules are proven, from `low` to `high`, or None if no value is proven. The range assumes
+    `along`, which the launches of `basis` suggest. `last_bad` is the greatest value below `low` at
+    which something goes wrong; `below` and `below_kind` say what. If `last_bad` is None, `below`
+    says why it is unknown, or is empty if there are no smaller values.
     """
 
     quantity: str
@@ -48,7 +48,7 @@ class EnvelopeRow:
 
 @dataclass(frozen=True, slots=True)
 class SizeVerdict:
-    """What a rule says of an access at a size that was asked for."""
+    """Verdict of a rule on an access at a size of `--at`."""
 
     rule: str
     verdict: str
@@ -59,10 +59,10 @@ class SizeVerdict:
 
 @dataclass(frozen=True, slots=True)
 class AtSizes:
-    """A kernel at sizes that were asked for, judged without running it.
+    """Verdicts on a kernel at the sizes of `--at`, without running the kernel.
 
-    `limit`: why such a launch cannot be, or is another variant; `reason`: why it was not judged.
-    `proven` counts what was proven; `verdicts` has the rest.
+    `limit`: why there is no such launch, or only one of another variant; `reason`: why the launch
+    was not judged. `proven` counts the proven verdicts; `verdicts` has the others.
     """
 
     asked: str
@@ -84,45 +84,49 @@ def envelope_text(rows: Sequence[EnvelopeRow], width: int, base: str | None) -> 
 
 
 def _row(row: EnvelopeRow, base: str | None) -> str:
-    where = _place(row.file, row.line, base)
+    location = _location(row.file, row.line, base)
     assumed = f"assuming {', '.join((*row.along, 'other sizes as recorded'))} ({row.basis})"
-    fine = f"proven for {row.contract}, {assumed}" if row.contract else None
-    if row.kind == "unknown" and fine is None:
-        text = f"unknown: {row.reason}{where}"
+    proven = f"proven for {row.contract}, {assumed}" if row.contract else None
+    if row.kind == "unknown" and proven is None:
+        text = f"unknown: {row.reason}{location}"
     elif row.kind == "unknown":
-        text = f"{fine}; beyond that unknown: {row.reason}{where}"
+        text = f"{proven}; beyond that unknown: {row.reason}{location}"
     elif row.first_bad is None:
-        text = f"no bad value: {fine}"
-    elif row.first_bad == row.recorded and fine is None:
-        text = f"bad at {row.first_bad:,}: {row.what}{where}; no size is promised to be fine"
+        text = f"no bad value: {proven}"
+    elif row.first_bad == row.recorded and proven is None:
+        text = f"bad at {row.first_bad:,}: {row.what}{location}; no size is proven safe"
     else:
-        ends = "this variant ends at" if row.kind in _OTHER_VARIANT else "first bad"
-        text = f"{ends} {row.first_bad:,}: {row.what}{where}; {fine or assumed}"
+        text = f"first bad {row.first_bad:,}"
+        if row.kind in _OTHER_VARIANT:
+            text = f"another variant from {row.first_bad:,} on"
+        text += f": {row.what}{location}; {proven or assumed}"
     return f"{row.quantity} (was {row.recorded:,}): {text}{_below(row)}"
 
 
 def _below(row: EnvelopeRow) -> str:
     if row.last_bad is not None:
-        ends = "this variant ends" if row.below_kind in _OTHER_VARIANT else "bad"
-        return f"; below that, {ends} at {row.last_bad:,}: {row.below}"
+        ends = f"bad at {row.last_bad:,}"
+        if row.below_kind in _OTHER_VARIANT:
+            ends = f"another variant from {row.last_bad:,} down"
+        return f"; below that, {ends}: {row.below}"
     return f"; below that unknown: {row.below}" if row.below else ""
 
 
-def at_text(found: AtSizes, width: int, base: str | None) -> list[str]:
-    """Return lines for a terminal: what is found at the sizes that were asked for."""
-    along = f"; taken along: {', '.join(found.along)}" if found.along else ""
-    lines = wrapped(f"at {found.asked}{along}", width, 2)
-    if found.reason:
-        return lines + wrapped(f"not judged: {found.reason}", width, _INDENT)
-    if found.limit:
-        lines += wrapped(f"no launch of this variant: {found.limit}", width, _INDENT)
-    for each in found.verdicts:
-        where = _place(each.file, each.line, base)
-        lines += wrapped(f"{each.verdict}: {each.rule}: {each.message}{where}", width, _INDENT)
-    return [*lines, " " * _INDENT + f"{found.proven:,} proven"]
+def at_text(at: AtSizes, width: int, base: str | None) -> list[str]:
+    """Return lines for a terminal: the verdicts at the sizes of `--at`."""
+    along = f"; follows: {', '.join(at.along)}" if at.along else ""
+    lines = wrapped(f"at {at.asked}{along}", width, 2)
+    if at.reason:
+        return lines + wrapped(f"not judged: {at.reason}", width, _INDENT)
+    if at.limit:
+        lines += wrapped(f"no launch of this variant: {at.limit}", width, _INDENT)
+    for v in at.verdicts:
+        location = _location(v.file, v.line, base)
+        lines += wrapped(f"{v.verdict}: {v.rule}: {v.message}{location}", width, _INDENT)
+    return [*lines, " " * _INDENT + f"{at.proven:,} proven"]
 
 
-def _place(file: str | None, line: int | None, base: str | None) -> str:
+def _location(file: str | None, line: int | None, base: str | None) -> str:
     if file is None:
         return ""
     if base is not None and file.startswith(base.rstrip(os.sep) + os.sep):

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.ir import Op
     from kvtrace.recorded_calls.recorded import Call
     from kvtrace.schema.trace import Run, Selection
-    from kvtrace.verdicts.sizes.compared_calls import HeldAgainst
+    from kvtrace.verdicts.sizes.compared_calls import ComparedAccess
     from kvtrace.verdicts.sizes.contracts import Contract
     from kvtrace.verdicts.sizes.growth import Relations
     from kvtrace.verdicts.sizes.launch_numbers import Numbers
@@ -289,10 +289,10 @@ def _conditions_of(call: Call) -> KernelConditions:
 
 
 def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]) -> None:
-    from kvtrace.verdicts.sizes.compared_calls import held_against, judged
+    from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judged
     from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 
-    comparisons = held_against(call)
+    comparisons = compared_accesses(call)
     variant.calls += 1
     if variant.first is None:
         variant.first = call
@@ -313,7 +313,7 @@ def _outside(
     call: Call,
     run: str,
     call_text: str,
-    comparisons: Sequence[HeldAgainst],
+    comparisons: Sequence[ComparedAccess],
     verdicts: Sequence[Verdict],
 ) -> OutsideCall:
     from kvtrace.ir import source_stack

@@ -1,6 +1,6 @@
-"""What a kernel does, as formulas: one symbolic summary per module, and deciding claims over it.
+"""Symbolic summaries of kernels: accesses, loops and arithmetic as formulas, and a prover.
 
-`terms` are integers, `conditions` their predicates, `summary` what `summarise` finds in a module;
-`prover` proves or refutes. May import `kvtrace.ir` and the schema's errors, nothing else of
-kvtrace.
+`terms` are integers, `conditions` predicates over terms, and `summary` has the classes of the
+result of `walk.summarise`; `prover` proves or refutes claims. This package imports `kvtrace.ir` and
+the schema's errors, nothing else of kvtrace.
 """

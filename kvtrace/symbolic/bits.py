@@ -1,7 +1,7 @@
-"""Widths and bits: what is left of an integer in so many bits, and ops on its bits.
+"""Widths and bits: integers wrapped to a width, and bitwise ops.
 
-As in `functions`, the lower-case functions give the plainest term that is right, and only what is
-left becomes an atom.
+As in `functions`, the lower-case functions return the simplest correct term, and make an atom only
+if there is no polynomial.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ BitOperator = Literal["and", "or", "xor", "shl", "shr"]
 
 
 def wrapped(term: Term | int, bits: int, *, signed: bool) -> Term:
-    """Return what is left of an ideal value in a width: it modulo 2^bits, signed or not."""
+    """Return an ideal value modulo 2^bits, as a signed or unsigned number."""
     inner = as_term(term)
     low, high = signed_range(bits) if signed and bits > 1 else (0, (1 << bits) - 1)
     if low <= inner.low and inner.high <= high:
@@ -42,19 +42,19 @@ class Wrap(Applied):
 
     @property
     def signed(self) -> bool:
-        """Whether it is read as a signed number."""
+        """The result is a signed number."""
         return bool(self.settings[1])
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Wrap again."""
+        """Return the wrapped substituted argument."""
         return wrapped(substitution(self.arguments[0]), self.bits, signed=self.signed)
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Wrap numbers."""
+        """Return wrapped numbers."""
         low = self._bounds()[0]
         number = evaluation(self.arguments[0])
         if evaluation.arrays and self.bits == 64:
-            return number  # arrays are of 64 bits
+            return number  # arrays have 64 bits
         return (number - low) % (1 << self.bits) + low
 
     def _bounds(self) -> tuple[int, int]:
@@ -62,10 +62,10 @@ class Wrap(Applied):
 
 
 def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: int) -> Term:
-    """Apply a bitwise op to signed integers of a width.
+    """Return a bitwise op of signed integers of a width.
 
-    `shl` is not wrapped; `shr` keeps the sign. Shifts by a negative number, or the width or more,
-    leave 0 (`shr`: the sign), as in `kvtrace.evaluate`.
+    `shl` does not wrap; `shr` keeps the sign. Shifts by a negative number, or by the width or more,
+    give 0 (`shr`: the sign), as in `kvtrace.evaluate`.
     """
     first, second = as_term(left), as_term(right)
     one, other = first.constant, second.constant
@@ -80,9 +80,9 @@ def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: in
     if one is not None:
         first, other = second, one
     if other is not None:
-        plain = _with_number(operator, first, other)
-        if plain is not None:
-            return plain
+        simpler = _with_number(operator, first, other)
+        if simpler is not None:
+            return simpler
         second = as_term(other)
     elif first == second:
         return ZERO if operator == "xor" else first
@@ -90,7 +90,7 @@ def bitwise(operator: BitOperator, left: Term | int, right: Term | int, bits: in
 
 
 def _with_number(operator: str, term: Term, number: int) -> Term | None:
-    """Use that masks of low bits are remainders, and that a sum of disjoint bits is their union."""
+    """Return a simpler term for an op with a constant, as a remainder for a mask, or None."""
     if operator == "and":
         if number == -1:
             return term
@@ -138,7 +138,7 @@ class Bitwise(Applied):
 
     @property
     def operator(self) -> BitOperator:
-        """Which op."""
+        """The operator."""
         name: BitOperator = self.settings[0]
         return name
 
@@ -148,12 +148,12 @@ class Bitwise(Applied):
         return int(self.settings[1])
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Apply it again."""
+        """Return the op of the substituted arguments."""
         left, right = (substitution(term) for term in self.arguments)
         return bitwise(self.operator, left, right, self.bits)
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Apply it to numbers."""
+        """Return the op of numbers."""
         left, right = (evaluation(term) for term in self.arguments)
         if not evaluation.arrays:
             return _bits_of(self.operator, left, right, self.bits)

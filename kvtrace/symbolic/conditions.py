@@ -1,8 +1,8 @@
-"""Predicates over terms: masks, branches, and the claims that are decided.
+"""Predicates over terms: masks, branches, and claims for the prover.
 
 Leaves are `AtLeast` (a term is >= 0), `Equal` (a term is 0) and `Opaque` (depends on floats, or on
-what the walk does not follow). Made by `at_least`, `less`, `equal`, `&`, `|` and `~`, which decide
-what the ranges of atoms decide; use these, not the classes.
+ops that the walk does not follow). Use `at_least`, `less`, `equal`, `&`, `|` and `~`, not the
+classes: they return TRUE or FALSE if the ranges of atoms decide, as for `at_least(lane + 1)`.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from kvtrace.symbolic.terms import (
 
 
 class Condition:
-    """A predicate; immutable, compared by structure."""
+    """A predicate over terms; immutable, compared by structure."""
 
     __slots__ = ("_atoms", "_hash")
     _atoms: frozenset[Atom] | None
@@ -37,26 +37,26 @@ class Condition:
 
     @property
     def decided(self) -> bool | None:
-        """Its truth, if it is `TRUE` or `FALSE`."""
+        """The truth of `TRUE` or `FALSE`; None for other conditions."""
         return None
 
     def _parts(self) -> tuple[Any, ...]:
-        """Return the terms, conditions and keys that it is made of."""
+        """Return the condition's terms, conditions and keys."""
         raise NotImplementedError
 
     def atoms(self) -> frozenset[Atom]:
-        """Return all atoms of all terms in it."""
+        """Return all atoms of all terms of the condition."""
         if self._atoms is None:
             inside = [p.atoms() for p in self._parts() if isinstance(p, Term | Condition)]
             self._atoms = frozenset().union(*inside)
         return self._atoms
 
     def symbols(self, kind: Kind) -> frozenset[Symbol]:
-        """Return the symbols of a kind in it, also those inside functions."""
+        """Return the condition's symbols of a kind, also inside functions."""
         return frozenset(a for a in self.atoms() if isinstance(a, Symbol) and a.kind == kind)
 
     def inside(self) -> tuple[Term | Condition, ...]:
-        """Return the terms and conditions that it is made of, one level down."""
+        """Return the condition's terms and conditions, one level down."""
         return tuple(part for part in self._parts() if isinstance(part, Term | Condition))
 
     def opaques(self) -> frozenset[Opaque]:
@@ -65,11 +65,11 @@ class Condition:
         return frozenset().union(*inside)
 
     def conjuncts(self) -> tuple[Condition, ...]:
-        """Return the conditions that all must hold: none for TRUE, itself for any but an And."""
+        """Return the parts of an And, () for TRUE, and a tuple of the condition for all others."""
         return (self,)
 
     def substitute(self, replacements: Mapping[Any, Term | int] | Substitution) -> Condition:
-        """Replace atoms wherever they occur, and decide what can be decided then."""
+        """Return the condition with atoms replaced wherever they occur, and simplified."""
         if not isinstance(replacements, Substitution):
             replacements = Substitution(replacements)
         if replacements.leaves(self.atoms()):
@@ -80,11 +80,11 @@ class Condition:
         raise NotImplementedError
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Return its truth (or an array of it) within an evaluation of terms."""
+        """Return the condition's truth, or an array of truths, in an evaluation of terms."""
         raise NotImplementedError
 
     def value(self, assignment: Mapping[Any, int], resolve: Resolve | None = None) -> bool:
-        """Tell whether it holds for numbers of the symbols; opaque leaves are keys too.
+        """Return whether the condition holds for numbers of symbols and opaque leaves.
 
         Raises:
             KeyError: a symbol, or an opaque leaf, has no number.
@@ -109,7 +109,7 @@ class Condition:
         return Not(self)
 
     def __eq__(self, other: object) -> bool:
-        """Whether both are made the same way."""
+        """Return whether both conditions have the same structure."""
         if self is other:
             return True
         return (
@@ -120,14 +120,14 @@ class Condition:
         )
 
     def __hash__(self) -> int:
-        """Hash the structure."""
+        """Return the hash of the structure."""
         if self._hash is None:
             self._hash = hash((type(self).__name__, self._parts()))
         return self._hash
 
 
 class Constant(Condition):
-    """What always holds, or never does: `TRUE` and `FALSE`."""
+    """A condition that always or never holds: `TRUE` and `FALSE`."""
 
     __slots__ = ("truth",)
 
@@ -137,14 +137,14 @@ class Constant(Condition):
 
     @property
     def decided(self) -> bool | None:
-        """Its truth."""
+        """The truth."""
         return self.truth
 
     def _parts(self) -> tuple[Any, ...]:
         return (self.truth,)
 
     def conjuncts(self) -> tuple[Condition, ...]:
-        """Nothing must hold for TRUE."""
+        """Return () for TRUE, and a tuple of itself for FALSE."""
         return () if self.truth else (self,)
 
     def evaluate(self, evaluation: Evaluation) -> Any:  # noqa: ARG002
@@ -152,7 +152,7 @@ class Constant(Condition):
         return self.truth
 
     def __invert__(self) -> Condition:
-        """Return the other."""
+        """Return the other constant."""
         return FALSE if self.truth else TRUE
 
     def __repr__(self) -> str:
@@ -213,9 +213,10 @@ class Equal(_OfTerm):
 
 
 class Opaque(Condition):
-    """What the walk does not follow: `key` is an op index, or a tuple of it and calls.
+    """A Boolean that the walk does not follow, for `reason`.
 
-    It varies over `at`, as a `Symbol` of kind "unknown" does; `reason` explains why.
+    `key` is an op index, or a tuple of an op index and calls. The Boolean varies over `at`, as a
+    `Symbol` of kind "unknown" does.
     """
 
     __slots__ = ("at", "key", "reason")
@@ -230,18 +231,18 @@ class Opaque(Condition):
         return (self.key, self.reason, *self.at)
 
     def opaques(self) -> frozenset[Opaque]:
-        """Return itself."""
+        """Return a set of this leaf."""
         return frozenset((self,))
 
     def _substituted(self, substitution: Substitution) -> Condition:
         return Opaque(self.key, self.reason, tuple(substitution(term) for term in self.at))
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Ask the assignment."""
+        """Return the truth that the assignment gives."""
         return evaluation.atom(self)
 
     def compute(self, evaluation: Evaluation) -> Any:  # noqa: ARG002
-        """Refuse: nobody knows."""
+        """Raise KeyError: the assignment gives no truth."""
         raise KeyError(self)
 
     def __repr__(self) -> str:
@@ -249,7 +250,7 @@ class Opaque(Condition):
 
 
 class Not(Condition):
-    """`inner` does not hold: an Equal, an Opaque, an And or an Or."""
+    """The negation of `inner`: an Equal, an Opaque, an And or an Or."""
 
     __slots__ = ("inner",)
 
@@ -264,11 +265,11 @@ class Not(Condition):
         return ~self.inner.substitute(substitution)
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Negate."""
+        """Return the negated truth."""
         return np.logical_not(self.inner.evaluate(evaluation))
 
     def __invert__(self) -> Condition:
-        """Return what was negated."""
+        """Return the negated condition."""
         return self.inner
 
     def __repr__(self) -> str:
@@ -276,7 +277,7 @@ class Not(Condition):
 
 
 class _OfParts(Condition):
-    """A condition of several others, `parts`."""
+    """A condition of several conditions, `parts`."""
 
     __slots__ = ("parts",)
 
@@ -289,7 +290,7 @@ class _OfParts(Condition):
 
 
 class And(_OfParts):
-    """All of `parts` hold; two or more, none of them an And."""
+    """The conjunction of `parts`: two or more, none of them an And."""
 
     __slots__ = ()
 
@@ -301,7 +302,7 @@ class And(_OfParts):
         return conjunction(part.substitute(substitution) for part in self.parts)
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Evaluate all; of single numbers only up to the first that does not hold."""
+        """Return whether all parts hold; for single numbers, stop at the first that does not."""
         if not evaluation.arrays:
             return all(part.evaluate(evaluation) for part in self.parts)
         truth: Any = True
@@ -310,7 +311,7 @@ class And(_OfParts):
         return truth
 
     def __invert__(self) -> Condition:
-        """Return an Or of what is negated."""
+        """Return the disjunction of the negated parts."""
         return disjunction(~part for part in self.parts)
 
     def __repr__(self) -> str:
@@ -318,7 +319,7 @@ class And(_OfParts):
 
 
 class Or(_OfParts):
-    """One of `parts` holds; two or more, none of them an Or."""
+    """The disjunction of `parts`: two or more, none of them an Or."""
 
     __slots__ = ()
 
@@ -326,7 +327,7 @@ class Or(_OfParts):
         return disjunction(part.substitute(substitution) for part in self.parts)
 
     def evaluate(self, evaluation: Evaluation) -> Any:
-        """Evaluate all; of single numbers only up to the first that holds."""
+        """Return whether one part holds; for single numbers, stop at the first that does."""
         if not evaluation.arrays:
             return any(part.evaluate(evaluation) for part in self.parts)
         truth: Any = False
@@ -335,14 +336,14 @@ class Or(_OfParts):
         return truth
 
     def __invert__(self) -> Condition:
-        """Return an And of what is negated."""
+        """Return the conjunction of the negated parts."""
         return conjunction(~part for part in self.parts)
 
     def __repr__(self) -> str:
         return " or ".join(f"({part!r})" for part in self.parts)
 
 
-# -- makers -------------------------------------------------------------------------------------
+# -- constructors --------------------------------------------------------------------------------
 
 
 def at_least(term: Term | int, other: Term | int = 0) -> Condition:
@@ -367,7 +368,7 @@ def equal(term: Term | int, other: Term | int = 0) -> Condition:
 
 
 def conjunction(conditions: Iterable[Condition]) -> Condition:
-    """Return what holds if all do; of none TRUE."""
+    """Return the conjunction of conditions; TRUE if there are none."""
     parts: dict[Condition, None] = {}
     for condition in conditions:
         for part in condition.conjuncts():
@@ -380,7 +381,7 @@ def conjunction(conditions: Iterable[Condition]) -> Condition:
 
 
 def disjunction(conditions: Iterable[Condition]) -> Condition:
-    """Return what holds if one does; of none FALSE."""
+    """Return the disjunction of conditions; FALSE if there are none."""
     parts: dict[Condition, None] = {}
     for condition in conditions:
         for part in condition.parts if isinstance(condition, Or) else (condition,):
@@ -394,7 +395,7 @@ def disjunction(conditions: Iterable[Condition]) -> Condition:
 
 
 def _negated(part: Condition) -> Condition | None:
-    """Return the negation of a leaf."""
+    """Return the negation of a leaf, or None for other conditions."""
     if isinstance(part, Not):
         return part.inner
     return ~part if isinstance(part, AtLeast | Equal | Opaque) else None

@@ -1,7 +1,7 @@
-"""Formulas as text: in the kernel's own variables from its IR, or of terms by arguments' names.
+"""Formulas as text: values in the kernel's own variables, and terms by names of arguments.
 
-Triton's locations carry the name of the variable that a value was assigned to (from 3.5 on). All
-ops of a statement carry it, so the variable is the value that no op of the same statement uses.
+Triton's locations (from 3.5 on) have the name of the variable that a statement assigns to. All ops
+of the statement have that name, so the variable is the value that no op of the same statement uses.
 """
 
 from __future__ import annotations
@@ -52,7 +52,7 @@ from kvtrace.symbolic.walk_types import element_of, integer_bits, number_of, sha
 _DEEPEST = 24
 _LONGEST = 240
 _MOST_PARTS = 100
-"""What is longer has an ellipsis: values are shared, and would be printed over and over."""
+"""Longer texts end in an ellipsis: shared values would be printed over and over."""
 
 _ELSEWHERE: Final = "…"
 
@@ -61,7 +61,7 @@ _SIGNS: Final[Mapping[Operator, int]] = {
     "+": _ADD, "-": _ADD, "*": _MULTIPLY, "//": _MULTIPLY, "%": _MULTIPLY,
     "&": 0, "|": 0, "^": 0, "<<": 0, ">>": 0,
 }  # fmt: skip
-"""Signs between two operands, and how strongly they bind."""
+"""Operators between two operands, with their precedence."""
 _FUNCTIONS: Final = ("min", "max", "where")
 _NUMBERED: Final[Mapping[Operator, tuple[str, ...]]] = {
     "program_id": ("axis",),
@@ -86,18 +86,18 @@ def address_expression(access: Access, summary: Summary) -> str | None:
 
 
 def value_expression(value: Value, summary: Summary) -> str:
-    """Return a value as the kernel writes it: its variable's name, or the expression that it is."""
+    """Return a value as the kernel writes it: a variable's name, or an expression."""
     return _printer(summary.module).value(value)
 
 
 def operation_expression(op: Op, summary: Summary) -> str:
-    """Return what an op computes, from the variables that go into it."""
+    """Return the expression that an op computes, in the kernel's variables."""
     return _printer(summary.module).operation(op)
 
 
 @dataclass(frozen=True)
 class _Name:
-    """The variable that an op's value goes into, and the line of the statement."""
+    """The variable that a statement assigns to, and the statement's line."""
 
     name: str
     line: tuple[str, int]
@@ -115,17 +115,17 @@ class _Printer:
         self._parts = 0
 
     def address(self, value: Value) -> str:
-        """Print a pointer from the arguments on."""
+        """Return the text of a pointer, down to the kernel's arguments."""
         self._parts = 0
         return self.text(value, 0, address=True)
 
     def value(self, value: Value) -> str:
-        """Print a value."""
+        """Return the text of a value."""
         self._parts = 0
         return self.text(value, 0)
 
     def text(self, value: Value, strength: int, *, address: bool = False, depth: int = 0) -> str:
-        """Print a value, in parentheses if what is around binds more strongly."""
+        """Return the text of a value, in parentheses if the context binds more strongly."""
         self._parts += 1
         if self._parts > _MOST_PARTS:
             return _ELSEWHERE
@@ -148,17 +148,17 @@ class _Printer:
         return self._operation(op, strength, address=address, depth=depth + 1)
 
     def _variable(self, op: Op) -> str | None:
-        """Name the variable that a value is: no op of the same statement uses it."""
-        own = self._names.get(op.index)
-        if own is None:
+        """Return the variable of a value that no op of the same statement uses, or None."""
+        statement = self._names.get(op.index)
+        if statement is None:
             return None
         for value in op.results:
-            if any(self._names.get(user.index) == own for user in self._flow.uses(value)):
+            if any(self._names.get(user.index) == statement for user in self._flow.uses(value)):
                 return None
-        return own.name
+        return statement.name
 
     def operation(self, op: Op) -> str:
-        """Print what an op computes; of a loop that counts, its counter after a trip."""
+        """Return the text of an op's result; for a counted loop, of its counter after a trip."""
         self._parts = 0
         if counter_of(op) is not None:
             return f"{self._trip(op)} + {self.text(op.operand('step'), _ADD)}"
@@ -167,12 +167,12 @@ class _Printer:
     def _operation(self, op: Op, strength: int, *, address: bool, depth: int) -> str:
         operator = operator_of(op)
         if operator in _SIGNS and not _is_of_floats(op):
-            own = _SIGNS[operator]
+            precedence = _SIGNS[operator]
             first, second = (value for _, value in operands_of(op))
-            left = self.text(first, own, address=address, depth=depth)
-            right = self.text(second, own + (operator != "+"), depth=depth)
+            left = self.text(first, precedence, address=address, depth=depth)
+            right = self.text(second, precedence + (operator != "+"), depth=depth)
             text = left if operator == "+" and right == "0" else f"{left} {operator} {right}"
-            return f"({text})" if own < strength or (own == 0 and strength) else text
+            return f"({text})" if precedence < strength or (precedence == 0 and strength) else text
         if operator == "compare" and not _is_of_floats(op):
             left, right = (self.text(op.operand(n), _ADD, depth=depth) for n in ("left", "right"))
             return f"({left} {_COMPARISONS[number_of(op, 'predicate')]} {right})"
@@ -180,8 +180,8 @@ class _Printer:
             numbers = (str(number_of(op, name)) for name in _NUMBERED[operator])
             return f"{operator}({', '.join(numbers)})"
         if op.name in FILLING:
-            place = self.text(op.operand("pointer"), 0, address=True, depth=depth)
-            return f"load({place})"
+            address_text = self.text(op.operand("pointer"), 0, address=True, depth=depth)
+            return f"load({address_text})"
         if op.name in BRANCHES:
             return self._names[op.index].name if op.index in self._names else _ELSEWHERE
         called = operator if operator in _FUNCTIONS else op.name.rpartition(".")[2]
@@ -189,7 +189,7 @@ class _Printer:
         return f"{called}({inside})"
 
     def _expanded(self, op: Op, depth: int) -> str:
-        """Print the new axes of a tensor as a subscript."""
+        """Return the text of new axes of a tensor, as a subscript."""
         places = [":"] * len(shape_of(op.results[0].type))
         inner = op
         while True:
@@ -230,21 +230,21 @@ class _Printer:
         return None if named is None else named.name
 
     def _trip(self, loop: Op) -> str:
-        """Print a loop's variable: IR does not name it."""
+        """Return a name for a loop's variable, which IR does not name."""
         return f"i{_depth(loop) or ''}"
 
     def _count(self, loop: Op) -> str:
-        """Print how many trips there were."""
+        """Return the text of a loop's number of trips."""
         return f"trip{_depth(loop) or ''}"
 
 
 def _is_of_floats(op: Op) -> bool:
-    """Whether an op computes with floats: these are written by their ops' names."""
+    """Return whether an op computes with floats, which are printed by the ops' names."""
     return any(isinstance(element_of(type_), FloatType) for type_ in op.operand_types)
 
 
 def _is_unseen(op: Op) -> bool:
-    """Whether the kernel's source does not show an op; it does where numbers become floats."""
+    """Return whether the kernel's source hides an op, as casts to integers."""
     if operator_of(op) == "cast":
         return integer_bits(op.results[0].type) is not None
     return op.name in SPREADING or operator_of(op) == "bitcast"
@@ -256,7 +256,7 @@ def _printer(module: Module) -> _Printer:
 
 
 def _depth(loop: Op) -> int:
-    """Count the loops around a loop."""
+    """Return the number of loops around a loop."""
     depth, parent = 0, loop.parent
     while parent is not None:
         depth += parent.name in LOOPS
@@ -265,7 +265,7 @@ def _depth(loop: Op) -> int:
 
 
 def assigned_name(location: Location) -> str | None:
-    """Return the variable that a statement assigns to, as far as its location says."""
+    """Return the variable that a statement assigns to by its location, or None."""
     if isinstance(location, NameLocation):
         return location.name
     if isinstance(location, CallSiteLocation):
@@ -287,7 +287,7 @@ def expression(term: Term, summary: Summary | None) -> str:
 
 
 def condition_expression(condition: Condition, summary: Summary | None) -> str:
-    """Return a condition likewise: `pid * 128 + lane < n`."""
+    """Return a condition by the names of the kernel's arguments: `pid * 128 + lane < n`."""
     return _Terms(summary).condition(condition)
 
 
@@ -297,7 +297,7 @@ class _Terms:
         self._arguments = [value.name.lstrip("%") for value in arguments]
 
     def term(self, term: Term, strength: int) -> str:
-        """Print a sum; those that depend on the program first, the constant last."""
+        """Return the text of a sum: summands of the program first, the constant last."""
         parts = []
         for monomial, coefficient in sorted(term.coefficients.items(), key=_place):
             factors = [self.atom(atom) for atom in sorted(monomial, key=_rank)]
@@ -309,13 +309,13 @@ class _Terms:
             return "0"
         text = "".join(f" {sign} {part}" for sign, part, _ in parts)
         text = text[3:] if parts[0][0] == "+" else f"-{text[3:]}"
-        own = _ADD if len(parts) > 1 or parts[0][0] == "-" else (
+        precedence = _ADD if len(parts) > 1 or parts[0][0] == "-" else (
             _MULTIPLY if parts[0][2] > 1 else _UNIT
         )  # fmt: skip
-        return f"({text})" if own < strength else text
+        return f"({text})" if precedence < strength else text
 
     def atom(self, atom: Atom) -> str:
-        """Print what is multiplied."""
+        """Return the text of a product."""
         if isinstance(atom, Symbol):
             return self._symbol(atom)
         if isinstance(atom, Choice):
@@ -359,7 +359,7 @@ class _Terms:
         return "unknown"
 
     def condition(self, condition: Condition) -> str:
-        """Print a condition; comparisons have what is subtracted on the right."""
+        """Return the text of a condition; comparisons have negative summands on the right."""
         if condition.decided is not None:
             return str(condition.decided)
         if isinstance(condition, AtLeast | Equal):
@@ -378,7 +378,7 @@ class _Terms:
         return f"[{condition.reason}]" if isinstance(condition, Opaque) else _ELSEWHERE
 
     def _compared(self, condition: AtLeast | Equal) -> str:
-        """Print `a - b >= 0` as `b <= a`, and `a - b - 1 >= 0` as `b < a`."""
+        """Return the text of `a - b >= 0` as `b <= a`, and of `a - b - 1 >= 0` as `b < a`."""
         coefficients = condition.term.coefficients
         more = Term({m: n for m, n in coefficients.items() if n > 0})
         less = Term({m: -n for m, n in coefficients.items() if n < 0})
@@ -393,7 +393,7 @@ _KINDS: Final = ("program", "programs", "scalar", "content", "unknown", "trip", 
 
 
 def _rank(atom: Atom) -> tuple[int, str]:
-    """Put atoms in an order that is the same in every process."""
+    """Return a sort key of an atom that is the same in every process."""
     if isinstance(atom, Symbol):
         return _KINDS.index(atom.kind), str(atom.key)
     return _KINDS.index(""), repr(atom)

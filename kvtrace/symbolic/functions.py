@@ -1,9 +1,9 @@
-"""Functions of terms that are not polynomials, and what makes them.
+"""Functions of terms that are not polynomials: divisions, minima, maxima and choices.
 
-The lower-case functions (`quotient`, `minimum`, `choice` …) give the plainest term that is right
-over the whole range of its atoms; only what is left becomes an atom: `Quotient` and so on. So what
-cannot be simplified for any argument often can after a substitution. Nobody else makes these atoms.
-Those of widths and bits are in `bits`.
+The lower-case functions (`quotient`, `minimum`, `choice` …) return the simplest term that is
+correct over the whole range of its atoms, and make an atom (`Quotient` …) only if no polynomial is:
+`quotient(8 * i + lane, 8)` with lanes below 8 is `i`. After a substitution they simplify again.
+Only these functions make the atoms. Functions of widths and bits are in `bits`.
 
 Division by 0 gives quotient 0 and the dividend as remainder, as in `kvtrace.evaluate`, so that
 `quotient * divisor + remainder` is always the dividend.
@@ -36,7 +36,7 @@ _MOST_WAYS: Final = 8
 
 
 class Applied(Atom):
-    """A function of terms, `arguments`; and of `settings`, which are not terms."""
+    """A function of terms, `arguments`, and of `settings`, which are not terms."""
 
     __slots__ = ("_within", "arguments", "settings")
     arguments: tuple[Term, ...]
@@ -45,11 +45,11 @@ class Applied(Atom):
 
     def __new__(cls, arguments: tuple[Term, ...], *settings: Any) -> Applied:  # noqa: D102
         def make() -> Applied:
-            made = object.__new__(cls)
-            made.arguments, made.settings = arguments, settings
-            made.low, made.high = made._bounds()
-            made._within = frozenset((made,)).union(*(term.atoms() for term in arguments))
-            return made
+            atom = object.__new__(cls)
+            atom.arguments, atom.settings = arguments, settings
+            atom.low, atom.high = atom._bounds()
+            atom._within = frozenset((atom,)).union(*(term.atoms() for term in arguments))
+            return atom
 
         atom: Applied = intern(cls, (arguments, settings), make)
         return atom
@@ -70,7 +70,7 @@ class Applied(Atom):
 
 
 def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
-    """Divide, rounding toward zero (as `arith.divsi`) or down."""
+    """Return the quotient, rounded toward zero (as `arith.divsi`) or, with `floor`, down."""
     left, right = as_term(dividend), as_term(divisor)
     number = right.constant
     if number == 0:
@@ -78,8 +78,8 @@ def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) 
     if number is None:
         small = left.low >= 0 and right.low > left.high
         return ZERO if small else Quotient((left, right), floor).term
-    if (own := left.constant) is not None:
-        return as_term(divided(own, number, floor=floor))
+    if (constant := left.constant) is not None:
+        return as_term(divided(constant, number, floor=floor))
     even, odd = multiples(left, number)
     if not odd.coefficients:
         return even
@@ -95,7 +95,7 @@ def quotient(dividend: Term | int, divisor: Term | int, *, floor: bool = False) 
 
 
 def _quotient_by(left: Term, number: int) -> Term:
-    """Divide what is not negative by a positive number."""
+    """Return the quotient of a term that is not negative by a positive number."""
     if left.high < number:
         return ZERO
     inner = single(left)
@@ -107,7 +107,7 @@ def _quotient_by(left: Term, number: int) -> Term:
 
 
 def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False) -> Term:
-    """Return what division leaves, with the dividend's sign, or (`floor`) with the divisor's."""
+    """Return the remainder, with the dividend's sign or, with `floor`, the divisor's."""
     left, right = as_term(dividend), as_term(divisor)
     number = right.constant
     if number is None:
@@ -115,8 +115,8 @@ def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False)
         return left if small else Remainder((left, right), floor).term
     if number == 0:
         return left
-    if (own := left.constant) is not None:
-        return as_term(own - number * divided(own, number, floor=floor))
+    if (constant := left.constant) is not None:
+        return as_term(constant - number * divided(constant, number, floor=floor))
     _, odd = multiples(left, number)
     if not odd.coefficients:
         return ZERO
@@ -131,22 +131,22 @@ def remainder(dividend: Term | int, divisor: Term | int, *, floor: bool = False)
 
 
 def multiples(term: Term, number: int) -> tuple[Term, Term]:
-    """Return (even, odd) with term = number * even + odd, all of `odd` not divisible."""
+    """Return (even, odd) of term = number * even + odd; no coefficient of `odd` is divisible."""
     even, odd = {}, {}
     for monomial, coefficient in term.coefficients.items():
-        times, left = divmod(coefficient, number)
-        if monomial and left:
+        times, rest = divmod(coefficient, number)
+        if monomial and rest:
             odd[monomial] = coefficient
             continue
         if times:
             even[monomial] = times
-        if left:
-            odd[monomial] = left
+        if rest:
+            odd[monomial] = rest
     return Term(even), Term(odd)
 
 
 def single(term: Term) -> Atom | None:
-    """Return the atom that a term is, if it is nothing more."""
+    """Return the atom of a term that is one atom with coefficient 1, else None."""
     if len(term.coefficients) != 1:
         return None
     ((monomial, coefficient),) = term.coefficients.items()
@@ -160,7 +160,7 @@ class _Division(Applied):
 
     @property
     def floor(self) -> bool:
-        """Whether the quotient rounds down, not toward 0."""
+        """The quotient rounds down, not toward 0."""
         return bool(self.settings[0])
 
 
@@ -196,7 +196,7 @@ class Quotient(_Division):
 
 
 class Remainder(_Division):
-    """What the quotient leaves: of the divisor's sign where that rounds down."""
+    """The remainder, with the divisor's sign if the quotient rounds down, else the dividend's."""
 
     __slots__ = ()
 
@@ -295,7 +295,7 @@ class Maximum(Applied):
 
 
 def choice(condition: Condition, then: Term | int, otherwise: Term | int) -> Term:
-    """Return one of two terms; which, a condition tells."""
+    """Return the first of two terms where a condition holds, and the second elsewhere."""
     first, second = as_term(then), as_term(otherwise)
     decided = condition.decided
     if decided is not None:
@@ -314,14 +314,14 @@ class Choice(Atom):
 
     def __new__(cls, condition: Condition, then: Term, otherwise: Term) -> Choice:  # noqa: D102
         def make() -> Choice:
-            made = object.__new__(cls)
-            made.condition, made.then, made.otherwise = condition, then, otherwise
-            made.low = min(then.low, otherwise.low)
-            made.high = max(then.high, otherwise.high)
-            made._within = frozenset((made,)).union(
+            atom = object.__new__(cls)
+            atom.condition, atom.then, atom.otherwise = condition, then, otherwise
+            atom.low = min(then.low, otherwise.low)
+            atom.high = max(then.high, otherwise.high)
+            atom._within = frozenset((atom,)).union(
                 condition.atoms(), then.atoms(), otherwise.atoms()
             )
-            return made
+            return atom
 
         atom: Choice = intern(cls, (condition, then, otherwise), make)
         return atom
@@ -331,7 +331,7 @@ class Choice(Atom):
         return self._within
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Replace in the condition and in both terms."""
+        """Return the choice with atoms of its condition and its terms replaced."""
         return choice(
             self.condition.substitute(substitution),
             substitution(self.then),
@@ -339,7 +339,7 @@ class Choice(Atom):
         )
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Choose; of single numbers only the one that is chosen must be known."""
+        """Return the chosen numbers; for single numbers, the other term needs no number."""
         holds = self.condition.evaluate(evaluation)
         if not evaluation.arrays:
             return evaluation(self.then if holds else self.otherwise)
@@ -350,24 +350,24 @@ class Choice(Atom):
 
 
 def ways(term: Term) -> list[tuple[tuple[Condition, ...], Term]]:
-    """Return what a term is, and when: one way for each outcome of its choices, up to so many."""
-    found: list[tuple[tuple[Condition, ...], Term]] = [((), term)]
-    for place, (conditions, value) in enumerate(found):
-        while len(found) < _MOST_WAYS:
+    """Return the cases of a term with its conditions, one per outcome of choices, up to a limit."""
+    cases: list[tuple[tuple[Condition, ...], Term]] = [((), term)]
+    for position, (conditions, value) in enumerate(cases):
+        while len(cases) < _MOST_WAYS:
             factors = (atom for monomial in value.coefficients for atom in monomial)
             chosen = next((atom for atom in factors if isinstance(atom, Choice)), None)
             if chosen is None:
                 break
             other = value.substitute({chosen: chosen.otherwise})
-            found.append(((*conditions, ~chosen.condition), other))
+            cases.append(((*conditions, ~chosen.condition), other))
             conditions = (*conditions, chosen.condition)
             value = value.substitute({chosen: chosen.then})
-            found[place] = conditions, value
-    return found
+            cases[position] = conditions, value
+    return cases
 
 
 def assuming(term: Term, holding: Sequence[Condition]) -> Term:
-    """Simplify the choices in a term by conditions that hold."""
+    """Return a term with choices decided by conditions that hold."""
     true = frozenset(holding)
     while decided := _decided(term.atoms(), true):  # what is chosen may hold choices, too
         term = Substitution(decided)(term)
@@ -375,7 +375,7 @@ def assuming(term: Term, holding: Sequence[Condition]) -> Term:
 
 
 def simplified(mask: Condition, holding: Sequence[Condition]) -> Condition:
-    """Simplify the choices in a mask by conditions that hold, and by its parts without any."""
+    """Return a mask with choices decided by conditions that hold, and by its own other parts."""
     parts = mask.conjuncts()
     plain = [part for part in parts if not any(isinstance(a, Choice) for a in part.atoms())]
     if len(plain) == len(parts):
@@ -387,7 +387,7 @@ def simplified(mask: Condition, holding: Sequence[Condition]) -> Condition:
 
 
 def _decided(atoms: frozenset[Atom], true: frozenset[Condition]) -> dict[Atom, Term]:
-    """Return the choices that are decided where these conditions hold."""
+    """Return the replacements of choices that some conditions decide."""
     decided: dict[Atom, Term] = {}
     for atom in atoms:
         if not isinstance(atom, Choice):

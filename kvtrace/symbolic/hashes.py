@@ -1,9 +1,9 @@
 """Integers that are hashes or random numbers: products with large odd constants, mixed by xor.
 
-Philox, murmur and their like multiply by a large odd constant and let the product wrap, then mix
-its bits: with its own upper ones (`h ^ (h >> r)`) or with the upper half of such a product
-(`umulhi(h, C) ^ k`). The wrap is part of the hash. What comes out is a number of its width of which
-nothing else is known, and it has no ideal number.
+Philox, murmur and similar hashes multiply by a large odd constant, let the product wrap, and mix
+the product's bits with its upper bits (`h ^ (h >> r)`) or with the upper half of a product
+(`umulhi(h, C) ^ k`). The wrap is part of the hash. The result has no ideal number: it may be any
+number of its width.
 """
 
 from __future__ import annotations
@@ -16,25 +16,25 @@ from kvtrace.ir.ops import MIXING, MOVING, Operator, named, operator_of
 from kvtrace.symbolic.walk_types import integer_bits
 
 _HASHING: Final = 1 << 16
-"""Odd constants from here on are neither strides nor sizes: what they multiply is a hash."""
+"""Least odd constant that is taken for a hash's: strides and sizes are smaller or even."""
 _SEEN_THROUGH: Final = named(
     lambda row: row.operator == "bitcast" or (row.name in MOVING and row.operands == ("source",))
 )
 _WIDENING: Final = named(lambda row: row.operator == "cast" and row.reading == "unsigned")
 _MOST_STEPS: Final = 64
-"""How far the search goes back from each op: longer chains are not rounds of a hash."""
+"""Limit on the ops that a search goes back: longer chains are not rounds of a hash."""
 
 
 def is_hash(op: Op) -> bool:
-    """Tell whether an op multiplies by, or adds, a large odd constant, as hashes do."""
+    """Return whether an op multiplies by, or adds, a large odd constant, as hashes do."""
     return _computes(op, "*", "+") and any(_is_hashing(operand) for operand in op.operands)
 
 
 def is_mixed(value: Value) -> bool:
-    """Tell whether a value is a hash whose bits were mixed, or a hash made of one.
+    """Return whether a value is a hash whose bits were mixed, or is computed from such a hash.
 
-    That a product's constant is large and odd is not enough: it may be a stride. Two hashes side by
-    side (`high << 32 | low`) are one.
+    A product with a large odd constant alone is no hash: the constant may be a stride. Two hashes
+    side by side (`high << 32 | low`) are a hash.
     """
     op = _maker(value)
     if op is not None and _computes(op, "|"):
@@ -43,7 +43,7 @@ def is_mixed(value: Value) -> bool:
 
 
 def _is_part(value: Value) -> bool:
-    """Whether it is a hash, made wider and moved to the left."""
+    """Return whether a value is a hash, possibly widened and shifted left."""
     op = _maker(value)
     for _ in range(_MOST_STEPS):
         if op is not None and op.name in _WIDENING:
@@ -77,12 +77,12 @@ def _is_mixed(op: Op | None) -> bool:
 
 
 def makes_hash(op: Op) -> bool:
-    """Tell whether an op makes such a number, and does not only move it."""
+    """Return whether an op computes a mixed hash, and does not only move elements."""
     return _computes(op, "^", "*", "+", "|") and is_mixed(op.results[0])
 
 
 def _mixes(op: Op) -> bool:
-    """Whether it takes upper bits of a product with a large odd constant."""
+    """Return whether an op takes the upper bits of a product with a large odd constant."""
     if _computes(op, "mulhi"):
         return any(_is_hashing(operand) for operand in op.operands)
     if not (_computes(op, ">>") and op.name in MIXING):
@@ -92,12 +92,12 @@ def _mixes(op: Op) -> bool:
 
 
 def _computes(op: Op, *operators: Operator) -> bool:
-    """Whether an op gives integers, and computes one of these."""
+    """Return whether an op computes one of some operators on integers."""
     return operator_of(op) in operators and integer_bits(op.results[0].type) is not None
 
 
 def _maker(value: Value) -> Op | None:
-    """Return the op that makes a value, seen through what moves elements."""
+    """Return the op that computes a value, before ops that only move elements."""
     op = value.owner
     while isinstance(op, Op) and op.name in _SEEN_THROUGH:
         op = op.operand("source").owner

@@ -1,4 +1,4 @@
-"""Pointers that are not followed, and those that may be one of several."""
+"""Unknown pointers, and pointers with a limited number of choices."""
 
 from __future__ import annotations
 
@@ -13,18 +13,18 @@ _MOST_CHOICES: Final = 16
 
 
 def unknown_pointer(reason: str, shape: tuple[int, ...]) -> Pointer:
-    """Return a pointer to nobody knows where."""
+    """Return a pointer whose address is unknown."""
     return Pointer((PointerChoice(None, ZERO, TRUE, reason),), shape)
 
 
 def unknown_block(reason: str, shape: tuple[int, ...]) -> BlockPointer:
-    """Return a block pointer to nobody knows where."""
+    """Return a block pointer whose address is unknown."""
     zeros = (ZERO,) * len(shape)
     return BlockPointer(unknown_pointer(reason, ()), zeros, zeros, zeros)
 
 
 def limited(choices: Sequence[PointerChoice], shape: tuple[int, ...]) -> Pointer:
-    """Return a pointer of these choices, or an unknown one if there are too many."""
+    """Return a pointer with the possible choices, or an unknown pointer if there are too many."""
     possible = [choice for choice in choices if choice.condition is not FALSE]
     if len(possible) > _MOST_CHOICES:
         return unknown_pointer("a pointer chosen between too many", shape)

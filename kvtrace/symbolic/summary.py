@@ -1,9 +1,10 @@
-"""What a summary of a kernel holds: its accesses, loops, arithmetic and assertions as formulas.
+"""Classes of a kernel's summary: accesses, loops, arithmetic and assertions as formulas.
 
-Everything is per launch of one program: symbols of kinds program, lane and trip represent all
-programs, lanes and trips at once. `guard` is the condition under which an op is reached at all (its
-branches, and for calls those around the call); that its loops run is *not* in it: see
-`Loop.running`, which is in `Place.reached`.
+Symbols of the kinds program, lane and trip represent all programs, lanes and trips of a launch at
+once. `guard` is the condition under which an op is reached, by branches around the op and around
+calls of its function. `guard` does *not* say that loops run: that is `Loop.running`, which
+`Place.reached` includes. For `if n > 0: for k in range(n): load(x + k)`, `guard` is `n > 0` and
+`reached` is `n > 0 and k < n`.
 """
 
 from __future__ import annotations
@@ -21,10 +22,10 @@ from kvtrace.symbolic.terms import Key, Symbol, Term, signed_range
 
 @dataclass(frozen=True, eq=False)
 class CarriedInteger:
-    """An integer that a loop carries and that no formula says.
+    """An integer that a loop carries, and that no formula of the trip gives.
 
-    `now` is what it is in a trip, `following` in the one after it, `initial` in the first; `keys`
-    are those of the symbols that it is, in the loop and after it.
+    `now` is the integer in a trip, `following` in the next trip, and `initial` in the first. `keys`
+    are the keys of the integer's symbols, in the loop and after the loop.
     """
 
     now: Symbol
@@ -35,13 +36,13 @@ class CarriedInteger:
 
 @dataclass(frozen=True, eq=False)
 class Loop:
-    """A loop where it is run.
+    """A loop at one place of its execution.
 
-    `running` says that the trip symbol is one of its trips: `first + step * trip < end` for
-    `scf.for`; for `scf.while`, that its condition held in the trip before (that it holds now is in
-    the guards of its body). `trips` is how many there are, an unknown symbol for `scf.while`.
-    `calls` are the `tt.call` ops through which it is reached, outermost first. Another trip comes
-    after the one of its symbol's number where `going_on` holds; `carried` are integers of it.
+    `running` is the condition that the loop has the trip of the trip symbol: `first + step * trip <
+    end` for `scf.for`; for `scf.while`, that the loop's condition held in the previous trip (the
+    guards of the body say that it holds now). `trips` is the number of trips, an unknown symbol for
+    `scf.while`. `calls` are the `tt.call` ops that lead to the loop, outermost first. `going_on` is
+    the condition that another trip follows; `carried` are integers that the loop carries.
     """
 
     op: Op
@@ -55,13 +56,13 @@ class Loop:
 
     @property
     def is_asked_once_more(self) -> bool:
-        """Whether what decides on a trip runs after the last one, too, as in `scf.while`."""
+        """The loop's condition is computed once more after the last trip, as in `scf.while`."""
         return self.going_on is not self.running
 
 
 @dataclass(frozen=True, eq=False)
 class Place:
-    """An op where it is reached: under `guard`, in `loops` (outermost first), by `calls`."""
+    """An op at one place of execution: under `guard`, in `loops` and `calls`, outermost first."""
 
     op: Op
     guard: Condition
@@ -70,7 +71,7 @@ class Place:
 
     @cached_property
     def reached(self) -> Condition:
-        """The guard, and that each trip symbol is one of its loop's trips."""
+        """The guard, and the condition that each loop has the trip of its trip symbol."""
         return conjunction((*(loop.running for loop in self.loops), self.guard))
 
 
@@ -78,18 +79,19 @@ class Place:
 class Access(Place):
     """A load, store or atomic update of a block of elements.
 
-    `argument` is the index of the kernel's argument whose data pointer `offset` counts from, in
-    bytes, to the first byte of an element of `element_bytes`; None if `unknown` says why it is not
-    known (then `offset` means nothing, but of pointers made of integers it is the address).
+    `offset` is the distance in bytes from the data pointer of the kernel's argument `argument` to
+    the first byte of an element, which has `element_bytes`. `argument` is None if it is not known,
+    for `unknown`; then `offset` has no meaning, except for pointers cast from integers, whose
+    address it is.
 
-    A lane is active where `mask` holds, which includes boundary checks of block pointers and
+    A lane is active if `mask` holds, which includes boundary checks of block pointers and
     descriptors. A pointer that is chosen between several arguments gives several accesses of one
     op; their masks exclude each other.
 
-    `value`: what is stored, or the load's or atomic's result. `operator`, `semantics`, `scope`: an
-    atomic's, by Triton's names. `descriptor`: the tensor descriptor that it goes through, at the
-    block's position; its extents are those that the kernel states, which `mask` exceeds where the
-    target stores in chunks.
+    `value`: the stored value, or the result of a load or atomic. `operator`, `semantics`, `scope`:
+    an atomic's, by Triton's names. `descriptor`: the access's tensor descriptor at the block's
+    position, with the extents that the kernel states; `mask` may admit more elements, as some
+    targets store in chunks.
     """
 
     kind: AccessKind
@@ -107,24 +109,24 @@ class Access(Place):
 
     @cached_property
     def active(self) -> Condition:
-        """That a lane is reached and not masked off: `reached` and `mask`."""
+        """Condition that a lane is reached and not masked off: `reached` and `mask`."""
         return conjunction((self.reached, self.mask))
 
     def lies_within(self, first: Term | int, end: Term | int) -> Condition:
-        """Return the claim that an element lies from byte `first` on, and ends at `end` at most."""
+        """Return the claim that an element lies in the bytes from `first` to before `end`."""
         last = end - self.element_bytes
         return conjunction((at_least(self.offset, first), at_least(last - self.offset)))
 
 
 @dataclass(frozen=True, eq=False)
 class Arithmetic(Place):
-    """An integer op whose ideal `result` may leave its width (for some arguments).
+    """An integer op whose ideal `result` may not fit into its width, for some arguments.
 
-    Of a counted loop it is the counter after a trip, in the trip; and, before the loop, a number
-    that leaves its width unless the step is positive.
+    A counted loop has two: its counter after a trip, and, before the loop, a number that fits only
+    if the step is positive.
 
-    Its IR result in `values` is the ideal one, too: who uses it must see that it fits. `followed`
-    False: that is what the width holds of it; `result` may represent any number.
+    `Summary.values` has the ideal result, too: a proof that uses it must prove that it fits.
+    `followed` False: `Summary.values` has the wrapped result, and `result` may be any number.
     """
 
     result: Term
@@ -134,14 +136,14 @@ class Arithmetic(Place):
 
     @property
     def stays_in_width(self) -> Condition:
-        """The claim that the result stays within its width."""
+        """Claim that the result fits into its width."""
         low, high = signed_range(self.bits)
         return conjunction((at_least(self.result, low), at_least(high - self.result)))
 
 
 @dataclass(frozen=True, eq=False)
 class Division(Place):
-    """An integer division, or remainder, whose divisor is not a number other than 0."""
+    """An integer division or remainder whose divisor is not a nonzero constant."""
 
     divisor: Term
     shape: tuple[int, ...]
@@ -149,7 +151,7 @@ class Division(Place):
 
 @dataclass(frozen=True, eq=False)
 class Assertion(Place):
-    """A `tt.assert`: `condition` must hold in every lane (`of_overflow`: made by debug=True)."""
+    """A `tt.assert`: `condition` must hold in every lane (`of_overflow`: debug=True added it)."""
 
     condition: Condition
     message: str
@@ -159,13 +161,14 @@ class Assertion(Place):
 
 @dataclass(frozen=True, eq=False)
 class Hint:
-    """What the IR promises of a value: `what` is divisibility, contiguity or constancy.
+    """A promise of the IR on a value: `what` is divisibility, contiguity or constancy.
 
-    `numbers` has one per axis of the value (one for scalars). `term` is the value, None if it is
-    not followed; of a pointer, the byte offset from the data pointer of `argument`, to elements of
-    `element_bytes` (divisibility of pointers counts bytes, the others count elements). `position`:
-    `value` is that argument of the kernel, `op` being its function; None: it is a result of `op`,
-    or what the body of the loop `op` is given.
+    `numbers` has one number per axis of the value, and one for scalars. `term` is the value, or
+    None if the walk does not follow it; of a pointer, `term` is the byte offset from the data
+    pointer of `argument`, to elements of `element_bytes` (divisibility of pointers counts bytes,
+    contiguity and constancy count elements). `position` is the index of the kernel's argument that
+    `value` is, with `op` as the kernel's function; None: `value` is a result of `op`, or an
+    argument of the body of the loop `op`.
     """
 
     op: Op
@@ -183,9 +186,9 @@ class Hint:
 
 @dataclass(frozen=True, eq=False)
 class PointerChoice:
-    """One of the arguments that a pointer may be into: byte offset, and where it is the one.
+    """An argument that a pointer may point into, with the byte offset and the condition for it.
 
-    `argument` is None, and `unknown` says why, if it comes from memory or arithmetic.
+    `argument` is None, for `unknown`, if the pointer comes from memory or arithmetic.
     """
 
     argument: int | None
@@ -196,7 +199,7 @@ class PointerChoice:
 
 @dataclass(frozen=True, eq=False)
 class Pointer:
-    """A pointer, or a tensor of them: its choices' conditions exclude each other."""
+    """A pointer or a tensor of pointers; the conditions of `choices` exclude each other."""
 
     choices: tuple[PointerChoice, ...]
     shape: tuple[int, ...]
@@ -216,18 +219,17 @@ class BlockPointer:
 
 
 Known = Term | Condition | Pointer | BlockPointer
-"""What the walk may know of a value."""
+"""Formula of a value that the walk follows."""
 
 
 @dataclass(frozen=True)
 class Summary:
-    """All that a launch of a module's kernel does; see the module's text.
+    """Formulas of everything that a launch of a module's kernel does; see the module's docstring.
 
-    `assumptions` are what the kernel promises the compiler (`tl.assume`): nothing checks them.
-    `values` has what each IR value is, by `Value.id`, where the walk follows it: integers as ideal
-    terms, Booleans as conditions, pointers. `places` says when the ops of a block are reached (its
-    `op` is the block's last). In a function that is called from several places both have the last
-    one's.
+    `assumptions` are promises to the compiler (`tl.assume`), which nothing checks. `values` has the
+    formulas of IR values that the walk follows, by `Value.id`: integers as ideal terms, Booleans as
+    conditions, and pointers. `places` has the place of each block's last op. For a function that is
+    called several times, both have the formulas of the last call.
     """
 
     module: Module

@@ -1,4 +1,4 @@
-"""Which values of a module may have undefined elements at all: a quick look before any formula."""
+"""Values of a module that may have undefined elements: a quick analysis without formulas."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 def leaves_lanes(op: Op) -> bool:
-    """Whether an op is a load that gives masked lanes no value."""
+    """Return whether an op is a load that leaves its masked lanes undefined."""
     if op.name not in FILLING or op.optional("other") is not None:
         return False
     checks = op.attributes.get("boundaryCheck")

@@ -1,9 +1,9 @@
-"""Ideal integers as polynomials over symbols and functions that are not polynomial.
+"""Ideal integers as polynomials over symbols and non-polynomial functions.
 
-A `Term` is a polynomial with integer coefficients over `Atom`s, and never overflows: what a fixed
-width would do to it is `wrapped`. An atom is a `Symbol` or a function of terms (`functions.py`:
-`Quotient`, `Minimum`, `Choice` …). Atoms are hash-consed, so equal ones are one object; terms are
-compared by their coefficients. Everything is immutable.
+A `Term` is a polynomial with integer coefficients over `Atom`s, such as `1024 * program + lane`.
+Terms never overflow; `bits.wrapped` gives the number in a fixed width. An atom is a `Symbol` or a
+function of terms (`functions.py`: `Quotient`, `Minimum`, `Choice` …). Atoms are hash-consed, so
+equal atoms are one object; terms are compared by their coefficients. Everything is immutable.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ Key = int | tuple[Any, ...]
 Monomial = tuple["Atom", ...]
 """A product of atoms, in ascending order of `Atom.order`, repeated for powers; () is 1."""
 Resolve = Callable[["Symbol", tuple[Any, ...]], Any]
-"""Returns the number of a symbol that has coordinates, from the numbers of these."""
+"""Function that returns the number of a symbol with coordinates from the coordinates' numbers."""
 
 MOST_PROGRAMS: Final = (1 << 31) - 1
 MOST_TRIPS: Final = 1 << 62
@@ -53,31 +53,31 @@ class Atom:
         return Term({(self,): 1})
 
     def within(self) -> frozenset[Atom]:
-        """Return the atom itself and all atoms inside it."""
+        """Return the atom and all atoms inside."""
         raise NotImplementedError
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Replace what is inside; the atom itself is not among what is replaced."""
+        """Return the atom with its inner atoms replaced."""
         raise NotImplementedError
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Return its number, or array of numbers."""
+        """Return the atom's number, or array of numbers."""
         raise NotImplementedError
 
 
 def intern(kind: type[Any], key: tuple[Any, ...], make: Callable[[], Any]) -> Any:
-    """Return the one atom of a class and a key; `make` builds it if there is none yet."""
+    """Return the unique atom of a class and a key, built by `make` at first use."""
     full = (kind, *key)
-    found = _interned.get(full)
-    if found is not None:
-        return found
+    atom = _interned.get(full)
+    if atom is not None:
+        return atom
     with _interning:
-        found = _interned.get(full)
-        if found is None:
-            found = make()
-            found.order = next(_orders)
-            _interned[full] = found
-        return found
+        atom = _interned.get(full)
+        if atom is None:
+            atom = make()
+            atom.order = next(_orders)
+            _interned[full] = atom
+        return atom
 
 
 def interned_count() -> int:
@@ -112,25 +112,25 @@ class Symbol(Atom):
         cls, kind: Kind, key: Key, low: int, high: int, at: tuple[Term, ...] = ()
     ) -> Symbol:
         def make() -> Symbol:
-            made = object.__new__(cls)
-            made.kind, made.key, made.low, made.high, made.at = kind, key, low, high, at
-            made._within = frozenset((made,)).union(*(t.atoms() for t in at)) if at else None
-            return made
+            symbol = object.__new__(cls)
+            symbol.kind, symbol.key, symbol.low, symbol.high, symbol.at = kind, key, low, high, at
+            symbol._within = frozenset((symbol,)).union(*(t.atoms() for t in at)) if at else None
+            return symbol
 
         symbol: Symbol = intern(cls, (kind, key, low, high, at), make)
         return symbol
 
     def within(self) -> frozenset[Atom]:
-        """Return the symbol itself and what is in its coordinates."""
+        """Return the symbol and all atoms of its coordinates."""
         return frozenset((self,)) if self._within is None else self._within
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Replace inside the coordinates."""
+        """Return the symbol with atoms of its coordinates replaced."""
         at = tuple(substitution(term) for term in self.at)
         return Symbol(self.kind, self.key, self.low, self.high, at).term
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Ask the evaluation's `resolve`; a symbol that nobody knows is a KeyError."""
+        """Return the number that the evaluation's `resolve` gives, else raise KeyError."""
         if evaluation.resolve is None or self.kind not in ("content", "unknown"):
             raise KeyError(self)
         return evaluation.resolve(self, tuple(evaluation(term) for term in self.at))
@@ -177,7 +177,7 @@ class Term:
 
     @property
     def constant(self) -> int | None:
-        """Its number, if it is one."""
+        """The number of a constant term, else None."""
         coefficients = self.coefficients
         if not coefficients:
             return 0
@@ -185,12 +185,12 @@ class Term:
 
     @property
     def low(self) -> int:
-        """No value is less: by the atoms' ranges, each occurrence by itself."""
+        """Lower bound of the term, by interval arithmetic over the atoms' ranges."""
         return self._range()[0]
 
     @property
     def high(self) -> int:
-        """No value is greater: likewise."""
+        """Upper bound of the term, by interval arithmetic over the atoms' ranges."""
         return self._range()[1]
 
     def _range(self) -> tuple[int, int]:
@@ -229,7 +229,7 @@ class Term:
         return constant, form
 
     def symbols(self, kind: Kind) -> frozenset[Symbol]:
-        """Return the symbols of a kind in it, also those inside functions."""
+        """Return the term's symbols of a kind, also inside functions."""
         return frozenset(a for a in self.atoms() if isinstance(a, Symbol) and a.kind == kind)
 
     # -- arithmetic ------------------------------------------------------------------------------
@@ -261,13 +261,13 @@ class Term:
     __rmul__ = __mul__
 
     def __eq__(self, other: object) -> bool:
-        """Whether the polynomials are the same; an int is a constant one."""
+        """Return whether two polynomials are equal; an int is a constant polynomial."""
         if isinstance(other, Term):
             return self is other or self.coefficients == other.coefficients
         return isinstance(other, int) and self.constant == other
 
     def __hash__(self) -> int:
-        """Hash the coefficients; a constant's is its number's."""
+        """Return the hash of the coefficients; a constant has its number's hash."""
         if self._hash is None:
             constant = self.constant
             items = frozenset(self.coefficients.items()) if constant is None else constant
@@ -277,7 +277,7 @@ class Term:
     # -- numbers ---------------------------------------------------------------------------------
 
     def substitute(self, replacements: Mapping[Any, Term | int] | Substitution) -> Term:
-        """Replace atoms, wherever they occur; all at once. For many terms share a Substitution."""
+        """Return the term with atoms replaced at once; many terms should share a Substitution."""
         if not isinstance(replacements, Substitution):
             replacements = Substitution(replacements)
         return replacements(self)
@@ -317,7 +317,7 @@ class Term:
 
 
 def as_term(number: Term | int) -> Term:
-    """Return an int as a constant term; a term as it is."""
+    """Return an int as a constant term, and a term unchanged."""
     if isinstance(number, Term):
         return number
     return Term({(): int(number)}) if number else ZERO
@@ -364,11 +364,11 @@ def _scaled(term: Term, number: int) -> Term:
         return term
     if number == 0:
         return ZERO
-    return Term({monomial: number * own for monomial, own in term.coefficients.items()})
+    return Term({m: number * coefficient for m, coefficient in term.coefficients.items()})
 
 
 class Substitution:
-    """Replaces atoms by terms in many terms and conditions, each function of them once."""
+    """Replacement of atoms by terms in many terms and conditions, cached by atom."""
 
     def __init__(self, replacements: Mapping[Any, Term | int]) -> None:
         self._replaced: dict[Atom, Term | Atom] = {
@@ -377,7 +377,7 @@ class Substitution:
         self._keys = frozenset(self._replaced)
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
-        """Whether none of these atoms is replaced."""
+        """Return whether none of some atoms is replaced."""
         return self._keys.isdisjoint(atoms)
 
     def __call__(self, term: Term) -> Term:
@@ -386,12 +386,12 @@ class Substitution:
             return term
         total: dict[Monomial, int] = {}
         for monomial, coefficient in term.coefficients.items():
-            kept: list[Atom] = []
+            atoms: list[Atom] = []
             factor: Term | None = None
             for atom in monomial:
                 by = self._of(atom)
                 if isinstance(by, Atom):
-                    kept.append(by)
+                    atoms.append(by)
                 elif (number := by.constant) is not None:
                     coefficient *= number
                 else:
@@ -399,25 +399,25 @@ class Substitution:
             if not coefficient:
                 continue
             if factor is None:
-                own = tuple(kept)
-                total[own] = total.get(own, 0) + coefficient
+                monomial = tuple(atoms)
+                total[monomial] = total.get(monomial, 0) + coefficient
                 continue
-            product = _product(Term({tuple(kept): coefficient}), factor) if kept else factor
-            scale = 1 if kept else coefficient
-            for own, number in product.coefficients.items():
-                total[own] = total.get(own, 0) + number * scale
+            product = _product(Term({tuple(atoms): coefficient}), factor) if atoms else factor
+            scale = 1 if atoms else coefficient
+            for monomial, number in product.coefficients.items():
+                total[monomial] = total.get(monomial, 0) + number * scale
         return Term({monomial: number for monomial, number in total.items() if number})
 
     def _of(self, atom: Atom) -> Term | Atom:
-        found = self._replaced.get(atom)
-        if found is None:
+        replacement = self._replaced.get(atom)
+        if replacement is None:
             same = self._keys.isdisjoint(atom.within())
-            found = self._replaced[atom] = atom if same else atom.substituted(self)
-        return found
+            replacement = self._replaced[atom] = atom if same else atom.substituted(self)
+        return replacement
 
 
 class Evaluation:
-    """Returns numbers (or arrays) to terms from those of their symbols, each function once."""
+    """Evaluation of terms from the numbers (or arrays) of their symbols, cached by atom."""
 
     def __init__(
         self, assignment: Mapping[Any, Any], resolve: Resolve | None, *, arrays: bool
@@ -439,13 +439,13 @@ class Evaluation:
 
     def atom(self, atom: Any) -> Any:
         """Return the number of an atom, or the truth of an opaque condition."""
-        found = self._known.get(atom)
-        if found is not None:
-            return found
-        given = self.assignment.get(atom)
-        if given is None:
-            given = atom.compute(self)
+        cached = self._known.get(atom)
+        if cached is not None:
+            return cached
+        number = self.assignment.get(atom)
+        if number is None:
+            number = atom.compute(self)
         elif self.arrays:
-            given = np.asarray(given)
-        self._known[atom] = given
-        return given
+            number = np.asarray(number)
+        self._known[atom] = number
+        return number

@@ -1,9 +1,10 @@
-"""The walk over a module that makes its summary: state, and what meanings of ops ask for.
+"""Symbolic execution of a module that builds its summary.
 
-Each op of the kernel is visited once at its position (a loop's body with a symbol for its trip,
-both ways of a branch), with everything known so far in `values`. What an op means is in the folder
-`meanings`. Nothing raises on what is not followed: integers become symbols of kind "unknown",
-Booleans opaque conditions, pointers unknown ones, each with a reason.
+Each op of the kernel is visited once in order, a loop's body with a symbol for the trip, and both
+sides of a branch under their conditions; `values` has the formulas so far. The functions of the
+folder `meanings` set the formulas of each op's results. Values without a formula raise no error:
+integers become symbols of kind "unknown", Booleans opaque conditions, and pointers unknown
+pointers, each with a reason.
 """
 
 from __future__ import annotations
@@ -66,10 +67,8 @@ from kvtrace.symbolic.walk_types import (
 if TYPE_CHECKING:
     from kvtrace.ir.types import Type
 
-"""Of so many arguments' pointers chosen between, each is followed."""
-
 _MOST_ATOMS = 48
-"""Functions are followed as deep as so many of them reach; networks that sort are deeper."""
+"""Limit on the atoms of a term, nested ones included; sorting networks exceed the limit."""
 
 _MOST_MONOMIALS = 96
 _WIDEST = 1 << 192
@@ -78,7 +77,7 @@ _WIDEST = 1 << 192
 
 @once_per_module
 def summarise(module: Module) -> Summary:
-    """Return what a launch of the module's kernel does; made once per module.
+    """Return the summary of a module's kernel, cached by module.
 
     Raises:
         NoKernel: the module has no function to run.
@@ -88,7 +87,7 @@ def summarise(module: Module) -> Summary:
 
 
 class Walk:
-    """What is known at the op that is visited, and what was found so far."""
+    """State of the walk: formulas of values, the current place, and the summary so far."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -109,7 +108,7 @@ class Walk:
         self._programs = tuple(program(axis) for axis in sorted(axes))
 
     def summary(self) -> Summary:
-        """Walk the kernel."""
+        """Visit the kernel's ops and return the summary."""
         from kvtrace.symbolic.meanings.cf import run_function
 
         main = self.module.main
@@ -189,26 +188,26 @@ class Walk:
 
     @contextmanager
     def rehearsal(self) -> Iterator[None]:
-        """Visit to learn about values only: what else is found is forgotten."""
+        """Visit to set values only: accesses, arithmetic and all else are discarded afterwards."""
         lists: Sequence[list[Any]] = (
             self.found_loops, self.accesses, self.arithmetic, self.divisions,
             self.assertions, self.assumptions, self.hints,
         )  # fmt: skip
-        lengths = [len(found) for found in lists]
+        lengths = [len(entries) for entries in lists]
         try:
             yield
         finally:
-            for found, length in zip(lists, lengths, strict=True):
-                del found[length:]
+            for entries, length in zip(lists, lengths, strict=True):
+                del entries[length:]
 
     # -- values ----------------------------------------------------------------------------------
 
     def known(self, value: Value) -> Known | None:
-        """Return what is known of a value; None for floats and the like."""
+        """Return a value's formula, or None for floats and other values without one."""
         return self.values.get(value.id)
 
     def term(self, value: Value) -> Term:
-        """Return an integer."""
+        """Return an integer's term."""
         known = self.values.get(value.id)
         if isinstance(known, Term):
             return known
@@ -216,21 +215,21 @@ class Walk:
         return self.unknown(owner, "not followed", value.type)
 
     def condition(self, value: Value) -> Condition:
-        """Return a Boolean."""
+        """Return a Boolean's condition."""
         known = self.values.get(value.id)
         if isinstance(known, Condition):
             return known
         return self.opaque(value.owner if isinstance(value.owner, Op) else None, "not followed")
 
     def pointer(self, value: Value) -> Pointer:
-        """Return a pointer."""
+        """Return a pointer's formula."""
         known = self.values.get(value.id)
         if isinstance(known, Pointer):
             return known
         return unknown_pointer("a pointer that is not followed", shape_of(value.type))
 
     def set(self, value: Value, known: Known | None) -> None:
-        """Say what a value is; None: nothing."""
+        """Set the formula of a value; None sets no formula."""
         if known is None:
             self.values.pop(value.id, None)
         else:
@@ -245,9 +244,9 @@ class Walk:
         *,
         always_new: bool = False,
     ) -> None:
-        """Say that a value is not followed; floats have no entry.
+        """Set an unknown formula for a value; floats have none.
 
-        `always_new`: two programs' are never the same, as those of atomics.
+        `always_new`: the value differs between programs, as results of atomics do.
         """
         self.set(value, self.unknown_of(value, op, reason, bounds, always_new=always_new))
 
@@ -260,7 +259,7 @@ class Walk:
         *,
         always_new: bool = False,
     ) -> Known | None:
-        """Return what represents a value that is not followed."""
+        """Return a formula that represents a value that is not followed."""
         shape = shape_of(value.type)
         bits = integer_bits(value.type)
         if is_block_pointer(value.type) or isinstance(value.type, TensorDescriptorType):
@@ -289,7 +288,7 @@ class Walk:
         return Opaque(self.key(op), reason, self.coordinates(shape))
 
     def key(self, op: Op | None, *more: int) -> Key:
-        """Name an op where it is reached: its index, or a tuple of it, more, and calls' indices."""
+        """Return an op's key at the current place: its index, or a tuple with calls' indices."""
         index = -1 if op is None else op.index
         if not self.calls and not more:
             return index
@@ -298,20 +297,20 @@ class Walk:
     def coordinates(
         self, shape: tuple[int, ...], *, every_program: bool = False
     ) -> tuple[Term, ...]:
-        """Return all that a value may vary over: programs, trips, lanes."""
+        """Return the terms that a value may vary over: programs, trips and lanes."""
         programs = tuple(program(axis) for axis in range(3)) if every_program else self._programs
         trips = (loop.trip.term for loop in self.loops)
         lanes = (lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
         return (*programs, *trips, *lanes)
 
-    # -- what is found ---------------------------------------------------------------------------
+    # -- the summary's entries --------------------------------------------------------------------
 
     def place(self, op: Op) -> dict[str, Any]:
-        """Return the fields of `Place`."""
+        """Return the fields of `Place` for an op at the current place."""
         return {"op": op, "guard": self.guard, "loops": self.loops, "calls": self.calls}
 
     def computed(self, op: Op, result: Term) -> None:
-        """Set the integer that arithmetic gives; note if it may leave its width."""
+        """Set the ideal result of an integer op, and record the op if the result may not fit."""
         value = op.results[0]
         bits = integer_bits(value.type) or 64
         low, high = signed_range(bits)
@@ -327,7 +326,7 @@ class Walk:
         self.values[value.id] = result
 
     def lost(self, value: Value, op: Op, reason: str) -> None:
-        """Say that arithmetic, which may wrap around, is not followed."""
+        """Set an unknown result for an integer op that may wrap around."""
         key = (self.key(op, value.position), reason)
         at = self.coordinates(shape_of(value.type))
         anything = Symbol("unknown", key, -_WIDEST, _WIDEST, at).term
@@ -336,14 +335,14 @@ class Walk:
 
     def _note(self, op: Op, value: Value, result: Term, *, followed: bool = True) -> None:
         if op.name not in GROWING and not op.regions:
-            return  # what it takes has left its width, if its result has
+            return  # the result fits if the operands do
         bits, shape = integer_bits(value.type) or 64, shape_of(value.type)
         self.arithmetic.append(
             Arithmetic(**self.place(op), result=result, bits=bits, shape=shape, followed=followed)
         )
 
     def counts(self, loop: Op, result: Term, bits: int) -> None:
-        """Note what a counted loop's counter may become, where that may leave its width."""
+        """Record the counter of a counted loop if it may not fit into its width."""
         low, high = signed_range(bits)
         if result.low < low or result.high > high:
             self.arithmetic.append(
@@ -351,7 +350,7 @@ class Walk:
             )
 
     def divides(self, op: Op, divisor: Term) -> None:
-        """Note a division whose divisor may be 0."""
+        """Record a division whose divisor may be 0."""
         if divisor.low <= 0 <= divisor.high:
             shape = shape_of(op.results[0].type)
             self.divisions.append(Division(**self.place(op), divisor=divisor, shape=shape))
@@ -366,8 +365,8 @@ class Walk:
         shape: tuple[int, ...],
         **details: Any,
     ) -> list[Access]:
-        """Note an access: one for each argument that the pointer may be into."""
-        made = []
+        """Record an access for each argument that the pointer may point into."""
+        accesses = []
         for chosen in pointer.choices:
             guards = self.guard.conjuncts()
             active = simplified(conjunction((chosen.condition, mask)), guards)
@@ -383,10 +382,10 @@ class Walk:
                 unknown=chosen.unknown,
                 **details,
             )
-            made.append(access)
+            accesses.append(access)
             if active is not FALSE or (mask is FALSE and self.arithmetic):
                 self.accesses.append(access)  # what has wrapped around may not be false
-        return made
+        return accesses
 
     # -- hints -----------------------------------------------------------------------------------
 
@@ -415,7 +414,7 @@ class Walk:
                 )
 
     def _hint(self, op: Op, name: str) -> None:
-        """Note a hint on an op's result, or (`tt.divisibility_arg1`) on what its body is given."""
+        """Record a hint on an op's result, or (`tt.divisibility_arg1`) its body's argument."""
         what, _, number = name.partition("_arg")
         if what not in _HINTS:
             return
@@ -469,7 +468,7 @@ def _as_integer(known: Known | None) -> Term | None:
 
 
 def _argument(position: int, type_: Type) -> Known | None:
-    """Return what represents an argument of the kernel."""
+    """Return the formula of a kernel argument."""
     if is_pointer(type_):
         return Pointer((PointerChoice(position, ZERO, TRUE),), ())
     if isinstance(type_, TensorDescriptorType):

@@ -1,4 +1,4 @@
-"""What the walk asks of an IR type: shape, width, size in memory; and of an op: numbers."""
+"""Properties of IR types (shape, width, bytes in memory), and integer attributes of ops."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from kvtrace.ir.types import (
 
 
 def shape_of(type_: Type) -> tuple[int, ...]:
-    """Return a tensor's shape, a descriptor's block's or a block pointer's; () for scalars."""
+    """Return the shape of a tensor, a descriptor's block or a block pointer; () for scalars."""
     if isinstance(type_, TensorType):
         return type_.shape
     if isinstance(type_, TensorDescriptorType):
@@ -27,12 +27,12 @@ def shape_of(type_: Type) -> tuple[int, ...]:
 
 
 def element_of(type_: Type) -> Type:
-    """Return a tensor's element type; a scalar's is itself."""
+    """Return a tensor's element type, or a scalar's type itself."""
     return type_.element if isinstance(type_, TensorType) else type_
 
 
 def integer_bits(type_: Type) -> int | None:
-    """Return the width of an integer, or of a tensor of them; None for all else."""
+    """Return the width of an integer, or of a tensor of integers; None for other types."""
     element = element_of(type_)
     if isinstance(element, IntegerType):
         return element.width
@@ -40,18 +40,18 @@ def integer_bits(type_: Type) -> int | None:
 
 
 def is_pointer(type_: Type) -> bool:
-    """Whether it is a pointer to an element, or a tensor of them."""
+    """Return whether a type is a pointer to an element, or a tensor of such pointers."""
     element = element_of(type_)
     return isinstance(element, PointerType) and not isinstance(element.pointee, TensorType)
 
 
 def is_block_pointer(type_: Type) -> bool:
-    """Whether it is a pointer to a block."""
+    """Return whether a type is a pointer to a block."""
     return isinstance(type_, PointerType) and isinstance(type_.pointee, TensorType)
 
 
 def bytes_in_memory(type_: Type) -> int:
-    """Return the size of an element; pointers are of 8 bytes, a Boolean of 1."""
+    """Return the bytes of an element in memory: 8 for pointers, 1 for Booleans."""
     element = element_of(type_)
     if isinstance(element, IntegerType | FloatType):
         return max(1, element.width // 8)
@@ -59,7 +59,7 @@ def bytes_in_memory(type_: Type) -> int:
 
 
 def pointee_bytes(type_: Type) -> int:
-    """Return the size of what a pointer, block pointer or descriptor points to."""
+    """Return the bytes of an element that a pointer, block pointer or descriptor points to."""
     if isinstance(type_, TensorDescriptorType):
         return bytes_in_memory(type_.block)
     element = element_of(type_)
@@ -67,6 +67,6 @@ def pointee_bytes(type_: Type) -> int:
 
 
 def number_of(op: Op, name: str, default: int = 0) -> int:
-    """Read an integer attribute of an op."""
+    """Return an integer attribute of an op."""
     attribute = op.attributes.get(name)
     return attribute.value if isinstance(attribute, IntegerAttribute) else default

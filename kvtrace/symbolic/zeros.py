@@ -1,7 +1,7 @@
-"""Where the kernel makes an element zero: by `other`, by select, by a constant.
+"""Elements that are certainly zero: by `other`, by select, or by a constant.
 
-What is undefined and multiplied by such a zero is zero, unless it is a NaN or an infinity. A float
-is followed here through the ops that masks are mostly made with; what is not is not zero.
+An undefined element times such a zero is zero, unless it is a NaN or an infinity. The analysis
+follows floats through the ops that kernels mostly mask with; all other elements count as nonzero.
 """
 
 from __future__ import annotations
@@ -25,23 +25,23 @@ MaskOf = Callable[[Op], Condition]
 
 
 class Zeros:
-    """The zeros of a kernel's values; `mask_of` gives the mask of a load."""
+    """The zeros of a kernel's values; `mask_of` returns the mask of a load."""
 
     def __init__(self, summary: Summary, mask_of: MaskOf) -> None:
         self._summary = summary
         self._mask_of = mask_of
 
     def of(self, value: Value) -> Condition:
-        """Return where a value is zero for all contents of memory."""
+        """Return the condition over lanes that a value is zero for all contents of memory."""
         return self._of(value, 0.0, _DEEPEST)
 
     def _of(self, value: Value, number: float, deep: int) -> Condition:
-        """Return where a value is `number`: 0 or minus infinity."""
-        known = self._summary.values.get(value.id)
-        if number == 0 and isinstance(known, Term):
-            return equal(known)
-        if number == 0 and isinstance(known, Condition):
-            return ~known
+        """Return the condition over lanes that a value is `number`: 0 or minus infinity."""
+        formula = self._summary.values.get(value.id)
+        if number == 0 and isinstance(formula, Term):
+            return equal(formula)
+        if number == 0 and isinstance(formula, Condition):
+            return ~formula
         op = value.owner
         if not isinstance(op, Op) or deep <= 0:
             return FALSE

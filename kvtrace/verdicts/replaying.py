@@ -23,6 +23,9 @@ if TYPE_CHECKING:
 
 _INTEGERS: Final = ("i", "u")
 
+#: Reason of an unknown verdict: formulas give a counterexample that an evaluation does not confirm.
+NOT_REPRODUCED: Final = "a counterexample was found, but running it did not show the defect"
+
 
 class TooManyLanes(KvtraceError):
     """An evaluation accessed more lanes than its limit."""

@@ -75,7 +75,7 @@ def test_conditions_of_a_trace_from_a_gpu(printed):
     assert "min(64, columns) + (grid_x - 1) * columns <= extent(x)" in text
     assert "unknown: load of logits in line" in text
     assert "its address depends on what target holds" in text
-    assert "unique calls inside by the conditions" in text
+    assert "unique calls within the conditions" in text
 
 
 def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
@@ -84,7 +84,7 @@ def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
     text = " ".join(out.split())
     assert code == 1
     assert "min(n, 1024 * grid_x) <= extent(x) (load of x in line" in text
-    assert "2 unique calls: 1 inside by the conditions, 1 outside, by itself a violation" in text
+    assert "2 unique calls: 1 within the conditions, 1 outside (judged alone: a violation)" in text
     assert "add[(1, 1, 1)](x=fp32[1000], y=fp32[1000], result=fp32[1000], n=1001" in text
     assert "violation: load ends 4 bytes past the end of x" in text
 
@@ -131,12 +131,12 @@ def test_the_old_option_generic_still_works_and_names_the_command(kvtrace, two):
 def test_the_table_of_sizes_says_where_a_kernel_ends(printed):
     text = " ".join(printed[1].split())
 
-    assert "rows (was 198): first bad 11,930,466: row[:, None] * columns leaves 32 bits" in text
+    assert "rows (was 198): first bad 11,930,466: row[:, None] * columns does not fit into" in text
     # on a busy machine the time to decide it may be over
     assert "grid_y is more than 65,535, which CUDA does not launch" in text or re.search(
         r"columns \(was 180\): proven for .{,300} beyond that unknown: ", text
     )
-    assert "columns (was 60): this variant ends at 65" in text
+    assert "columns (was 60): another variant from 65 on" in text
     assert "grid_x = cdiv(rows, 32)" in text
 
 
@@ -168,7 +168,7 @@ def test_a_size_is_judged_without_running_it(kvtrace, two):
 
     text = " ".join(out.split())
     assert (code, err) == (1, "")
-    assert "at rows = 20000000; taken along: left.shape[0] = rows, out.shape[0] = rows" in text
+    assert "at rows = 20000000; follows: left.shape[0] = rows, out.shape[0] = rows" in text
     assert "violation: overflow: row[:, None] * columns is" in text
 
     assert kvtrace("sizes", two, "--at", "rows=2000, columns=300")[0] == 0

@@ -158,7 +158,7 @@ def test_a_kernel_traced_as_on_the_page(tmp_path):
     done = warm_python().run("program.py", folder=tmp_path, environment=os.environ | variables)
 
     assert done.returncode == 0, done.stderr
-    assert "store ends 4 bytes past the end of x; 24 lanes of the grid leave it" in done.stdout
+    assert "ends 4 bytes past the end of x; 24 lanes of the grid are out of bounds" in done.stdout
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 1
     rows = trace.table("findings").to_pylist()

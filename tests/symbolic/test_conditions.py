@@ -68,7 +68,7 @@ def test_arrays_are_truths_side_by_side(predicate):
     assert found.tolist() == [[python(i, j) for j in range(7)] for i in range(-4, 5)]
 
 
-def test_ranges_decide():
+def test_conditions_are_decided_by_ranges_of_symbols():
     assert less(lane(0, 16), 16) is TRUE
     assert at_least(program(0), 0) is TRUE
     assert equal(lane(0, 16), 16) is FALSE

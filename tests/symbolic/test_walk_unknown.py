@@ -135,7 +135,7 @@ def test_assertions_assumptions_and_hints_are_found():
     assert access.offset == summary.accesses[0].offset
 
 
-def test_what_may_leave_its_width_is_noted_and_ideal():
+def test_arithmetic_that_may_overflow_is_recorded_with_its_ideal_result():
     summary = summary_of(checked, {"BLOCK": 64}, x=F32, n=I32)
 
     products = [found for found in summary.arithmetic if found.op.name == "arith.muli"]

@@ -20,7 +20,7 @@ from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules import overflow
 from kvtrace.verdicts.rules.table import RULES
-from kvtrace.verdicts.sizes.compared_calls import held_against
+from kvtrace.verdicts.sizes.compared_calls import compared_accesses
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.envelope import envelope
 from kvtrace.verdicts.sizes.growth import Relations
@@ -206,14 +206,14 @@ def test_accesses_have_conditions_for_all_shapes(library, request, say):
             if found.reason is not None:
                 reasons["data" if "holds" in found.reason else found.reason] += 1
         for call, verdicts in calls:
-            held = held_against(call)
-            safe = {each.condition.op.index for each in held if each.standing == "inside"}
-            safe -= {each.condition.op.index for each in held if each.standing != "inside"}
+            accesses = compared_accesses(call)
+            safe = {each.condition.op.index for each in accesses if each.standing == "inside"}
+            safe -= {each.condition.op.index for each in accesses if each.standing != "inside"}
             assert not [
                 v for v in verdicts
                 if v.rule in ACCESSES and v.verdict == "violation" and v.op.index in safe
             ]  # fmt: skip
-            inside += all(each.standing == "inside" for each in held)
+            inside += all(each.standing == "inside" for each in accesses)
     total = counts.total()
     say(
         "conditions for all shapes",

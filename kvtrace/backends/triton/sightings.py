@@ -89,11 +89,12 @@ class DefectObserver(Observer):
 
     def _verdicts(self, call: "Call") -> "list[Verdict]":
         from kvtrace.verdicts.rules.asserts import asserted
-        from kvtrace.verdicts.rules.evaluated import left
+        from kvtrace.verdicts.rules.evaluated import outside_verdict
         from kvtrace.verdicts.rules.out_of_bounds_zeros import without_any_zeros
 
         verdicts = [
-            left(defect, self._arguments, OBSERVED) for defect in self._out_of_bounds.values()
+            outside_verdict(defect, self._arguments, OBSERVED)
+            for defect in self._out_of_bounds.values()
         ]
         if self._failure is not None:
             verdicts.append(asserted(self._failure, OBSERVED))

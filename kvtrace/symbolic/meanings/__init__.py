@@ -1,4 +1,4 @@
-"""What ops mean to the walk, one file per dialect (`tt` is split by subject).
+"""Meanings of ops in the walk, one file per dialect (`tt` is split by subject).
 
 To add an op: find its dialect's file, write a small function of the walk and the op that sets the
 op's results, and register it with `@meaning`. An op without a meaning gives unknown results.
@@ -32,7 +32,7 @@ _loaded = False
 
 
 def meaning(*names: str) -> Callable[[Meaning], Meaning]:
-    """Register a function as the meaning of ops."""
+    """Return a decorator that registers a function as the meaning of ops."""
 
     def register(function: Meaning) -> Meaning:
         for name in names:
@@ -43,7 +43,7 @@ def meaning(*names: str) -> Callable[[Meaning], Meaning]:
 
 
 def meaning_of(name: str) -> Meaning | None:
-    """Return the meaning of an op, None if it has none; reads all files on first use."""
+    """Return the meaning of an op, or None; the first call imports all files."""
     global _loaded
     if not _loaded:
         _loaded = True

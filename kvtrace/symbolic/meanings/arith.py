@@ -26,18 +26,18 @@ _MOST_PRODUCTS = 1024
 
 
 def unsigned(term: Term, bits: int) -> Term:
-    """Return an integer as an unsigned one of its width."""
+    """Return an integer of a width as the unsigned integer of the same bits."""
     return wrapped(term, bits, signed=False)
 
 
 def signed(term: Term, bits: int) -> Term:
-    """Return what may be an unsigned integer of a width as the signed one of the same bits."""
+    """Return a possibly unsigned integer of a width as the signed integer of the same bits."""
     return wrapped(term, bits, signed=True)
 
 
 @meaning("arith.constant", "llvm.mlir.constant")
 def constant(walk: Walk, op: Op) -> None:
-    """Set a number, or the range of several."""
+    """Set a constant's number, or an unknown within the range of a constant tensor."""
     value, attribute = op.results[0], op.attributes.get("value")
     bits = integer_bits(value.type)
     if bits is None:
@@ -60,7 +60,7 @@ def constant(walk: Walk, op: Op) -> None:
 
 @meaning("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
 def undefined(walk: Walk, op: Op) -> None:
-    """Set any value."""
+    """Set an unknown value."""
     walk.set_unknown(op.results[0], op, "an undefined value")
 
 
@@ -70,7 +70,7 @@ def undefined(walk: Walk, op: Op) -> None:
 def _register(
     name: str, rule: _Binary, logic: _Logic | None = None, *, divides: bool = False
 ) -> None:
-    """Register an op of two integers, and what it does to two Booleans."""
+    """Register the meaning of an op of two integers, and of two Booleans."""
 
     def binary(walk: Walk, op: Op) -> None:
         first, second = op.operand("left"), op.operand("right")
@@ -149,7 +149,7 @@ _register_bits("arith.shrsi", "shr")
 
 @meaning("math.absi")
 def absolute(walk: Walk, op: Op) -> None:
-    """Set the magnitude."""
+    """Set the absolute value."""
     number = walk.term(op.operand("source"))
     walk.computed(op, maximum(number, -number))
 
@@ -194,7 +194,7 @@ _EQUAL, _DIFFERENT = PREDICATES.index("eq"), PREDICATES.index("ne")
 
 
 def comparison(left: Term, right: Term, predicate: int, bits: int) -> Condition | None:
-    """Compare integers of a width by one of MLIR's predicates; None for one that is not known."""
+    """Return a comparison of integers by an MLIR predicate, or None for an unknown predicate."""
     if not 0 <= predicate < len(PREDICATES):
         return None
     name = PREDICATES[predicate]
@@ -205,7 +205,7 @@ def comparison(left: Term, right: Term, predicate: int, bits: int) -> Condition 
 
 @meaning("arith.cmpi")
 def compare(walk: Walk, op: Op) -> None:
-    """Set a comparison of integers."""
+    """Set the condition of an integer comparison."""
     predicate = number_of(op, "predicate", -1)
     first, second = op.operands
     bits = integer_bits(first.type) or 64
@@ -229,13 +229,13 @@ def _compared_booleans(walk: Walk, op: Op, predicate: int) -> Condition:
 
 @meaning("arith.cmpf")
 def compare_floats(walk: Walk, op: Op) -> None:
-    """Set what floats decide."""
+    """Set an opaque condition for a comparison of floats."""
     walk.set_unknown(op.results[0], op, "compares floats")
 
 
 @meaning("arith.select")
 def select(walk: Walk, op: Op) -> None:
-    """Set one of two values."""
+    """Set the choice between two values."""
     condition = walk.condition(op.operand("condition"))
     first, second = (walk.known(op.operand(name)) for name in ("first", "second"))
     walk.set(op.results[0], chosen(walk, op, op.results[0], condition, first, second))

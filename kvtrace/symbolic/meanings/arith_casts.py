@@ -36,7 +36,7 @@ def change_width(walk: Walk, op: Op) -> None:
 
 @meaning("arith.bitcast", "tt.bitcast")
 def same_bits(walk: Walk, op: Op) -> None:
-    """Set the same pointer or integer; of floats the bits are unknown."""
+    """Set the same pointer or integer; the bits of floats are unknown."""
     known = walk.known(op.operand("source"))
     before, after = (integer_bits(value.type) for value in (op.operand("source"), op.results[0]))
     if known is None or (before != after and after is not None):
@@ -50,5 +50,5 @@ def same_bits(walk: Walk, op: Op) -> None:
 
 @meaning("arith.fptosi", "arith.fptoui")
 def from_float(walk: Walk, op: Op) -> None:
-    """Set an integer made of a float."""
+    """Set an unknown integer for a cast from a float."""
     walk.set_unknown(op.results[0], op, "an integer made of a float")

@@ -1,12 +1,12 @@
-"""What loops carry from trip to trip, as formulas of the trip.
+"""Values that loops carry from trip to trip, as formulas of the trip.
 
 The body is first visited with a placeholder for each carried number (a pointer's displacement, a
-Boolean as 0 or 1). The result shows how it continues:
+Boolean as 0 or 1). The outcome of the visit decides the formula:
 
-* placeholder + something that is the same in all trips: `initial + something * trip`;
-* something without placeholders: that of the trip before, and `initial` in the first;
-* anything else: unknown, within a range that the body does not leave, if one is found, and within
-  the bounds that `invariants` proves of it.
+* placeholder + a term that is the same in all trips: `initial + term * trip`, as for `k += 32`;
+* a term without placeholders: the term of the trip before, and `initial` in the first trip;
+* any other outcome: unknown, within a range that the body preserves, if one is found, and within
+  the bounds that `invariants` proves.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ _WIDENINGS = 4
 
 @dataclass(eq=False)
 class _Slot:
-    """One carried number: `inside` is it in a trip, `rule` how it is after so many trips."""
+    """A carried number: `inside` is its term in a trip, `rule` its term after some trips."""
 
     value: Value
     placeholder: Symbol
@@ -81,9 +81,9 @@ class Carried:
     def settle(
         self, run: Callable[[], list[Known | None]], running: Callable[[], Condition]
     ) -> None:
-        """Find how all values continue; `run` visits the body and gives the next ones.
+        """Find the formulas of all carried values; `run` visits the body and returns the next.
 
-        `running` says, after that, under which condition there is a trip.
+        `running` returns, after `run`, the condition that there is a trip.
         """
         slots = [slot for parts in self._slots for slot in parts]
         if not slots:
@@ -104,7 +104,7 @@ class Carried:
             self._bound(open_, running())
 
     def _take(self, position: int, outcome: Known | None) -> None:
-        """Note the numbers that come out of the body; none if it is something else."""
+        """Record the numbers that the body yields for a value, if it keeps its kind."""
         slots, initial = self._slots[position], self._initial[position]
         numbers = _numbers_after(initial, outcome)
         if numbers is None:
@@ -127,7 +127,7 @@ class Carried:
                 return
 
     def _follow(self, slot: _Slot, slots: Sequence[_Slot], solved: Substitution) -> Term | None:
-        """Find a slot's rule; give what it is in a trip."""
+        """Set a slot's rule, and return the slot's term in a trip."""
         assert slot.outcome is not None
         trip = self._loop.trip
         outcome = solved(slot.outcome)
@@ -186,21 +186,21 @@ class Carried:
         solved: Substitution,
         running: Condition,
     ) -> None:
-        """Find bounds that are formulas, and say what slots are in a trip so that they are seen."""
+        """Find bounds that are formulas, and set the slots' terms in a trip with these bounds."""
         for slot in slots:
             slot.bounds = ranges[slot]
             slot.inside = self._within(slot, ranges[slot]).term
         inside = Substitution({slot.placeholder: slot.inside or ZERO for slot in slots})
         conditions = running.substitute(solved).substitute(inside).conjuncts()
         for bound in kept_bounds(self.integers(), conditions, self._loop.trip):
-            slot = next(each for each in slots if each.placeholder.key == bound.integer.now.key)
+            slot = next(slot for slot in slots if slot.placeholder.key == bound.integer.now.key)
             slot.kept.append(bound)
         for slot in slots:
             slot.bounds = _narrowed(ranges[slot], slot.kept)
             slot.inside = _seen(self._within(slot, slot.bounds).term, slot.kept, Substitution({}))
 
     def integers(self) -> tuple[CarriedInteger, ...]:
-        """Return the numbers that no formula says, as they are settled."""
+        """Return the integers that have no formula of the trip."""
         slots = [slot for parts in self._slots for slot in parts]
         inside = Substitution({s.placeholder: s.inside for s in slots if s.inside is not None})
         return tuple(
@@ -215,14 +215,14 @@ class Carried:
         )
 
     def _within(self, slot: _Slot, bounds: tuple[int, int]) -> Symbol:
-        found = slot.placeholder
-        low, high = max(bounds[0], found.low), min(bounds[1], found.high)
-        return Symbol(found.kind, found.key, low, max(low, high), found.at)
+        symbol = slot.placeholder
+        low, high = max(bounds[0], symbol.low), min(bounds[1], symbol.high)
+        return Symbol(symbol.kind, symbol.key, low, max(low, high), symbol.at)
 
     # -- using them ------------------------------------------------------------------------------
 
     def bind(self) -> None:
-        """Set the body's arguments to what they are in a trip."""
+        """Set the body's arguments to their formulas in a trip."""
         for position, value in enumerate(self._arguments):
             numbers = [slot.inside or ZERO for slot in self._slots[position]]
             self._walk.set(value, self._known(position, numbers))
@@ -242,12 +242,12 @@ class Carried:
             key = self._key_after(slot)
             low, high = slot.bounds or (slot.placeholder.low, slot.placeholder.high)
             at = self._walk.coordinates(shape_of(value.type))
-            found = Symbol("unknown", key, low, high, at).term
-            numbers.append(_seen(found, slot.kept, Substitution({self._loop.trip: trips})))
+            after = Symbol("unknown", key, low, high, at).term
+            numbers.append(_seen(after, slot.kept, Substitution({self._loop.trip: trips})))
         return self._known(position, numbers)
 
     def _key_after(self, slot: _Slot) -> Key:
-        """Return the key of what a slot is after the loop."""
+        """Return the key of a slot's symbol after the loop."""
         assert isinstance(slot.placeholder.key, tuple)
         return (slot.placeholder.key[0], "carried out of a loop")
 
@@ -255,7 +255,7 @@ class Carried:
         return self._walk.unknown_of(value, self._op, "carried by a loop, and not followed")
 
     def _known(self, position: int, numbers: Sequence[Term]) -> Known | None:
-        """Put numbers in the place of a carried value's own."""
+        """Return a carried value with its numbers replaced."""
         initial, value = self._initial[position], self._arguments[position]
         if position in self._lost:
             return self._unfollowed(value)
@@ -271,7 +271,7 @@ class Carried:
 
 
 def _numbers_of(known: Known | None) -> tuple[Term, ...]:
-    """Return what of a value may change from trip to trip, as numbers."""
+    """Return the numbers of a value that may change from trip to trip."""
     if isinstance(known, Term):
         return (known,)
     if isinstance(known, Condition):
@@ -282,7 +282,7 @@ def _numbers_of(known: Known | None) -> tuple[Term, ...]:
 
 
 def _numbers_after(initial: Known | None, outcome: Known | None) -> tuple[Term, ...] | None:
-    """Return the same numbers of the value that comes out; None if other things changed, too."""
+    """Return these numbers of the yielded value, or None if other parts changed, too."""
     if isinstance(initial, Term) and isinstance(outcome, Term):
         return (outcome,)
     if isinstance(initial, Condition) and isinstance(outcome, Condition):
@@ -309,7 +309,7 @@ def _displacement(initial: Pointer, outcome: Pointer) -> tuple[Term] | None:
 
 
 def _narrowed(bounds: tuple[int, int], kept: Sequence[Bound]) -> tuple[int, int]:
-    """Return a range within the kept bounds that are numbers."""
+    """Return a range narrowed by the constant bounds among those kept."""
     low, high = bounds
     for bound in kept:
         limit = bound.limit.constant
@@ -319,7 +319,7 @@ def _narrowed(bounds: tuple[int, int], kept: Sequence[Bound]) -> tuple[int, int]
 
 
 def _seen(value: Term, kept: Sequence[Bound], at: Substitution) -> Term:
-    """Return a value as a formula that shows which bounds it keeps."""
+    """Return a value as a formula with its bounds: minima and maxima."""
     for bound in kept:
         value = bound.applied(value, at)
     return value

@@ -1,7 +1,7 @@
 """`cf` and `tt`: functions, branches between their blocks (early returns), and calls.
 
-Blocks are visited once, each after those that jump forward to it, under the disjunction of what
-leads there. A jump backward makes a loop of blocks, whose arguments and trips are unknown.
+Each block is visited once, after the blocks that jump forward to it, under the disjunction of the
+jumps' conditions. A jump backward makes a loop of blocks, whose arguments and trips are unknown.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ class _Arrival:
 
 @meaning("tt.call", "func.call")
 def call(walk: Walk, op: Op) -> None:
-    """Visit the callee where it is called."""
+    """Visit the callee at the place of a call."""
     callee = op.attributes.get("callee")
     name = callee.value if isinstance(callee, SymbolAttribute) else ""
     function = walk.module.functions.get(name)
@@ -55,7 +55,7 @@ def call(walk: Walk, op: Op) -> None:
 
 
 def run_function(walk: Walk, function: Function) -> tuple[_Arrival, ...]:
-    """Visit a function's blocks; give what its returns give, and when."""
+    """Visit a function's blocks; return the values of its returns, with their conditions."""
     order = _forward_order(function.body.blocks[0])
     place = {block: number for number, block in enumerate(order)}
     loops = _loops(order, place)
@@ -98,7 +98,7 @@ def _ways(walk: Walk, op: Op) -> list[tuple[Block, Condition, Sequence[Value]]]:
 
 
 def _bind(walk: Walk, block: Block, arrived: Sequence[_Arrival], *, repeated: bool) -> None:
-    """Set a block's arguments to what the ways to it bring along."""
+    """Set a block's arguments to the values of the jumps to the block."""
     last = block.ops[-1]
     for position, value in enumerate(block.arguments):
         if repeated or any(position >= len(arrival.values) for arrival in arrived):
@@ -118,7 +118,7 @@ def _joined(
 
 
 def either(conditions: Sequence[Condition]) -> Condition:
-    """Return the disjunction; where ways part and meet again, what held before they parted."""
+    """Return the disjunction; if two ways part and meet again, the condition before they parted."""
     left = list(conditions)
     merged = True
     while merged and len(left) > 1:
@@ -152,7 +152,7 @@ def _reunited(first: Condition, second: Condition) -> Condition | None:
 
 
 def _forward_order(entry: Block) -> list[Block]:
-    """Return the blocks that are reached, each after those that jump forward to it."""
+    """Return the reached blocks, each after the blocks that jump forward to it."""
     order: list[Block] = []
     seen = {entry}
     stack = [(entry, iter(entry.ops[-1].successors))]
@@ -169,7 +169,7 @@ def _forward_order(entry: Block) -> list[Block]:
 
 
 def _loops(order: Sequence[Block], place: dict[Block, int]) -> dict[Block, frozenset[Block]]:
-    """Return each block that is jumped back to, and from where, with the blocks on the way."""
+    """Return each target of a backward jump, the jump's block, and the blocks between."""
     before: dict[Block, list[Block]] = {block: [] for block in order}
     for block in order:
         for target in block.ops[-1].successors:

@@ -1,10 +1,9 @@
-"""What holds of all trips of a loop: bounds of what it carries, and of how many trips there are.
+"""Invariants of loops: bounds of carried integers, and of the number of trips.
 
-Bounds are formulas of the trip that every trip keeps: guessed, then proven by induction.
-
-Of each carried integer it is guessed that it grows or shrinks by at most so much a trip, and that a
-count stays below what there is to count. All guesses are supposed of a trip, and those that are not
-proven of the next one are dropped, until all that are left are.
+A bound is a formula of the trip, guessed and then proven by induction. The guesses: each carried
+integer grows or shrinks by at most a constant per trip (after `i += 1` or `i += 3`, it is at most
+`initial + 3 * trip`), and a count stays below its limit. All guesses are assumed for a trip; the
+guesses that are not proven for the next trip are dropped, until all remaining guesses are proven.
 """
 
 from __future__ import annotations
@@ -27,28 +26,25 @@ _MOST_CASES: Final = 16
 
 @dataclass(frozen=True, eq=False)
 class Bound:
-    """That a carried integer is at most (or at least) `limit`, a term of the trip."""
+    """A bound of a carried integer: at most (or at least) `limit`, a term of the trip."""
 
     integer: CarriedInteger
     upper: bool
     limit: Term
 
     def of(self, value: Term, limit: Term) -> Condition:
-        """Return that a value keeps a limit."""
+        """Return the condition that a value keeps a limit."""
         return at_least(limit - value) if self.upper else at_least(value - limit)
 
     def applied(self, value: Term, at: Substitution) -> Term:
-        """Return a value that keeps the bound, `at` a trip, as a formula that shows it."""
+        """Return a value as its minimum or maximum with the bound `at` a trip."""
         return (minimum if self.upper else maximum)(value, at(self.limit))
 
 
 def kept_bounds(
     integers: Sequence[CarriedInteger], running: Sequence[Condition], trip: Symbol
 ) -> list[Bound]:
-    """Return the guesses that hold in the first trip and are kept by each; `running`: there is one.
-
-    All of it holds for ideal integers.
-    """
+    """Return the guesses proven by induction for ideal integers; `running`: there is a trip."""
     if len(integers) > _MOST_INTEGERS:
         return []
     ranges = Ranges({})
@@ -79,7 +75,7 @@ def kept_bounds(
 
 
 def _guesses(integer: CarriedInteger, trip: Symbol) -> Iterator[Bound]:
-    """Return bounds that hold in the first trip and say more than an integer's range."""
+    """Return guessed bounds that hold in the first trip and are tighter than the type's range."""
     now, initial = integer.now, integer.initial
     step = integer.following - now.term
     first = integer.following.substitute({now: initial}) - initial
@@ -98,7 +94,7 @@ def _guesses(integer: CarriedInteger, trip: Symbol) -> Iterator[Bound]:
 
 
 def _totals(initial: Term, step: Term, trip: Symbol) -> Iterator[Term]:
-    """Return what a count reaches whose step is at most what is left to count in a trip."""
+    """Return the limit of a count whose step is at most the remaining distance to that limit."""
     for atom in step.atoms():
         if isinstance(atom, Minimum | Maximum):
             for part in atom.arguments:
@@ -108,13 +104,13 @@ def _totals(initial: Term, step: Term, trip: Symbol) -> Iterator[Term]:
 
 
 def most_trips(loop: Loop) -> int:
-    """Return the number of the last trip of a loop whose condition is asked for at most.
+    """Return an upper bound of the number of the last trip of a loop with a condition.
 
-    It follows from what holds where a trip comes after another: `while not found` whose body sets
-    `found` once it has counted to ten.
+    The bound follows from the condition of two successive trips: `while not done`, whose body sets
+    `done` when a counter reaches 10, has at most 11 checks.
     """
     trip = loop.trip
-    following = {each.now: each.following for each in loop.carried}
+    following = {integer.now: integer.following for integer in loop.carried}
     at_next = Substitution({trip: trip.term + 1, **following})
     ranges = Ranges({})
     last = -1
@@ -126,7 +122,7 @@ def most_trips(loop: Loop) -> int:
 
 
 def _cases(conditions: Sequence[Condition]) -> list[tuple[Condition, ...]]:
-    """Return conditions that all hold as lists, one for each outcome of choices: one holds."""
+    """Return alternatives of conditions, one list for each outcome of choices; one holds."""
     cases: list[tuple[Condition, ...]] = [()]
     for part in (part for condition in conditions for part in condition.conjuncts()):
         outcomes: list[tuple[Condition, ...]] = [(part,)]

@@ -1,4 +1,4 @@
-"""Values that come by one of two ways."""
+"""Formulas of values that come from one of two branches, and rewriting of formulas."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def chosen(
     first: Known | None,
     second: Known | None,
 ) -> Known | None:
-    """Return the first of two where a condition holds, the second elsewhere."""
+    """Return the first of two formulas where a condition holds, and the second elsewhere."""
     if condition.decided is not None:
         return first if condition.decided else second
     if first is not None and same(first, second):
@@ -44,7 +44,7 @@ def chosen(
 
 
 def same(first: Known, second: Known | None) -> bool:
-    """Whether two values are known to be the same."""
+    """Return whether two values have the same formula."""
     if first is second:
         return True
     if isinstance(first, Pointer) and isinstance(second, Pointer):
@@ -90,7 +90,7 @@ def _block_of_both(condition: Condition, first: BlockPointer, second: BlockPoint
 
 
 def rewritten(known: Known, substitution: Substitution) -> Known:
-    """Return a value with atoms replaced, wherever it holds terms."""
+    """Return a formula with atoms of its terms replaced."""
     if isinstance(known, Term):
         return substitution(known)
     if isinstance(known, Condition):
@@ -118,12 +118,12 @@ def rewritten(known: Known, substitution: Substitution) -> Known:
 
 
 def as_number(condition: Condition) -> Term:
-    """Hold a Boolean as 0 or 1."""
+    """Return a Boolean as a term: 0 or 1."""
     return choice(condition, 1, 0)
 
 
 def as_truth(number: Term) -> Condition:
-    """Return the Boolean that is held as 0 or 1."""
+    """Return the Boolean of a term that is 0 or 1."""
     if len(number.coefficients) == 1:
         ((monomial, coefficient),) = number.coefficients.items()
         if coefficient == 1 and len(monomial) == 1 and isinstance(monomial[0], Choice):

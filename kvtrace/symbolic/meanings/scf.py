@@ -1,4 +1,4 @@
-"""`scf`: branches and loops. What loops carry is in `carried.py`."""
+"""`scf`: branches and loops; carried values are in `carried.py`."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 @meaning("scf.if")
 def if_(walk: Walk, op: Op) -> None:
-    """Visit both ways, each under its condition."""
+    """Visit both branches, each under its condition."""
     condition = walk.condition(op.operand("condition"))
     first = _branch(walk, condition, op.regions[0], len(op.results))
     rest = op.regions[1] if len(op.regions) > 1 else None
@@ -54,7 +54,7 @@ def _branch(
 
 @meaning("scf.index_switch")
 def index_switch(walk: Walk, op: Op) -> None:
-    """Visit the region of each case, and the first, if none of them is the case."""
+    """Visit the region of each case under its condition, and the first region as the default."""
     number, attribute = walk.term(op.operand("selector")), op.attributes.get("cases")
     cases = attribute.values if isinstance(attribute, DenseArrayAttribute) else ()
     conditions = [equal(number, int(case)) for case in cases]
@@ -176,7 +176,7 @@ def while_(walk: Walk, op: Op) -> None:
         return [walk.known(value) for value in after.ops[-1].operands]
 
     def settled(most: int) -> Loop:
-        """Set what the loop, whose condition is asked for in so many trips at most, carries."""
+        """Set the carried values of the loop, for at most some number of condition checks."""
         trip = Symbol("trip", walk.key(op), 0, most)
         key = (walk.key(op), "the trips of a while loop")
         trips = Symbol("unknown", key, 0, most, walk.coordinates(())).term

@@ -50,7 +50,7 @@ def block_access(
 
 @meaning("tt.make_tensor_ptr")
 def make_tensor_ptr(walk: Walk, op: Op) -> None:
-    """Keep base, extents, strides and positions."""
+    """Set a block pointer with base, extents, strides and positions."""
     extents, strides, places = (_terms(walk, op, name) for name in ("size", "stride", "offset"))
     base = walk.pointer(op.operand("pointer"))
     walk.set(op.results[0], BlockPointer(base, extents, strides, places))
@@ -58,7 +58,7 @@ def make_tensor_ptr(walk: Walk, op: Op) -> None:
 
 @meaning("tt.advance")
 def advance(walk: Walk, op: Op) -> None:
-    """Move the block."""
+    """Set a block pointer at a moved position."""
     block = walk.known(op.operand("pointer"))
     if not isinstance(block, BlockPointer):
         walk.set_unknown(op.results[0], op, "a block pointer that is not followed")
@@ -72,7 +72,7 @@ def advance(walk: Walk, op: Op) -> None:
 
 @meaning("tt.make_tensor_descriptor")
 def make_tensor_descriptor(walk: Walk, op: Op) -> None:
-    """Keep base, extents and strides."""
+    """Set a descriptor with base, extents and strides."""
     base = walk.pointer(op.operand("pointer"))
     extents, strides = _terms(walk, op, "size"), _terms(walk, op, "stride")
     walk.set(op.results[0], BlockPointer(base, extents, strides, ()))
@@ -80,7 +80,7 @@ def make_tensor_descriptor(walk: Walk, op: Op) -> None:
 
 @dataclass(frozen=True, slots=True)
 class _Place:
-    """Where a block of a descriptor is: `block` is the descriptor at it, where that is known."""
+    """Position of a descriptor's block; `block` is the descriptor there, or None if unknown."""
 
     pointer: Pointer
     mask: Condition
@@ -95,7 +95,7 @@ def _descriptor_access(
     *,
     stores: bool,
 ) -> _Place:
-    """Return where a block is; all axes are checked, the inner one as the target's stores do."""
+    """Return a block's position; all axes are checked, the inner axis as the target's stores do."""
     known = walk.known(descriptor)
     if not isinstance(known, BlockPointer):
         return _Place(walk.pointer(descriptor), conjunction(()), None)
@@ -108,7 +108,7 @@ def _descriptor_access(
 
 
 def _terms(walk: Walk, op: Op, name: str) -> tuple[Term, ...]:
-    """Return the integers that an op's operands of a name are."""
+    """Return the terms of an op's operands of a name."""
     return tuple(walk.term(value) for value in op.group(name))
 
 
@@ -123,14 +123,14 @@ def _read(walk: Walk, op: Op, place: _Place, shape: tuple[int, ...]) -> None:
 
 @meaning("tt.descriptor_load")
 def descriptor_load(walk: Walk, op: Op) -> None:
-    """Note a read of a block."""
+    """Record a load of a block."""
     shape = shape_of(op.operand("descriptor").type)
     _read(walk, op, _block_access(walk, op, shape, stores=False), shape)
 
 
 @meaning("tt.descriptor_gather")
 def descriptor_gather(walk: Walk, op: Op) -> None:
-    """Note a read of rows by index, from a column on."""
+    """Record a gather of rows by index, from a column on."""
     shape = shape_of(op.results[0].type)
     _read(walk, op, _rows_access(walk, op, shape, stores=False), shape)
 
@@ -164,7 +164,7 @@ def _accessed(
 
 @meaning("tt.descriptor_store")
 def descriptor_store(walk: Walk, op: Op) -> None:
-    """Note a write of a block."""
+    """Record a store of a block."""
     shape = shape_of(op.operand("descriptor").type)
     place = _block_access(walk, op, shape, stores=True)
     _accessed(walk, op, "store", place, shape, op.operand("value"))
@@ -172,7 +172,7 @@ def descriptor_store(walk: Walk, op: Op) -> None:
 
 @meaning("tt.descriptor_scatter")
 def descriptor_scatter(walk: Walk, op: Op) -> None:
-    """Note a write of rows by index, from a column on."""
+    """Record a scatter of rows by index, from a column on."""
     value = op.operand("value")
     shape = shape_of(value.type)
     _accessed(walk, op, "store", _rows_access(walk, op, shape, stores=True), shape, value)
@@ -180,7 +180,7 @@ def descriptor_scatter(walk: Walk, op: Op) -> None:
 
 @meaning("tt.descriptor_reduce")
 def descriptor_reduce(walk: Walk, op: Op) -> None:
-    """Note an atomic update of a block."""
+    """Record an atomic update of a block."""
     shape = shape_of(op.operand("descriptor").type)
     place, kind = _block_access(walk, op, shape, stores=True), number_of(op, "kind")
     operator = REDUCTIONS[kind] if kind < len(REDUCTIONS) else ""

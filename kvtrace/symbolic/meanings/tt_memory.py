@@ -37,28 +37,28 @@ SCOPES = {1: "gpu", 2: "cta", 3: "sys"}
 
 FROM_INTEGER = "a pointer made of an integer"
 FROM_MEMORY = "a pointer that was loaded from memory"
-"""Why an access is unknown whose offset counts from address 0."""
+"""Reason of an unknown access whose offset counts from address 0."""
 
 _LARGEST_ADDRESS = (1 << 63) - 1
 
 
 @meaning("tt.addptr")
 def addptr(walk: Walk, op: Op) -> None:
-    """Advance pointers by elements."""
+    """Set pointers advanced by elements."""
     pointer, steps = walk.pointer(op.operand("pointer")), walk.term(op.operand("offset"))
     by = steps * pointee_bytes(op.operand("pointer").type)
     walk.set(op.results[0], moved(pointer, by, shape_of(op.results[0].type)))
 
 
 def moved(pointer: Pointer, by: Term, shape: tuple[int, ...]) -> Pointer:
-    """Advance pointers by bytes."""
+    """Set pointers advanced by bytes."""
     choices = tuple(replace(option, offset=option.offset + by) for option in pointer.choices)
     return Pointer(choices, shape)
 
 
 @meaning("tt.ptr_to_int")
 def ptr_to_int(walk: Walk, op: Op) -> None:
-    """Set addresses: an unknown one for each argument, plus the offset."""
+    """Set addresses: an unknown base for each argument, plus the offset."""
     result: Term | None = None
     for option in walk.pointer(op.operand("source")).choices:
         if option.argument is None:
@@ -77,7 +77,7 @@ def _address_of(argument: int) -> Term:
 
 @meaning("tt.int_to_ptr")
 def int_to_ptr(walk: Walk, op: Op) -> None:
-    """Find the argument whose address is in a sum; without one, `offset` is the address itself."""
+    """Set a pointer into the argument whose address is a summand; if there is none, from 0."""
     address, shape = walk.term(op.operand("source")), shape_of(op.results[0].type)
     form = address.affine()
     atoms = form[1].items() if form is not None else ()
@@ -97,7 +97,7 @@ def int_to_ptr(walk: Walk, op: Op) -> None:
 
 
 def _argument_of(atom: Atom) -> int | None:
-    """Return the argument whose address a symbol is."""
+    """Return the argument whose address a symbol stands for, or None."""
     match atom:
         case Symbol(kind="unknown", key=(("address", int(argument)), _)):
             return argument
@@ -109,7 +109,7 @@ def _argument_of(atom: Atom) -> int | None:
 
 @meaning("tt.load")
 def load(walk: Walk, op: Op) -> None:
-    """Note a read; what it gives is the memory's content, or `other` in masked lanes."""
+    """Record a load; its result is the memory's content, or `other` in masked lanes."""
     pointer = walk.known(op.operand("pointer"))
     if isinstance(pointer, BlockPointer):
         load_block(walk, op, pointer)
@@ -130,7 +130,7 @@ def _mask(walk: Walk, op: Op) -> Condition:
 
 
 def load_block(walk: Walk, op: Op, pointer: BlockPointer) -> None:
-    """Read through a block pointer; lanes outside checked axes are padded."""
+    """Record a load through a block pointer; lanes outside checked axes are padded."""
     from kvtrace.symbolic.meanings.tt_blocks import block_access, checked_axes
 
     value = op.results[0]
@@ -185,7 +185,7 @@ def _filled(walk: Walk, op: Op, value: Value, fill: Known | None) -> Term:
 
 @meaning("tt.store", "tt.atomic_store")
 def store(walk: Walk, op: Op) -> None:
-    """Note a write."""
+    """Record a store."""
     value = op.operand("value")
     pointer = walk.known(op.operand("pointer"))
     if isinstance(pointer, BlockPointer):
@@ -207,7 +207,7 @@ def store(walk: Walk, op: Op) -> None:
 
 @meaning("tt.atomic_load", "tt.atomic_poll")
 def atomic_load(walk: Walk, op: Op) -> None:
-    """Note a read of what other programs may write at the same time: its value is unknown."""
+    """Record a load of memory that other programs may write meanwhile; its result is unknown."""
     result = op.results[0]
     in_memory = op.operand("expected") if KINDS[op.name].has("expected") else result
     walk.accessed(
@@ -224,7 +224,7 @@ def atomic_load(walk: Walk, op: Op) -> None:
 
 @meaning("tt.atomic_rmw", "tt.atomic_cas")
 def atomic(walk: Walk, op: Op) -> None:
-    """Note an atomic update; what it gives is unknown."""
+    """Record an atomic update; its result is unknown."""
     value = op.results[0]
     swaps = op.name == "tt.atomic_cas"
     walk.accessed(

@@ -1,4 +1,4 @@
-"""`tt`: programs, ranges, assertions; and what has no effect here."""
+"""`tt`: programs, ranges, assertions, and ops without effect on formulas."""
 
 from __future__ import annotations
 
@@ -36,18 +36,18 @@ def make_range(walk: Walk, op: Op) -> None:
 
 @meaning("tt.assert", "llvm.intr.assume")
 def assertion(walk: Walk, op: Op) -> None:
-    """Note what must hold, or what the compiler may assume."""
+    """Record an assertion, or an assumption of the compiler."""
     attribute = op.attributes.get("message")
     message = attribute.value if isinstance(attribute, StringAttribute) else ""
     checked = op.name == "tt.assert"
-    found = Assertion(
+    assertion = Assertion(
         **walk.place(op),
         condition=walk.condition(op.operand("condition")),
         message=message,
         shape=shape_of(op.operand("condition").type),
         of_overflow=checked and "overflow detected for operation" in message,
     )
-    (walk.assertions if checked else walk.assumptions).append(found)
+    (walk.assertions if checked else walk.assumptions).append(assertion)
 
 
 @meaning(

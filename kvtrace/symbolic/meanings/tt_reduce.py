@@ -1,4 +1,4 @@
-"""`tt`: reductions and scans of integers and Booleans: exact where a formula is, else bounded."""
+"""`tt`: reductions and scans of integers and Booleans, as formulas or as bounded unknowns."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _IDEMPOTENT = frozenset(
 
 @meaning("tt.reduce")
 def reduce(walk: Walk, op: Op) -> None:
-    """Set what is left of an axis."""
+    """Set the results of a reduction along an axis."""
     given = op.group("source")
     axis, source = number_of(op, "axis"), shape_of(given[0].type)
     block = op.regions[0].blocks[0]
@@ -52,7 +52,7 @@ def reduce(walk: Walk, op: Op) -> None:
 
 @meaning("tt.scan")
 def scan(walk: Walk, op: Op) -> None:
-    """Set what is left of an axis up to each element."""
+    """Set the results of a scan along an axis."""
     axis, source = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     bounds = _bounds(walk, op, op.regions[0].blocks[0], source[axis])
     if len(bounds) == 1 and _only_op(op.regions[0].blocks[0]) == "arith.addi":
@@ -63,7 +63,7 @@ def scan(walk: Walk, op: Op) -> None:
 
 
 def _sums(walk: Walk, op: Op, axis: int, extent: int, limits: tuple[int, int] | None) -> None:
-    """Set sums up to each element: that element, and a sum of as many as come before it."""
+    """Set cumulative sums: each element plus a bounded sum of the elements before it."""
     (value,) = op.results
     element = walk.known(op.group("source")[0])
     if not isinstance(element, Term) or not _stays(value, limits):
@@ -82,7 +82,7 @@ def _sums(walk: Walk, op: Op, axis: int, extent: int, limits: tuple[int, int] | 
 
 
 def _most(element: Term, axis: int, extent: int) -> Term:
-    """Return what a sum of elements is at most: how many are not 0, times the largest."""
+    """Return an upper bound of a sum: the number of nonzero elements times the largest."""
     most = max(element.high, 0)
     atom = single(element)
     if not isinstance(atom, Choice) or atom.otherwise != 0:
@@ -103,7 +103,7 @@ def _most(element: Term, axis: int, extent: int) -> Term:
 
 
 def _stays(value: Value, limits: tuple[int, int] | None) -> bool:
-    """Whether a number in a range fits its type."""
+    """Return whether all numbers of a range fit a type."""
     low, high = signed_range(integer_bits(value.type) or 64)
     return limits is not None and low <= limits[0] and limits[1] <= high
 
@@ -111,7 +111,7 @@ def _stays(value: Value, limits: tuple[int, int] | None) -> bool:
 def _unfollowed(
     walk: Walk, op: Op, value: Value, reason: str, limits: tuple[int, int] | None
 ) -> None:
-    """Set a number in a range; without one, or past its width, it may have wrapped around."""
+    """Set an unknown in a range; without a range, or past the width, it may have wrapped around."""
     if _stays(value, limits):
         walk.set_unknown(value, op, reason, limits)
     elif any(inner.name in GROWING for inner in op.regions[0].blocks[0].ops):
@@ -121,7 +121,7 @@ def _unfollowed(
 
 
 def _only_op(block: Block) -> str:
-    """Name the op that combines two elements, "" if it is not just one."""
+    """Return the operator that combines two elements, or "" if there are several ops."""
     if len(block.ops) != 2:
         return ""
     op, end = block.ops
@@ -135,7 +135,7 @@ def _only_op(block: Block) -> str:
 def _exact(
     known: Term | Condition, combining: str, axis: int, extent: int
 ) -> Term | Condition | None:
-    """Return the result as a formula, if one is known."""
+    """Return the result as a formula, or None."""
     along = lane_symbol(axis, extent)
     if extent == 1:
         return known
@@ -157,7 +157,7 @@ def _exact(
 
 
 def _bounds(walk: Walk, op: Op, block: Block, extent: int) -> list[tuple[int, int] | None]:
-    """Return ranges of the results: those of the elements, if combining two of them leaves none."""
+    """Return the elements' ranges as those of the results if combining two stays within them."""
     ranges = []
     for value in op.operands:
         known = walk.known(value)

@@ -1,4 +1,4 @@
-"""`tt`: ops that rearrange elements. Lanes are positional: what moves are the lane symbols."""
+"""`tt`: ops that rearrange elements, by substituting the lane symbols, which are positional."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def lane_symbol(axis: int, extent: int) -> Symbol:
 
 
 def relaned(known: Known, source: Sequence[int], places: Sequence[Term | None]) -> Known:
-    """Replace the index along each axis of a tensor of shape `source`; None: it stays."""
+    """Return a formula with the index along each axis of shape `source` replaced (None: kept)."""
     replacements: dict[Atom, Term | int] = {
         lane_symbol(axis, extent): place
         for axis, (extent, place) in enumerate(zip(source, places, strict=True))
@@ -39,19 +39,19 @@ def relaned(known: Known, source: Sequence[int], places: Sequence[Term | None]) 
     "tt.splat", "tt.unsplat", "tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor",
 )  # fmt: skip
 def same_everywhere(walk: Walk, op: Op) -> None:
-    """Keep the value: what does not vary along an axis has no lane of it."""
+    """Set the same value: a formula that does not vary along an axis has no lane of the axis."""
     walk.set(op.results[0], walk.known(op.operand("source")))
 
 
 @meaning("tt.expand_dims", "tt.trans", "tt.reshape")
 def moved(walk: Walk, op: Op) -> None:
-    """Put the elements elsewhere."""
+    """Set the rearranged elements."""
     known = walk.known(op.operand("source"))
     walk.set(op.results[0], None if known is None else rearranged(op, known))
 
 
 def rearranged(op: Op, known: Known) -> Known:
-    """Return what is known of an op's source as known of its result: a new axis, axes, a shape."""
+    """Return the formula of an op's source with the lanes of its result."""
     source, target = shape_of(op.operand("source").type), shape_of(op.results[0].type)
     if op.name == "tt.reshape":
         return reshaped(known, source, target)
@@ -69,7 +69,7 @@ def rearranged(op: Op, known: Known) -> Known:
 
 
 def reshaped(known: Known, source: tuple[int, ...], target: tuple[int, ...]) -> Known:
-    """Return a value's elements another shape, in row-major order."""
+    """Return a value's elements in another shape, in row-major order."""
     if source == target:
         return known
     linear = ZERO
@@ -83,7 +83,7 @@ def reshaped(known: Known, source: tuple[int, ...], target: tuple[int, ...]) -> 
 
 
 def _recombined(term: Term) -> Term:
-    """Put `(x / n) * n + x % n` together again, where x / n has a multiple of n's coefficient."""
+    """Return a term with `(x / n) * n + x % n`, or multiples of the sum, replaced by `x`."""
     form = term.affine()
     if form is None:
         return term
@@ -101,7 +101,7 @@ def _recombined(term: Term) -> Term:
 
 @meaning("tt.join")
 def join(walk: Walk, op: Op) -> None:
-    """Put two tensors side by side along a new last axis."""
+    """Set two tensors joined along a new last axis."""
     first, second = (walk.known(value) for value in op.operands)
     place = lane(len(shape_of(op.operand("first").type)), 2)
     if isinstance(first, Term) and isinstance(second, Term):
@@ -114,7 +114,7 @@ def join(walk: Walk, op: Op) -> None:
 
 @meaning("tt.split")
 def split(walk: Walk, op: Op) -> None:
-    """Take apart along the last axis, of extent 2."""
+    """Set the two halves along the last axis, of extent 2."""
     known, source = walk.known(op.operand("source")), shape_of(op.operand("source").type)
     for number, value in enumerate(op.results):
         if known is None:
@@ -126,7 +126,7 @@ def split(walk: Walk, op: Op) -> None:
 
 @meaning("tt.cat")
 def cat(walk: Walk, op: Op) -> None:
-    """Join two tensors along their only axis."""
+    """Set two tensors concatenated along their only axis."""
     first, second = (walk.known(value) for value in op.operands)
     source = shape_of(op.operand("first").type)
     extent = source[0]
@@ -139,7 +139,7 @@ def cat(walk: Walk, op: Op) -> None:
 
 @meaning("tt.gather")
 def gather(walk: Walk, op: Op) -> None:
-    """Pick elements along an axis by index."""
+    """Set elements gathered along an axis by index."""
     known, index = walk.known(op.operand("source")), walk.term(op.operand("index"))
     axis, source = number_of(op, "axis"), shape_of(op.operand("source").type)
     if isinstance(known, Term | Condition) and index.low >= 0 and index.high < source[axis]:
@@ -154,14 +154,14 @@ def gather(walk: Walk, op: Op) -> None:
 
 @meaning("tt.histogram")
 def histogram(walk: Walk, op: Op) -> None:
-    """Count: from none to all."""
+    """Set unknown counts, from 0 to the number of elements."""
     count = prod(shape_of(op.operand("source").type))
     walk.set_unknown(op.results[0], op, "counts of a histogram", (0, count))
 
 
 @meaning("tt.map_elementwise")
 def map_elementwise(walk: Walk, op: Op) -> None:
-    """Apply a region to each element; followed where it takes one at a time, in one block."""
+    """Visit a region for each element, if it has one block and takes one element at a time."""
     blocks = op.regions[0].blocks
     if number_of(op, "pack", 1) == 1 and len(blocks) == 1:
         for argument, value in zip(blocks[0].arguments, op.operands, strict=True):
@@ -176,7 +176,7 @@ def map_elementwise(walk: Walk, op: Op) -> None:
 
 @meaning("tt.elementwise_inline_asm", "tt.extern_elementwise")
 def foreign(walk: Walk, op: Op) -> None:
-    """Set nothing that is known: assembly and library functions are not read."""
+    """Set unknown results: assembly and library functions are not read."""
     for value in op.results:
         if integer_bits(value.type) is not None:
             walk.set_unknown(value, op, "an integer made by assembly or a library")

@@ -1,10 +1,11 @@
-"""The prover: whether a claim holds wherever what is given does, for all values of its symbols.
+"""Prover of claims: a claim holds at all points of its symbols that satisfy the assumptions.
 
-`prove(claim, given)` answers `Proven`, `Refuted` with a point where the claim fails, or `Unknown`
-with the reason. `Given` has what may be assumed and the `Ranges` of symbols, prepared once for many
-claims. `digits` answers what two addresses that are equal have in common. Nothing else of the room
-is imported from outside: `procedure` decides, by intervals (`intervals.py`), by multiples of forms
-(`linear.py`), and by Z3 (`solver.py`), which is imported once these two have failed.
+`prove(claim, given)` returns `Proven`, `Refuted` with a point where the claim fails, or `Unknown`
+with the reason. `Given` has the assumptions and the `Ranges` of symbols, prepared once for many
+claims. `procedure` decides by intervals (`intervals.py`), by multiples of forms (`linear.py`), and
+by Z3 (`solver.py`), which is imported only after these two have failed. `digits` finds the
+variables that are equal wherever two addresses are. Other packages import only this module and
+`digits`.
 """
 
 from kvtrace.symbolic.prover.intervals import Ranges

@@ -1,11 +1,11 @@
-"""What two lanes must have in common where they touch one byte: addresses as digits.
+"""Variables that are equal wherever two lanes touch the same byte: addresses as digits.
 
-Both sides' addresses are linear forms over the same variables, each with a separate value on
-either side unless both share it. Variables with equal coefficients are digits of a mixed radix if
-each coefficient is larger than all that smaller ones and the rest can make up for: then equal
-addresses force each of them to be equal. What they determine may be the program or the lane itself,
-by algebra (a quotient and its remainder give the dividend) or by tabulating it over the grid or the
-block. Neither is enumerated where algebra suffices.
+Both sides' addresses are linear forms over the same variables; each variable has a separate value
+on either side, unless both share it. Variables with equal coefficients are digits of a mixed radix
+if each coefficient is larger than all smaller summands together: then equal addresses force equal
+digits, as 1000 * i + j with j below 1000 forces i and j. The digits may determine the program or
+the lane, by algebra (a quotient and its remainder give the dividend) or, only if algebra does not
+suffice, by a table over the grid or the block.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from kvtrace.symbolic.prover.tables import keys_of, tell_apart
 from kvtrace.symbolic.terms import Atom, Symbol
 
 MOST_TABULATED: Final = 1 << 20
-"""Programs of a grid (or lanes of a block) over which functions of their indices are tabulated."""
+"""Limit on the programs of a grid (or lanes of a block) that a table covers."""
 
 _ROUNDS: Final = 8
 _GIVEN: Final = ("scalar", "programs")
@@ -32,11 +32,11 @@ _GIVEN: Final = ("scalar", "programs")
 
 
 Shared: TypeAlias = Callable[[Symbol], bool]
-"""Tells whether a symbol has the same number on both sides."""
+"""Function that returns whether a symbol has the same number on both sides."""
 
 
 def nothing(symbol: Symbol) -> bool:  # noqa: ARG001
-    """Share nothing, as two programs do."""
+    """Return False: two programs share no symbol."""
     return False
 
 
@@ -53,31 +53,31 @@ class Side:
 
     @property
     def ranges(self) -> Ranges:
-        """The ranges of all variables."""
+        """Ranges of all variables."""
         return self.given.ranges
 
     @cached_property
     def reach(self) -> tuple[int | float, int | float]:
-        """The lowest and highest address by the variables' ranges."""
+        """Lowest and highest address by the variables' ranges."""
         return interval(self.form, self.ranges.intervals)
 
 
 def are_apart(one: Side, other: Side) -> bool:
-    """Whether no byte is touched by both, whatever the programs."""
+    """Return whether two sides are proven to share no byte, for all programs."""
     return are_far_apart(one, other) or any(
         _begins_behind(low, high) for low, high in ((one, other), (other, one))
     )
 
 
 def are_far_apart(one: Side, other: Side) -> bool:
-    """Whether the ranges of variables alone keep the two apart."""
+    """Return whether the address ranges of two sides are disjoint."""
     return (
         one.reach[1] + one.width <= other.reach[0] or other.reach[1] + other.width <= one.reach[0]
     )
 
 
 def _begins_behind(low: Side, high: Side) -> bool:
-    """Prove that one side ends before the least address of the other, or this after its most."""
+    """Return whether `low` is proven to end before `high` begins, by the range of either side."""
     start, end = high.reach[0], low.reach[1] + low.width
     if math.isfinite(start) and _proves(constant(int(start) - low.width) - low.form, low):
         return True
@@ -89,10 +89,10 @@ def _proves(goal: Linear, side: Side) -> bool:
 
 
 class Common:
-    """What is equal on both sides wherever they touch one byte.
+    """Variables that are equal on both sides wherever they touch the same byte.
 
-    `variables` are those that are forced to be equal, directly or by what is. `is_nowhere`: no such
-    byte exists.
+    `variables` are forced to be equal by the addresses, or by other equal variables. `is_nowhere`:
+    the sides share no byte.
     """
 
     def __init__(self, one: Side, other: Side, shared: Shared = nothing) -> None:
@@ -108,7 +108,7 @@ class Common:
         self._close()
 
     def determines(self, variable: Variable) -> bool:
-        """Whether a variable is equal on both sides."""
+        """Return whether a variable is equal on both sides."""
         if variable in self.variables:
             return True
         if isinstance(variable, Symbol):
@@ -117,12 +117,12 @@ class Common:
         return _is_followed(variable) and all(self.determines(v) for v in _inside(variable))
 
     def determines_form(self, form: Linear) -> bool:
-        """Whether a linear form is equal on both sides: its variables are, or it is the address."""
+        """Return whether a form is equal on both sides, by its variables or as the address."""
         unknown = [v for v in form.coefficients if not self.determines(v)]
         return not unknown or self._is_of_address(form, unknown)
 
     def _is_of_address(self, form: Linear, unknown: Sequence[Variable]) -> bool:
-        """Whether a form is a multiple of the whole address, which is equal though no part is."""
+        """Return whether the form's unknown part is a multiple of the address, which is equal."""
         address, width = self._one.form.coefficients, self._one.width
         if address != self._other.form.coefficients or width != self._other.width:
             return False
@@ -138,7 +138,7 @@ class Common:
 
     @cached_property
     def spread(self) -> int | float:
-        """Bytes from the least to the most that either side reaches, besides what both share."""
+        """Bytes from the least to the greatest address of both sides, without shared summands."""
         forms = self._without_shared(self._one.form, self._other.form)
         ends = [interval(form, self._intervals) for form in forms]
         return max(
@@ -147,18 +147,18 @@ class Common:
         ) - min(low for low, _ in ends)
 
     def are_equal(self, axes: Sequence[Symbol]) -> bool:
-        """Whether indices along `axes`, from 0, are equal wherever both sides touch one byte."""
+        """Return whether indices along `axes`, from 0, are equal where both touch the same byte."""
         if self.is_nowhere:
             return True
         if all(axis in self.variables for axis in axes):
             return True
         extents = [int(self._ranges.of(axis)[1]) + 1 for axis in axes]
-        if math.prod(extents) > MOST_TABULATED or not self._know_of(axes):
+        if math.prod(extents) > MOST_TABULATED or not self._cover(axes):
             return False
         return tell_apart(self.variables, axes, extents)
 
-    def _know_of(self, axes: Iterable[Symbol]) -> bool:
-        """Whether every axis has a part in what is equal."""
+    def _cover(self, axes: Iterable[Symbol]) -> bool:
+        """Return whether the equal variables depend on every axis."""
         reached: set[Variable] = set()
         queue = list(self.variables)
         while queue:
@@ -170,7 +170,7 @@ class Common:
 
     @property
     def are_apart(self) -> bool:
-        """Whether the two touch no common byte, judged without the digits that both share."""
+        """The sides share no byte, judged without the digits that both share."""
         one, other = (side.form for side in (self._one, self._other))
         equal = [v for v, k in one.coefficients.items() if other.coefficients.get(v) == k]
         equal = [variable for variable in equal if self.determines(variable)]
@@ -203,7 +203,7 @@ class Common:
             return
 
     def _without_shared(self, one: Linear, other: Linear) -> tuple[Linear, Linear]:
-        """Take away what adds the same to both forms."""
+        """Return both forms without the summands that are equal in both."""
         same = [
             variable
             for variable, factor in one.coefficients.items()
@@ -217,7 +217,7 @@ class Common:
         return _is_followed(variable) and all(self._is_shared(v) for v in _inside(variable))
 
     def _are_apart(self, one: Linear, other: Linear) -> bool:
-        """Whether what is left of both addresses, besides equal digits, shares no byte."""
+        """Return whether both addresses without their equal digits share no byte."""
         if one == other:
             return False
         sides = tuple(
@@ -236,7 +236,7 @@ class Common:
         return True
 
     def _distance(self, one: Linear, other: Linear, most: int) -> int | float | None:
-        """Bound how far the forms lie apart; None if that is not known to be at most `most`."""
+        """Return an upper bound, at most `most`, of the forms' distance, or None if unknown."""
         if most < 0:
             return None
         ends = [interval(form, self._intervals) for form in (one, other)]
@@ -253,7 +253,7 @@ class Common:
     def _within(
         form: Linear, side: Side, end: tuple[int | float, int | float], most: int, lowest: bool
     ) -> bool:
-        """Prove that a form is at most so far above (below) the least (most) of the other."""
+        """Return whether a form is proven to pass the other form's end by at most `most`."""
         bound = end[0] if lowest else end[1]
         if not math.isfinite(bound):
             return False
@@ -263,7 +263,7 @@ class Common:
     # -- what follows --------------------------------------------------------------------------
 
     def _close(self) -> None:
-        """Add dividends of which quotient and remainder are equal, and what these force."""
+        """Add dividends with equal quotients and remainders, and the variables that these force."""
         for _ in range(_ROUNDS):
             before = len(self.variables)
             for dividend in tuple(self._dividends()):
@@ -292,12 +292,12 @@ def _without(form: Linear, variables: Iterable[Variable]) -> Linear:
 
 
 def _form_of(key: Any) -> Linear:
-    """Return the form that a variable's key represents; see `intervals.key_of`."""
+    """Return the form of a variable's key; see `intervals.key_of`."""
     return Linear(key[0], dict(key[1]))
 
 
 def _inside(variable: Variable) -> Iterator[Variable]:
-    """Return the variables, or symbols, that a function is of."""
+    """Return the variables or symbols among a function's arguments."""
     if isinstance(variable, tuple):
         if variable[0] == "*":
             yield from variable[1:]
@@ -309,7 +309,7 @@ def _inside(variable: Variable) -> Iterator[Variable]:
 
 
 def _is_followed(variable: Variable) -> bool:
-    """Whether a function depends on nothing but variables."""
+    """Return whether a function depends on variables alone."""
     if not isinstance(variable, Atom):
         return True
     choices = (atom for atom in variable.within() if isinstance(atom, Choice))

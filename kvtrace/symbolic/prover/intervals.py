@@ -1,9 +1,10 @@
-"""Ranges of symbols, and what terms become within them: linear forms over variables with ranges.
+"""Ranges of symbols, and terms as linear forms over variables with ranges.
 
 A variable is a `Symbol`, a product of variables, or a function of linear forms (a quotient, a
-minimum …), which is kept as a tuple of what it is of, so that equal ones are one. Functions are
-simplified by the ranges at hand; those that stay have a range and *definitions*: linear forms that
-are never negative, which express it as far as linear forms can (`d*q <= x < d*(q+1)`).
+minimum …), stored as a tuple of the function and its arguments, so that equal functions are one
+variable. The ranges at hand simplify functions. A function that remains has a range and
+*definitions*: linear forms that are never negative and describe the function as far as linear forms
+can. For q = x // 8 these are `x - 8*q` and `8*q + 7 - x`.
 """
 
 from __future__ import annotations
@@ -26,20 +27,20 @@ from kvtrace.symbolic.prover.linear import (
 from kvtrace.symbolic.terms import Atom, Symbol, Term, signed_range
 
 Cases: TypeAlias = tuple[tuple[Linear, Condition | tuple[Linear, ...]], ...]
-"""What a variable is, and when (a condition, or forms that are all >= 0); one of them holds."""
+"""Cases of a variable: a form, and the condition for it (or forms that are all >= 0)."""
 
 Known: TypeAlias = Mapping[tuple[str, Any], Interval]
 """Ranges by a symbol's kind and key."""
 
 Source: TypeAlias = Callable[[Symbol], Interval | None]
-"""Returns a symbol's range; None: it is not known there."""
+"""Function that returns a symbol's range, or None if unknown."""
 
 
 class Ranges:
-    """The ranges of symbols in one question, and the forms of terms within them, each once."""
+    """Ranges of symbols for one call, and the cached linear forms of terms."""
 
     def __init__(self, known: Known, sources: Sequence[Source] = ()) -> None:
-        """`known` are ranges of symbols; `sources` are asked, in turn, for others."""
+        """`known` are ranges of symbols; `sources` are called in turn for other symbols."""
         self._known = known
         self._sources = sources
         self.intervals: dict[Variable, Interval] = {}
@@ -51,7 +52,7 @@ class Ranges:
         self._truths: dict[int, tuple[Condition, bool | None]] = {}
 
     def of(self, symbol: Symbol) -> Interval:
-        """Return the range of a symbol: its own, narrowed by what is known of it here."""
+        """Return a symbol's own range, narrowed by the known range."""
         known = self._known.get((symbol.kind, symbol.key))
         for source in self._sources if known is None else ():
             known = source(symbol)
@@ -62,26 +63,26 @@ class Ranges:
         return max(symbol.low, known[0]), min(symbol.high, known[1])
 
     def form(self, term: Term) -> Linear:
-        """Return a term as a linear form over variables, all of which get their ranges."""
-        found = self._terms.get(term)
-        if found is None:
-            found = self._terms[term] = self._form(term)
-        return found
+        """Return a term as a linear form, and set the ranges of its variables."""
+        form = self._terms.get(term)
+        if form is None:
+            form = self._terms[term] = self._form(term)
+        return form
 
     def interval(self, term: Term) -> Interval:
-        """Bound a term."""
+        """Return the lower and upper bound of a term."""
         return interval(self.form(term), self.intervals)
 
     def definitions(self, variable: Variable) -> tuple[Linear, ...]:
-        """Return forms that are never negative and say what a variable is."""
-        found = self._defined.get(variable)
-        if found is None:
+        """Return a variable's definitions: forms that are never negative."""
+        definitions = self._defined.get(variable)
+        if definitions is None:
             make = self._definitions.get(variable)
-            found = self._defined[variable] = () if make is None else make()
-        return found
+            definitions = self._defined[variable] = () if make is None else make()
+        return definitions
 
     def truth(self, condition: Condition) -> bool | None:
-        """Tell whether a condition always holds, or never, by intervals alone; None: neither."""
+        """Return a condition's truth if intervals alone decide it, else None."""
         known = self._truths.get(id(condition))
         if known is None:
             known = self._truths[id(condition)] = (condition, self._truth(condition))
@@ -125,12 +126,12 @@ class Ranges:
         return Linear(number, total)
 
     def _atom(self, atom: Atom) -> Linear:
-        found = self._atoms.get(atom)
-        if found is None:
-            found = self._atoms[atom] = self._symbol(atom) if isinstance(atom, Symbol) else (
+        form = self._atoms.get(atom)
+        if form is None:
+            form = self._atoms[atom] = self._symbol(atom) if isinstance(atom, Symbol) else (
                 _MAKERS[type(atom)](self, atom)
             )  # fmt: skip
-        return found
+        return form
 
     def _symbol(self, symbol: Symbol) -> Linear:
         low, high = self.of(symbol)
@@ -140,7 +141,7 @@ class Ranges:
         return single(symbol)
 
     def product(self, left: Linear, right: Linear) -> Linear:
-        """Multiply two forms out; products of variables are variables."""
+        """Return the product of two forms; products of variables become variables."""
         if right.is_constant:
             return left.scaled(right.constant)
         if left.is_constant:
@@ -174,7 +175,7 @@ class Ranges:
         return self._left_over(left, right, floor=atom.floor)
 
     def _divided(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
-        """Divide, rounding toward zero or down; by 0 gives 0."""
+        """Return the quotient of two forms, rounded toward zero or down; 0 for divisor 0."""
         if not right.is_constant:
             return self._opaque_quotient(left, right, floor=floor)
         by = right.constant
@@ -197,7 +198,7 @@ class Ranges:
         return self._rounded(left, by)
 
     def _left_over(self, left: Linear, right: Linear, *, floor: bool) -> Linear:
-        """Return what division leaves; by 0 the dividend itself."""
+        """Return the remainder of two forms; the dividend for divisor 0."""
         if not right.is_constant:
             return self._opaque_remainder(left, right, floor=floor)
         by = right.constant
@@ -219,7 +220,7 @@ class Ranges:
         return odd if least >= 0 and most < by else self._rest(odd, by)
 
     def _whole(self, left: Linear, by: int) -> Linear:
-        """Return floor(left / by), a variable unless it is one number; `by` is positive."""
+        """Return floor(left / by) for a positive `by`, as a number or a variable."""
         variable = ("/", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
@@ -247,7 +248,7 @@ class Ranges:
         return single(variable)
 
     def _rounded(self, left: Linear, by: int) -> Linear:
-        """Return left / by, rounded toward zero, of what may have either sign."""
+        """Return left / by, rounded toward zero, for operands of any sign."""
         variable = ("trunc", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
@@ -263,7 +264,7 @@ class Ranges:
         return single(variable)
 
     def _signed_rest(self, left: Linear, by: int) -> Linear:
-        """Return what is left of a division toward zero of what may have either sign."""
+        """Return the remainder of a division toward zero, for operands of any sign."""
         variable = ("rest", key_of(left), by)
         if variable not in self.intervals:
             low, high = interval(left, self.intervals)
@@ -391,12 +392,12 @@ _MAKERS: Final[dict[type[Atom], Callable[[Ranges, Atom], Linear]]] = {
 
 
 def key_of(form: Linear) -> tuple[int, frozenset[tuple[Variable, int]]]:
-    """Return what equal forms share, to be a part of a variable."""
+    """Return a hashable key of a form, as a part of a variable; equal forms share it."""
     return form.constant, frozenset(form.coefficients.items())
 
 
 def divide(left: int, right: int, *, floor: bool) -> int:
-    """Divide integers, rounding toward zero or down; by 0 gives 0."""
+    """Return the quotient of integers, rounded toward zero or down; 0 for divisor 0."""
     if right == 0:
         return 0
     if floor or (left >= 0) == (right > 0):
@@ -423,7 +424,7 @@ def _product_interval(factors: list[Interval]) -> Interval:
 
 
 def _multiples(form: Linear, by: int) -> tuple[Linear, Linear]:
-    """Return (even, odd): form = by * even + odd, all of odd's coefficients not divisible."""
+    """Return (even, odd) of form = by * even + odd; no coefficient of `odd` is divisible."""
     even, odd = {}, {}
     for variable, factor in form.coefficients.items():
         if factor % by:

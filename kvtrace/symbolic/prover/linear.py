@@ -1,8 +1,8 @@
 """Linear forms over integer variables with ranges: proofs by multiples of constraints, and points.
 
-A form is proven non-negative where it is a sum of non-negative multiples of forms that are given as
-non-negative, and of a rest whose interval is non-negative (Farkas' lemma). All that is proven holds
-for integers; without a proof the result is unknown.
+A form is proven to be >= 0 if it is a sum of nonnegative multiples of constraints (forms that are
+>= 0) and of a rest whose interval is >= 0 (Farkas' lemma). With the constraint `n - i - 1`, the
+form `4*n - 4*i - 4` is 4 times the constraint plus 0. Without such a sum the result is unknown.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _ROUNDS: Final = 12
 
 
 class Linear:
-    """`constant + sum(coefficient * variable)`; no coefficient is zero. Never changed."""
+    """The form `constant + sum(coefficient * variable)`, without zero coefficients; immutable."""
 
     __slots__ = ("coefficients", "constant")
 
@@ -51,7 +51,7 @@ class Linear:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it has no variables."""
+        """The form has no variables."""
         return not self.coefficients
 
     def plus(self, other: Linear, factor: int) -> Linear:
@@ -83,22 +83,22 @@ class Linear:
         return Linear(self.constant + by, self.coefficients) if by else self
 
     def value(self, point: Mapping[Variable, int]) -> int:
-        """Return its value where all variables have one."""
+        """Return the form's value for values of all its variables."""
         return self.constant + sum(k * point[v] for v, k in self.coefficients.items())
 
 
 def constant(value: int) -> Linear:
-    """Return the form that is a number."""
+    """Return a number as a form."""
     return Linear(value, {})
 
 
 def single(variable: Variable) -> Linear:
-    """Return the form that is a variable."""
+    """Return a variable as a form."""
     return Linear(0, {variable: 1})
 
 
 def interval(form: Linear, ranges: Mapping[Variable, Interval]) -> Interval:
-    """Bound a form by the ranges of its variables; exact if they are independent."""
+    """Return the bounds of a form by its variables' ranges; exact for independent variables."""
     low = high = form.constant
     for variable, factor in form.coefficients.items():
         first, last = ranges[variable]
@@ -112,7 +112,7 @@ def interval(form: Linear, ranges: Mapping[Variable, Interval]) -> Interval:
 
 
 def lowest(form: Linear, ranges: Mapping[Variable, Interval]) -> int:
-    """Bound a form from below by the ranges of its variables."""
+    """Return the lower bound of a form by its variables' ranges."""
     low = form.constant
     for variable, factor in form.coefficients.items():
         first, last = ranges[variable]
@@ -121,7 +121,7 @@ def lowest(form: Linear, ranges: Mapping[Variable, Interval]) -> int:
 
 
 def tightened(form: Linear) -> Linear:
-    """Divide a form that is known to be >= 0 by the common divisor of its coefficients."""
+    """Return a constraint divided by the common divisor of its coefficients, rounded down."""
     divisor = gcd(*form.coefficients.values())
     if divisor <= 1:
         return form
@@ -145,7 +145,7 @@ def is_implied(goal: Linear, given: Sequence[Linear], ranges: Mapping[Variable, 
 
 
 class _Search:
-    """A depth-first search for multiples, best remainder first."""
+    """Depth-first search for multiples of constraints, best remainder first."""
 
     def __init__(
         self,
@@ -189,7 +189,7 @@ class _Search:
 
 
 def propagated(given: Iterable[Linear], ranges: MutableMapping[Variable, Interval]) -> bool:
-    """Narrow `ranges` in place to what the given forms (all >= 0) leave; False: nothing is left."""
+    """Narrow `ranges` in place by constraints; return False if a range becomes empty."""
     forms = list(given)
     for _ in range(_ROUNDS):
         changed = False
@@ -204,7 +204,7 @@ def propagated(given: Iterable[Linear], ranges: MutableMapping[Variable, Interva
 
 
 def _narrow(form: Linear, ranges: MutableMapping[Variable, Interval]) -> bool | None:
-    """Narrow by one form; None if it cannot be >= 0, else whether a range changed."""
+    """Narrow ranges by one constraint; return whether one changed, or None if it cannot hold."""
     high = interval(form, ranges)[1]
     if high < 0:
         return None

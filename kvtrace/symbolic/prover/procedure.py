@@ -1,8 +1,8 @@
-"""The procedure that decides claims: intervals, then multiples of what is given, then a solver.
+"""Decision procedure for claims: intervals, then multiples of assumptions, then a solver.
 
-A claim is decided for all values of its symbols at once: programs, lanes and trips are never
-enumerated. Proofs hold for every point in the ranges that satisfies what is given; a refutation
-comes with a point that satisfies it and not the claim, checked with exact arithmetic.
+A claim is decided for all values of its symbols at once, without enumerating programs, lanes and
+trips. A proof holds at every point in the ranges that satisfies the assumptions. A refutation has a
+point that satisfies the assumptions and not the claim, checked with exact arithmetic.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ Point: TypeAlias = Mapping[Symbol | Opaque, int]
 Forms: TypeAlias = tuple[Linear, ...]
 
 SOLVER_SECONDS: Final = 0.3
-"""What the solver may take for one claim."""
+"""Limit on the solver's time for one claim."""
 
 _MOST_ALTERNATIVES: Final = 16
 _MOST_FORMS: Final = 160
@@ -54,7 +54,7 @@ _METHODS: Final[tuple[Method, ...]] = ("interval", "affine", "solver")
 
 @dataclass(frozen=True, slots=True)
 class Proven:
-    """The claim holds wherever what is given does; `method` is the strongest that it took."""
+    """The claim holds wherever the assumptions do; `method` is the strongest of the proof."""
 
     method: Method
     solver_ns: int = 0
@@ -62,9 +62,10 @@ class Proven:
 
 @dataclass(frozen=True, slots=True)
 class Refuted:
-    """The claim does not hold at `model`, where all that is given does.
+    """The claim does not hold at `model`, a point where all assumptions hold.
 
-    `model` has all symbols of both, and a truth (0 or 1) for each opaque condition in them.
+    `model` has a number for each symbol, and a truth (0 or 1) for each opaque condition, of the
+    claim and the assumptions.
     """
 
     model: Point
@@ -84,30 +85,30 @@ Decision: TypeAlias = Proven | Refuted | Unknown
 
 
 class Given:
-    """What is given for claims, as alternatives of linear forms, made once for many claims.
+    """Assumptions of claims, as alternatives of linear forms, prepared once for many claims.
 
-    `exact` is its condition; the forms are implied by it, and say less where it depends on opaque
-    conditions or on more alternatives than are followed.
+    `exact` are the assumed conditions. They imply the forms, which are weaker if the conditions are
+    opaque or have too many alternatives.
     """
 
     def __init__(self, conditions: Iterable[Condition], ranges: Ranges) -> None:
         self.exact = tuple(conditions)
         self.ranges = ranges
         self.alternatives = _alternatives(self.exact, ranges)
-        #: How parts of claims were proven, or None: the same are often asked about again.
+        #: Cached methods that proved parts of claims, None for parts without a proof.
         self.proofs: dict[Condition, Method | None] = {}
 
     @property
     def is_impossible(self) -> bool:
-        """Whether it is seen, by intervals, never to hold."""
+        """Intervals show that the assumptions never hold."""
         return not self.alternatives
 
     def bounds(self, term: Term) -> Interval | None:
-        """Bound a term where the conditions hold; None: they are seen never to hold."""
+        """Return the bounds of a term under the assumptions, or None if these never hold."""
         form = self.ranges.form(term)
         low = high = None
         for forms in self.alternatives:
-            box = {each: self.ranges.intervals[each] for each in _variables((*forms, form))}
+            box = {v: self.ranges.intervals[v] for v in _variables((*forms, form))}
             if not propagated(forms, box):
                 continue
             least, most = interval(form, box)
@@ -126,10 +127,10 @@ def prove(
     """Decide whether `claim` holds wherever `given` does, for all symbols within their ranges.
 
     Args:
-        claim: what is to be proven.
+        claim: the claim to prove.
         given: the assumptions and the ranges of symbols; reusable for other claims.
         seconds: the solver's time; 0: no solver.
-        order: symbols that a counterexample keeps as small as is easily found, the first foremost.
+        order: symbols that a counterexample should have small, the first foremost.
 
     """
     method, open_parts = _proof_of_parts(claim, given)
@@ -144,18 +145,18 @@ def prove(
 
 
 def follows(claim: Condition, given: Given) -> Proven | None:
-    """Return the proof of a claim by intervals and linear reasoning alone; None: none was found."""
+    """Return a proof of a claim by intervals and linear reasoning alone, or None."""
     method, open_parts = _proof_of_parts(claim, given)
     return None if open_parts else Proven(method)
 
 
 def strongest(methods: Iterable[Method]) -> Method:
-    """Return the strongest of the methods that the parts of a proof took."""
+    """Return the strongest of some methods; "interval" if there are none."""
     return max(methods, key=_METHODS.index, default=_METHODS[0])
 
 
 def _proof_of_parts(claim: Condition, given: Given) -> tuple[Method, list[Condition]]:
-    """Return the strongest method that the proofs of a claim's parts take, and what has none."""
+    """Return the strongest method that proved parts of a claim, and the unproven parts."""
     open_parts = []
     methods: list[Method] = []
     for part in claim.conjuncts():
@@ -168,41 +169,41 @@ def _proof_of_parts(claim: Condition, given: Given) -> tuple[Method, list[Condit
 
 
 def _solved(claim: Condition, rest: Condition, given: Given, seconds: float) -> Decision:
-    """Ask the solver about what is open of a claim."""
+    """Return the solver's decision on a claim; `rest` is its unproven part."""
     try:
         from kvtrace.symbolic.prover import solver
     except ImportError:
         return Unknown("linear reasoning does not decide it, and z3-solver is not installed")
     started = time.perf_counter_ns()
     answer = solver.counterexample(rest, given.exact, given.ranges, seconds)
-    taken = time.perf_counter_ns() - started
+    solver_ns = time.perf_counter_ns() - started
     if answer is None:
-        return Proven("solver", taken)
+        return Proven("solver", solver_ns)
     if isinstance(answer, str):
-        return Unknown(answer, taken)
+        return Unknown(answer, solver_ns)
     point = _completed(answer, claim, given)
     if not is_counterexample(point, claim, given.exact):
-        return Unknown("a solver's counterexample does not hold exactly", taken)
-    return Refuted(point, "solver", taken)
+        return Unknown("a solver's counterexample does not hold exactly", solver_ns)
+    return Refuted(point, "solver", solver_ns)
 
 
 def is_counterexample(point: Point, claim: Condition, given: Sequence[Condition]) -> bool:
-    """Tell, with exact arithmetic, whether all of `given` hold at a point and `claim` does not.
+    """Return whether all of `given` hold at a point and `claim` does not, by exact arithmetic.
 
     Args:
-        point: numbers of symbols, and truths of opaque conditions; if some are missing, it is none.
-        claim: what is to be refuted.
-        given: conditions that are to hold at the point.
+        point: numbers of symbols, and truths of opaque conditions; False if one is missing.
+        claim: the claim to refute.
+        given: the assumptions.
 
     """
     try:
-        return all(one.value(point) for one in given) and not claim.value(point)
+        return all(condition.value(point) for condition in given) and not claim.value(point)
     except KeyError:
         return False
 
 
 def proves_at_least(goal: Linear, given: Given) -> Method | None:
-    """Prove a form >= 0 without a solver; give how, or None."""
+    """Return the method that proves a form >= 0 without a solver, or None."""
     if not given.alternatives:
         return "interval"
     if lowest(goal, given.ranges.intervals) >= 0:
@@ -216,7 +217,7 @@ def proves_at_least(goal: Linear, given: Given) -> Method | None:
 
 
 def _proof(claim: Condition, given: Given) -> Method | None:
-    """Prove one part of a claim without a solver."""
+    """Return the cached method that proves a part of a claim without a solver, or None."""
     if claim not in given.proofs:
         given.proofs[claim] = _new_proof(claim, given)
     return given.proofs[claim]
@@ -238,28 +239,28 @@ def _new_proof(claim: Condition, given: Given) -> Method | None:
     if isinstance(claim, And):
         parts = [_proof(part, given) for part in claim.parts]
         return None if None in parts else "affine"
-    # What would violate the claim joins what is given, and must leave nothing.
+    # A proof by contradiction: the assumptions and the negated claim must be impossible.
     against = Given((*given.exact, ~claim), ranges)
     nothing = Linear(-1, {})
     return "affine" if _holds_in_all(nothing, against) else None
 
 
 def _holds_in_all(goal: Linear, given: Given) -> bool:
-    """Prove a form from each of the alternatives that are given."""
+    """Return whether a form is proven >= 0 under each alternative of the assumptions."""
     cases = _Cases(given.ranges)
     return all(cases.holds(goal, forms, _MOST_SPLITS) for forms in given.alternatives)
 
 
 class _Cases:
-    """Proves forms, by cases where that is needed; so many cases in all."""
+    """Proofs of forms by a limited number of cases of their variables."""
 
     def __init__(self, ranges: Ranges) -> None:
         self._ranges = ranges
-        self._left = _MOST_CASES
+        self._remaining = _MOST_CASES
 
     def holds(self, goal: Linear, forms: Forms, splits: int) -> bool:
-        """Prove a form from others, with definitions of variables, then by cases."""
-        self._left -= 1
+        """Return whether forms >= 0 prove a goal >= 0, with definitions or cases of variables."""
+        self._remaining -= 1
         constraints = _with_definitions(goal, forms, self._ranges)
         if is_implied(goal, constraints, self._ranges.intervals):
             return True
@@ -267,22 +268,22 @@ class _Cases:
         if variable is None or splits <= 0:
             return False
         for branch, by in _branches(variable, self._ranges):
-            if self._left <= 0:
+            if self._remaining <= 0:
                 return False
-            replaced = tuple(_replaced(each, variable, by) for each in (*forms, *branch))
+            replaced = tuple(_replaced(form, variable, by) for form in (*forms, *branch))
             holds = self.holds(_replaced(goal, variable, by), replaced, splits - 1)
             if not holds and not self._is_impossible(replaced):
                 return False
         return True
 
     def _is_impossible(self, forms: Forms) -> bool:
-        """Whether forms are seen never to be >= 0 together."""
-        box = {each: self._ranges.intervals[each] for each in _variables(forms)}
+        """Return whether intervals show that forms are never all >= 0."""
+        box = {variable: self._ranges.intervals[variable] for variable in _variables(forms)}
         return not propagated(forms, box)
 
 
 def _branches(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linear]]:
-    """Return what a variable may be, each with forms that are >= 0 where it is that."""
+    """Yield the cases of a variable: forms that are >= 0 in the case, and the variable's form."""
     for form, when in ranges.cases[variable]:
         branches = _alternatives((when,), ranges) if isinstance(when, Condition) else (when,)
         for branch in branches:
@@ -290,7 +291,7 @@ def _branches(variable: Variable, ranges: Ranges) -> Iterator[tuple[Forms, Linea
 
 
 def _with_definitions(goal: Linear, forms: Forms, ranges: Ranges) -> list[Linear]:
-    """Add to forms the definitions of all variables in them, as many as are followed."""
+    """Return forms with the definitions of their variables, up to a limit."""
     constraints = list(forms)
     seen: set[Variable] = set()
     queue = [goal, *forms]
@@ -306,7 +307,7 @@ def _with_definitions(goal: Linear, forms: Forms, ranges: Ranges) -> list[Linear
 
 
 def _splittable(goal: Linear, constraints: Sequence[Linear], ranges: Ranges) -> Variable | None:
-    """Return a variable that is one of several forms, the goal's own ones first."""
+    """Return a variable that has cases, first of the goal's variables, or None."""
     if not ranges.cases:
         return None
     for form in (goal, *constraints):
@@ -320,7 +321,7 @@ def _replaced(form: Linear, variable: Variable, by: Linear) -> Linear:
     factor = form.coefficients.get(variable)
     if factor is None:
         return form
-    rest = {each: number for each, number in form.coefficients.items() if each is not variable}
+    rest = {other: number for other, number in form.coefficients.items() if other is not variable}
     return Linear(form.constant, rest).plus(by, factor)
 
 
@@ -358,7 +359,7 @@ def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Form
             queue.append(~condition.inner)
     lists: list[Forms] = [tuple(forms)]
     for parts in choices:
-        branches = [each for part in parts for each in _alternatives((part,), ranges)]
+        branches = [branch for part in parts for branch in _alternatives((part,), ranges)]
         if len(lists) * len(branches) > _MOST_ALTERNATIVES:
             continue
         lists = [(*one, *branch) for one in lists for branch in branches]
@@ -371,22 +372,22 @@ def _alternatives(conditions: Iterable[Condition], ranges: Ranges) -> tuple[Form
 def _counterexample(
     claims: Sequence[Condition], given: Given, order: Sequence[Symbol]
 ) -> Point | None:
-    """Look for a point by narrowing ranges, and check it exactly."""
+    """Return a counterexample found by narrowing ranges and checked exactly, or None."""
     ranges = given.ranges
     for claim in claims:
         for against in _alternatives((~claim,), ranges):
             for forms in given.alternatives:
-                found = _narrowed((*forms, *against), ranges, order)
-                if found is None:
+                narrowed = _narrowed((*forms, *against), ranges, order)
+                if narrowed is None:
                     continue
-                point = _completed(found, claim, given)
+                point = _completed(narrowed, claim, given)
                 if is_counterexample(point, claim, given.exact):
                     return point
     return None
 
 
 def _completed(point: Point, claim: Condition, given: Given) -> Point:
-    """Add the symbols and opaque conditions that a point lacks: those that nothing depends on."""
+    """Return a point with the missing symbols and opaque conditions, on which nothing depends."""
     whole = dict(point)
     conditions = (claim, *given.exact)
     for symbol in _symbols(conditions):
@@ -401,19 +402,19 @@ def _completed(point: Point, claim: Condition, given: Given) -> Point:
 def _narrowed(
     forms: Forms, ranges: Ranges, order: Sequence[Symbol], splits: int = _MOST_SPLITS
 ) -> dict[Symbol | Opaque, int] | None:
-    """Return a point of all symbols in forms that are to be >= 0; by cases where there are any."""
+    """Return a point at which forms are >= 0, searched by cases of variables, or None."""
     constraints = _with_definitions(Linear(0, {}), forms, ranges)
     variable = _splittable(Linear(0, {}), constraints, ranges) if splits > 0 else None
     if variable is not None:
         for branch, by in _branches(variable, ranges):
-            replaced = tuple(_replaced(each, variable, by) for each in (*forms, *branch))
-            found = _narrowed(replaced, ranges, order, splits - 1)
-            if found is not None:
-                return found
+            replaced = tuple(_replaced(form, variable, by) for form in (*forms, *branch))
+            in_case = _narrowed(replaced, ranges, order, splits - 1)
+            if in_case is not None:
+                return in_case
         return None
-    box = {each: ranges.intervals[each] for each in _variables(constraints)}
+    box = {variable: ranges.intervals[variable] for variable in _variables(constraints)}
     rank = {symbol: place for place, symbol in enumerate(order)}
-    free = [each for each in box if isinstance(each, Symbol)]
+    free = [variable for variable in box if isinstance(variable, Symbol)]
     free.sort(key=lambda symbol: (rank.get(symbol, len(rank)), symbol.order))
     point = first_point(constraints, box, free)
     return None if point is None else {symbol: point[symbol] for symbol in free}

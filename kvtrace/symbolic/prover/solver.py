@@ -1,8 +1,8 @@
 """Counterexamples from Z3, with the exact meaning of divisions, minima, choices and wrapping.
 
-Bitwise operations between two varying numbers are known to it by their ranges only, so a point that
-it gives has to be checked; that it finds none is a proof all the same. Z3 is imported when this
-module is, which only happens once linear reasoning has failed.
+Z3 knows bitwise operations between two variables by their ranges alone. So a point from Z3 has to
+be checked, but the absence of a point is a proof. This module imports Z3, so it is imported only
+after linear reasoning has failed.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ _TURN: Final = Lock(taken=True)  # Z3's main context is for one thread at a time
 def counterexample(
     claim: Condition, given: Sequence[Condition], ranges: Ranges, seconds: float
 ) -> dict[Symbol | Opaque, int] | str | None:
-    """Look for a point where all of `given` hold and `claim` does not.
+    """Search for a point where all of `given` hold and `claim` does not.
 
     Args:
         claim: what is to be refuted.
@@ -59,7 +59,7 @@ _translations: weakref.WeakKeyDictionary[Ranges, _Translation] = weakref.WeakKey
 
 
 class _Translation:
-    """Terms and conditions as Z3's, within ranges; `facts` are what is known of symbols.
+    """Translator of terms and conditions to Z3; `facts` are the ranges of symbols.
 
     Kept with the ranges: what several claims have in common is translated once.
     """
@@ -79,7 +79,7 @@ class _Translation:
         return ranges
 
     def condition(self, condition: Condition) -> Any:
-        """Translate a condition."""
+        """Return a condition as a Z3 expression."""
         found = self._conditions.get(condition)
         if found is None:
             found = self._conditions[condition] = self._condition(condition)
@@ -105,7 +105,7 @@ class _Translation:
         return self._opaque[condition]
 
     def term(self, term: Term) -> Any:
-        """Translate a term."""
+        """Return a term as a Z3 expression."""
         low, high = self._ranges.interval(term)
         if low == high:
             self._mention(term)
@@ -130,7 +130,7 @@ class _Translation:
         return found
 
     def _mention(self, what: Term | Condition) -> None:
-        """Have numbers for symbols that were not needed, so that a point can be checked."""
+        """Add symbols that the translation left out, so that a point has all numbers."""
         for atom in what.atoms():
             if isinstance(atom, Symbol):
                 self._atom(atom)
@@ -165,7 +165,7 @@ class _Translation:
         return self._divided(*atom.arguments, floor=atom.floor)
 
     def _divided(self, left: Term, right: Term, *, floor: bool) -> Any:
-        """Divide; Z3's own division rounds down where the divisor is positive."""
+        """Return a quotient; Z3's division rounds down for positive divisors."""
         one, other = self.term(left), self.term(right)
         low, high = self._ranges.interval(right)
         least = self._ranges.interval(left)[0]

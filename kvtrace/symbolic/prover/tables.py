@@ -1,4 +1,4 @@
-"""Functions of indices, tabulated over a grid of programs or lanes: do they tell these apart?"""
+"""Tables of functions of indices over a grid or block: whether their values are distinct."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _FUNCTIONS: Final = frozenset({"/", "%", "trunc", "rest", "//", "%%", "min", "ma
 def tell_apart(
     variables: Iterable[Variable], axes: Sequence[Symbol], extents: Sequence[int]
 ) -> bool:
-    """Whether the values of functions of the indices along axes differ between any two places."""
+    """Return whether functions of indices along axes differ between any two places."""
     count = math.prod(extents)
     table = _Table(axes, extents)
     key: Values = np.zeros(count, np.int64)
@@ -39,7 +39,7 @@ def tell_apart(
 
 
 class _Table:
-    """Values of variables over all places; None for what depends on more than these indices."""
+    """Values of variables at all places; None for variables that depend on other symbols."""
 
     def __init__(self, axes: Sequence[Symbol], extents: Sequence[int]) -> None:
         grids = np.meshgrid(*(np.arange(extent) for extent in extents), indexing="ij")
@@ -94,7 +94,7 @@ def _divided(left: Values, right: Values, *, floor: bool, rest: bool) -> Values:
 
 
 def keys_of(variable: Variable) -> Iterator[Any]:
-    """Return the keys of the forms that a function is of."""
+    """Return the keys of a function's arguments."""
     assert isinstance(variable, tuple)
     if variable[0] in ("//", "%%"):
         yield from variable[1:3]

@@ -1,5 +1,5 @@
-"""Where values are that nothing defined: conditions over lanes, and how ops and loops pass them on.
+"""Taint of undefined elements: conditions over lanes, and their propagation by ops and loops.
 
-`values` has the conditions, `meanings` what single ops do to them, `carried` what loops do, and
-`flow` follows them through a kernel to where they matter. May import what `kvtrace.symbolic` may.
+`definedness` has the conditions, `meanings` the propagation by single ops, `carried` by loops, and
+`flow` follows a kernel to the sinks. Imports what `kvtrace.symbolic` may import.
 """

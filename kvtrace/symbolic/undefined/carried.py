@@ -1,9 +1,9 @@
-"""The taint of undefined elements that loops carry from trip to trip.
+"""Taint of undefined elements that loops carry from trip to trip.
 
-The body is first visited with a placeholder for each carried value. The result shows how it
-continues: a value that is replaced is that of the trip before, one that is added to is undefined
-where it ever became so. What is mixed up more than that counts as undefined in more elements than
-it is, never in fewer.
+The body is first visited with a placeholder for each carried value's taint. The outcome shows the
+course over trips: without the placeholder, the taint is that of the trip before; as a disjunction
+with the placeholder, it is that of any earlier trip. For all other outcomes the taint is
+over-approximated: it covers more elements, never fewer.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ Shape = tuple[int, ...]
 
 @dataclass(frozen=True, eq=False)
 class Slot:
-    """One carried condition: what it is at first, and after a trip, in terms of placeholders."""
+    """A carried condition: its initial value, and its outcome of a trip, with placeholders."""
 
     own: Opaque
     shape: Shape
@@ -43,33 +43,33 @@ class Slot:
 
 @dataclass(frozen=True)
 class Course:
-    """What a carried condition is in a trip of the loop, and after the last."""
+    """A carried condition in a trip of the loop, and after the last trip."""
 
     inside: Condition
     after: Condition
 
 
 def courses(slots: Sequence[Slot], loop: Loop) -> list[Course]:
-    """Find how all the conditions that a loop carries continue."""
-    open_ones: dict[object, Slot] = {slot.own.key: slot for slot in slots}
+    """Return the courses of all conditions that a loop carries."""
+    unsolved: dict[object, Slot] = {slot.own.key: slot for slot in slots}
     inside: dict[object, tuple[Shape, Condition]] = {}
-    found: dict[object, Course] = {}
-    while open_ones:
+    solved: dict[object, Course] = {}
+    while unsolved:
         solvable = None
-        for key, slot in open_ones.items():
+        for key, slot in unsolved.items():
             outcome = filled(slot.outcome, inside)
-            if not _mentioned(outcome, open_ones) - {key}:
+            if not _mentioned(outcome, unsolved) - {key}:
                 solvable = key, slot, outcome
                 break
         if solvable is None:
-            together = _together(list(open_ones.values()), inside, loop)
-            found.update(dict.fromkeys(open_ones, together))
+            together = _together(list(unsolved.values()), inside, loop)
+            solved.update(dict.fromkeys(unsolved, together))
             break
         key, slot, outcome = solvable
-        del open_ones[key]
-        found[key] = _course(slot, outcome, loop)
-        inside[key] = (slot.shape, found[key].inside)
-    return [found[slot.own.key] for slot in slots]
+        del unsolved[key]
+        solved[key] = _course(slot, outcome, loop)
+        inside[key] = (slot.shape, solved[key].inside)
+    return [solved[slot.own.key] for slot in slots]
 
 
 def _mentioned(condition: Condition, keys: Mapping[object, Slot]) -> set[object]:
@@ -94,13 +94,13 @@ def _course(slot: Slot, outcome: Condition, loop: Loop) -> Course:
 
 
 def _replaced(initial: Condition, outcome: Condition, loop: Loop, trips: Term) -> Condition:
-    """Return what is carried after so many trips, of what each trip newly makes."""
+    """Return the condition after some trips, if each trip replaces it by its outcome."""
     before = outcome.substitute({loop.trip: trips - 1})
     return (less(trips, 1) & initial) | (at_least(trips, 1) & before)
 
 
 def _earlier(condition: Condition, loop: Loop, key: object) -> Condition:
-    """Return whether a condition held in an earlier trip, which is a separate symbol."""
+    """Return the condition that another held in an earlier trip, which is a new symbol."""
     if condition is FALSE:
         return FALSE
     trip = Symbol("trip", ("earlier", key), 0, loop.trip.high)
@@ -116,7 +116,7 @@ def _anywhere(condition: Condition, slot: Slot) -> Condition:
 def _together(
     slots: Sequence[Slot], inside: Mapping[object, tuple[Shape, Condition]], loop: Loop
 ) -> Course:
-    """Return one course for conditions that depend on each other: each is what any ever was."""
+    """Return one course for mutually dependent conditions: true where any ever was."""
     nothing: dict[object, tuple[Shape, Condition]] = {
         slot.own.key: (slot.shape, FALSE) for slot in slots
     }

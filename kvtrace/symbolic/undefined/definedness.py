@@ -1,7 +1,7 @@
-"""Where a tensor has no defined value: conditions over lanes, and how they are joined and solved.
+"""Conditions over lanes under which a tensor's elements are undefined, and operations on them.
 
-A condition may have symbols that represent "some lane" and "some earlier trip": they
-only ever occur where any value will do, since what is undefined is never negated.
+A condition may have symbols for "some lane" and "some earlier trip", which are existentially
+quantified. That is sound as conditions of undefined elements are never negated.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ TOO_MANY: Final = "which lanes have no value takes too many cases"
 
 @dataclass(frozen=True)
 class Undefined:
-    """Which elements of a value are not defined, and the loads that left them so.
+    """Conditions for undefined elements of a value, and the loads that left them undefined.
 
-    `surely`: they may be any number. `possibly`: also those that are such a number times zero,
-    which only a NaN or an infinity survives.
+    `surely`: the element may be any number. `possibly`: the element may also be an undefined number
+    times zero, which is zero unless the number is a NaN or an infinity.
     """
 
     surely: Condition = FALSE
@@ -43,11 +43,11 @@ class Undefined:
 
     @property
     def is_nowhere(self) -> bool:
-        """Whether all elements are defined."""
+        """All elements are defined."""
         return self.possibly is FALSE
 
     def where(self, change: Callable[[Condition], Condition]) -> Undefined:
-        """Change both conditions in the same way."""
+        """Return the value with a function applied to both conditions."""
         if self.is_nowhere:
             return NOWHERE
         possibly = change(self.possibly)
@@ -59,28 +59,28 @@ NOWHERE: Final = Undefined()
 
 
 def made(surely: Condition, possibly: Condition, sources: frozenset[Op]) -> Undefined:
-    """Return elements that are undefined under conditions; of none nothing is kept."""
+    """Return an `Undefined` with limited conditions, or NOWHERE if no element is undefined."""
     if possibly is FALSE:
         return NOWHERE
-    kept = limited(possibly)
-    return Undefined(kept if surely is possibly else limited(surely), kept, sources)
+    weaker = limited(possibly)
+    return Undefined(weaker if surely is possibly else limited(surely), weaker, sources)
 
 
 def united(parts: Iterable[Undefined]) -> Undefined:
-    """Return the elements that are undefined in one of several values."""
-    found = [part for part in parts if not part.is_nowhere]
-    if len(found) < 2:
-        return found[0] if found else NOWHERE
-    possibly = either_of(part.possibly for part in found)
-    if all(part.surely is part.possibly for part in found):
+    """Return the elements that are undefined in at least one of several values."""
+    tainted = [part for part in parts if not part.is_nowhere]
+    if len(tainted) < 2:
+        return tainted[0] if tainted else NOWHERE
+    possibly = either_of(part.possibly for part in tainted)
+    if all(part.surely is part.possibly for part in tainted):
         surely = possibly
     else:
-        surely = either_of(part.surely for part in found)
-    return made(surely, possibly, frozenset().union(*(part.sources for part in found)))
+        surely = either_of(part.surely for part in tainted)
+    return made(surely, possibly, frozenset().union(*(part.sources for part in tainted)))
 
 
 def chosen(condition: Condition, first: Undefined, second: Undefined) -> Undefined:
-    """Return the first where a condition holds, the second elsewhere."""
+    """Return the first value's taint where a condition holds, the second's elsewhere."""
     if first.is_nowhere and second.is_nowhere:
         return NOWHERE
     possibly = _chosen(condition, first.possibly, second.possibly)
@@ -92,7 +92,7 @@ def chosen(condition: Condition, first: Undefined, second: Undefined) -> Undefin
 
 
 def _chosen(condition: Condition, first: Condition, second: Condition) -> Condition:
-    """Return one of two conditions; what is part of both depends on no choice."""
+    """Return the first condition where `condition` holds, else the second; common parts stay."""
     one, other = dict.fromkeys(parts_of(first)), dict.fromkeys(parts_of(second))
     both = [part for part in one if part in other]
     only = disjunction(part for part in one if part not in other)
@@ -101,29 +101,29 @@ def _chosen(condition: Condition, first: Condition, second: Condition) -> Condit
 
 
 def either_of(conditions: Iterable[Condition]) -> Condition:
-    """Return the disjunction, without parts that others are true in any case where they are."""
+    """Return the disjunction of conditions, without parts that imply another part."""
     whole = disjunction(conditions)
     parts = parts_of(whole)
     if len(parts) < 2:
         return whole
     sets = [frozenset(part.conjuncts()) for part in parts]
-    kept = [
+    weakest = [
         part
-        for part, own in zip(parts, sets, strict=True)
-        if not any(other < own for other in sets)
+        for part, conjuncts in zip(parts, sets, strict=True)
+        if not any(other < conjuncts for other in sets)
     ]
-    return whole if len(kept) == len(parts) else disjunction(kept)
+    return whole if len(weakest) == len(parts) else disjunction(weakest)
 
 
 def parts_of(condition: Condition) -> tuple[Condition, ...]:
-    """Return the alternatives of a disjunction; any other condition is the only one."""
+    """Return the parts of a disjunction, () for FALSE, and a tuple of any other condition."""
     if isinstance(condition, Or):
         return condition.parts
     return () if condition is FALSE else (condition,)
 
 
 def limited(condition: Condition) -> Condition:
-    """Return a condition that is not too long, and follows from the given one."""
+    """Return a condition, or an opaque weaker one if it has too many parts."""
     if _size(condition) <= _MOST_PARTS:
         return condition
     atoms = sorted((a for a in condition.atoms() if isinstance(a, Symbol)), key=lambda a: a.order)
@@ -142,7 +142,7 @@ def _size(condition: Condition) -> int:
 def somewhere(
     condition: Condition, shape: Sequence[int], axes: Iterable[int], key: object
 ) -> Condition:
-    """Return whether it holds for some index along axes: new symbols, named by `key`."""
+    """Return the condition that another holds for some index along axes: symbols with `key`."""
     replacements: dict[Atom, Term | int] = {
         Symbol("lane", axis, 0, shape[axis] - 1): some_lane(key, axis, shape[axis])
         for axis in axes
@@ -152,7 +152,7 @@ def somewhere(
 
 
 def some_lane(key: object, axis: int, extent: int) -> Term:
-    """Return an index along an axis that represents any."""
+    """Return a symbol for some index along an axis."""
     return Symbol("lane", ("some", key, axis), 0, extent - 1).term
 
 
@@ -160,7 +160,7 @@ def some_lane(key: object, axis: int, extent: int) -> Term:
 
 
 def where_true(condition: Condition, holding: frozenset[Condition]) -> Condition:
-    """Simplify a condition by others that hold, by their structure alone."""
+    """Return a condition simplified by conditions that hold, by structure alone."""
     if condition in holding:
         return conjunction(())
     if isinstance(condition, And):
@@ -174,7 +174,7 @@ def where_true(condition: Condition, holding: frozenset[Condition]) -> Condition
 
 
 def placeholder(key: object, shape: Sequence[int]) -> Opaque:
-    """Return what represents a condition over lanes that is not known yet."""
+    """Return a placeholder for a condition over lanes that is not known yet."""
     lanes = tuple(lane(axis, extent) for axis, extent in enumerate(shape) if extent > 1)
     return Opaque(("carried", key), "carried by a loop", lanes)
 

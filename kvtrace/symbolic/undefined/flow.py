@@ -1,11 +1,12 @@
-"""A taint analysis of elements that masked loads leave undefined, on top of the summary.
+"""Taint analysis of elements that masked loads leave undefined, on top of the summary.
 
-Each value has a condition over its lanes, and programs and trips, that says where it is undefined.
-Elementwise ops unite what they are given, `select` takes the chosen side, reductions and products
-spread along the axis that they use up, and loops carry on. It ends at sinks: what is stored, what
-is an address, a mask or a branch. Past a sink the taint is not propagated: it is reported once.
+The taint of a value is a condition over lanes, programs and trips under which an element is
+undefined: `lane >= n` for a load with mask `lane < n`. Elementwise ops unite their operands'
+taints, `select` takes the chosen side's, reductions and products spread the taint along the axis
+that they remove, and loops carry it. The analysis ends at sinks: stored values, addresses, masks
+and branches. Taint is not propagated beyond a sink, so each defect is reported once.
 
-Facts: a masked-off lane of a load without `other` is undefined in Triton's language reference.
+Source: Triton's language reference leaves masked-off lanes of a load without `other` undefined.
 """
 
 from __future__ import annotations
@@ -57,14 +58,14 @@ if TYPE_CHECKING:
 Use = Literal["value", "address", "mask", "branch"]
 
 _CALLED_TWICE: Final = "it is in a function that is called from several places"
-_BLOCKS: Final = "it is carried by a loop of blocks"
+_BLOCKS: Final = "it is carried by a loop made of branches between blocks"
 
 
 @dataclass(frozen=True, eq=False)
 class Sink:
-    """An operand of an op that may be undefined where it counts.
+    """An operand of an op that may be undefined where this affects the result.
 
-    `place` is the access whose active lanes count, or where the op is reached.
+    `place` is the access whose active lanes matter, or the place of the op.
     """
 
     use: Use
@@ -94,7 +95,7 @@ class _Flow:
         self.zeros = Zeros(summary, self._mask)
 
     def sinks(self) -> tuple[Sink, ...]:
-        """Follow the kernel."""
+        """Return the kernel's sinks."""
         if not self._tainted:
             return ()
         for access in self.summary.accesses:
@@ -104,11 +105,11 @@ class _Flow:
         return tuple(self._found.values())
 
     def of(self, value: Value) -> Undefined:
-        """Return where a value is undefined."""
+        """Return the taint of a value."""
         return self._values.get(value.id, NOWHERE)
 
     def set(self, value: Value, undefined: Undefined) -> None:
-        """Say where a value is undefined."""
+        """Set the taint of a value."""
         self._values[value.id] = undefined
 
     # -- functions and blocks ------------------------------------------------------------------
@@ -223,8 +224,8 @@ class _Flow:
         return Opaque(("undefined", op.index), reason, tuple(lanes))
 
     def _place(self, op: Op) -> Place | None:
-        found = None if op.block is None else self.summary.places.get(op.block)
-        return None if found is None else replace(found, op=op)
+        place = None if op.block is None else self.summary.places.get(op.block)
+        return None if place is None else replace(place, op=op)
 
     def _used(self, op: Op, name: str, value: Value, use: Use, place: Place | None) -> None:
         """Note a use of what may be undefined where it counts."""
@@ -239,7 +240,7 @@ class _Flow:
                 undefined = undefined.where(
                     lambda condition: as_condition(reshaped(condition, source, place.shape))
                 )
-        holding = frozenset(part for each in conditions for part in each.conjuncts())
+        holding = frozenset(part for condition in conditions for part in condition.conjuncts())
         undefined = undefined.where(lambda condition: where_true(condition, holding))
         if not undefined.is_nowhere:
             key = (op, use, name, id(place) if isinstance(place, Access) else 0)
@@ -402,14 +403,14 @@ def _sources(
 ) -> dict[int, frozenset[Op]]:
     """Return the loads that what is carried comes from, also by way of what else is carried."""
     positions = list(carried)
-    found = {i: initial[i].sources | outcomes[i].sources for i in positions}
+    sources = {i: initial[i].sources | outcomes[i].sources for i in positions}
     at = {opaque.key: i for opaque, i in zip(own, positions, strict=True)}
     for _ in positions:
         for i in positions:
             for opaque in outcomes[i].possibly.opaques():
                 if opaque.key in at:
-                    found[i] |= found[at[opaque.key]]
-    return found
+                    sources[i] |= sources[at[opaque.key]]
+    return sources
 
 
 def _jumped_back_to(blocks: Sequence[Block]) -> set[Block]:

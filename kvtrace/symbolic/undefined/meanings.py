@@ -1,6 +1,6 @@
-"""How ops propagate the taint of undefined elements: by kind, by computation, else elementwise.
+"""Propagation of the taint of undefined elements by ops: by kind, by operator, else elementwise.
 
-Lanes are positional, as in the summary: what rearranges elements substitutes lane symbols.
+Lanes are positional, as in the summary: ops that rearrange elements substitute lane symbols.
 """
 
 from __future__ import annotations
@@ -30,36 +30,36 @@ if TYPE_CHECKING:
 
 
 class Flow(Protocol):
-    """What is known so far: see `undefined/flow.py`."""
+    """Taints of values and zeros of a kernel, as `undefined/flow.py` implements them."""
 
     summary: Summary
     zeros: Zeros
 
     def of(self, value: Value) -> Undefined:
-        """Return where a value is undefined."""
+        """Return the taint of a value."""
 
     def set(self, value: Value, undefined: Undefined) -> None:
-        """Say where a value is undefined."""
+        """Set the taint of a value."""
 
     def unknown(self, op: Op, reason: str) -> Opaque:
-        """Return a condition that is not followed, over the lanes of an op's result."""
+        """Return an opaque condition over the lanes of an op's result."""
 
 
 def elementwise(flow: Flow, op: Op) -> None:
-    """Unite what all operands are."""
+    """Set the union of all operands' taints."""
     for value in op.results:
         shape = shape_of(value.type)
-        flow.set(value, united(as_shaped(flow, each, op, shape) for each in op.operands))
+        flow.set(value, united(as_shaped(flow, operand, op, shape) for operand in op.operands))
 
 
 def as_shaped(flow: Flow, value: Value, op: Op, shape: tuple[int, ...]) -> Undefined:
-    """Return where an element of a shape depends on an undefined one of an operand."""
+    """Return the taint of a shape's elements if each depends on any element of an operand."""
     source = shape_of(value.type)
     return flow.of(value) if source in (shape, ()) else anywhere(flow, value, op)
 
 
 def anywhere(flow: Flow, value: Value, op: Op) -> Undefined:
-    """Return whether any element of a value is undefined."""
+    """Return the condition that any element of a value is undefined."""
     shape, key = shape_of(value.type), (op.index, value.id)
     return flow.of(value).where(
         lambda condition: somewhere(condition, shape, range(len(shape)), key)
@@ -67,12 +67,12 @@ def anywhere(flow: Flow, value: Value, op: Op) -> Undefined:
 
 
 def kept(flow: Flow, op: Op) -> None:
-    """Keep the elements where they are."""
+    """Set the taint of an op that keeps elements in place."""
     flow.set(op.results[0], flow.of(op.operand("source")))
 
 
 def moved(flow: Flow, op: Op) -> None:
-    """Put the elements elsewhere."""
+    """Set the taint of an op that rearranges elements."""
     flow.set(
         op.results[0],
         flow.of(op.operand("source")).where(
@@ -82,7 +82,7 @@ def moved(flow: Flow, op: Op) -> None:
 
 
 def select(flow: Flow, op: Op) -> None:
-    """Take the chosen side; the choice itself counts, too."""
+    """Set the chosen side's taint, united with the condition's taint."""
     chooser, first, second = (op.operand(name) for name in ("condition", "first", "second"))
     known = flow.summary.values.get(chooser.id)
     condition = known if isinstance(known, Condition) else flow.unknown(
@@ -93,7 +93,7 @@ def select(flow: Flow, op: Op) -> None:
 
 
 def logic(flow: Flow, op: Op) -> None:
-    """Follow `and` and `or`: of Booleans one side may decide alone."""
+    """Set the taint of `and` and `or`, whose result one Boolean operand may decide alone."""
     if integer_bits(op.results[0].type) != 1:
         elementwise(flow, op)
         return
@@ -111,7 +111,7 @@ def logic(flow: Flow, op: Op) -> None:
 
 
 def product(flow: Flow, op: Op) -> None:
-    """Follow a multiplication: zero times an integer is zero, times a float nearly always."""
+    """Set a product's taint: zero times an integer is zero, times a float nearly always."""
     left, right = op.operand("left"), op.operand("right")
     exact = integer_bits(op.results[0].type) is not None
     parts = [
@@ -124,7 +124,7 @@ def product(flow: Flow, op: Op) -> None:
 
 
 def dot(flow: Flow, op: Op) -> None:
-    """Spread along the depth."""
+    """Set a matrix product's taint, spread along the depth."""
     left, right, added = (op.operand(name) for name in ("left", "right", "added"))
     shape, rank = shape_of(left.type), len(shape_of(left.type))
     depth = some_lane(op.index, rank, shape[-1])
@@ -145,7 +145,7 @@ def dot(flow: Flow, op: Op) -> None:
 
 
 def reduce(flow: Flow, op: Op) -> None:
-    """Spread along the axis that goes."""
+    """Set a reduction's taint, spread along the removed axis."""
     axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     places = [lane(i - 1, n) if i > axis else None for i, n in enumerate(shape)]
     undefined = united(flow.of(value) for value in op.operands)
@@ -159,7 +159,7 @@ def reduce(flow: Flow, op: Op) -> None:
 
 
 def scan(flow: Flow, op: Op) -> None:
-    """Spread along the axis, from each element on."""
+    """Set a scan's taint, spread along the axis from each element on."""
     axis, shape = number_of(op, "axis"), shape_of(op.group("source")[0].type)
     here, there = lane(axis, shape[axis]), some_lane(op.index, axis, shape[axis])
     behind = here - there if not number_of(op, "reverse") else there - here
@@ -172,14 +172,14 @@ def scan(flow: Flow, op: Op) -> None:
 
 
 def join(flow: Flow, op: Op) -> None:
-    """Put two tensors side by side."""
+    """Set the taint of two joined tensors."""
     first, second = op.operand("first"), op.operand("second")
     place = lane(len(shape_of(first.type)), 2)
     flow.set(op.results[0], chosen(equal(place), flow.of(first), flow.of(second)))
 
 
 def split(flow: Flow, op: Op) -> None:
-    """Take two halves apart."""
+    """Set the taints of two split halves."""
     source = op.operand("source")
     shape = shape_of(source.type)
     for number, value in enumerate(op.results):
@@ -189,12 +189,12 @@ def split(flow: Flow, op: Op) -> None:
 
 
 def gather(flow: Flow, op: Op) -> None:
-    """Pick elements; the index counts, too."""
+    """Set the taint of gathered elements, united with the index's taint."""
     source, index = op.operand("source"), op.operand("index")
     axis, shape = number_of(op, "axis"), shape_of(source.type)
     known = flow.summary.values.get(index.id)
     place = known if isinstance(known, Term) else some_lane(op.index, axis, shape[axis])
-    picked = flow.of(source).where(lambda each: _along(each, shape, axis, place))
+    picked = flow.of(source).where(lambda condition: _along(condition, shape, axis, place))
     flow.set(op.results[0], united((picked, flow.of(index))))
 
 
@@ -222,7 +222,7 @@ _OF_OPERATOR: Final[Mapping[Operator, Meaning]] = {
 
 
 def meaning_of(op: Op) -> Meaning:
-    """Return how an op propagates the taint of undefined elements."""
+    """Return the function that propagates taint through an op."""
     row = KINDS.get(op.name)
     if row is None:
         return elementwise
@@ -230,12 +230,12 @@ def meaning_of(op: Op) -> Meaning:
 
 
 def _times(undefined: Undefined, zero: Condition, *, exact: bool) -> Undefined:
-    """Return where a product is undefined because of one factor; the other is `zero` somewhere."""
+    """Return the taint of a product by one factor's taint, where the other factor is `zero`."""
     if undefined.is_nowhere or zero is FALSE:
         return undefined
     counts = ~zero
     if exact:
-        return undefined.where(lambda each: counts & each)
+        return undefined.where(lambda condition: counts & condition)
     return made(undefined.surely & counts, undefined.possibly, undefined.sources)
 
 
@@ -244,7 +244,7 @@ def _placing(shape: Sequence[int], axis: int, place: Term) -> Callable[[Conditio
 
 
 def _along(condition: Condition, shape: Sequence[int], axis: int, place: Term) -> Condition:
-    """Put a place for the index along an axis."""
+    """Return a taint with the index along an axis replaced."""
     if shape[axis] <= 1:
         return condition
     moved: dict[Atom, Term | int] = {Symbol("lane", axis, 0, shape[axis] - 1): place}
@@ -252,6 +252,6 @@ def _along(condition: Condition, shape: Sequence[int], axis: int, place: Term) -
 
 
 def as_condition(known: object) -> Condition:
-    """Return what is known to be a condition."""
+    """Return a formula as a condition."""
     assert isinstance(known, Condition)
     return known

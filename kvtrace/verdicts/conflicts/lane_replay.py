@@ -33,7 +33,7 @@ from kvtrace.verdicts.conflicts.lane_orders import (
 )
 from kvtrace.verdicts.conflicts.outcomes import Witness
 from kvtrace.verdicts.replaying import Limit
-from kvtrace.verdicts.rules.fills import Numbers, few, with_contents
+from kvtrace.verdicts.rules.fills import Numbers, small_numbers, with_contents
 
 if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
@@ -270,7 +270,7 @@ def _distinct_numbers(arguments: tuple[Argument, ...], argument: TensorArgument)
     result.
     """
     if argument.element.kind != "f":
-        return few(argument)
+        return small_numbers(argument)
     first = (
         _PRIME // 4 * next(n for n, other in enumerate(arguments) if other.name == argument.name)
     )

@@ -16,17 +16,19 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class AddedRules:
-    """Rules of one add-on, and the function that judges by them; its module imports little.
+    """Rules of one add-on, and the function that judges by them.
+
+    The module that defines an `AddedRules` is imported by every command, so it imports little.
 
     Attributes:
-        rules: What each rule is about, by its id, as passes write it with their findings.
-        findings: Judges all calls of a run together: returns the tables `findings` and `stacks` of
-            a run, or None where nothing was judged. Its third argument says whether a rule was
-            asked for by its name; otherwise it judges what the kernels' source asks for. Rows of a
+        rules: Texts of each rule (severity, summary, hint) by the rule's id, as passes write them.
+        findings: Judges all calls of a run together: returns the run's tables `findings` and
+            `stacks`, or None if nothing was judged. The third argument is true if the user named a
+            rule; else `findings` judges what comments in the kernels' source ask for. Rows of a
             table `artifacts`, one of a kind, are what a view shows: the pass's setting `artifacts`
             has their hashes. None: calls are judged while they run.
-        chosen: Whether users choose among these rules, all of which are default ones. Otherwise a
-            pass of the add-on's own judges by them, which evaluates no calls.
+        chosen: Whether users choose among these rules, which are all default rules. Otherwise a
+            pass of the add-on judges by them and evaluates no calls.
 
     """
 
@@ -36,26 +38,26 @@ class AddedRules:
 
 
 def added_rules() -> Iterator[tuple[str, AddedRules]]:
-    """Yield the rules of each add-on, with the name of its entry."""
+    """Yield the name of each add-on's entry point, and the add-on's rules."""
     return registry.loaded("rules")
 
 
 def watched_rules() -> tuple[str, ...]:
     """Return the ids of rules that calls are judged by while they run."""
-    return _ids(lambda each: each.chosen and each.findings is None)
+    return _ids(lambda added: added.chosen and added.findings is None)
 
 
 def run_rules() -> tuple[str, ...]:
     """Return the ids of rules about whole runs."""
-    return _ids(lambda each: each.chosen and each.findings is not None)
+    return _ids(lambda added: added.chosen and added.findings is not None)
 
 
 def pass_rules() -> tuple[str, ...]:
     """Return the ids of rules of passes that evaluate no calls."""
-    return _ids(lambda each: not each.chosen)
+    return _ids(lambda added: not added.chosen)
 
 
-def _ids(wanted: Callable[[AddedRules], bool]) -> tuple[str, ...]:
+def _ids(matches: Callable[[AddedRules], bool]) -> tuple[str, ...]:
     return tuple(
-        dict.fromkeys(rule for _, each in added_rules() if wanted(each) for rule in each.rules)
+        dict.fromkeys(rule for _, added in added_rules() if matches(added) for rule in added.rules)
     )

@@ -1,4 +1,8 @@
-"""What the mask of an access lets through in the lane of a witness, in the kernel's own names."""
+"""Values that a mask compares in the lane of a witness, in the kernel's own names.
+
+For `mask=index < n`, n = 1,001 and a tensor of 1,000 elements: "the mask admits index = 1,000; x
+has 1000 elements".
+"""
 
 from __future__ import annotations
 
@@ -22,24 +26,24 @@ if TYPE_CHECKING:
     from kvtrace.symbolic.summary import Access
     from kvtrace.verdicts.binding import BoundCall
 
-#: How a reason of this kind begins.
+#: Start of the reason of a violation by an access with a mask.
 MASK_ADMITS: Final = "the mask admits"
 
 _LONGEST: Final = 60
-"""Longer expressions are not shown."""
+"""Expressions of more characters are not shown."""
 
 
 def admitted(bound: BoundCall, access: Access, defect: OutOfBounds) -> str | None:
-    """Say what the mask of a lane outside its tensor admits, and what the tensor has.
+    """Return text on what a mask admits in a lane outside its tensor, and on the tensor's extent.
 
-    None: the access has no mask, or one that is true everywhere.
+    None: the access has no mask, or its mask is a constant.
     """
     mask = mask_of(access.op)
     if mask is None or constant_of(value_before(mask, SPREADING)) is not None:
         return None
     lanes = tuple(as_term(number) for number in defect.lane)
-    found = {} if access.calls else dict(_compared(bound, access, defect, mask, lanes))
-    what = ", ".join(f"{name} = {number:,}" for name, number in found.items()) or "this lane"
+    numbers = {} if access.calls else dict(_compared(bound, access, defect, mask, lanes))
+    what = ", ".join(f"{name} = {number:,}" for name, number in numbers.items()) or "this lane"
     tensor = bound.call.arguments[defect.argument]
     assert isinstance(tensor, TensorArgument)
     return f"{MASK_ADMITS} {what}; {tensor.name} has {_extent(tensor)}"
@@ -54,7 +58,7 @@ def _extent(tensor: TensorArgument) -> str:
 def _compared(
     bound: BoundCall, access: Access, defect: OutOfBounds, value: Value, lanes: Lanes
 ) -> Iterator[tuple[str, int]]:
-    """Return the integers that a mask compares, by name, as they are in the lane."""
+    """Yield the expressions of the integers that a mask compares, with their numbers in a lane."""
     op = value.owner
     if not isinstance(op, Op) or lanes is None:
         return
@@ -93,7 +97,7 @@ def _all(term: Term) -> Iterator[object]:
 def _number(
     bound: BoundCall, access: Access, defect: OutOfBounds, term: Term, lanes: tuple[Term, ...]
 ) -> int | None:
-    """Return what a term is in the witness's lane; None where that is not known."""
+    """Return a term's number in the witness's lane, or None if it depends on unknown values."""
     trips = {access.loops[-1].trip: defect.iteration} if access.loops else {}
     point: dict[Symbol, int] = {}
     for atom in _all(term):
@@ -110,5 +114,5 @@ def _number(
             point[atom] = trips[atom]
     try:
         return term.value(point)
-    except KeyError:  # it depends on contents, or on the trip of an outer loop
+    except KeyError:  # the term depends on contents, or on the trip of an outer loop
         return None

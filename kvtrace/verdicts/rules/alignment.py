@@ -1,8 +1,8 @@
-"""The rules misaligned and null-pointer: addresses that the hardware refuses whatever they hold.
+"""The rules misaligned and null-pointer: addresses that the hardware refuses.
 
-An access of elements of n bytes needs an address that is a multiple of n. Storages are taken to
-start at multiples of 256 bytes, as those of PyTorch's allocators do; what was recorded is where a
-tensor's data pointer lies in its storage.
+An access of elements of n bytes needs an address that is a multiple of n. Storages are assumed to
+start at multiples of 256 bytes, as those of PyTorch's allocators do; the offset of a tensor's data
+pointer in its storage was recorded.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ from kvtrace.symbolic.meanings.tt_memory import FROM_INTEGER, FROM_MEMORY
 from kvtrace.symbolic.prover import Decision, Point, Proven, Refuted
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol, Term
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.rules.watched_values import completed
 from kvtrace.verdicts.verdict import Verdict
 
@@ -31,20 +31,20 @@ MISALIGNED: Final = "misaligned"
 NULL: Final = "null-pointer"
 _RANK: Final = ("proven", "unknown", "violation")
 _NULL_PAGE: Final = 4096
-"""Addresses that no allocation has: small offsets from a null pointer."""
+"""Addresses below this are small offsets from a null pointer: no allocation has them."""
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return verdicts of both rules for ops that access memory; none where all is plain."""
-    found: dict[tuple[str, int], Verdict] = {}
+    """Return the worst verdict by rule and op; none for accesses that are aligned in any call."""
+    worst: dict[tuple[str, int], Verdict] = {}
     for access in bound.summary.accesses:
         verdict = _null(bound, access) if _is_number(bound, access) else _aligned(bound, access)
         if verdict is None:
             continue
-        known = found.get((verdict.rule, verdict.op.index))
-        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known.verdict):
-            found[verdict.rule, verdict.op.index] = verdict
-    return found.values()
+        before = worst.get((verdict.rule, verdict.op.index))
+        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
+            worst[verdict.rule, verdict.op.index] = verdict
+    return worst.values()
 
 
 # -- alignment ----------------------------------------------------------------------------------
@@ -59,13 +59,13 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
         return None
     address = access.offset + tensor.offset_bytes
     if _is_multiple(address, size):
-        return None  # so are nearly all accesses: nothing to say
+        return None  # as nearly all accesses are
     given = bound.active(access)
     if bound.is_unreached(access, given):
         return None
     decision = bound.prove(equal(remainder(address, size, floor=True)), given)
     if isinstance(decision, Proven) and bound.may_wrap(access) is not None:
-        reason = "arithmetic of its address may leave its width"
+        reason = "the arithmetic of its address may overflow"
         return _open(access, reason, tensor.name, decision.solver_ns)
     if isinstance(decision, Proven):
         return _proven(access, tensor.name, decision.method, decision.solver_ns)
@@ -76,7 +76,7 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
     watch = _Offsets(access.op)
     failure = run(bound.call, (watch,), (program,), lanes=bound.budget.replay_lanes)
     if offset not in watch.offsets:
-        reason = f"a counterexample to it did not show when it was run ({failure or 'not seen'})"
+        reason = f"{NOT_REPRODUCED} ({failure or 'not seen'})"
         return _open(access, reason, tensor.name, decision.solver_ns)
     where = (offset + tensor.offset_bytes) % size
     message = (
@@ -89,7 +89,7 @@ def _aligned(bound: BoundCall, access: Access) -> Verdict | None:
 
 
 def _is_multiple(term: Term, number: int) -> bool:
-    """Whether each part of a sum is a multiple; offsets wrap in elements, so this holds always."""
+    """Return whether each summand is a multiple; wraps keep this, as offsets count elements."""
     return all(coefficient % number == 0 for coefficient in term.coefficients.values())
 
 
@@ -117,7 +117,7 @@ def _open(access: Access, reason: str, name: str, solver_ns: int) -> Verdict:
 
 
 class _Offsets(Observer):
-    """Keeps where an op goes."""
+    """Records the byte offsets of an op's active lanes."""
 
     def __init__(self, op: Op) -> None:
         self._op = op
@@ -125,7 +125,7 @@ class _Offsets(Observer):
         self.active = False
 
     def access(self, access: Touched) -> None:
-        """Note a batch of accesses."""
+        """Record a batch of accesses."""
         if access.op is not self._op:
             return
         certain = access.certain or access.argument is None
@@ -139,7 +139,7 @@ class _Offsets(Observer):
 
 
 def _is_number(bound: BoundCall, access: Access) -> bool:
-    """Whether the pointer is a number: passed as one, made of one, or that of no storage at all."""
+    """Return whether a pointer is an integer, is cast from one, or has an empty storage."""
     if access.argument is None:
         return access.unknown in (FROM_INTEGER, FROM_MEMORY)
     argument = bound.call.arguments[access.argument]
@@ -150,12 +150,12 @@ def _null(bound: BoundCall, access: Access) -> Verdict | None:
     given = bound.active(access)
     if bound.is_unreached(access, given):
         return None
-    claim, address = _elsewhere(bound, access)
+    claim, address = _is_beyond_null(bound, access)
     if claim is None:
         return None
     decision = bound.prove(claim, given)
     if not isinstance(decision, Refuted) or bound.doubts(decision.model):
-        return None  # an unknown pointer is reported for the access itself
+        return None  # the rule out-of-bounds reports an unknown pointer
     watch = _Offsets(access.op)
     run(bound.call, (watch,), (bound.program_of(decision.model),))
     if not watch.active:
@@ -166,8 +166,8 @@ def _null(bound: BoundCall, access: Access) -> Verdict | None:
     return _violation(NULL, bound, access, message, decision.model, name, number, decision)
 
 
-def _elsewhere(bound: BoundCall, access: Access) -> tuple[Condition | None, Term]:
-    """Say of an address that it is beyond the null page; None where it is not a number."""
+def _is_beyond_null(bound: BoundCall, access: Access) -> tuple[Condition | None, Term]:
+    """Return an address, after the condition (None: unknown) that it is beyond the null page."""
     if access.argument is None:
         symbols = [a for a in access.offset.atoms() if isinstance(a, Symbol)]
         if bound.unrecorded(symbols):

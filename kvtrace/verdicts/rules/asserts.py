@@ -1,4 +1,4 @@
-"""The rule device-assert: assertions of the kernel's own hold in every program and lane."""
+"""The rule device-assert: the kernel's own assertions hold in every program and lane."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from kvtrace.symbolic.summary import Assertion
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.feeding import feeding
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -26,21 +26,21 @@ _MOST_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return a verdict for each assertion, the worst where one is reached by several calls."""
-    found: dict[int, Verdict] = {}
+    """Return a verdict for each assertion, the worst of those that several function calls reach."""
+    worst: dict[int, Verdict] = {}
     rank = ("proven", "unknown", "violation")
     for assertion in bound.summary.assertions:
         verdict = _judged(bound, assertion)
-        known = found.get(assertion.op.index)
-        if known is None or rank.index(verdict.verdict) > rank.index(known.verdict):
-            found[assertion.op.index] = verdict
-    return found.values()
+        before = worst.get(assertion.op.index)
+        if before is None or rank.index(verdict.verdict) > rank.index(before.verdict):
+            worst[assertion.op.index] = verdict
+    return worst.values()
 
 
 def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
-    """Return an observer that observes failing assertions."""
-    open_ones = [v for v in undecided if v.rule == "device-assert"]
-    return EvaluatedAsserts(bound.call, open_ones) if open_ones else None
+    """Return an observer of failing assertions, or None if all assertions are decided."""
+    undecided = [v for v in undecided if v.rule == "device-assert"]
+    return EvaluatedAsserts(bound.call, undecided) if undecided else None
 
 
 def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
@@ -49,7 +49,7 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     if bound.is_unreached(assertion, given):
         return _proven(assertion, "interval", "no program reaches it")
     if bound.may_wrap(assertion) is not None:
-        return _unknown(assertion, "arithmetic that it depends on may leave its width")
+        return _unknown(assertion, "arithmetic that it depends on may overflow")
     decision = bound.prove(assertion.condition, given)
     if isinstance(decision, Proven):
         return _proven(assertion, decision.method, "in every program", decision.solver_ns)
@@ -59,15 +59,15 @@ def _judged(bound: BoundCall, assertion: Assertion) -> Verdict:
     if doubts:
         return _unknown(assertion, _doubted(bound, op, doubts), decision.solver_ns)
     program = bound.program_of(decision.model)
-    seen = EvaluatedAsserts(bound.call, ())
-    run(bound.call, (seen,), (program,), lanes=_MOST_LANES)
-    if seen.failure is None or seen.failure.op is not op:
-        return _unknown(assertion, "a counterexample to it did not show when it was run")
-    return asserted(seen.failure, decision.method)
+    observer = EvaluatedAsserts(bound.call, ())
+    run(bound.call, (observer,), (program,), lanes=_MOST_LANES)
+    if observer.failure is None or observer.failure.op is not op:
+        return _unknown(assertion, NOT_REPRODUCED)
+    return asserted(observer.failure, decision.method)
 
 
 def _doubted(bound: BoundCall, op: Op, doubts: Doubts) -> str:
-    """Say what a counterexample supposes, and which setting records the contents among that."""
+    """Return text on what a counterexample assumes, and on the setting that records contents."""
     if doubts.unrecorded:
         return depends_on(doubts.unrecorded)
     missing = bound.contents.read_by(feeding(op, bound.call.module))
@@ -98,13 +98,13 @@ def _unknown(assertion: Assertion, reason: str, solver_ns: int = 0) -> Verdict:
 
 
 def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
-    """Return the verdict on an assertion that was seen to fail."""
-    others = f"; {failure.lanes:,} lanes do" if failure.lanes > 1 else ""
+    """Return the violation of an assertion that failed in an evaluation."""
+    others = f" in {failure.lanes:,} lanes" if failure.lanes > 1 else ""
     return Verdict(
         "device-assert",
         "violation",
         failure.op,
-        f"device_assert fails: {failure.message}{others}",
+        f"device_assert fails{others}: {failure.message}",
         method,
         program=failure.program,
         iteration=failure.iteration,
@@ -114,22 +114,22 @@ def asserted(failure: FailedAssertion, method: str = "evaluated") -> Verdict:
 
 
 class EvaluatedAsserts(Concrete):
-    """Observes the assertion at which a launch ends; `open_ones` are those to be decided."""
+    """Observer of the assertion at which a launch ends; `undecided` are unknown verdicts."""
 
     rules = frozenset({"device-assert"})
 
-    def __init__(self, call: Call, open_ones: Sequence[Verdict]) -> None:
-        self._open = open_ones
+    def __init__(self, call: Call, undecided: Sequence[Verdict]) -> None:
+        self._undecided = undecided
         tensors = [a for a in call.arguments if isinstance(a, TensorArgument)]
         self._all_known = all(tensor.storage.data is not None for tensor in tensors)
         self.failure: FailedAssertion | None = None
 
     def device_assert(self, failure: FailedAssertion) -> None:
-        """Note the kernel's own assertion, at which the launch ends."""
+        """Record the failed assertion, at which the launch ends."""
         self.failure = failure
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Return the one that failed; others hold if all contents were there and none failed."""
+        """Return the failed assertion, or else proofs of all, if all contents were recorded."""
         if self.failure is not None:
             return [asserted(self.failure)]
         if failure is not None or not self._all_known:
@@ -142,5 +142,5 @@ class EvaluatedAsserts(Concrete):
                 "device_assert holds for this call, for the recorded contents of its tensors",
                 "evaluated",
             )
-            for verdict in self._open
+            for verdict in self._undecided
         ]

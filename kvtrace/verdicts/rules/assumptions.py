@@ -1,4 +1,4 @@
-"""What loaded integers would have to be for an access to be safe, as a certified condition."""
+"""Certified conditions on loaded integers under which an access is safe: `0 <= index < 1000`."""
 
 from __future__ import annotations
 
@@ -18,8 +18,8 @@ def assumption_of(
 ) -> str | None:
     """Return a condition on loaded integers under which an access lies within byte limits.
 
-    None where its address is not affine in a single one of `symbols` that is a content. Before it
-    is given it is proven to suffice, also for the arithmetic of the address to stay in its width.
+    The condition is proven to suffice, also for the address not to overflow. None if there is no
+    such proof, or if the address is not affine in exactly one loaded value.
     """
     form = bound.ranges.form(access.offset)
     loaded = [s for s in dict.fromkeys(symbols) if s.kind == "content" and s in form.coefficients]
@@ -38,17 +38,17 @@ def assumption_of(
 def _suffices(
     bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, span: Interval
 ) -> bool:
-    """Prove that an access is safe if all that a load gives lies in a range."""
+    """Return whether an access is proven safe if every loaded value lies in a range."""
     ranges = bound.supposing({(symbol.kind, symbol.key): span})
     claims = [(access.lies_within(*limits), bound.active(access))]
-    claims += [(each.stays_in_width, bound.given(each)) for each in bound.arithmetic_of(access)]
+    claims += [(op.stays_in_width, bound.given(op)) for op in bound.arithmetic_of(access)]
     return all(follows(claim, Given(given.exact, ranges)) for claim, given in claims)
 
 
 def _span(
     bound: BoundCall, access: Access, limits: Interval, symbol: Symbol, factor: int
 ) -> Interval | None:
-    """Solve for the range of one symbol, the others being anywhere that what is given leaves."""
+    """Return the range of a symbol in which an access is inside for all other symbols."""
     rest = bound.active(access).bounds(access.offset - symbol.term * factor)
     if rest is None:
         return None

@@ -1,8 +1,8 @@
 """The rules out-of-bounds and out-of-view: each access stays inside its tensor.
 
-Claimed of an access whose lane is reached and active, for all programs, lanes and trips at once:
-its first byte is not before the start of the tensor's view, its last not past its end; and, more
-weakly, the same of the storage. The view is what its shape and strides span, holes included, cut to
+The claim, for all programs, active lanes and trips at once: the access's first byte is not before
+the start of the tensor's view, and its last byte is not past the view's end. A weaker claim is the
+same of the storage. The view is the span of the tensor's shape and strides, holes included, cut to
 the storage, as in evaluation (`TensorArgument.view_bytes`).
 """
 
@@ -46,7 +46,7 @@ _NONE: Final = (
 
 @dataclass(frozen=True, slots=True)
 class _Inside:
-    """An access stays inside its tensor; `reached`: whether any program gets there."""
+    """An access stays inside its tensor; `reached`: a program may reach the access."""
 
     method: Method
     reached: bool = True
@@ -55,7 +55,7 @@ class _Inside:
 
 @dataclass(frozen=True, slots=True)
 class _Open:
-    """It is not decided, and why; `evaluating` would tell, unless contents are missing."""
+    """An access that formulas do not decide; `evaluating`: an evaluation may decide it."""
 
     reason: str
     evaluating: bool
@@ -89,19 +89,19 @@ def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
 def _verdicts(
     bound: BoundCall, accesses: Sequence[Access], witnesses: Witnesses
 ) -> Iterator[Verdict]:
-    """Judge all accesses of one op: a pointer may go into several arguments."""
+    """Judge all accesses of one op, whose pointer may point into several arguments."""
     findings = [_judged(bound, access) for access in accesses]
     op, kind, arg = accesses[0].op, accesses[0].kind, _names(bound, accesses)
-    outside = [found for found in findings if isinstance(found, Outside)]
+    outside = [finding for finding in findings if isinstance(finding, Outside)]
     if outside:
         yield from witnesses.verdicts(op, outside, arg, kind)
         return
-    taken = sum(found.solver_ns for found in findings if not isinstance(found, Outside)) or None
-    unsettled = [found for found in findings if isinstance(found, _Open)]
-    if unsettled:
-        reason = unsettled[0].reason
+    solver_ns = sum(f.solver_ns for f in findings if not isinstance(f, Outside)) or None
+    undecided = [finding for finding in findings if isinstance(finding, _Open)]
+    if undecided:
+        reason = undecided[0].reason
         evaluable = _is_evaluable(bound, op)
-        if not evaluable and not any(found.names_tensors for found in unsettled):
+        if not evaluable and not any(finding.names_tensors for finding in undecided):
             reason += f"; {bound.missing_contents(op)}"
         yield Verdict(
             "out-of-bounds",
@@ -111,16 +111,15 @@ def _verdicts(
             reason=reason,
             access=kind,
             arg=arg,
-            solver_ns=taken,
-            assumption=next((each.assumption for each in unsettled if each.assumption), None),
-            evaluating=evaluable and all(found.evaluating for found in unsettled),
+            solver_ns=solver_ns,
+            assumption=next((f.assumption for f in undecided if f.assumption), None),
+            evaluating=evaluable and all(finding.evaluating for finding in undecided),
         )
         return
-    inside = [found for found in findings if isinstance(found, _Inside)]
-    method = strongest([found.method for found in inside])
-    scope = "in every program" if any(found.reached for found in inside) else (
-        "no program reaches it"
-    )  # fmt: skip
+    inside = [finding for finding in findings if isinstance(finding, _Inside)]
+    method = strongest([finding.method for finding in inside])
+    is_reached = any(finding.reached for finding in inside)
+    scope = "in every program" if is_reached else "no program reaches it"
     if bound.call.recorded and op.index in depending_on_data(bound.call.module):
         scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
     yield Verdict(
@@ -131,12 +130,12 @@ def _verdicts(
         method,
         access=kind,
         arg=arg,
-        solver_ns=taken,
+        solver_ns=solver_ns,
     )
 
 
 def _is_evaluable(bound: BoundCall, op: Op) -> bool:
-    """Whether an evaluation could tell where an op goes: it depends on none, or some exist."""
+    """Return whether an op's address depends on no contents, or contents were recorded."""
     return bool(bound.call.recorded) or op.index not in depending_on_data(bound.call.module)
 
 
@@ -159,13 +158,13 @@ def _judged(bound: BoundCall, access: Access) -> _Finding:
 
 
 def _is_ideal(bound: BoundCall, access: Access, decision: Refuted | Unknown) -> bool:
-    """Tell whether no number that wraps around shows in an access, although one may be computed.
+    """Return whether no wrapped number decides an access, although one may be computed.
 
-    Not asked, since it may take the solver long, of what formulas do not follow, or of
-    contents that were all recorded, and an evaluation tells.
+    False, without asking the solver, if an evaluation decides the access anyway: formulas do not
+    follow its arithmetic, or the contents that it depends on were all recorded.
     """
     if bound.contents.read_by(feeding(access.op, bound.call.module)):
-        return not overflow.wraps(bound, access)  # an evaluation would not tell
+        return not overflow.wraps(bound, access)  # an evaluation would not decide
     if isinstance(decision, Unknown):
         return False
     doubts = bound.doubts(decision.model)
@@ -183,7 +182,7 @@ def _wrapping(
 ) -> _Finding:
     """Judge an access whose ideal address may not be the one that the kernel computes."""
     reason = (
-        f"arithmetic that its address depends on ({arithmetic.op.name}) may leave its "
+        f"arithmetic that its address depends on ({arithmetic.op.name}) may not fit into "
         f"{arithmetic.bits} bits"
     )
     if isinstance(decision, Refuted):
@@ -196,7 +195,7 @@ def _wrapping(
 
 
 def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: Given) -> _Finding:
-    """Compare where an access goes with what its tensor spans."""
+    """Compare the byte range of an access with that of its tensor's view and storage."""
     storage, view = tensor.storage_bytes, _view(tensor)
     proof = follows(access.lies_within(*view), given)
     if proof is not None:
@@ -204,9 +203,9 @@ def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: G
     decision = bound.prove(access.lies_within(*storage), given)
     rule = "out-of-bounds"
     if isinstance(decision, Proven) and view != storage:
-        taken = decision.solver_ns
+        storage_ns = decision.solver_ns
         decision = bound.prove(access.lies_within(*view), given)
-        decision = replace(decision, solver_ns=decision.solver_ns + taken)
+        decision = replace(decision, solver_ns=decision.solver_ns + storage_ns)
         rule = "out-of-view"
     if isinstance(decision, Proven):
         return _Inside(decision.method, solver_ns=decision.solver_ns)
@@ -221,7 +220,7 @@ def _compared(bound: BoundCall, access: Access, tensor: TensorArgument, given: G
 
 
 def _view(tensor: TensorArgument) -> Interval:
-    """Return the byte limits of what a tensor's view has of its storage."""
+    """Return the byte limits of a tensor's view, cut to the storage."""
     storage, view = tensor.storage_bytes, tensor.view_bytes
     return max(view[0], storage[0]), min(view[1], storage[1])
 
@@ -229,7 +228,7 @@ def _view(tensor: TensorArgument) -> Interval:
 def _unrecorded(
     bound: BoundCall, access: Access, view: Interval, doubts: Doubts, solver_ns: int
 ) -> _Open:
-    """Say which tensor's contents would decide, and what they would have to be."""
+    """Return the tensors whose contents would decide, and a condition that would make it safe."""
     assumption = assumption_of(bound, access, view, doubts.symbols)
     reason = depends_on(doubts.unrecorded)
     return _Open(reason, False, assumption, solver_ns, names_tensors=True)

@@ -1,7 +1,7 @@
 """Witnesses of accesses that leave their tensor: counterexamples, run in the evaluator.
 
-Where the grid is small the whole of it is run, once for all counterexamples of a call; else one
-program, and formulas tell which lane of the grid goes farthest.
+A small grid is run as a whole, once for all counterexamples of a call. Of a large grid one program
+is run, and formulas give the lane of the grid that is farthest out of bounds.
 """
 
 from __future__ import annotations
@@ -16,9 +16,9 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.prover import Proven, Refuted, prove
 from kvtrace.symbolic.terms import as_term
-from kvtrace.verdicts.replaying import run
+from kvtrace.verdicts.replaying import NOT_REPRODUCED, run
 from kvtrace.verdicts.rules.admitted import admitted
-from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, left
+from kvtrace.verdicts.rules.evaluated import EvaluatedBounds, outside_verdict
 from kvtrace.verdicts.verdict import Verdict
 
 if TYPE_CHECKING:
@@ -30,20 +30,21 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _MOST_LANES: Final = 1 << 25
-"""An evaluation of one program, which shows a witness, ends after so many lanes."""
+"""An evaluation of a witness's program ends after so many lanes."""
 
 _ENOUGH_BATCHES: Final = 1 << 10
-"""It ends after so many batches of accesses if it has shown that."""
+"""An evaluation that has seen the defect ends after so many batches of accesses."""
 
 _FARTHEST_SECONDS: Final = 0.1
-"""What the search for the farthest lane may take: it decorates a violation that is shown."""
+"""Limit on the search for the farthest lane, which only adds detail to a violation."""
 
 
 @dataclass(frozen=True, slots=True)
 class Outside:
-    """An access leaves its storage (or only its view) at a point.
+    """An access that leaves its storage (or only its view) at a point.
 
-    `suspected`: why it may, where what is refuted is not its bounds but what they depend on.
+    `suspected`: the reason, if `refuted` is not about the bounds but about arithmetic that they
+    depend on.
     """
 
     access: Access
@@ -53,7 +54,7 @@ class Outside:
 
 
 class _Shown(KvtraceError):
-    """Ends an evaluation that has shown what it was made for."""
+    """Ends an evaluation that has shown its witness."""
 
     slug = "shown"
 
@@ -61,20 +62,20 @@ class _Shown(KvtraceError):
 class _Enough(Observer):
     """Ends an evaluation of long loops once an op was seen to leave its tensor."""
 
-    def __init__(self, seen: EvaluatedBounds, op: int) -> None:
-        self._seen = seen
+    def __init__(self, bounds: EvaluatedBounds, op: int) -> None:
+        self._bounds = bounds
         self._op = op
         self._batches = 0
 
     def access(self, access: Evaluated) -> None:  # noqa: ARG002
         """Count a batch."""
         self._batches += 1
-        if self._batches > _ENOUGH_BATCHES and self._seen.defects(self._op):
+        if self._batches > _ENOUGH_BATCHES and self._bounds.defects(self._op):
             raise _Shown("an access was seen to leave its tensor")
 
 
 class Witnesses:
-    """Runs counterexamples; where the grid is small the whole of it, once for all of them."""
+    """Runs of counterexamples: of the whole grid once if it is small, else of single programs."""
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
@@ -83,14 +84,14 @@ class Witnesses:
         self._failure: str | None = None
 
     def verdicts(
-        self, op: Op, found: Sequence[Outside], arg: str | None, kind: str
+        self, op: Op, outside: Sequence[Outside], arg: str | None, kind: str
     ) -> Iterator[Verdict]:
-        """Return what a run shows of an op that is reported to leave its tensor."""
-        access, refuted = found[0].access, found[0].refuted
-        seen, counted = self._run(op, refuted.model)
-        defects = seen.defects(op.index)
+        """Yield the violations that a run shows of an op's accesses, else an unknown verdict."""
+        access, refuted = outside[0].access, outside[0].refuted
+        bounds, counted = self._run(op, refuted.model)
+        defects = bounds.defects(op.index)
         if not defects:
-            reason = found[0].suspected or "a counterexample to it did not show when it was run"
+            reason = outside[0].suspected or NOT_REPRODUCED
             reason += f" ({self._failure})" if self._failure else ""
             message = f"{kind} could not be decided: {reason}"
             yield Verdict(
@@ -100,18 +101,18 @@ class Witnesses:
             return
         arguments = self._bound.call.arguments
         for defect in defects.values():
-            whole = defect if counted else self._farthest(found, defect)
-            shown = left(
+            whole = defect if counted else self._farthest(outside, defect)
+            verdict = outside_verdict(
                 whole or defect, arguments, refuted.method, counted=counted,
                 farthest=whole is not None,
             )  # fmt: skip
-            if shown.verdict == "violation":
-                shown = replace(shown, reason=admitted(self._bound, access, defect))
-            yield replace(shown, solver_ns=refuted.solver_ns or None)
+            if verdict.verdict == "violation":
+                verdict = replace(verdict, reason=admitted(self._bound, access, defect))
+            yield replace(verdict, solver_ns=refuted.solver_ns or None)
 
-    def _farthest(self, found: Sequence[Outside], defect: OutOfBounds) -> OutOfBounds | None:
-        """Return a defect with the lane of the grid that goes farthest, None if it is not known."""
-        first, *others = found
+    def _farthest(self, outside: Sequence[Outside], defect: OutOfBounds) -> OutOfBounds | None:
+        """Return the defect with the farthest lane of the grid, or None if that is unknown."""
+        first, *others = outside
         if others or first.suspected or first.rule != defect.rule:
             return None
         if not self._bound.budget.replay_lanes:
@@ -119,18 +120,18 @@ class Witnesses:
         return _with_farthest(self._bound, first.access, defect, first.refuted.model)
 
     def _run(self, op: Op, point: Point) -> tuple[EvaluatedBounds, bool]:
-        """Return what was seen, and whether in all programs."""
+        """Return the bounds seen in a run of a point, and whether all programs were run."""
         bound = self._bound
         if self._whole is None and bound.lanes <= bound.budget.replay_lanes:
             self._whole = EvaluatedBounds(bound.call)
             self._ended = run(bound.call, (self._whole,), contents="none", lanes=_MOST_LANES)
         if self._whole is not None and self._whole.defects(op.index):
             return self._whole, self._ended is None
-        seen = EvaluatedBounds(bound.call, (op.index,))
+        bounds = EvaluatedBounds(bound.call, (op.index,))
         programs = (bound.program_of(point),)
-        enough = _Enough(seen, op.index)
-        self._failure = run(bound.call, (seen, enough), programs, lanes=_MOST_LANES)
-        return seen, False
+        enough = _Enough(bounds, op.index)
+        self._failure = run(bound.call, (bounds, enough), programs, lanes=_MOST_LANES)
+        return bounds, False
 
 
 # -- the farthest lane ----------------------------------------------------------------------------
@@ -139,24 +140,24 @@ class Witnesses:
 def _with_farthest(
     bound: BoundCall, access: Access, defect: OutOfBounds, point: Point
 ) -> OutOfBounds | None:
-    """Return a defect that was seen in one program with the lane that goes farthest, too.
+    """Return a defect seen in one program, extended by the farthest lane of the grid.
 
     Args:
         bound: the call.
         access: the access that leaves its tensor.
-        defect: what was seen of it.
-        point: one where it does.
+        defect: the access's defect as seen in one program.
+        point: a point at which the access leaves its tensor.
 
     Returns:
-        None where the farthest is not known, or did not show when it was run.
+        None if the farthest lane is unknown, or a run of its program does not show it.
 
     """
     farthest = _farthest_point(bound, access, point, past=defect.past_end_bytes > 0)
     if farthest is None:
         return None
-    seen = EvaluatedBounds(bound.call, (access.op.index,))
-    run(bound.call, (seen,), (bound.program_of(farthest),), lanes=_MOST_LANES)
-    other = seen.defects(access.op.index).get(defect.rule)
+    bounds = EvaluatedBounds(bound.call, (access.op.index,))
+    run(bound.call, (bounds,), (bound.program_of(farthest),), lanes=_MOST_LANES)
+    other = bounds.defects(access.op.index).get(defect.rule)
     if other is None or access.offset.value(farthest) not in (other.lowest, other.highest):
         return None
     return defect.followed_by(other)
@@ -165,8 +166,8 @@ def _with_farthest(
 def _farthest_point(bound: BoundCall, access: Access, point: Point, *, past: bool) -> Point | None:
     """Return a point where an active lane of an access has its highest or lowest offset.
 
-    Decided by formulas alone, so that no other rule's time for the solver is spent. None where that
-    takes too long, or depends on contents that are not known.
+    Formulas alone decide, which leaves the solver's time to other rules. None if that takes too
+    long, or depends on unknown contents.
     """
     offset = access.offset if past else as_term(0) - access.offset
     given, end = bound.active(access), time.perf_counter() + _FARTHEST_SECONDS

@@ -1,15 +1,15 @@
-"""The rule descriptor-contract: what tensor maps demand, and what stores write past extents.
+"""The rule descriptor-contract: requirements of tensor maps, and stores past an inner extent.
 
-From sm_90 on, a tensor descriptor is a tensor map of the hardware, and nothing checks one that is
-made on the device. Claimed of each access through one, wherever it is reached: addresses, strides,
-the block's row and its start are multiples of 16 bytes, extents and strides are in range. Of
+From sm_90 on, a tensor descriptor is a tensor map of the hardware, and nothing checks a map that is
+made on the device. The claim for each access through a descriptor: addresses, strides, the block's
+row and the block's start are multiples of 16 bytes, and extents and strides are in range. For
 stores, reductions and scatters also: no active lane lies past the inner extent, as the target
 writes whole chunks of 16 bytes (`kvtrace.ir.tensor_maps`). Storages are assumed to start at
 multiples of 256 bytes, as in `misaligned`.
 
-The demands: cuTensorMapEncodeTiled in the CUDA driver's documentation,
-https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TENSOR__MEMORY.html; the start's:
-https://github.com/triton-lang/triton/issues/8657.
+Sources: cuTensorMapEncodeTiled in the CUDA driver's documentation,
+https://docs.nvidia.com/cuda/cuda-driver-api/group__CUDA__TENSOR__MEMORY.html; for the block's
+start, https://github.com/triton-lang/triton/issues/8657.
 """
 
 from __future__ import annotations
@@ -44,11 +44,11 @@ _RANK: Final = ("proven", "unknown", "violation")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return a verdict for each op that goes through a tensor descriptor."""
+    """Return the worst verdict for each op that goes through a tensor descriptor."""
     module = bound.call.module
     if module.target.startswith("cuda:") and not has_tensor_maps(module):
-        return ()  # it copies by pointers
-    found: dict[int, Verdict] = {}
+        return ()  # descriptors are compiled to pointers
+    worst: dict[int, Verdict] = {}
     for access in bound.summary.accesses:
         if not KINDS[access.op.name].has("descriptor"):
             continue
@@ -58,16 +58,16 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
             verdict = _unknown(bound, access, "a descriptor that is not followed")
         else:
             verdict = _judged(bound, access, access.descriptor)
-        before = found.get(verdict.op.index)
+        before = worst.get(verdict.op.index)
         if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
-            found[verdict.op.index] = verdict
-    return found.values()
+            worst[verdict.op.index] = verdict
+    return worst.values()
 
 
 def _target_unknown(target: str) -> str:
     if not target:
-        return "it was not recorded what the kernel was compiled for"
-    return f"what {target} makes of descriptors is not known"
+        return "the kernel's compilation target was not recorded"
+    return f"kvtrace does not know how {target} implements descriptors"
 
 
 def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdict:
@@ -89,9 +89,9 @@ def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdi
             if doubts.unrecorded:
                 return _unknown(bound, access, depends_on(doubts.unrecorded))
             program = bound.program_of(decision.model)
-            seen = None if doubts else _seen(bound, access, program)
-            if isinstance(seen, Breach):
-                return _violation(bound, access, seen, decision.method, solver_ns)
+            breach = None if doubts else _first_breach(bound, access, program)
+            if isinstance(breach, Breach):
+                return _violation(bound, access, breach, decision.method, solver_ns)
         return _by_evaluation(bound, access)
     return _proven(bound, access, method, "in every program", solver_ns)
 
@@ -99,7 +99,7 @@ def _judged(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Verdi
 def _claims(
     bound: BoundCall, access: Access, descriptor: BlockPointer, reached: Given
 ) -> Iterator[tuple[Condition, Given]]:
-    """Return what is claimed and not plain, each with what is given for it."""
+    """Yield the claims that are not trivially true, each with its assumptions."""
     size, extents = access.element_bytes, descriptor.extents
     whole = [
         *(stride * size for stride in descriptor.strides[:-1]),
@@ -113,8 +113,8 @@ def _claims(
     yield from ((claim, reached) for claim in claims if claim is not TRUE)
     if access.kind != "load":
         axis = len(extents) - 1
-        place = descriptor.positions[-1] + lane(axis, access.shape[-1])
-        yield less(place, extents[-1]), bound.active(access)
+        position = descriptor.positions[-1] + lane(axis, access.shape[-1])
+        yield less(position, extents[-1]), bound.active(access)
 
 
 def _base_is_aligned(bound: BoundCall, access: Access, descriptor: BlockPointer) -> Condition:
@@ -128,7 +128,7 @@ def _base_is_aligned(bound: BoundCall, access: Access, descriptor: BlockPointer)
 
 
 def _is_whole(term: Term) -> Condition:
-    """Say that bytes are a multiple of 16; a sum of multiples is, even where it wraps around."""
+    """Return the condition that a number of bytes is a multiple of 16, which wraps preserve."""
     return equal(remainder(term, CHUNK_BYTES, floor=True))
 
 
@@ -137,19 +137,22 @@ def _within(term: Term, low: int, high: int) -> Condition:
 
 
 def _by_evaluation(bound: BoundCall, access: Access) -> Verdict:
-    """Look at all programs, where that is affordable."""
+    """Judge an access by evaluating all programs, if the budget allows."""
     if bound.lanes > bound.budget.lanes:
         return _unknown(bound, access, "no formula decides it, and the grid is too large to run")
-    seen = _seen(bound, access, None)
-    if isinstance(seen, Breach):
-        return _violation(bound, access, seen, "evaluated")
-    if seen is None:
+    breach = _first_breach(bound, access, None)
+    if isinstance(breach, Breach):
+        return _violation(bound, access, breach, "evaluated")
+    if breach is None:
         return _proven(bound, access, "evaluated", "in every program")
-    return _unknown(bound, access, seen)
+    return _unknown(bound, access, breach)
 
 
-def _seen(bound: BoundCall, access: Access, program: int | None) -> Breach | str | None:
-    """Return the first demand that is not met, None if all are, or why not all was seen."""
+def _first_breach(bound: BoundCall, access: Access, program: int | None) -> Breach | str | None:
+    """Return the first breach, None if all requirements are met, or why that is unknown.
+
+    `program` is a linear id; None: all programs are evaluated.
+    """
     watch = TensorMapWatch(access.op, access.kind, access.shape, bound.call.arguments)
     failure = evaluated(bound, watch, None if program is None else (program,))
     if watch.breach is not None:
@@ -170,7 +173,7 @@ def _proven(
     inside = "" if access.kind == "load" else ", and writes nothing past the inner extent"
     if bound.call.recorded and access.op.index in depending_on_data(bound.call.module):
         scope += f"; for the recorded contents of {', '.join(bound.call.recorded)}"
-    message = f"{access.kind} by descriptor is as tensor maps demand{inside} ({scope})"
+    message = f"{access.kind} by descriptor meets the rules of tensor maps{inside} ({scope})"
     return Verdict(
         RULE, "proven", access.op, message, method, access=access.kind, arg=_name(bound, access),
         solver_ns=solver_ns or None,
@@ -179,7 +182,7 @@ def _proven(
 
 def _unknown(bound: BoundCall, access: Access, reason: str) -> Verdict:
     message = (
-        f"whether {access.kind} by descriptor is as tensor maps demand could not be decided: "
+        f"whether {access.kind} by descriptor meets the rules of tensor maps is not decided: "
         f"{reason}"
     )
     return Verdict(
@@ -189,12 +192,12 @@ def _unknown(bound: BoundCall, access: Access, reason: str) -> Verdict:
 
 
 def _violation(
-    bound: BoundCall, access: Access, seen: Breach, method: str, solver_ns: int = 0
+    bound: BoundCall, access: Access, breach: Breach, method: str, solver_ns: int = 0
 ) -> Verdict:
-    message = f"{access.kind} by descriptor: {seen.text}"
-    if seen.past_extent:
+    message = f"{access.kind} by descriptor: {breach.text}"
+    if breach.past_extent:
         message = (
-            f"{access.kind} by descriptor {seen.text}: {bound.call.module.target} writes whole "
+            f"{access.kind} by descriptor {breach.text}: {bound.call.module.target} writes whole "
             f"chunks of {CHUNK_BYTES} bytes"
         )
     return Verdict(
@@ -205,9 +208,9 @@ def _violation(
         method,
         access=access.kind,
         arg=_name(bound, access),
-        program=seen.program,
-        iteration=seen.iteration,
-        lane=seen.lane,
-        address_offset=seen.address_offset,
+        program=breach.program,
+        iteration=breach.iteration,
+        lane=breach.lane,
+        address_offset=breach.address_offset,
         solver_ns=solver_ns or None,
     )

@@ -1,7 +1,7 @@
-"""The rule division-by-zero: no integer divisor is 0 in a program that gets there.
+"""The rule division-by-zero: no integer divisor is 0 in a program that reaches the division.
 
-On GPUs integers divided by 0 give some number and no fault, so it shows later, if at all. All lanes
-count, masked ones too: which of them matter is decided after the division.
+On GPUs an integer divided by 0 gives some number and no fault, so the defect shows later, if at
+all. All lanes count, as masks apply only after the division.
 """
 
 from __future__ import annotations
@@ -27,14 +27,14 @@ _RANK: Final = ("proven", "unknown", "violation")
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return a verdict for each division whose divisor is not plainly a number."""
-    found: dict[int, Verdict] = {}
+    """Return the worst verdict for each division whose divisor is not a constant."""
+    worst: dict[int, Verdict] = {}
     for division in bound.summary.divisions:
         verdict = _judged(bound, division)
-        known = found.get(verdict.op.index)
-        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known.verdict):
-            found[verdict.op.index] = verdict
-    return found.values()
+        before = worst.get(verdict.op.index)
+        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
+            worst[verdict.op.index] = verdict
+    return worst.values()
 
 
 def _judged(bound: BoundCall, division: Division) -> Verdict:
@@ -50,33 +50,33 @@ def _judged(bound: BoundCall, division: Division) -> Verdict:
     if unrecorded:
         return _unknown(bound, division, depends_on(unrecorded))
     if isinstance(decision, Refuted) and exact and not bound.doubts(decision.model):
-        seen = _seen(bound, division, bound.program_of(decision.model))
-        if isinstance(seen, Sighting):
-            return _violation(bound, division, seen, decision.method, decision.solver_ns)
+        zero = _first_zero(bound, division, bound.program_of(decision.model))
+        if isinstance(zero, Sighting):
+            return _violation(bound, division, zero, decision.method, decision.solver_ns)
     return _by_evaluation(bound, division)
 
 
 def _is_exact(bound: BoundCall, division: Division) -> bool:
-    """Whether the ideal divisor is the one that the kernel computes."""
+    """Return whether the kernel computes the ideal divisor: nothing wraps around."""
     low, high = signed_range(integer_bits(division.op.operand("right").type) or 64)
     least, most = bound.ranges.interval(division.divisor)
     return low <= least and most <= high and bound.may_wrap(division) is None
 
 
 def _by_evaluation(bound: BoundCall, division: Division) -> Verdict:
-    """Look at all divisors, where that is affordable."""
+    """Judge a division by evaluating all programs, if the budget allows."""
     if bound.lanes > bound.budget.lanes:
         return _unknown(bound, division, "no formula decides it, and the grid is too large to run")
-    seen = _seen(bound, division, None)
-    if isinstance(seen, Sighting):
-        return _violation(bound, division, seen, "evaluated")
-    if seen is None:
+    zero = _first_zero(bound, division, None)
+    if isinstance(zero, Sighting):
+        return _violation(bound, division, zero, "evaluated")
+    if zero is None:
         return _proven(bound, division, "evaluated", "in every program")
-    return _unknown(bound, division, seen)
+    return _unknown(bound, division, zero)
 
 
-def _seen(bound: BoundCall, division: Division, program: int | None) -> Sighting | str | None:
-    """Return the first divisor that is 0, None if none is, or why not all were seen."""
+def _first_zero(bound: BoundCall, division: Division, program: int | None) -> Sighting | str | None:
+    """Return the first divisor that is 0, None if there is none, or why that is unknown."""
     op = division.op
     watch = ValueWatch(op, op.operand("right"), lambda numbers: numbers == 0)
     failure = evaluated(bound, watch, None if program is None else (program,))
@@ -103,7 +103,7 @@ def _unknown(bound: BoundCall, division: Division, reason: str) -> Verdict:
 
 
 def _violation(
-    bound: BoundCall, division: Division, seen: Sighting, method: str, solver_ns: int = 0
+    bound: BoundCall, division: Division, zero: Sighting, method: str, solver_ns: int = 0
 ) -> Verdict:
     text = operation_expression(division.op, bound.summary)
     return Verdict(
@@ -112,9 +112,9 @@ def _violation(
         division.op,
         f"{text} divides by zero, which gives an undefined number",
         method,
-        program=seen.program,
-        iteration=seen.iteration,
-        lane=seen.lane,
+        program=zero.program,
+        iteration=zero.iteration,
+        lane=zero.lane,
         expression=text,
         solver_ns=solver_ns or None,
     )

@@ -1,9 +1,9 @@
-"""Bounds of memory ops as an evaluation of the grid finds them, op by op.
+"""Bounds of memory ops by an evaluation of the grid.
 
-An op is *proven* where every lane of every program and iteration was evaluated and lies inside its
-tensor's view. It is *violated* where a lane that certainly executes does not, with the first such
-lane as the witness. It is *unknown* where an address, mask or branch depends on tensor data that
-was not recorded, or the evaluation could not get there.
+An op is *proven* if every lane of every program and iteration was evaluated and lies inside its
+tensor's view. It is *violated* if a lane that certainly executes lies outside; the first such lane
+is the witness. It is *unknown* if an address, mask or branch depends on tensor data that was not
+recorded, or the evaluation ended before.
 """
 
 from __future__ import annotations
@@ -34,20 +34,20 @@ class _OpBounds:
 
 
 class EvaluatedBounds(Concrete):
-    """Collects what is needed for a verdict on memory ops of one call.
+    """Observer that collects the accesses of memory ops of one call, and judges them.
 
-    `ops` are the indices of those that get one; None: all.
+    `ops` are the indices of the ops that get a verdict; None: all.
     """
 
     rules = frozenset({"out-of-bounds", "out-of-view"})
 
     def __init__(self, call: Call, ops: Collection[int] | None = None) -> None:
         self._call = call
-        self._wanted = None if ops is None else frozenset(ops)
+        self._judged_ops = None if ops is None else frozenset(ops)
         self._ops: dict[int, _OpBounds] = {}
 
     def access(self, access: Access) -> None:
-        """Note a batch of accesses."""
+        """Record a batch of accesses."""
         state = self._ops.setdefault(access.op.index, _OpBounds())
         state.executions += access.executions
         state.arguments.add(access.argument)
@@ -56,7 +56,7 @@ class EvaluatedBounds(Concrete):
             state.unknown = access.reason or "its address could not be derived"
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Note lanes that leave their tensor; the first certain one is the witness."""
+        """Record lanes that leave their tensor; the first certain lane is the witness."""
         state = self._ops.setdefault(defect.op.index, _OpBounds())
         if not defect.certain:
             state.unknown = (
@@ -68,25 +68,25 @@ class EvaluatedBounds(Concrete):
         state.defects[defect.rule] = defect if first is None else first.followed_by(defect)
 
     def verdicts(self, failure: str | None) -> list[Verdict]:
-        """Return one or more verdicts per memory op; `failure`: why the evaluation ended."""
-        found: list[Verdict] = []
+        """Return one or more verdicts per memory op; `failure`: why the evaluation ended early."""
+        verdicts: list[Verdict] = []
         for op in self._call.module.ops:
             kind = kind_of(op)
             if kind not in ("load", "store", "atomic"):
                 continue
-            if self._wanted is None or op.index in self._wanted:
-                found += self._of(op, kind, failure)
-        return found
+            if self._judged_ops is None or op.index in self._judged_ops:
+                verdicts += self._of(op, kind, failure)
+        return verdicts
 
     def defects(self, op: int) -> dict[str, OutOfBounds]:
-        """Return the first certain defect of an op by its rule, with the lanes of all of them."""
+        """Return, by rule, the first certain defect of an op; `lanes` counts all defects' lanes."""
         state = self._ops.get(op)
         return {} if state is None else state.defects
 
     def _of(self, op: Op, kind: str, failure: str | None) -> Iterator[Verdict]:
         state = self._ops.get(op.index, _OpBounds())
         for defect in state.defects.values():
-            yield left(defect, self._call.arguments)
+            yield outside_verdict(defect, self._call.arguments)
         if state.defects:
             return
         arg = _name(state.arguments, self._call.arguments)
@@ -102,7 +102,7 @@ class EvaluatedBounds(Concrete):
         yield Verdict("out-of-bounds", "proven", op, message, "evaluated", access=kind, arg=arg)
 
 
-def left(
+def outside_verdict(
     defect: OutOfBounds,
     arguments: Sequence[Argument],
     method: str = "evaluated",
@@ -110,16 +110,16 @@ def left(
     counted: bool = True,
     farthest: bool = True,
 ) -> Verdict:
-    """Return the verdict on an access that was seen to leave its tensor.
+    """Return the verdict on an access that left its tensor in an evaluation.
 
-    It is a violation, and unknown where its storage may continue behind the tensor.
+    The verdict is a violation, or unknown if the storage may continue behind the tensor.
 
     Args:
         defect: the access as observed, with byte offsets from the data pointer.
         arguments: the call's arguments, by index.
-        method: how it was found, for the column `method`.
-        counted: whether the lanes of `defect` are those of the whole grid.
-        farthest: whether the farthest lane of the whole grid is among them.
+        method: value of the column `method`.
+        counted: whether `defect` counts the lanes of the whole grid.
+        farthest: whether `defect` includes the farthest lane of the whole grid.
 
     """
     name = arguments[defect.argument].name
@@ -154,25 +154,26 @@ def left(
 
 
 def may_be_inside(defect: OutOfBounds, arguments: Sequence[Argument]) -> bool:
-    """Tell whether an access past the end of a tensor may be inside a storage of unknown size."""
+    """Return whether an access past a tensor's end may be inside a storage of unknown size."""
     tensor = arguments[defect.argument]
     past_the_end = defect.rule == "out-of-bounds" and defect.past_end_bytes > 0
     return past_the_end and isinstance(tensor, TensorArgument) and not tensor.end_known
 
 
 def _others(defect: OutOfBounds, lanes: int | None) -> str:
-    """Say how many lanes leave the tensor, and how far the farthest does."""
+    """Return text that says how many lanes leave the tensor, and how far the farthest does."""
     farthest = abs(defect.farthest_bytes)
     by = plural(farthest, "byte") if farthest > abs(defect.past_end_bytes) else ""
+    outside = "out of bounds" if defect.rule == "out-of-bounds" else "outside of it"
     if lanes is None:
-        return f"; the farthest lane leaves it by {by}" if by else ""
+        return f"; the farthest lane is {outside} by {by}" if by else ""
     if lanes < 2:
         return ""
-    return f"; {lanes:,} lanes of the grid leave it" + (f", by up to {by}" if by else "")
+    return f"; {lanes:,} lanes of the grid are {outside}" + (f", by up to {by}" if by else "")
 
 
 def where_it_goes(defect: OutOfBounds, name: str) -> str:
-    """Say how far an access leaves the tensor of that name, and on which side."""
+    """Return text on how far, and on which side, an access leaves the tensor of that name."""
     past = defect.past_end_bytes
     if past > 0:
         return f"ends {plural(past, 'byte')} past the end of {name}"
@@ -184,25 +185,25 @@ def _name(indices: set[int | None], arguments: Sequence[Argument]) -> str | None
 
 
 def _nearest_tensor(arguments: Sequence[Argument], index: int, address_offset: int) -> str | None:
-    """Describe which tensor lies nearest to a byte offset from an argument's data pointer.
+    """Return text on the tensor that lies nearest to a byte offset from an argument's data pointer.
 
-    Known are places of tensors in the same storage only: where storages lie was not recorded.
+    Only tensors of the same storage are compared: addresses of storages were not recorded.
     """
     accessed = arguments[index]
     assert isinstance(accessed, TensorArgument)
-    place = accessed.offset_bytes + address_offset
-    found = []
+    byte = accessed.offset_bytes + address_offset
+    distances = []
     for position, other in enumerate(arguments):
         if position == index or not isinstance(other, TensorArgument):
             continue
         if other.storage is not accessed.storage:
             continue
         first, end = (other.offset_bytes + limit for limit in other.view_bytes)
-        before, behind = max(first - place, 0), max(place - end + 1, 0)
-        found.append((max(before, behind), position, other.name, before, behind, place - first))
-    if not found:
+        before, behind = max(first - byte, 0), max(byte - end + 1, 0)
+        distances.append((max(before, behind), position, other.name, before, behind, byte - first))
+    if not distances:
         return None
-    _, _, name, before, behind, inside = min(found)
+    _, _, name, before, behind, inside = min(distances)
     if before:
         return f"{name}, {plural(before, 'byte')} further on"
     if behind:

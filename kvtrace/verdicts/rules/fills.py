@@ -1,6 +1,7 @@
-"""Showing what undefined lanes change: one program run twice, with other numbers in them.
+"""Effects of undefined lanes: a program is run twice, with different numbers in these lanes.
 
-Where contents were not recorded there are made-up ones, which is right for what depends on none.
+Tensors whose contents were not recorded get made-up contents, which is valid for values that depend
+on no contents.
 """
 
 from __future__ import annotations
@@ -31,21 +32,21 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 _PATTERN_BYTES: Final = 1 << 26
-"""Larger made-up tensors are all zero: those cost nothing until they are touched."""
+"""Larger made-up tensors are all zero: zero pages cost nothing until they are accessed."""
 
-#: A run ends after so many lanes: that of a program is nearly always shorter, and a whole grid is
-#: run only if it is known to be.
+#: A run ends after so many lanes. One program nearly always takes fewer, and a whole grid is run
+#: only if it is known to take fewer.
 _MOST_LANES: Final = 1 << 25
 
 _SCATTERED: Final = None
-"""Another number in every lane of every load: the same in all might cancel out."""
+"""A different number in every lane of every load: equal numbers might cancel out."""
 
 _FILLS: Final = ((0.0, 100.0), (0.0, nan), (0.0, _SCATTERED))
 
 
 @dataclass(frozen=True)
 class Difference:
-    """Where a value first came out differently: program, trip of the innermost loop, lane."""
+    """First place where a value differs: program, trip of the innermost loop, lane."""
 
     program: tuple[int, int, int]
     iteration: int
@@ -53,7 +54,7 @@ class Difference:
 
 
 @dataclass(frozen=True)
-class _Seen:
+class _Snapshot:
     programs: Any
     grid: tuple[int, int, int]
     iterations: Any
@@ -63,80 +64,80 @@ class _Seen:
 
 @dataclass(frozen=True)
 class Look:
-    """An operand (or the result) of an op to look at; of an operand lanes of `mask` count."""
+    """An observed operand or result of an op; of an operand only the lanes of `mask` count."""
 
     op: Op
     value: Value
     mask: Value | None
 
 
-class _Filled(Instrument):
-    """Puts a number into lanes that loads leave without one, and looks at operands."""
+class _LaneFiller(Instrument):
+    """Puts a number into undefined lanes of loads, and records the observed values."""
 
     def __init__(self, fill: float | None, looks: Iterable[Look]) -> None:
         super().__init__()
         self._fill = fill
-        self._filled = 0
-        self._left: dict[int, Value] = {}
-        self.seen: dict[Look, list[_Seen]] = {look: [] for look in looks}
+        self._fill_count = 0
+        self._masks: dict[int, Value] = {}
+        self.snapshots: dict[Look, list[_Snapshot]] = {look: [] for look in looks}
 
     def wrapped(self, op: Op, step: Step) -> Step:
         """Wrap loads and the observed ops."""
         mask = op.optional("mask") if leaves_lanes(op) else None
         if mask is not None:
-            self._left[op.results[0].id] = mask
-            step = filling(op, mask, step, self._numbers)
-        elif self._fill is _SCATTERED and (mask := self._disagreeing(op)) is not None:
-            step = filling(op, mask, step, self._numbers)
-        for look in self.seen:
+            self._masks[op.results[0].id] = mask
+            step = filling_masked(op, mask, step, self._numbers)
+        elif self._fill is _SCATTERED and (mask := self._merged_mask(op)) is not None:
+            step = filling_masked(op, mask, step, self._numbers)
+        for look in self.snapshots:
             if look.op is op:
                 step = self._looking(look, step)
         return step
 
-    def _disagreeing(self, op: Op) -> Value | None:
-        """Return the mask of what an op takes twice, if its lanes have no value in between.
+    def _merged_mask(self, op: Op) -> Value | None:
+        """Return the mask of a load that both operands of an op are, else None.
 
-        Two loads of one place that the compiler has made one: each may have given any number.
+        The compiler may have merged two loads of one place, whose undefined lanes may differ.
         """
-        taken = {value.id for value in op.operands}
-        if op.name not in ELEMENTWISE or len(op.operands) != 2 or len(taken) != 1:
+        operands = {value.id for value in op.operands}
+        if op.name not in ELEMENTWISE or len(op.operands) != 2 or len(operands) != 1:
             return None
-        return self._left.get(taken.pop()) if len(op.results) == 1 else None
+        return self._masks.get(operands.pop()) if len(op.results) == 1 else None
 
     def _numbers(self, shape: tuple[int, ...], dtype: Any) -> Any:
-        """Return what goes into lanes without a value; it fits into 8 bits."""
+        """Return the numbers for undefined lanes; each fits into 8 bits."""
         if self._fill is not _SCATTERED:
             return _as(self._fill, dtype)
-        self._filled += 1
-        places = np.arange(prod(shape), dtype=np.int64).reshape(shape)
-        numbers = 100 + (11 * self._filled + 5 * places) % 27
+        self._fill_count += 1
+        indices = np.arange(prod(shape), dtype=np.int64).reshape(shape)
+        numbers = 100 + (11 * self._fill_count + 5 * indices) % 27
         return (numbers % 2 if dtype.kind == "b" else numbers).astype(dtype)
 
     def _looking(self, look: Look, step: Step) -> Step:
-        given = any(each is look.value for each in look.op.operands)
+        is_operand = any(operand is look.value for operand in look.op.operands)
 
-        def looked(values: list[Any], scope: Any) -> None:
-            if given:
-                self._look(look, values, scope)
+        def observed(values: list[Any], scope: Any) -> None:
+            if is_operand:
+                self._record(look, values, scope)
             step(values, scope)
-            if not given:
-                self._look(look, values, scope)
+            if not is_operand:
+                self._record(look, values, scope)
 
-        return looked
+        return observed
 
-    def _look(self, look: Look, values: list[Any], scope: Any) -> None:
+    def _record(self, look: Look, values: list[Any], scope: Any) -> None:
         numbers = _numbers(values[look.value.id], look.value.type)
         mask = look.mask
         on = True if mask is None else _numbers(values[mask.id], mask.type)
         trips = np.broadcast_to(np.asarray(scope.iteration), len(scope.linear))
-        seen = _Seen(scope.linear, scope.launch.grid, trips, numbers, on)
-        self.seen[look].append(seen)
+        snapshot = _Snapshot(scope.linear, scope.launch.grid, trips, numbers, on)
+        self.snapshots[look].append(snapshot)
 
 
-def filling(
+def filling_masked(
     op: Op, mask: Value, step: Step, numbers_of: Callable[[tuple[int, ...], Any], Any]
 ) -> Step:
-    """Put numbers, by shape and dtype, into what a mask leaves out of an op's result."""
+    """Return a step that also puts numbers, by shape and dtype, into masked-off result lanes."""
     result = op.results[0]
     type_ = value_type(result.type)
     if type_.pointer:
@@ -161,7 +162,7 @@ def _as(fill: float, dtype: Any) -> Any:
 
 
 def _numbers(value: Any, type_: Type) -> Any:
-    """Return an array of a value; None if it is not known. Pointers are their byte offsets."""
+    """Return the array of a value (of a pointer, its byte offsets), or None if it is unknown."""
     if isinstance(value, Pointer):
         value = value.offset
         offset = IntegerType(64)
@@ -174,15 +175,15 @@ def _numbers(value: Any, type_: Type) -> Any:
 Numbers = Sequence[float] | None
 
 
-def few(argument: TensorArgument) -> Numbers:
-    """Return small floats that are not zero; of integers zero, which is a place in any tensor."""
+def small_numbers(argument: TensorArgument) -> Numbers:
+    """Return small nonzero floats; for integers zeros, as 0 is an index into any tensor."""
     return (1, 2, 3, 4) if argument.element.kind == "f" else ()
 
 
 class Replays:
-    """Runs of programs of one call with different numbers in undefined lanes, each made once.
+    """Cached runs of a call's programs with different numbers in undefined lanes.
 
-    All of `looks` are observed in each.
+    Each run observes all of `looks`.
     """
 
     def __init__(self, bound: BoundCall, looks: Iterable[Look]) -> None:
@@ -191,9 +192,9 @@ class Replays:
         self._runs: dict[tuple[int | None, int], tuple[dict[Look, Difference], str]] = {}
 
     def difference(self, look: Look, program: int | None) -> Difference | str:
-        """Return where other numbers change an observed value in a program (None: in all).
+        """Return where other numbers first change an observed value, or why no change was seen.
 
-        Gives the reason if no difference is seen.
+        `program` is a linear id; None: all programs are run.
         """
         reason = ""
         for number in range(len(_FILLS)):
@@ -204,30 +205,30 @@ class Replays:
         return reason or "other numbers in these lanes change nothing when it is run"
 
     def _run(self, program: int | None, number: int) -> tuple[dict[Look, Difference], str]:
-        """Run with a pair of numbers; give what differs, and why an end was not reached."""
+        """Run with a pair of fills; return differences, and why a run ended early ("": neither)."""
         key = program, number
         if key not in self._runs:
-            pair = [_Filled(fill, self._looks) for fill in _FILLS[number]]
+            pair = [_LaneFiller(fill, self._looks) for fill in _FILLS[number]]
             call = self._bound.call
             failures = [
-                evaluated(call, with_contents(call.arguments), filled, program) for filled in pair
+                evaluated(call, with_contents(call.arguments), filler, program) for filler in pair
             ]
-            first, second = (filled.seen for filled in pair)
-            found = {
+            first, second = (filler.snapshots for filler in pair)
+            differences = {
                 look: difference
                 for look in self._looks
                 if (difference := _first_difference(first[look], second[look])) is not None
             }
-            self._runs[key] = found, next((each for each in failures if each), "")
+            self._runs[key] = differences, next(filter(None, failures), "")
         return self._runs[key]
 
 
 def evaluated(
     call: Call, arguments: Sequence[Argument], instrument: Instrument, program: int | None
 ) -> str:
-    """Evaluate one program (None: all) with arguments in the place of a call's.
+    """Evaluate one program (None: all) of a call with other arguments.
 
-    Returns the reason if the end was not reached, "" if it was.
+    Returns the reason if the evaluation ended early, else "".
     """
     try:
         with np.errstate(all="ignore"):
@@ -248,7 +249,7 @@ def evaluated(
     return ""
 
 
-def _first_difference(first: Iterable[_Seen], second: Iterable[_Seen]) -> Difference | None:
+def _first_difference(first: Iterable[_Snapshot], second: Iterable[_Snapshot]) -> Difference | None:
     for one, other in zip(first, second, strict=False):
         if one.numbers is None or other.numbers is None or one.mask is None:
             continue
@@ -263,27 +264,27 @@ def _first_difference(first: Iterable[_Seen], second: Iterable[_Seen]) -> Differ
     return None
 
 
-def _difference(seen: _Seen, place: int, lane: tuple[int, ...]) -> Difference:
-    program = int(seen.programs[place])
-    return Difference(program_at(program, seen.grid), int(seen.iterations[place]), lane)
+def _difference(snapshot: _Snapshot, place: int, lane: tuple[int, ...]) -> Difference:
+    program = int(snapshot.programs[place])
+    return Difference(program_at(program, snapshot.grid), int(snapshot.iterations[place]), lane)
 
 
 def with_contents(
-    arguments: Iterable[Argument], numbers: Callable[[TensorArgument], Numbers] = few
+    arguments: Iterable[Argument], numbers: Callable[[TensorArgument], Numbers] = small_numbers
 ) -> tuple[Argument, ...]:
-    """Return arguments that all have contents: recorded ones (not written to), else made-up ones.
+    """Return arguments with contents: recorded ones (never written to), else made-up ones.
 
-    `numbers` are repeated over a tensor's storage; None: its contents stay unknown, empty: zeros,
+    `numbers` are repeated over a tensor's storage. None: its contents stay unknown; empty: zeros,
     as in tensors that are large.
     """
-    made: dict[int, Storage] = {}
-    shown = untouched(tuple(arguments))
+    made_up: dict[int, Storage] = {}
+    copies = untouched(tuple(arguments))
     room = _PATTERN_BYTES
-    for argument in shown:
+    for argument in copies:
         if not isinstance(argument, TensorArgument) or argument.storage.data is not None:
             continue
         storage, repeated = argument.storage, numbers(argument)
-        if id(storage) in made or repeated is None:
+        if id(storage) in made_up or repeated is None:
             continue
         data = np.zeros(storage.nbytes, np.uint8)
         if len(repeated) and storage.nbytes <= room:
@@ -292,12 +293,12 @@ def with_contents(
             count = storage.nbytes // memory.itemsize
             pattern = _pattern(argument, repeated, count)
             data[: count * memory.itemsize] = pattern.view(np.uint8)
-        made[id(storage)] = Storage(storage.nbytes, data, storage.address)
+        made_up[id(storage)] = Storage(storage.nbytes, data, storage.address)
     return tuple(
-        replace(argument, storage=made[id(argument.storage)])
-        if isinstance(argument, TensorArgument) and id(argument.storage) in made
+        replace(argument, storage=made_up[id(argument.storage)])
+        if isinstance(argument, TensorArgument) and id(argument.storage) in made_up
         else argument
-        for argument in shown
+        for argument in copies
     )
 
 

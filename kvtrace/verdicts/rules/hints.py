@@ -1,11 +1,11 @@
-"""The rule wrong-hint: what a kernel promises the compiler holds for the arguments of the call.
+"""The rule wrong-hint: a kernel's promises to the compiler hold for the arguments of the call.
 
 Promises are the signature's divisibility (arguments for which the kernel was specialized),
-`tl.multiple_of`, `tl.max_contiguous`, `tl.max_constancy`, and `tl.assume`. Nothing checks them, and
-wrong code comes of wrong ones. What they mean is Triton's axis analysis
+`tl.multiple_of`, `tl.max_contiguous`, `tl.max_constancy`, and `tl.assume`. Nothing checks promises,
+and a broken promise gives wrong code. Triton's axis analysis defines the first four
 (include/triton/Analysis/AxisInfo.h): along an axis, elements come in groups of `contiguity` that
 count upwards by one, the first of each group is a multiple of `divisibility`, and groups of
-`constancy` are all the same. Divisibility of pointers counts bytes.
+`constancy` are all equal. Divisibility of pointers counts bytes.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from kvtrace.symbolic.functions import remainder
 from kvtrace.symbolic.prover import Decision, Proven, Refuted
 from kvtrace.symbolic.summary import Assertion, Hint, Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, lane
+from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.watched_values import Test, ValueWatch, evaluated
 from kvtrace.verdicts.verdict import Verdict
 
@@ -32,11 +33,11 @@ if TYPE_CHECKING:
 
 RULE: Final = "wrong-hint"
 _ALIGNED: Final = 256
-"""What storages start at multiples of, in bytes."""
+"""Storages are assumed to start at multiples of so many bytes."""
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return verdicts on the promises of the kernel; of arguments only where they are broken."""
+    """Yield verdicts on a kernel's promises; on arguments only violations."""
     for hint in bound.summary.hints:
         if hint.position is not None:
             yield from _of_argument(bound, hint, hint.position)
@@ -50,22 +51,22 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def _of_argument(bound: BoundCall, hint: Hint, position: int) -> Iterator[Verdict]:
-    """The numbers themselves tell."""
+    """Yield a violation if an argument's number breaks the divisibility it was compiled for."""
     if hint.what != "divisibility" or hint.numbers[0] <= 0 or position >= len(bound.call.arguments):
         return
     argument, number = bound.call.arguments[position], hint.numbers[0]
     if isinstance(argument, ScalarArgument):
         if not isinstance(argument.value, int) or hint.argument is not None:
             return
-        found, unit = int(argument.value), ""
+        value, unit = int(argument.value), ""
     else:
         assert isinstance(argument, TensorArgument)
-        found, unit, number = argument.offset_bytes, " bytes", min(number, _ALIGNED)
-    if found % number == 0:
-        return  # as nearly always: Triton specialized the kernel for it
+        value, unit, number = argument.offset_bytes, " bytes", min(number, _ALIGNED)
+    if value % number == 0:
+        return  # as nearly always: Triton specialized the kernel for this argument
     what = f"{argument.name} a multiple of {number}{unit}"
-    shown = f"{found}{unit} into its storage" if unit else f"{found}"
-    message = f"the kernel was compiled for {what}, but it is {shown}"
+    actual = f"{value}{unit} into its storage" if unit else f"{value}"
+    message = f"the kernel was compiled for {what}, but it is {actual}"
     program = (0, 0, 0)
     yield Verdict(
         RULE, "violation", hint.op, message, "interval", arg=argument.name, program=program
@@ -91,7 +92,7 @@ def _of_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
         words = {
             "divisibility": f"multiples of {number}",
             "contiguity": f"groups of {number} that count upwards",
-            "constancy": f"groups of {number} of the same",
+            "constancy": f"groups of {number} equal elements",
         }[hint.what]
         what = f"{name} is declared as {words}{along}"
         yield _decided(bound, place, claim, what, hint.value, test)
@@ -100,7 +101,7 @@ def _of_value(bound: BoundCall, hint: Hint, term: Term) -> Iterator[Verdict]:
 def _claim(
     bound: BoundCall, hint: Hint, term: Term, axis: int, number: int
 ) -> tuple[Condition, Test]:
-    """Say what a hint promises along an axis; and how numbers are seen to break it."""
+    """Return a hint's promise along an axis, and a function that marks numbers that break it."""
     unit = hint.element_bytes or 1
     start = 0
     if hint.argument is not None:
@@ -143,7 +144,7 @@ def _along(numbers: Any, axis: int) -> Any:
 
 
 def _group_of(bound: BoundCall, hint: Hint, term: Term, axis: int, unit: int) -> int:
-    """Return how many elements count upwards together: as promised too, or as they are seen to."""
+    """Return the length of groups that count upwards: as another hint promises, or by the term."""
     for other in bound.summary.hints:
         if other.value is hint.value and other.what == "contiguity" and axis < len(other.numbers):
             return max(other.numbers[axis], 1)
@@ -169,16 +170,16 @@ def _of_assumption(bound: BoundCall, assumption: Assertion) -> Verdict:
 def _decided(
     bound: BoundCall, place: Place, claim: Condition, what: str, value: Value, test: Test
 ) -> Verdict:
-    """Decide a promise, and run what seems to break it."""
+    """Return the verdict on a promise; a counterexample is run."""
     given = bound.given(place)
     if bound.is_unreached(place, given):
         return _verdict("proven", place.op, f"{what}; no program reaches it", "interval")
     if bound.may_wrap(place) is not None:
-        reason = "arithmetic that it depends on may leave its width"
+        reason = "arithmetic that it depends on may overflow"
         return _unknown(place.op, what, reason)
     decision = bound.prove(claim, given)
     if isinstance(decision, Proven):
-        return _verdict("proven", place.op, f"{what}, and so it is", decision.method, decision)
+        return _verdict("proven", place.op, f"{what}, and this holds", decision.method, decision)
     if not isinstance(decision, Refuted):
         return _unknown(place.op, what, decision.reason, decision)
     doubts = bound.doubts(decision.model)
@@ -187,21 +188,20 @@ def _decided(
     maker = value.owner if isinstance(value.owner, Op) else place.op
     watch = ValueWatch(maker, value, test)
     failure = evaluated(bound, watch, (bound.program_of(decision.model),))
-    seen = watch.sighting
-    if seen is None:
-        why = failure or "it was not seen"
-        reason = f"a counterexample to it did not show when it was run ({why})"
+    sighting = watch.sighting
+    if sighting is None:
+        reason = f"{NOT_REPRODUCED} ({failure})" if failure else NOT_REPRODUCED
         return _unknown(place.op, what, reason, decision)
-    shown = "does not hold" if test is np.logical_not else f"{seen.number} is there"
+    actual = "does not hold" if test is np.logical_not else f"an element is {sighting.number}"
     return Verdict(
         RULE,
         "violation",
         place.op,
-        f"{what}, but {shown}",
+        f"{what}, but {actual}",
         decision.method,
-        program=seen.program,
-        iteration=seen.iteration,
-        lane=seen.lane,
+        program=sighting.program,
+        iteration=sighting.iteration,
+        lane=sighting.lane,
         solver_ns=decision.solver_ns or None,
     )
 
@@ -209,11 +209,11 @@ def _decided(
 def _verdict(
     answer: Any, op: Op, message: str, method: str, decision: Decision | None = None
 ) -> Verdict:
-    taken = None if decision is None else decision.solver_ns or None
-    return Verdict(RULE, answer, op, message, method, solver_ns=taken)
+    solver_ns = None if decision is None else decision.solver_ns or None
+    return Verdict(RULE, answer, op, message, method, solver_ns=solver_ns)
 
 
 def _unknown(op: Op, what: str, reason: str, decision: Decision | None = None) -> Verdict:
-    taken = None if decision is None else decision.solver_ns or None
-    message = f"{what}; whether it is could not be decided: {reason}"
-    return Verdict(RULE, "unknown", op, message, reason=reason, solver_ns=taken)
+    solver_ns = None if decision is None else decision.solver_ns or None
+    message = f"{what}; whether this holds could not be decided: {reason}"
+    return Verdict(RULE, "unknown", op, message, reason=reason, solver_ns=solver_ns)

@@ -1,7 +1,7 @@
-"""The rules mask-always-false and mask-always-true: masks that decide nothing in a call.
+"""The rules mask-always-false and mask-always-true: masks that are constant in a call.
 
-A mask counts with the boundary checks of block pointers. An access that no program reaches gets no
-verdict. Both hold for the call's numbers and all its programs; for others the mask may be of use.
+Boundary checks of block pointers are part of the mask. An access that no program reaches gets no
+verdict. A finding is about all programs of one call; in other calls the mask may vary.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ ALWAYS_TRUE: Final = "mask-always-true"
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return a violation for each op whose mask is the same in all lanes of all programs."""
+    """Yield a violation for each op whose mask is the same in all lanes of all programs."""
     if not bound.programs:
         return
     by_op: dict[Op, list[Access]] = {}
@@ -50,7 +50,7 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
 
 
 def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Verdict]:
-    """Say it of an op none of whose accesses has an active lane, though one is reached."""
+    """Yield mask-always-false for an op with a reached access but no active lane."""
     if any(not access.mask.conjuncts() or _runs_at_first(bound, access) for access in accesses):
         return
     reached = [access for access in accesses if not bound.given(access).is_impossible]
@@ -66,22 +66,25 @@ def _never(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Ver
     if not any(_is_reached(bound, access) for access in reached):
         return
     if any(bound.may_wrap(access) is not None for access in reached):
-        return  # numbers that wrap around may fulfil what ideal ones do not
+        return  # wrapped numbers may satisfy a condition that ideal numbers do not
     method = strongest(methods)
-    yield from _never_seen(bound, op, accesses[0].kind, _names(bound, accesses), method)
+    yield from _never_active(bound, op, accesses[0].kind, _names(bound, accesses), method)
 
 
 def _is_reached(bound: BoundCall, place: Place) -> bool:
-    """Whether a program of the call gets there, for what is recorded of contents too.
+    """Return whether a program of the call is known to reach a place, with recorded contents.
 
-    There is no verdict for an access that no program is known to reach: a mask there is true and
-    false in every lane.
+    An access that no program reaches gets no verdict: its mask is both true and false in all of its
+    zero lanes.
     """
     return isinstance(bound.prove(FALSE, bound.given(place)), Refuted)
 
 
 def _runs_at_first(bound: BoundCall, access: Access) -> bool:
-    """Whether the first lane of the first program is active in the first trip: mostly so."""
+    """Return whether the first lane of the first program is active in the first trip.
+
+    This is mostly so, and quick to decide.
+    """
     given = bound.active(access)
     point: dict[Symbol, int] = {}
     for condition in given.exact:
@@ -97,12 +100,12 @@ def _runs_at_first(bound: BoundCall, access: Access) -> bool:
 def _holds(given: Given, point: dict[Symbol, int]) -> bool:
     try:
         return all(condition.value(point) for condition in given.exact)
-    except (KeyError, ZeroDivisionError):  # it depends on what is not known
+    except (KeyError, ZeroDivisionError):  # a condition depends on unknown values
         return False
 
 
 def _plainly_never(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[Verdict]:
-    """Say it of ops whose mask is false for all arguments: they have no access in the summary."""
+    """Yield mask-always-false for ops with a constant false mask, which the summary leaves out."""
     for op in bound.call.module.ops:
         kind = effect_of(op)
         if kind is None or op in by_op:
@@ -113,34 +116,34 @@ def _plainly_never(bound: BoundCall, by_op: dict[Op, list[Access]]) -> Iterator[
         here = replace(place, op=op)
         if not _is_reached(bound, here) or bound.may_wrap(here) is not None:
             continue
-        yield from _never_seen(bound, op, kind, None, "interval")
+        yield from _never_active(bound, op, kind, None, "interval")
 
 
-def _never_seen(
+def _never_active(
     bound: BoundCall, op: Op, kind: str, arg: str | None, method: Method
 ) -> Iterator[Verdict]:
-    """Return the finding, unless an evaluation of the grid (where affordable) shows otherwise."""
+    """Yield the violation, or unknown if an evaluation of a small grid sees an active lane."""
     if bound.lanes <= bound.budget.replay_lanes:
-        seen = _Active(op)
-        run(bound.call, (seen,), lanes=2 * bound.budget.replay_lanes)
-        if seen.active:
-            reason = "a proof of it does not hold when it is run"
-            message = f"whether the mask of this {kind} is ever true is open: {reason}"
+        observer = _ActiveLanes(op)
+        run(bound.call, (observer,), lanes=2 * bound.budget.replay_lanes)
+        if observer.active:
+            reason = "formulas say never, but an evaluation saw an active lane"
+            message = f"whether the mask of this {kind} is ever true is not decided: {reason}"
             yield Verdict(ALWAYS_FALSE, "unknown", op, message, reason=reason, access=kind, arg=arg)
             return
     message = f"{kind} never happens: its mask is false in every lane of every program of this call"
     yield Verdict(ALWAYS_FALSE, "violation", op, message, method, access=kind, arg=arg)
 
 
-class _Active(Observer):
-    """Sees whether a lane of an op is active."""
+class _ActiveLanes(Observer):
+    """Observer that sets `active` once a lane of an op is certainly active."""
 
     def __init__(self, op: Op) -> None:
         self._op = op
         self.active = False
 
     def access(self, access: Seen) -> None:
-        """Count."""
+        """Record a batch of accesses."""
         if access.op.index == self._op.index and access.certain and access.active:
             self.active = True
 
@@ -149,7 +152,7 @@ class _Active(Observer):
 
 
 def _always(bound: BoundCall, op: Op, accesses: Sequence[Access]) -> Iterator[Verdict]:
-    """Say it of an op that has a mask, where it is proven for each of its calls."""
+    """Yield mask-always-true for a masked op whose accesses are all proven active."""
     if not _is_masked(op) or len({access.calls for access in accesses}) < len(accesses):
         return
     methods: list[Method] = []

@@ -1,11 +1,12 @@
 """The rule overflow: integers that decide memory accesses stay within their width.
 
-Each use that shows a wrapped value (see `widths`) is claimed not to see one: an address' offset in
-the lanes that are active, what masks, branches and loops are decided by wherever it is computed, an
-index that is stored. So a wrap in lanes that are masked off, products that cancel, and hashes of
-which only low bits count are not findings; one that lands inside its tensor is. Tensors are never
-allocated. What formulas do not decide is evaluated with ideal numbers beside the actual ones (see
-`ideal`), and so is each counterexample, which must show before it is reported.
+The claim is about uses where a wrap changes the result (see `widths`): an address' offset in active
+lanes; a number that decides a mask, branch or loop, in all lanes; an index that is stored. So wraps
+in lanes that are masked off, products that cancel, and hashes of which only low bits count are not
+findings; a wrapped address that lands inside its tensor is. For i = 2^20 and stride = 2^12, `i *
+stride` in 32 bits is 0 instead of 2^32. Uses that formulas do not decide are evaluated with ideal
+numbers beside the actual ones (see `ideal`), without allocating tensors. A counterexample is
+reported only if such an evaluation confirms it.
 """
 
 from __future__ import annotations
@@ -27,6 +28,7 @@ from kvtrace.verdicts.contents.loaded import depends_on
 from kvtrace.verdicts.feeding import feeding, feeding_values
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.ideal_seen import Seen, Shown
+from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use, uses
 
@@ -47,14 +49,14 @@ _DECIDES: Final = {
 }
 
 _UNSIGNED: Final = "it computes with unsigned integers that may be large"
-#: An evaluation of one program, which shows a wrap, ends after so many lanes.
+#: An evaluation of a witness's program ends after so many lanes.
 _MOST_LANES: Final = 1 << 25
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return a verdict for each arithmetic op that may wrap around and whose width shows."""
-    found: dict[int, tuple[Verdict, Op]] = {}
-    used: dict[int, set[Value]] = defaultdict(set)
+    """Return the worst verdict for each op that may wrap around where that changes a result."""
+    worst: dict[int, tuple[Verdict, Op]] = {}
+    values: dict[int, set[Value]] = defaultdict(set)
     replays = _Replays(bound)
     judged: list[tuple[Use | None, Op, Verdict | None]] = [
         (use, use.access.op, _judged(bound, use, replays)) for use in uses(bound.call.module)
@@ -80,18 +82,18 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
             and op in doubtful
             and not (use is not None and bound.ranges.truth(use.right))
         ):
-            continue  # which lanes run may be decided wrongly, and with it what is proven
-        used[verdict.op.index].update(op.operands if use is None else (use.value,))
-        known = found.get(verdict.op.index)
-        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known[0].verdict):
-            found[verdict.op.index] = verdict, op
-    return _evaluated(bound, list(found.values()), used)
+            continue  # the proof assumes active lanes that another use may have decided wrongly
+        values[verdict.op.index].update(op.operands if use is None else (use.value,))
+        before = worst.get(verdict.op.index)
+        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before[0].verdict):
+            worst[verdict.op.index] = verdict, op
+    return _evaluated(bound, list(worst.values()), values)
 
 
 def _is_of_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
-    """Whether it computes, in their width, with unsigned integers that formulas have as negative.
+    """Return whether an op computes with loaded unsigned integers that formulas have as negative.
 
-    Nothing in the IR tells them from signed ones, but their tensor's type does.
+    The IR does not distinguish unsigned integers, but the type of their tensor does.
     """
     low, _ = signed_range(arithmetic.bits)
     return any(
@@ -103,14 +105,14 @@ def _is_of_large_unsigned(bound: BoundCall, arithmetic: Arithmetic) -> bool:
 
 
 class _Replays:
-    """Runs programs of a call, each once."""
+    """Cached runs of a call's programs with ideal numbers."""
 
     def __init__(self, bound: BoundCall) -> None:
         self._bound = bound
         self._seen: dict[int, Seen] = {}
 
     def shown(self, use: Use, program: int) -> Shown | None:
-        """Run a program (linear id); give a wrap that makes a use's number another, if it shows."""
+        """Run a program (linear id); return a wrap that changes a use's number, or None."""
         if program not in self._seen:
             self._seen[program] = replayed(self._bound.call, program)
         seen = self._seen[program]
@@ -119,17 +121,17 @@ class _Replays:
 
 
 def replayed(call: Call, program: int) -> Seen:
-    """Run a program (linear id) and follow ideal numbers in it."""
+    """Return the wraps seen in a run of a program (linear id) with ideal numbers."""
     return followed(call, (program,), _MOST_LANES)[0]
 
 
 def wraps(bound: BoundCall, access: Access) -> bool:
-    """Tell whether arithmetic that an access depends on may wrap around: it is not ruled out.
+    """Return whether arithmetic that an access depends on may wrap around.
 
-    For rules that reason about ideal integers: where nothing wraps, the access' `offset`,
-    `mask` and `guard` are what the kernel computes; else nothing may be claimed of them for the
-    whole call. Unlike `bound.may_wrap`, it follows where wrapped numbers are used: those that are
-    masked off, or cancel, are left out; and it may ask the solver, within the call's budget.
+    For rules that reason about ideal integers: if nothing wraps, the kernel computes the access'
+    `offset`, `mask` and `guard`; else these formulas prove nothing about the call. Unlike
+    `bound.may_wrap`, this function ignores wraps that are masked off or cancel, and may ask the
+    solver, within the call's budget.
     """
     if access.calls:
         return bound.may_wrap(access) is not None
@@ -139,12 +141,12 @@ def wraps(bound: BoundCall, access: Access) -> bool:
 
 
 def _in_function(bound: BoundCall, access: Access) -> Verdict | None:
-    """Uses are not followed through functions that are called."""
-    found = bound.may_wrap(access)
-    if found is None:
+    """Return unknown if an access in a called function may wrap: uses are not followed there."""
+    wrapping = bound.may_wrap(access)
+    if wrapping is None:
         return None
-    arithmetic, _ = found
-    reason = "it is computed in a function that is called, or for one"
+    arithmetic, _ = wrapping
+    reason = "it is computed in a called function, or for its arguments"
     return _unknown(bound, arithmetic, reason, 0, evaluating=True)
 
 
@@ -157,21 +159,21 @@ def _given(bound: BoundCall, use: Use) -> Given:
 
 
 def _decided(bound: BoundCall, use: Use, given: Given) -> Decision:
-    """Decide whether nothing shows: mostly, all numbers fit, and that is plain to see."""
-    found = bound.of_uses.get(use)
-    if found is None:
-        found = follows(use.fits, given) or bound.prove(use.right, given)
-        bound.of_uses[use] = found
-    return found
+    """Return the cached decision that wraps change no use; mostly because all numbers fit."""
+    decision = bound.of_uses.get(use)
+    if decision is None:
+        decision = follows(use.fits, given) or bound.prove(use.right, given)
+        bound.of_uses[use] = decision
+    return decision
 
 
 def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
     given = _given(bound, use)
     if given.is_impossible or not bound.programs:
         return _proven(bound, use, "interval")
-    loose = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind in _DATA]
-    if loose or _is_read_otherwise(bound, use):
-        return _of_data(bound, use, given, loose)
+    data = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind in _DATA]
+    if data or _has_large_unsigned(bound, use):
+        return _of_data(bound, use, given, data)
     decision = _decided(bound, use, given)
     if isinstance(decision, Proven):
         return _proven(bound, use, decision.method, decision.solver_ns)
@@ -182,15 +184,15 @@ def _judged(bound: BoundCall, use: Use, replays: _Replays) -> Verdict | None:
         return _unknown(bound, use.arithmetic, doubts.reason, decision.solver_ns, evaluating=True)
     shown = replays.shown(use, bound.program_of(decision.model))
     if shown is None:
-        reason = "a counterexample to it did not show when it was run"
+        reason = NOT_REPRODUCED
         return _unknown(bound, use.arithmetic, reason, decision.solver_ns, evaluating=True)
     return _violation(bound, shown, decision.method, decision.solver_ns)
 
 
-def _is_read_otherwise(bound: BoundCall, use: Use) -> bool:
-    """Whether a number is, to the kernel, another than the signed one that formulas have.
+def _has_large_unsigned(bound: BoundCall, use: Use) -> bool:
+    """Return whether a use has unsigned integers that formulas read as negative numbers.
 
-    So are large unsigned integers: those of tensors of them, and those passed by value.
+    They are loaded from tensors of unsigned types, or passed by value.
     """
     for atom in use.right.atoms():
         if not isinstance(atom, Symbol):
@@ -208,21 +210,22 @@ def _is_read_otherwise(bound: BoundCall, use: Use) -> bool:
     return False
 
 
-def _of_data(bound: BoundCall, use: Use, given: Given, loose: Sequence[Symbol]) -> Verdict | None:
-    """Prove what depends on contents, or on what is not followed, whatever these are; or evaluate.
+def _of_data(bound: BoundCall, use: Use, given: Given, data: Sequence[Symbol]) -> Verdict | None:
+    """Return the verdict on a use that depends on contents or unknown values.
 
-    It may follow from their ranges, from masks and branches, or from what was recorded.
+    A proof may follow from ranges, masks and branches, or recorded contents; else the verdict is
+    unknown, and an evaluation may decide it.
     """
-    if loose and not _is_read_otherwise(bound, use):
+    if data and not _has_large_unsigned(bound, use):
         decision = _decided(bound, use, given)
         if isinstance(decision, Proven):
             return _proven(bound, use, decision.method, decision.solver_ns)
-    missing = bound.unrecorded(loose)
-    if missing:  # mostly, the size that the tensor would need is reported for the access itself
-        found = _unknown(bound, use.arithmetic, depends_on(missing), 0)
-        return replace(found, unless=None if use.purpose == "index" else use.access.op)
-    model: dict[Symbol | Opaque, int] = dict.fromkeys(loose, 0)
-    reason = bound.doubts(model).reason if loose else "an argument is a large unsigned integer"
+    missing = bound.unrecorded(data)
+    if missing:  # mostly the access itself is reported, with the contents that it needs
+        verdict = _unknown(bound, use.arithmetic, depends_on(missing), 0)
+        return replace(verdict, unless=None if use.purpose == "index" else use.access.op)
+    model: dict[Symbol | Opaque, int] = dict.fromkeys(data, 0)
+    reason = bound.doubts(model).reason if data else "an argument is a large unsigned integer"
     return _unknown(bound, use.arithmetic, reason, 0, evaluating=True)
 
 
@@ -267,14 +270,14 @@ def _violation(
     bound: BoundCall, shown: Shown, method: str, solver_ns: int | None = None
 ) -> Verdict:
     module = bound.call.module
-    op = next(each for each in module.ops if each.index == shown.origin)
+    op = module.ops[shown.origin]
     text = operation_expression(op, bound.summary)
     counter = counter_of(op)
     access = next(
         (
-            each
-            for each in bound.summary.accesses
-            if each.op is shown.by or (counter is not None and _is_in(each, op))
+            access
+            for access in bound.summary.accesses
+            if access.op is shown.by or (counter is not None and _is_in(access, op))
         ),
         None,
     )
@@ -284,15 +287,15 @@ def _violation(
     kind = "memory access" if access is None else access.kind
     target = f"a {kind}" if argument is None else f"a {kind} of {argument}"
     bits = integer_bits((counter or op.results[0]).type)
-    happens = f"{text} is {shown.ideal:,}, more than {bits} bits hold, and wraps around to "
-    happens += f"{shown.actual:,}"
+    wrap = f"{text} is {shown.ideal:,}, more than {bits} bits hold, and wraps around to "
+    wrap += f"{shown.actual:,}"
     if shown.ideal == shown.actual:
-        happens = f"{text} stays {shown.ideal:,}, a step of 0, and the loop never ends"
+        wrap = f"{text} stays {shown.ideal:,}, a step of 0, and the loop never ends"
     return Verdict(
         RULE,
         "violation",
         op,
-        f"{happens}; it decides {_DECIDES[shown.purpose]} {target}",
+        f"{wrap}; it decides {_DECIDES[shown.purpose]} {target}",
         method,
         access=None if access is None else access.kind,
         arg=argument,
@@ -305,35 +308,38 @@ def _violation(
 
 
 def _is_in(access: Access, loop: Op) -> bool:
-    return any(each.op is loop for each in access.loops)
+    return any(other.op is loop for other in access.loops)
 
 
 def _evaluated(
-    bound: BoundCall, found: list[tuple[Verdict, Op]], used: Mapping[int, Iterable[Value]]
+    bound: BoundCall, judged: list[tuple[Verdict, Op]], values: Mapping[int, Iterable[Value]]
 ) -> list[Verdict]:
-    """Evaluate the grid for what no formula decides, where that can be and is affordable.
+    """Return verdicts after an evaluation of the grid, if the budget allows, of undecided ones.
 
-    With each verdict comes the op that accesses memory there; `used` has the values that each
-    verdict's op (by index) is a part of, where their widths show.
+    Args:
+        bound: the call.
+        judged: the verdicts, each with the op that accesses memory.
+        values: by index of a verdict's op, the used values that the op is part of.
+
     """
-    verdicts = [verdict for verdict, _ in found]
-    open_ones = [pair for pair in found if pair[0].evaluating]
-    if not open_ones or bound.lanes > bound.budget.lanes:
+    verdicts = [verdict for verdict, _ in judged]
+    undecided = [pair for pair in judged if pair[0].evaluating]
+    if not undecided or bound.lanes > bound.budget.lanes:
         return verdicts
     seen, failure = followed(bound.call, None, bound.budget.lanes)
     settled = [verdict for verdict in verdicts if not verdict.evaluating]
-    known = {v.op.index for v in settled if v.verdict == "violation"}
+    violated = {v.op.index for v in settled if v.verdict == "violation"}
     settled = [v for v in settled if v.op.index not in seen.shown or v.verdict == "violation"]
-    shown = [each for index, each in seen.shown.items() if index not in known]
-    settled += [_violation(bound, each, "evaluated") for each in shown]
-    for verdict, access in open_ones:
+    shown_wraps = [shown for index, shown in seen.shown.items() if index not in violated]
+    settled += [_violation(bound, shown, "evaluated") for shown in shown_wraps]
+    for verdict, access in undecided:
         index = verdict.op.index
         if index in seen.shown or not seen.shown.keys().isdisjoint(seen.reached.get(index, ())):
-            continue  # it, or what it takes, has wrapped around, which is reported
+            continue  # the op or an operand has wrapped around, which is reported
         if failure is not None:
             reason = f"{verdict.reason}; evaluated: {failure}"
             settled.append(replace(verdict, reason=reason, evaluating=False))
-        elif _is_hidden(bound, seen, verdict.op, used[index]):
+        elif _is_hidden(bound, seen, verdict.op, values[index]):
             settled.append(_hidden(bound, verdict, access))
         else:
             message = f"{verdict.expression} stays within its width wherever that decides an access"
@@ -343,7 +349,7 @@ def _evaluated(
 
 
 def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
-    """Say that an evaluation did not see all."""
+    """Return an unknown verdict whose reason says what an evaluation did not see."""
     missing = bound.contents.read_by(feeding(access, bound.call.module))
     reason = (
         depends_on(missing) if missing else f"{verdict.reason}, which an evaluation did not see"
@@ -354,14 +360,14 @@ def _hidden(bound: BoundCall, verdict: Verdict, access: Op) -> Verdict:
 
 
 def _is_hidden(bound: BoundCall, seen: Seen, op: Op, values: Iterable[Value]) -> bool:
-    """Whether a wrap of what goes into some values, an op among it, may show where it was not seen.
+    """Return whether an evaluation may have missed a wrap of an op that some values depend on.
 
-    Other ops on the way from it to the values count too: it is they that may have wrapped, or whose
-    numbers nobody has seen.
+    Ops between `op` and the values count, too: they may have wrapped, or their numbers are hidden.
     """
     module = bound.call.module
-    made_of = {op.index} | feeding_values(values, module)
+    sources = {op.index} | feeding_values(values, module)
     before = feeding_values(op.operands, module)
-    on_the_way = made_of if op.index in before else made_of - before  # else a loop carries it
+    is_carried = op.index in before  # by a loop
+    between = sources if is_carried else sources - before
     unseen = seen.wrapped_ops if seen.blind else seen.wrapped_ops & seen.hidden
-    return not (seen.hidden.isdisjoint(on_the_way) and unseen.isdisjoint(made_of))
+    return not (seen.hidden.isdisjoint(between) and unseen.isdisjoint(sources))

@@ -1,8 +1,8 @@
 """The table of rules: id, severity, texts, and the function that judges each.
 
 Each rule's functions are in a separate file. `judge` works on the symbolic summary alone and covers
-the whole call. Its *unknown* verdicts go to `concrete`, which returns an observer of an evaluation
-of the call if one could decide them.
+the whole call. `concrete` gets the *unknown* verdicts of `judge`, and returns an observer that
+decides them by an evaluation of the call, or None.
 """
 
 from __future__ import annotations
@@ -28,9 +28,9 @@ MakeConcrete = Callable[["BoundCall", Sequence["Verdict"]], "Concrete | None"]
 class Rule:
     """One kind of defect.
 
-    `summary` says what a violation is, `hint` how to fix it. Rules that are not `default` are
-    judged only on request. Rules may share a `judge`, which then returns the verdicts of all of
-    them. A violation of a `lint` says nothing of results: nobody can act on it in code that
+    `summary` says what a violation is, `hint` how to fix the kernel. Rules that are not `default`
+    are judged only on request. Rules may share a `judge`, which then returns the verdicts of all of
+    these rules. A violation of a `lint` changes no result, and nobody can act on it in code that
     Inductor generated. A rule's page is docs/rules/<id>.md.
     """
 
@@ -58,23 +58,23 @@ class KernelRule:
 
 @cache
 def _judge(file: str) -> Judge:
-    """Return the `judge` of a file, which is imported when it is first called."""
+    """Return the `judge` of a file, which is imported at the first call."""
 
     def judge(bound: BoundCall) -> Iterable[Verdict]:
-        found: Iterable[Verdict] = import_module(f"kvtrace.verdicts.{file}").judge(bound)
-        return found
+        verdicts: Iterable[Verdict] = import_module(f"kvtrace.verdicts.{file}").judge(bound)
+        return verdicts
 
     return judge
 
 
 @cache
 def _concrete(file: str) -> MakeConcrete:
-    """Return the `concrete` of a file, likewise."""
+    """Return the `concrete` of a file, which is imported at the first call."""
 
     def concrete(bound: BoundCall, undecided: Sequence[Verdict]) -> Concrete | None:
         module = import_module(f"kvtrace.verdicts.{file}")
-        made: Concrete | None = module.concrete(bound, undecided)
-        return made
+        observer: Concrete | None = module.concrete(bound, undecided)
+        return observer
 
     return concrete
 
@@ -243,11 +243,11 @@ def chosen_rules(ids: Iterable[str] | None) -> tuple[Rule, ...]:
         BadSetting: an id is unknown.
 
     """
-    wanted = set(default_rules() if ids is None else ids)
-    unknown = sorted(wanted - RULES.keys())
+    selected = set(default_rules() if ids is None else ids)
+    unknown = sorted(selected - RULES.keys())
     if unknown:
         raise BadSetting(
             f"there is no rule {unknown[0]!r}{nearest(unknown[0], RULES)}; there are "
             f"{', '.join(RULES)}"
         )
-    return tuple(rule for rule in RULES.values() if rule.id in wanted)
+    return tuple(rule for rule in RULES.values() if rule.id in selected)

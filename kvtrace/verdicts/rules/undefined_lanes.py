@@ -1,13 +1,14 @@
-"""The rules undefined-lanes and undefined-use: what a masked load leaves without a value.
+"""The rules undefined-lanes and undefined-use: lanes that a masked load leaves without a value.
 
-NVIDIA's compilers put zeros into such lanes today, and promise nothing: what is found *relies on an
-unspecified value*, it need not be wrong. Where the lanes go is worked out once per kernel
-(`kvtrace.symbolic.undefined.flow`); for a call it is decided whether there are any that count.
+NVIDIA's compilers put zeros into these lanes today, but promise nothing: a finding *relies on an
+unspecified value*, and need not be wrong. `kvtrace.symbolic.undefined.flow` derives once per kernel
+which stores, addresses, masks and branches such lanes may reach (the sinks); this module decides
+for a call whether any lane does.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from itertools import product
 from typing import TYPE_CHECKING, Final
 
@@ -21,6 +22,7 @@ from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.symbolic.undefined.flow import Sink, sinks_of
 from kvtrace.verdicts.feeding import feeding
+from kvtrace.verdicts.replaying import NOT_REPRODUCED
 from kvtrace.verdicts.rules.fills import Difference, Look, Replays
 from kvtrace.verdicts.verdict import Verdict
 
@@ -42,7 +44,7 @@ _DECIDES: Final = {
 
 
 def judge(bound: BoundCall) -> Iterable[Verdict]:
-    """Return one verdict for each op that such a lane may reach, by the kernel's formulas."""
+    """Return the worst verdict for each op that an undefined lane may reach."""
     sinks = sinks_of(bound.call.module)
     if not sinks or not bound.programs:
         return ()
@@ -54,16 +56,16 @@ def judge(bound: BoundCall) -> Iterable[Verdict]:
         if rule not in bound.rules:
             continue
         verdict = _judged(bound, sink, rule, replays)
-        known = worst.get((rule, sink.op))
+        before = worst.get((rule, sink.op))
         if verdict is None:
             continue
-        if known is None or _RANK.index(verdict.verdict) > _RANK.index(known.verdict):
+        if before is None or _RANK.index(verdict.verdict) > _RANK.index(before.verdict):
             worst[rule, sink.op] = verdict
     return worst.values()
 
 
 def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdict | None:
-    """Decide a sink; None: there is no verdict."""
+    """Return the verdict on a sink, or None if no program reaches it or a wrap may decide it."""
     place, undefined = sink.place, sink.undefined
     given = bound.active(place) if isinstance(place, Access) else bound.given(place)
     if bound.is_unreached(place, given):
@@ -90,25 +92,23 @@ def _judged(bound: BoundCall, sink: Sink, rule: str, replays: Replays) -> Verdic
     program = None if whole else bound.program_of(decision.model)
     look = _look(sink)
     if look is None:
-        return _unknown(bound, sink, rule, "it is decided by what a loop carries")
-    shown = replays.difference(look, program)
-    if isinstance(shown, Difference):
-        return _violation(bound, sink, rule, shown, decision, weak=weak)
-    reason = f"a counterexample to it did not show: {shown}"
-    if doubts:
-        reason = f"{doubts.reason}; {shown}"
+        return _unknown(bound, sink, rule, "it is decided by a value that a loop carries")
+    difference = replays.difference(look, program)
+    if isinstance(difference, Difference):
+        return _violation(bound, sink, rule, difference, decision, weak=weak)
+    reason = f"{doubts.reason if doubts else NOT_REPRODUCED}; {difference}"
     return _unknown(bound, sink, rule, reason, decision.solver_ns)
 
 
 def _wraps(bound: BoundCall, sink: Sink) -> bool:
-    """Whether formulas may not be what the kernel computes: the rule overflow tells."""
+    """Return whether the arithmetic of a sink or its loads may wrap, which overflow reports."""
     ops = {sink.op, *sink.undefined.sources}
-    places = [each for each in bound.summary.accesses if each.op in ops]
+    places = [access for access in bound.summary.accesses if access.op in ops]
     return any(bound.may_wrap(place) is not None for place in (sink.place, *places))
 
 
 def _doubts(bound: BoundCall, point: Point, claim: Condition, given: Given) -> Doubts | None:
-    """Return what a counterexample supposes and the call does not say, if it makes a difference."""
+    """Return the unproven assumptions of a counterexample, or None if they do not matter."""
     doubts = bound.doubts(point)
     opaque = [key for key in doubts.keys if isinstance(key, Opaque)]
     if len(opaque) < len(doubts.keys) or len(opaque) > _MOST_FLIPPED:
@@ -122,14 +122,14 @@ def _doubts(bound: BoundCall, point: Point, claim: Condition, given: Given) -> D
 
 
 def _is_replayable(bound: BoundCall, sink: Sink, doubts: Doubts) -> bool:
-    """Whether a run tells although formulas do not: what it depends on was recorded, or is none."""
+    """Return whether a run decides despite doubts: it needs no contents, or they were recorded."""
     tensors = [a for a in bound.call.arguments if isinstance(a, TensorArgument)]
     if all(tensor.storage.data is not None for tensor in tensors):
         return True
     module = bound.call.module
     ops = (sink.op, *sink.undefined.sources)
-    hanging = depending_on_data(module)
-    if not any(op.index in hanging for op in ops):
+    dependent = depending_on_data(module)
+    if not any(op.index in dependent for op in ops):
         return True
     contents = all(isinstance(key, Symbol) and key.kind == "content" for key in doubts.keys)
     if not contents or doubts.unrecorded:
@@ -138,7 +138,7 @@ def _is_replayable(bound: BoundCall, sink: Sink, doubts: Doubts) -> bool:
 
 
 def _look(sink: Sink) -> Look | None:
-    """Return what a run is observed for; None: a loop's own value, which no op gives."""
+    """Return the value that a run observes, or None for a loop's value, which no op computes."""
     op, value = sink.op, sink.value
     if sink.use == "branch":
         return Look(value.owner, value, None) if isinstance(value.owner, Op) else None
@@ -153,9 +153,7 @@ def _look(sink: Sink) -> Look | None:
 def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdict:
     message = f"no lane that {_sources(bound, sink)} without a value {_reaches(sink)} in this call"
     if _all_on(bound, sink):
-        message += (
-            "; for these shapes the masks are true in all lanes, so it says nothing of others"
-        )
+        message += "; for these shapes the masks are true in all lanes; other shapes may differ"
     return Verdict(
         rule, "proven", sink.op, message, decision.method, access=_kind(sink),
         arg=_argument(bound, sink), solver_ns=decision.solver_ns or None,
@@ -163,8 +161,8 @@ def _proven(bound: BoundCall, sink: Sink, rule: str, decision: Proven) -> Verdic
 
 
 def _all_on(bound: BoundCall, sink: Sink) -> bool:
-    """Whether no lane of the loads is masked off at all in this call."""
-    loads = [each for each in bound.summary.accesses if each.op in sink.undefined.sources]
+    """Return whether all lanes of the loads are proven active in this call."""
+    loads = [access for access in bound.summary.accesses if access.op in sink.undefined.sources]
 
     def is_on(access: Access, given: Given) -> bool:
         decision: Decision = bound.prove(access.mask, given)
@@ -188,7 +186,7 @@ def _violation(
     bound: BoundCall,
     sink: Sink,
     rule: str,
-    shown: Difference,
+    difference: Difference,
     decision: Refuted,
     *,
     weak: bool,
@@ -207,9 +205,9 @@ def _violation(
         decision.method,
         access=_kind(sink),
         arg=_argument(bound, sink),
-        program=shown.program,
-        iteration=shown.iteration,
-        lane=shown.lane,
+        program=difference.program,
+        iteration=difference.iteration,
+        lane=difference.lane,
         solver_ns=decision.solver_ns or None,
     )
 
@@ -227,7 +225,7 @@ def _reaches(sink: Sink) -> str:
 
 
 def _sources(bound: BoundCall, sink: Sink) -> str:
-    """Name the loads: "the load of x in line 7 leaves"."""
+    """Return text that names a sink's loads: "the load of x in line 7 leaves"."""
     loads = sorted(sink.undefined.sources, key=lambda op: op.index)
     named = list(dict.fromkeys(_named(bound, op) for op in loads))
     if not named:
@@ -253,7 +251,6 @@ def _kind(sink: Sink) -> str | None:
 
 
 def _argument(bound: BoundCall, sink: Sink) -> str | None:
-    place: Sequence[int] = ()
     if isinstance(sink.place, Access) and sink.place.argument is not None:
-        place = (sink.place.argument,)
-    return next((bound.call.arguments[index].name for index in place), None)
+        return bound.call.arguments[sink.place.argument].name
+    return None

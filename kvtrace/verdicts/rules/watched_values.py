@@ -1,4 +1,4 @@
-"""Single ops' values in an evaluation: what replays witnesses that are not memory accesses."""
+"""Observation of single ops' values in an evaluation, to replay witnesses without an access."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
 
 Test = Callable[[Any], Any]
-"""Returns where the numbers (programs, *block) of a value are what is looked for, as Booleans."""
+"""Function of a value's numbers (programs, *block) that returns Booleans: true where they match."""
 
 
 @dataclass(frozen=True)
 class Sighting:
-    """Where a value was first seen to be what is looked for."""
+    """First place where a value's number passed a test."""
 
     program: tuple[int, int, int]
     iteration: int
@@ -36,16 +36,16 @@ class Sighting:
     number: int
 
 
-class Found(Exception):
-    """The value was seen: no need to continue."""
+class Sighted(Exception):
+    """Ends an evaluation whose watch has its sighting."""
 
 
 class ValueWatch(Instrument):
-    """Looks at a value whenever an op runs that takes or gives it.
+    """Tests a value whenever an op runs that has it as an operand or a result.
 
-    Pointers are seen as byte offsets from their argument's data pointer. `sighting` is where `test`
-    was first true; evaluation ends there. `hidden`: not all of it was
-    seen, since it depends on contents that were not recorded.
+    Pointers are tested as byte offsets from their argument's data pointer. `sighting` is the first
+    place where `test` was true; evaluation ends there. `hidden`: some numbers were not tested, as
+    they depend on contents that were not recorded.
     """
 
     def __init__(self, op: Op, value: Value, test: Test) -> None:
@@ -59,18 +59,18 @@ class ValueWatch(Instrument):
         if op is not self._op:
             return step
         slot, type_ = self._value.id, value_type(self._value.type)
-        given = any(value is self._value for value in op.operands)
+        is_operand = any(value is self._value for value in op.operands)
 
         def watched(values: list[Any], scope: Any) -> None:
-            if given:
-                self._look(values[slot], type_, scope)
+            if is_operand:
+                self._inspect(values[slot], type_, scope)
             step(values, scope)
-            if not given:
-                self._look(values[slot], type_, scope)
+            if not is_operand:
+                self._inspect(values[slot], type_, scope)
 
         return watched
 
-    def _look(self, value: Any, type_: Any, scope: Any) -> None:
+    def _inspect(self, value: Any, type_: Any, scope: Any) -> None:
         if isinstance(value, Pointer):
             value, type_ = value.offset, value_type(_offsets_of(self._value.type))
         if isinstance(value, Unknown | PointerChoice) or not scope.certain:
@@ -89,7 +89,7 @@ class ValueWatch(Instrument):
             tuple(lane),
             int(numbers[tuple(places[0])]),
         )
-        raise Found
+        raise Sighted
 
 
 def _offsets_of(type_: Type) -> Type:
@@ -99,7 +99,7 @@ def _offsets_of(type_: Type) -> Type:
 
 
 def completed(bound: BoundCall, model: Point, term: Term) -> dict[Symbol | Opaque, int]:
-    """Return a point with a number for all symbols of a term: any for those it leaves out."""
+    """Return a point extended to all symbols of a term, each by its least number."""
     point = dict(model)
     for atom in term.atoms():
         if isinstance(atom, Symbol) and atom not in point:
@@ -112,10 +112,10 @@ def evaluated(
 ) -> str | None:
     """Evaluate programs (linear ids; None: all) with an instrument, within the call's budget.
 
-    Returns the reason if the end was not reached.
+    Returns the reason if the evaluation ended early without a sighting, else None.
     """
     lanes = bound.budget.lanes if programs is None else bound.budget.replay_lanes
     try:
         return run(bound.call, (), programs, lanes=lanes, instrument=instrument)
-    except Found:
+    except Sighted:
         return None

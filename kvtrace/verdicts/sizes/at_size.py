@@ -19,15 +19,16 @@ from kvtrace.verdicts.verdict import Verdict
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
-#: Nothing is evaluated over a whole grid: a size that is served has too many programs.
+#: No grid is evaluated: production sizes have too many programs.
 _BUDGET = Budget(lanes=0, replay_lanes=0)
 
 
 @dataclass(frozen=True)
 class AtSize:
-    """What is found of a launch at a size, without running it.
+    """Verdicts on a launch at a size that was not recorded.
 
-    `limit`: why such a launch of this variant cannot be; `reason`: why it could not be judged.
+    `limit`: why there is no such launch of this variant; `reason`: why the launch was not judged.
+    `along`: the numbers that grow with the size.
     """
 
     along: tuple[str, ...] = ()
@@ -37,25 +38,25 @@ class AtSize:
 
 
 def at_size(
-    relations: Relations, wanted: Mapping[str, int], rules: Sequence[str] | None = None
+    relations: Relations, sizes: Mapping[str, int], rules: Sequence[str] | None = None
 ) -> AtSize:
-    """Judge a launch at other sizes by formulas: all that the names represent, and what follows.
+    """Judge a launch at other sizes by formulas, with all numbers that grow with these sizes.
 
     Args:
-        relations: of the recorded launches of a variant.
-        wanted: values by the name of a scalar, an extent ("x.shape[0]") or an axis ("grid_x").
-        rules: ids of the rules to ask; None: all that a size may break.
+        relations: the relations of the recorded launches of a variant.
+        sizes: values by the name of a scalar, an extent ("x.shape[0]") or an axis ("grid_x").
+        rules: ids of the rules to judge by; None: all that a size may break.
 
     """
-    quantities = {name: relations.quantity(name) for name in wanted}
-    chosen: dict[tuple[Number, ...], int] = {}
+    quantities = {name: relations.quantity(name) for name in sizes}
+    values: dict[tuple[Number, ...], int] = {}
     for name, quantity in quantities.items():
         if quantity is None:
             continue
-        if chosen.setdefault(quantity, wanted[name]) != wanted[name]:
-            return AtSize(reason=f"{name} was the same number as another that is asked for")
+        if values.setdefault(quantity, sizes[name]) != sizes[name]:
+            return AtSize(reason=f"{name} was the same number as another given size")
     try:
-        grown = relations.grown(chosen)
+        grown = relations.grown(values)
     except Ambiguous as error:
         return AtSize(reason=str(error))
     limit = limit_of(relations, grown.numbers)
@@ -75,12 +76,12 @@ def _undefined_shifts(call: Call) -> Iterator[Verdict]:
     for op, place, in_width in shifts_of(call.module):
         if not is_defined(place, in_width, bound):
             text = operation_expression(op, summarise(call.module))
-            reason = f"{text} may shift by less than 0, or by the width or more"
+            reason = f"{text} may shift by less than 0 bits, or by its width or more"
             yield Verdict("out-of-bounds", "unknown", op, f"undefined: {reason}", reason=reason)
 
 
 def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:
-    """Return, by scalar, that the divisor of this variant of the kernel does not divide it."""
+    """Return a text for each scalar that the divisor of this variant no longer divides, by name."""
     reasons = {}
     for hint in summarise(relations.call.module).hints:
         if hint.position is None or hint.argument is not None or hint.what != "divisibility":
@@ -88,7 +89,5 @@ def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[
         value, divisor = numbers.get(("scalar", hint.position, 0)), hint.numbers[0]
         if value is not None and divisor > 0 and value % divisor:
             name = relations.call.arguments[hint.position].name
-            reasons[name] = (
-                f"{name} is {value:,}, no multiple of {divisor}: the kernel is compiled again"
-            )
+            reasons[name] = f"{name} is {value:,}, no multiple of {divisor}: Triton compiles again"
     return reasons

@@ -1,9 +1,10 @@
-"""Whether a bound of a term really is one, and whether it is reached: by the decision procedure.
+"""Certificates of upper bounds: the decision procedure checks that a bound holds and is reached.
 
-A bound is certified where adding up its steps gives its limit exactly, each factor is never
-negative, and each fact follows from what is given. That it was found by elimination is not relied
-on. A bound is reached where values of the programs, lanes and trips, as terms of the parameters,
-are shown to be active and to give the limit.
+A bound is certified if its steps add up to its limit exactly, each factor is never negative, and
+each fact follows from the conditions; how elimination found the bound does not matter. For `i <=
+127` and `i * stride`, the step `stride * (127 - i)` gives the limit `127 * stride`. A bound is
+reached if values of programs, lanes and trips, as terms of the parameters, are proven to be active
+and to give the limit.
 """
 
 from __future__ import annotations
@@ -29,7 +30,7 @@ _MOST_ALTERNATIVES: Final = 4
 
 
 class Certifier:
-    """Certifies bounds where all of `conditions` hold."""
+    """Certifies bounds of terms under `conditions`."""
 
     def __init__(self, conditions: Iterable[Condition]) -> None:
         self._conditions = tuple(conditions)
@@ -41,24 +42,24 @@ class Certifier:
         self._facts: dict[Term, bool] = {}
 
     def certifies(self, term: Term, bound: Bound) -> bool:
-        """Tell whether `bound.scale * term <= bound.limit` is certain."""
-        left, scale = term, 1
+        """Return whether `bound.scale * term <= bound.limit` is proven."""
+        total, scale = term, 1
         for step in bound.steps:
             if step.scale < 1 or self._ranges.interval(step.factor)[0] < 0:
                 return False
             if not self._follows(step.fact):
                 return False
-            left = left * step.scale + step.factor * step.fact
+            total = total * step.scale + step.factor * step.fact
             scale *= step.scale
-        return scale == bound.scale and left == bound.limit and is_of_parameters(bound.limit)
+        return scale == bound.scale and total == bound.limit and is_of_parameters(bound.limit)
 
     def _follows(self, fact: Term) -> bool:
         if fact not in self._facts:
             claim = at_least(fact)
             given = self._given
-            more = _within_grid(fact.atoms())
-            if not all(each in self._base for each in more):
-                given = Given((*self._base, *more), self._ranges)
+            within_grid = _within_grid(fact.atoms())
+            if not all(condition in self._base for condition in within_grid):
+                given = Given((*self._base, *within_grid), self._ranges)
             self._facts[fact] = (
                 claim in self._stated
                 or _is_monotonous(fact, given)
@@ -68,7 +69,7 @@ class Certifier:
 
 
 def _is_monotonous(fact: Term, given: Given) -> bool:
-    """Prove `more / d - less / d >= 0`: d is at least 1, and more at least less."""
+    """Prove a fact `more / d - less / d >= 0` by `d >= 1` and `more >= less`."""
     signed = {number: monomial for monomial, number in fact.coefficients.items()}
     if len(fact.coefficients) != 2 or signed.keys() != {1, -1}:
         return False
@@ -87,7 +88,7 @@ def _is_monotonous(fact: Term, given: Given) -> bool:
 
 
 def _within_grid(atoms: Iterable[Atom]) -> tuple[Condition, ...]:
-    """Say that programs are those of the grid."""
+    """Return the conditions that each program index is below the grid's extent."""
     return tuple(
         at_least(programs(atom.key) - 1 - atom.term)
         for atom in in_order(atoms)
@@ -104,9 +105,9 @@ def is_reached(
     active: Sequence[Condition],
     parameters: Sequence[Condition],
 ) -> bool:
-    """Tell whether a term certainly reaches the least of its bounds, in a lane that is active.
+    """Return whether a term provably reaches the least of its bounds in an active lane.
 
-    `parameters` may be assumed, and that sizes are at least 1.
+    The proof assumes `parameters`, and sizes of at least 1.
     """
     if not bounds or len(bounds) > _MOST_ALTERNATIVES or any(b.scale != 1 for b in bounds):
         return False
@@ -120,14 +121,14 @@ def _reaches(
     active: Sequence[Condition],
     parameters: Sequence[Condition],
 ) -> bool:
-    place = _place(term, bound, active)
-    if place is None:
+    point = _extreme_point(term, bound, active)
+    if point is None:
         return False
     claim = conjunction(
         (
-            equal(term.substitute(place), bound.limit),
-            *(condition.substitute(place) for condition in active),
-            *(_in_range(atom, value) for atom, value in place.items()),
+            equal(term.substitute(point), bound.limit),
+            *(condition.substitute(point) for condition in active),
+            *(_in_range(atom, value) for atom, value in point.items()),
         )
     )
     least = [_reduced(other.limit - bound.limit) for other in bounds if other is not bound]
@@ -135,7 +136,7 @@ def _reaches(
 
 
 def _reduced(gap: Term) -> Condition:
-    """Say that a term is not negative, without the sizes (at least 1) that it is a multiple of."""
+    """Return the condition that a term is not negative, without its factors of at least 1."""
     monomials = list(gap.coefficients)
     for atom in monomials[0] if monomials else ():
         if isinstance(atom, Symbol) and atom.kind == "scalar" and atom.low in (0, 1):
@@ -152,51 +153,52 @@ def _follows_where_sizes_are_positive(claim: Condition, given: Sequence[Conditio
     return isinstance(prove(claim, prepared, seconds=_SECONDS), Proven)
 
 
-def _place(term: Term, bound: Bound, active: Sequence[Condition]) -> Mapping[Atom, Term] | None:
-    """Return values of all variables that make the facts of a bound 0; None: not found."""
-    place: dict[Atom, Term] = {}
+def _extreme_point(
+    term: Term, bound: Bound, active: Sequence[Condition]
+) -> Mapping[Atom, Term] | None:
+    """Return values of all variables for which a bound's facts are 0, or None if none are found."""
+    point: dict[Atom, Term] = {}
     for step in bound.steps:
-        fact = step.fact.substitute(place)
+        fact = step.fact.substitute(point)
         solved = _solved(fact)
         if solved is None:
             if any(map(varies, fact.atoms())) or fact.coefficients:
                 return None
             continue
         atom, value = solved
-        place = {one: by.substitute({atom: value}) for one, by in place.items()}
-        place[atom] = value
-    open_ones = term.atoms().union(
-        *(c.atoms() for c in active), *(v.atoms() for v in place.values())
-    )
-    for one in in_order(open_ones):
-        if not isinstance(one, Symbol) or not varies(one) or one in place:
+        point = {other: term.substitute({atom: value}) for other, term in point.items()}
+        point[atom] = value
+    atoms = term.atoms().union(*(c.atoms() for c in active), *(v.atoms() for v in point.values()))
+    for free in in_order(atoms):
+        if not isinstance(free, Symbol) or not varies(free) or free in point:
             continue
-        if one.kind not in ("program", "lane", "trip"):
+        if free.kind not in ("program", "lane", "trip"):
             return None
-        chosen = _free_value(one, place)
-        place = {other: by.substitute({one: chosen}) for other, by in place.items()}
-        place[one] = chosen
-    return place
+        value = _free_value(free, point)
+        point = {other: term.substitute({free: value}) for other, term in point.items()}
+        point[free] = value
+    return point
 
 
 def _solved(fact: Term) -> tuple[Symbol, Term] | None:
-    """Return a variable and what it is where a fact is 0; lanes first."""
-    choices = [
+    """Return a variable, lanes first, and its value for which a fact is 0; None: there is none."""
+    variables = [
         atom
         for (*rest, atom) in (monomial for monomial in fact.coefficients if monomial)
         if not rest and isinstance(atom, Symbol) and atom.kind in ("lane", "trip", "program")
     ]
-    for atom in sorted(choices, key=lambda each: ("lane", "trip", "program").index(each.kind)):
+    kinds = ("lane", "trip", "program")
+    for atom in sorted(variables, key=lambda variable: kinds.index(variable.kind)):
         coefficient, rest = split(fact, atom)
         if abs(coefficient.constant or 0) == 1 and atom not in rest.atoms():
             return atom, -rest if coefficient == ONE else rest
     return None
 
 
-def _free_value(atom: Symbol, place: Mapping[Atom, Term]) -> Term:
-    """Choose a variable that decides what is left for a lane: `lane = x - 128 * this`."""
-    for one, value in place.items():
-        if not isinstance(one, Symbol) or one.kind != "lane":
+def _free_value(atom: Symbol, point: Mapping[Atom, Term]) -> Term:
+    """Return a value of a free variable: `x // 128` if `lane = x - 128 * variable`, else 0."""
+    for variable, value in point.items():
+        if not isinstance(variable, Symbol) or variable.kind != "lane":
             continue
         coefficient, rest = split(value, atom)
         number = coefficient.constant

@@ -1,9 +1,9 @@
-"""Calls compared with the conditions of their kernel: inside, or judged by themselves.
+"""Calls compared with the conditions of their kernel: inside, or judged alone.
 
-A call whose numbers satisfy the condition of an access has it inside, by the condition's proof.
-What is not shown that way (the numbers are outside, or there is no condition) is judged as every
-call is, by the rules out-of-bounds, out-of-view and overflow: a violation has a witness that was
-run. So a condition that asks for more than it must is never an alarm by itself.
+If a call's numbers satisfy the condition of an access, the access is inside, by the condition's
+proof. All other accesses (the numbers are outside, or there is no condition) are judged by the
+rules out-of-bounds, out-of-view and overflow, as in every call: a violation has a witness that was
+run. So a condition that is too strict causes no false positive.
 """
 
 from __future__ import annotations
@@ -26,11 +26,11 @@ RULES: Final = ("out-of-bounds", "out-of-view", "overflow")
 
 
 @dataclass(frozen=True, slots=True)
-class HeldAgainst:
-    """One access of a call: inside by its condition, outside of it, or open, and why.
+class ComparedAccess:
+    """An access of a call compared with its condition: inside, outside, or open, for `reason`.
 
     Outside of an exact condition the access leaves its tensor; outside of another it may.
-    `reaches`: of a store, that the grid and its blocks go as far as its mask.
+    `reaches`: the grid and its blocks cover all elements that a store's mask admits.
     """
 
     condition: AccessCondition
@@ -39,25 +39,25 @@ class HeldAgainst:
     reaches: bool = True
 
 
-def held_against(call: Call) -> tuple[HeldAgainst, ...]:
-    """Hold a call against the condition of each access, without deciding anything again.
+def compared_accesses(call: Call) -> tuple[ComparedAccess, ...]:
+    """Compare a call's numbers with the condition of each access, without a new proof.
 
     Raises:
         NoKernel: the call's module has no function to run.
 
     """
     numbers = _Numbers(call)
-    return tuple(numbers.standing(found) for found in conditions_of(call.module))
+    return tuple(numbers.compared(condition) for condition in conditions_of(call.module))
 
 
 def judged(
-    call: Call, held: tuple[HeldAgainst, ...], budget: Budget | None = None
+    call: Call, accesses: tuple[ComparedAccess, ...], budget: Budget | None = None
 ) -> tuple[Verdict, ...]:
-    """Return the verdicts of ops that the conditions do not show to be inside.
+    """Return verdicts on the ops that are not inside by their conditions.
 
-    An address that wraps around may lie inside: so the arithmetic of the call is judged with them.
+    The call's overflows are judged, too, since a wrapped address may lie inside.
     """
-    ops = {each.condition.op.index for each in held if each.standing != "inside"}
+    ops = {access.condition.op.index for access in accesses if access.standing != "inside"}
     if not ops:
         return ()
     return tuple(
@@ -68,33 +68,34 @@ def judged(
 
 
 class _Numbers:
-    """The numbers of a call: its scalars, its grid, and how far its tensors' views extend."""
+    """Numbers of a call: its scalars, its grid, and the extents of its tensors' views in bytes."""
 
     def __init__(self, call: Call) -> None:
         self._call = call
         self._ranges = BoundCall(call).ranges
 
-    def standing(self, found: AccessCondition) -> HeldAgainst:
-        """Hold the call against one condition."""
+    def compared(self, access: AccessCondition) -> ComparedAccess:
+        """Compare the call with the condition of one access."""
         if not all(self._call.grid):
-            return HeldAgainst(found, "inside")
-        if found.condition is None:
-            return HeldAgainst(found, "open", found.reason)
+            return ComparedAccess(access, "inside")
+        if access.condition is None:
+            return ComparedAccess(access, "open", access.reason)
         numbers: dict[Symbol, int] = {}
-        for symbol in found.symbols:
+        for symbol in access.symbols:
             number = self._number(symbol)
             if number is None:
-                return HeldAgainst(found, "open", "a number that it depends on was not recorded")
+                reason = "a number that it depends on was not recorded"
+                return ComparedAccess(access, "open", reason)
             numbers[symbol] = number
-        for symbol, least in found.assumptions:
+        for symbol, least in access.assumptions:
             number = self._number(symbol)
             if number is None or number < least:
-                return HeldAgainst(found, "open", "it is not as assumed: see the assumptions")
-        if not all(width.value(numbers) for width in found.widths):
-            return HeldAgainst(found, "open", "arithmetic may leave its width")
-        reaches = all(condition.value(numbers) for condition in found.reach)
-        standing: Standing = "inside" if found.condition.value(numbers) else "outside"
-        return HeldAgainst(found, standing, reaches=reaches)
+                return ComparedAccess(access, "open", "the call breaks the assumptions")
+        if not all(width.value(numbers) for width in access.widths):
+            return ComparedAccess(access, "open", "its arithmetic may overflow")
+        reaches = all(condition.value(numbers) for condition in access.reach)
+        standing: Standing = "inside" if access.condition.value(numbers) else "outside"
+        return ComparedAccess(access, standing, reaches=reaches)
 
     def _number(self, symbol: Symbol) -> int | None:
         position = symbol.key[0] if isinstance(symbol.key, tuple) else None
@@ -104,6 +105,6 @@ class _Numbers:
                 return None
             return max(0, min(tensor.view_bytes[1], tensor.storage_bytes[1]))
         low, high = self._ranges.of(
-            Symbol(symbol.kind, symbol.key, -(1 << 64), 1 << 64)  # whatever is assumed of it
+            Symbol(symbol.kind, symbol.key, -(1 << 64), 1 << 64)  # without its assumptions
         )
         return low if low == high else None

@@ -1,13 +1,14 @@
 """The condition on a kernel's parameters under which every access stays inside its tensor.
 
-Made once per kernel, with everything symbolic: scalars, strides, the grid, and of each tensor how
-many bytes there are from its data pointer on (its *extent*). Of each access the farthest byte and
-the nearest are bounded by terms of these parameters (`upper_bounds.py`), each bound is certified
-(`certificate.py`), and the condition is that one of the bounds lies inside. So a call whose
-numbers satisfy it has that access inside for all programs, lanes and trips.
+The condition is derived once per kernel over symbolic parameters: scalars, strides, the grid, and
+each tensor's *extent*, the bytes from its data pointer to its end. The farthest and the nearest
+byte of an access are bounded by terms of the parameters (`upper_bounds.py`), each bound is
+certified (`certificate.py`), and the condition says that one of the bounds lies inside. For
+`x + program * 1024 + lane` under the mask `index < n`, it is `min(n, 1024 * grid_x) <= extent(x)`.
+If a call's numbers satisfy the condition, the access is inside for all programs, lanes and trips.
 
-Assumed, and checked in each call: integers that an address is made of are not negative, and what
-is divided by is at least 1. All arithmetic of an address must stay within its width, which gives
+The condition assumes that integers in an address are not negative, and divisors at least 1; each
+call is checked for that. That the arithmetic of an address does not overflow gives further
 conditions of the same kind.
 """
 
@@ -57,13 +58,14 @@ _MOST_SUPPOSED: Final = 4
 
 @dataclass(frozen=True, eq=False)
 class AccessCondition:
-    """When an access stays inside its tensor.
+    """Condition under which an access stays inside its tensor.
 
-    `condition` is over scalars, the grid and extents in bytes; None if `reason` says why there is
-    none. `exact`: where all sizes are at least 1 and it does not hold, the access does leave; else
-    it is enough and may not be needed. `widths` are the conditions under which no arithmetic of its
-    address wraps around. All of this holds where the scalars of `assumptions` are at least the
-    values there. `reach`: what it takes for a store to reach all that its mask lets through.
+    `condition` is over scalars, the grid and extents in bytes; None if there is none, for `reason`.
+    `exact`: if all sizes are at least 1 and the condition does not hold, the access leaves its
+    tensor; else the condition is sufficient, but may not be necessary. `widths` are the conditions
+    under which no arithmetic of the address wraps around. All of these assume that the scalars of
+    `assumptions` are at least the numbers there. `reach`: the conditions under which a store
+    reaches every element that its mask admits.
     """
 
     access: Access
@@ -81,7 +83,7 @@ class AccessCondition:
 
     @cached_property
     def symbols(self) -> tuple[Symbol, ...]:
-        """What has to be known of a call to hold it against the conditions."""
+        """Symbols whose numbers a comparison of a call with the conditions needs."""
         conditions = (self.condition or TRUE, *self.widths, *self.reach)
         atoms = frozenset().union(*(condition.atoms() for condition in conditions))
         return tuple(atom for atom in in_order(atoms) if isinstance(atom, Symbol))
@@ -94,25 +96,25 @@ def extent(argument: int) -> Symbol:
 
 @once_per_module
 def conditions_of(module: Module) -> tuple[AccessCondition, ...]:
-    """Return the condition of each access of a kernel; made once per module, then kept with it.
+    """Return the condition of each access of a kernel, cached by module.
 
     Raises:
         NoKernel: the module has no function to run.
 
     """
-    maker = _Maker(summarise(module))
-    return tuple(map(maker.access, maker.summary.accesses))
+    builder = _ConditionBuilder(summarise(module))
+    return tuple(map(builder.access, builder.summary.accesses))
 
 
-class _Without(Exception):
-    """There is no condition, and why; never leaves this file."""
+class _NoCondition(Exception):
+    """Reason why an access has no condition; never leaves this file."""
 
 
 @dataclass(frozen=True, eq=False)
 class _Bounded:
-    """What bounds a term in one case, the conditions of the case, and the scalars it depends on.
+    """Bounds of a term in one case, the case's conditions, and the scalars that the bounds use.
 
-    `supposed` are conditions on the parameters that the bounds hold under.
+    `supposed` are conditions on the parameters that the bounds need.
     """
 
     bounds: tuple[Bound, ...]
@@ -123,24 +125,25 @@ class _Bounded:
 
     @property
     def unreachable(self) -> Condition:
-        """That the parameters alone rule the case out."""
-        return disjunction(~each for each in self.given if _is_decided_by_parameters(each))
+        """Condition under which the parameters alone rule the case out."""
+        return disjunction(~part for part in self.given if _is_decided_by_parameters(part))
 
 
 @dataclass(frozen=True, eq=False)
-class _Given:
-    """What holds where an op is reached, and which scalars each part of it was made of.
+class _Premises:
+    """Conditions that hold where an op is reached, and the scalars of each condition.
 
-    Assuming something of scalars may have simplified a part: whoever uses it uses all of these.
+    Assumptions on its scalars may have simplified a condition: a proof that uses the condition uses
+    these assumptions.
     """
 
     parts: tuple[Condition, ...]
     scalars: dict[Condition, frozenset[Symbol]]
 
     def scalars_of(self, part: Condition) -> frozenset[Symbol]:
-        """Return the scalars of a part; of one that was made in a case, all."""
-        found = self.scalars.get(part)
-        return self.all_scalars if found is None else found
+        """Return the scalars of a part, or all scalars if a case derived the part."""
+        scalars = self.scalars.get(part)
+        return self.all_scalars if scalars is None else scalars
 
     @cached_property
     def all_scalars(self) -> frozenset[Symbol]:
@@ -156,7 +159,7 @@ class _Widths:
     scalars: frozenset[Symbol]
 
 
-class _Maker:
+class _ConditionBuilder:
     def __init__(self, summary: Summary) -> None:
         self.summary = summary
         self._least = _least_scalars(summary)
@@ -173,12 +176,12 @@ class _Maker:
         """Return the condition of one access."""
         try:
             return self._of(access)
-        except _Without as reason:
+        except _NoCondition as reason:
             return AccessCondition(access, None, reason=str(reason))
 
     def _of(self, access: Access) -> AccessCondition:
         if access.argument is None:
-            raise _Without(access.unknown or "its address comes from no argument")
+            raise _NoCondition(access.unknown or "its address comes from no argument")
         if access.mask is FALSE:  # unless numbers wrap around
             widths = self._all_widths(access)
             assumed = tuple(pair for pair in self._least.items() if pair[0] in widths.scalars)
@@ -187,7 +190,7 @@ class _Maker:
         room = extent(access.argument).term - access.element_bytes
         scalars = self._scalars(access.offset)
         parts, exact = [], True
-        given = self._given(access.active)
+        given = self._premises(access.active)
         for term, conditions in self._cases(offset, given.parts):
             upper = self._bounded(term, conditions, given)
             lower = self._bounded(-term, conditions, given, never_positive=True)
@@ -204,110 +207,111 @@ class _Maker:
         widths = self._all_widths(access)
         scalars |= widths.scalars | self._scalars(condition)
         assumptions = tuple(pair for pair in self._least.items() if pair[0] in scalars)
-        running = self._given(conjunction(loop.running for loop in access.loops)).parts
-        far = dict.fromkeys(reach(given.parts, running)) if access.kind == "store" else ()
+        running = self._premises(conjunction(loop.running for loop in access.loops)).parts
+        reached = dict.fromkeys(reach(given.parts, running)) if access.kind == "store" else ()
         return AccessCondition(
-            access, condition, exact, None, widths.conditions, assumptions, tuple(far)
+            access, condition, exact, None, widths.conditions, assumptions, tuple(reached)
         )
 
-    def _scalars(self, what: Term | Condition) -> frozenset[Symbol]:
-        """Return the scalars in something of which anything is assumed, as they are without it."""
-        found = (a.key for a in what.atoms() if isinstance(a, Symbol) and a.kind == "scalar")
-        return frozenset(self._by_key[key] for key in found if key in self._by_key)
+    def _scalars(self, formula: Term | Condition) -> frozenset[Symbol]:
+        """Return the scalars of a formula that have an assumption, as symbols without it."""
+        keys = (a.key for a in formula.atoms() if isinstance(a, Symbol) and a.kind == "scalar")
+        return frozenset(self._by_key[key] for key in keys if key in self._by_key)
 
-    def _given(self, condition: Condition) -> _Given:
+    def _premises(self, condition: Condition) -> _Premises:
         scalars: dict[Condition, frozenset[Symbol]] = {}
         for part in condition.conjuncts():
-            for each in part.substitute(self._assuming).conjuncts():
-                scalars[each] = scalars.get(each, frozenset()) | self._scalars(part)
-        return _Given(tuple(scalars), scalars)
+            for simplified in part.substitute(self._assuming).conjuncts():
+                scalars[simplified] = scalars.get(simplified, frozenset()) | self._scalars(part)
+        return _Premises(tuple(scalars), scalars)
 
     def _cases(
-        self, term: Term, given: tuple[Condition, ...], left: int = _MOST_CASES
+        self, term: Term, given: tuple[Condition, ...], most: int = _MOST_CASES
     ) -> Iterator[tuple[Term, tuple[Condition, ...]]]:
-        """Return a term without choices, and what is given, in each case of those it has."""
+        """Yield a term without choices and its conditions for each case, at most `most`."""
         atom = varying_choice(term)
-        either = next((each for each in given if isinstance(each, Or) and _is_linear(each)), None)
-        if atom is None and (either is None or left < len(either.parts)):
+        either = next((part for part in given if isinstance(part, Or) and _is_linear(part)), None)
+        if atom is None and (either is None or most < len(either.parts)):
             yield term, given
             return
         if atom is None:
             assert either is not None
-            others = tuple(each for each in given if each is not either)
+            others = tuple(part for part in given if part is not either)
             for part in either.parts:
                 conditions = conjunction((*others, part)).conjuncts()
-                yield from self._cases(term, conditions, left // len(either.parts))
+                yield from self._cases(term, conditions, most // len(either.parts))
             return
-        if left < 2:
-            raise _Without("its address is chosen in too many ways")
+        if most < 2:
+            raise _NoCondition("its address is chosen in too many ways")
         for when, value in _options(atom):
             replaced = Substitution({atom: value})
             conditions = conjunction((*given, when)).substitute(replaced).conjuncts()
-            yield from self._cases(replaced(term), conditions, left // 2)
+            yield from self._cases(replaced(term), conditions, most // 2)
 
     def _bounded(
         self,
         term: Term,
         conditions: tuple[Condition, ...],
-        given: _Given,
+        given: _Premises,
         *,
         never_positive: bool = False,
     ) -> _Bounded:
-        """Bound a term from above, by what is certified; if possible so that it is never positive.
+        """Return certified upper bounds of a term.
 
-        Where divisors have to be positive for it, and are if the parameters are right, that they
-        are becomes part of the condition.
+        With `never_positive`, bounds that are at most 0 are preferred. If a bound needs positive
+        divisors, the condition on the parameters that makes the divisors positive is supposed.
         """
-        known = conditions
+        premises = conditions
         supposed: tuple[Condition, ...] = ()
         best: _Bounded | None = None
         for _ in range(_MOST_SUPPOSED):
-            elimination = Elimination(_facts(known))
-            found = elimination.bounds(term)
-            certain, scalars = self._certain(term, found, known, given)
+            elimination = Elimination(_facts(premises))
+            bounds = elimination.bounds(term)
+            certain, scalars = self._certain(term, bounds, premises, given)
             enough = not never_positive or any(b.limit.high < b.scale for b in certain)
             if certain and (enough or best is None):
                 best = _Bounded(certain, term, conditions, scalars, supposed)
             if certain and enough:
                 break
-            more = {
-                at_least(wanted): when
-                for wanted in elimination.wanted
-                if (when := self._supposition(wanted, known, given)) is not None
+            suppositions = {
+                at_least(unproven): condition
+                for unproven in elimination.unproven
+                if (condition := self._supposition(unproven, premises, given)) is not None
             }
-            if not more:
+            if not suppositions:
                 break
-            known += tuple(more)
-            supposed += tuple(more.values())
+            premises += tuple(suppositions)
+            supposed += tuple(suppositions.values())
         if best is None:
-            raise _Without(_why_unbounded(term, found, self.summary))
+            raise _NoCondition(_why_unbounded(term, bounds, self.summary))
         return best
 
     def _supposition(
-        self, wanted: Term, known: tuple[Condition, ...], given: _Given
+        self, term: Term, premises: tuple[Condition, ...], given: _Premises
     ) -> Condition | None:
-        """Return the condition on parameters under which a term is certainly never negative."""
-        minimum, more = smaller_of(wanted)
+        """Return the condition on parameters under which a term is proven to be never negative."""
+        minimum, addend = smaller_of(term)
         if minimum is not None:
-            parts = [self._supposition(each + more, known, given) for each in minimum.arguments]
+            parts = [self._supposition(a + addend, premises, given) for a in minimum.arguments]
             return None if None in parts else conjunction(part for part in parts if part)
-        found = Elimination(_facts(known)).bounds(-wanted)
-        certain, _ = self._certain(-wanted, found, known, given)
+        bounds = Elimination(_facts(premises)).bounds(-term)
+        certain, _ = self._certain(-term, bounds, premises, given)
         alternatives = disjunction(at_least(b.scale - 1 - b.limit) for b in certain)
         return None if alternatives.decided is False else alternatives
 
     def _certain(
-        self, term: Term, found: Iterable[Bound], known: tuple[Condition, ...], given: _Given
-    ) -> tuple[tuple[Bound, ...], frozenset[Symbol]]:
+        self, term: Term, bounds: Iterable[Bound], premises: tuple[Condition, ...],
+        given: _Premises,
+    ) -> tuple[tuple[Bound, ...], frozenset[Symbol]]:  # fmt: skip
         """Return the bounds that are certified, and the scalars that they depend on."""
-        decided = [each for each in known if _is_decided_by_parameters(each)]
+        decided = [premise for premise in premises if _is_decided_by_parameters(premise)]
         scalars = self._scalars(term).union(*map(given.scalars_of, decided))
         certifiers: dict[frozenset[Symbol], Certifier] = {}
         certain = []
-        for bound in found:
-            for used in (scalars | self._used(bound, known, given), given.all_scalars):
+        for bound in bounds:
+            for used in (scalars | self._used(bound, premises, given), given.all_scalars):
                 if used not in certifiers:
-                    certifiers[used] = Certifier(k for k in known if given.scalars_of(k) <= used)
+                    certifiers[used] = Certifier(p for p in premises if given.scalars_of(p) <= used)
                 if certifiers[used].certifies(term, bound):
                     certain.append(bound)
                     scalars |= used
@@ -315,25 +319,25 @@ class _Maker:
         return tuple(certain), scalars
 
     def _used(
-        self, bound: Bound, conditions: Iterable[Condition], given: _Given
+        self, bound: Bound, conditions: Iterable[Condition], given: _Premises
     ) -> frozenset[Symbol]:
         """Return the scalars that a bound depends on."""
-        added = {step.fact for step in bound.steps}
+        facts = {step.fact for step in bound.steps}
         scalars = frozenset().union(
             self._scalars(bound.limit),
             *(self._scalars(step.fact) | self._scalars(step.factor) for step in bound.steps),
         )
-        stated = (each for each in conditions if not added.isdisjoint(_facts((each,))))
+        stated = (c for c in conditions if not facts.isdisjoint(_facts((c,))))
         return scalars.union(*map(given.scalars_of, stated))
 
     def _is_exact(self, upper: _Bounded) -> bool:
-        of_parameters = [each for each in upper.given if _is_decided_by_parameters(each)]
+        of_parameters = [part for part in upper.given if _is_decided_by_parameters(part)]
         return is_reached(upper.term, upper.bounds, upper.given, of_parameters)
 
     # -- widths ----------------------------------------------------------------------------------
 
     def _all_widths(self, access: Access) -> _Widths:
-        """Return when no arithmetic of an address wraps around."""
+        """Return the conditions under which no arithmetic of an address wraps around."""
         conditions: list[Condition] = []
         scalars: frozenset[Symbol] = frozenset()
         fed = feeding(access.op, self.summary.module) if self.summary.arithmetic else frozenset()
@@ -345,44 +349,44 @@ class _Maker:
         return _Widths(_without_implied(conditions), scalars)
 
     def _width(self, arithmetic: Arithmetic) -> _Widths:
-        found = self._widths.get(id(arithmetic))
-        if found is None:
+        widths = self._widths.get(id(arithmetic))
+        if widths is None:
             try:
-                found = self._fits(arithmetic)
-            except _Without as reason:
-                found = f"{arithmetic.op.name} may leave its {arithmetic.bits} bits: {reason}"
-            self._widths[id(arithmetic)] = found
-        if isinstance(found, str):
-            raise _Without(found)
-        return found
+                widths = self._fits(arithmetic)
+            except _NoCondition as reason:
+                widths = f"{arithmetic.op.name} may not fit into {arithmetic.bits} bits: {reason}"
+            self._widths[id(arithmetic)] = widths
+        if isinstance(widths, str):
+            raise _NoCondition(widths)
+        return widths
 
     def _fits(self, arithmetic: Arithmetic) -> _Widths:
         low, high = signed_range(arithmetic.bits)
         result = self._assuming(arithmetic.result)
         scalars = self._scalars(arithmetic.result)
-        given = self._given(arithmetic.reached)
+        given = self._premises(arithmetic.reached)
         conditions: list[Condition] = []
         for sign, most in ((1, high), (-1, -low)):
             if (result * sign).high <= most:
                 continue
             for term, case in self._cases(result, given.parts):
-                found = self._bounded(term * sign, case, given)
-                inside = [at_least(b.scale * most + b.scale - 1 - b.limit) for b in found.bounds]
-                whole = conjunction((disjunction(inside), *found.supposed))
-                conditions += disjunction((whole, found.unreachable)).conjuncts()
-                scalars |= found.scalars
-        return _Widths(tuple(each for each in conditions if each is not TRUE), scalars)
+                upper = self._bounded(term * sign, case, given)
+                inside = [at_least(b.scale * most + b.scale - 1 - b.limit) for b in upper.bounds]
+                whole = conjunction((disjunction(inside), *upper.supposed))
+                conditions += disjunction((whole, upper.unreachable)).conjuncts()
+                scalars |= upper.scalars
+        return _Widths(tuple(c for c in conditions if c is not TRUE), scalars)
 
 
 def _without_implied(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
-    """Leave out what follows from another of the conditions, where that is plain."""
-    kept: list[Condition] = []
+    """Return conditions without those that another condition plainly implies."""
+    strongest: list[Condition] = []
     for condition in dict.fromkeys(conditions):
-        if any(_plainly_implies(other, condition) for other in kept):
+        if any(_plainly_implies(other, condition) for other in strongest):
             continue
-        kept = [other for other in kept if not _plainly_implies(condition, other)]
-        kept.append(condition)
-    return tuple(kept)
+        strongest = [other for other in strongest if not _plainly_implies(condition, other)]
+        strongest.append(condition)
+    return tuple(strongest)
 
 
 def _plainly_implies(one: Condition, other: Condition) -> bool:
@@ -394,7 +398,7 @@ def _plainly_implies(one: Condition, other: Condition) -> bool:
 
 
 def _least_scalars(summary: Summary) -> dict[Symbol, int]:
-    """Return what is assumed of scalars that may be negative: 0, or 1 of divisors and steps."""
+    """Return the least number assumed of each scalar that may be less: 1 for divisors, else 0."""
     terms: list[Term | Condition] = []
     for access in summary.accesses:
         terms += (access.offset, access.active)
@@ -417,7 +421,7 @@ def _least_scalars(summary: Summary) -> dict[Symbol, int]:
 
 
 def _facts(given: Iterable[Condition]) -> Iterator[Term]:
-    """Return terms that are never negative where conditions hold."""
+    """Yield terms that are never negative if conditions hold."""
     for condition in given:
         if isinstance(condition, AtLeast):
             yield condition.term
@@ -429,14 +433,14 @@ def _facts(given: Iterable[Condition]) -> Iterator[Term]:
 
 
 def _is_linear(either: Or) -> bool:
-    """Whether cases of an Or say something of terms, and it is short."""
+    """Return whether an Or has at most two parts, all of them comparisons of terms."""
     return len(either.parts) <= 2 and all(
         isinstance(part, AtLeast | Equal | And) for part in either.parts
     )
 
 
 def _options(atom: Choice | object) -> Sequence[tuple[Condition, Term]]:
-    """Return what an atom may be, and when."""
+    """Return the two values of a Choice or Maximum, each after its condition."""
     if isinstance(atom, Choice):
         return ((atom.condition, atom.then), (~atom.condition, atom.otherwise))
     left, right = atom.arguments  # type: ignore[attr-defined]
@@ -449,8 +453,8 @@ def _is_decided_by_parameters(condition: Condition) -> bool:
     )
 
 
-def _why_unbounded(term: Term, found: Sequence[Bound], summary: Summary) -> str:
-    """Explain why there is no bound."""
+def _why_unbounded(term: Term, bounds: Sequence[Bound], summary: Summary) -> str:
+    """Return the reason why a term has no certified bound."""
     contents = term.symbols("content")
     if contents:
         names = [value.name.lstrip("%") for value in summary.module.main.arguments]
@@ -465,6 +469,6 @@ def _why_unbounded(term: Term, found: Sequence[Bound], summary: Summary) -> str:
         key = min(unknown, key=lambda symbol: symbol.order).key
         why = key[1] if isinstance(key, tuple) else "not followed"
         return f"its address depends on an integer that is not followed ({why})"
-    if found:
-        return "a bound of its address was found, and not certified"
+    if bounds:
+        return "a bound of its address was found, but could not be certified"
     return "its address has no bound by the parameters: the sign of a factor is not known"

@@ -1,8 +1,9 @@
-"""Contracts: what a user says of an index tensor's values, as `0 <= page < cache.shape[0]`.
+"""Contracts: a user's promises on an index tensor's values, such as `0 <= page < cache.shape[0]`.
 
-The middle names a tensor, or a variable that its loads are assigned to; the ends are made of
-numbers, scalars, extents and axes of the grid. A contract is checked on each recorded launch, and
-holds at other sizes with the numbers there: so values grow along with what bounds them.
+The middle names a tensor, or a variable that the tensor's loads are assigned to; the ends are
+expressions of numbers, scalars, extents and axes of the grid. A contract is checked on each
+recorded launch. At other sizes the ends have the numbers of these sizes, so the values grow with
+their bounds.
 """
 
 from __future__ import annotations
@@ -46,7 +47,7 @@ class BadContract(KvtraceError):
 
 @dataclass(frozen=True)
 class Contract:
-    """`low <= subject < high`, both ends included in `steps` as what `<` takes off."""
+    """A contract `low <= subject < high`; `steps`: for `low` and `high`, 1 for `<`, 0 for `<=`."""
 
     text: str
     subject: str
@@ -56,56 +57,56 @@ class Contract:
 
 
 def contract_of(text: str) -> Contract:
-    """Read a contract.
+    """Parse a contract.
 
     Raises:
-        BadContract: it is not of the form `LOW <= NAME < HIGH`.
+        BadContract: the text is not of the form `LOW <= NAME < HIGH`.
 
     """
     try:
-        read = ast.parse(text.strip()[:_LONGEST], mode="eval").body
+        tree = ast.parse(text.strip()[:_LONGEST], mode="eval").body
     except (SyntaxError, ValueError, RecursionError, MemoryError):
-        read = None
+        tree = None
     if (
-        isinstance(read, ast.Compare)
-        and len(read.ops) == 2
-        and all(type(op) in _STEPS for op in read.ops)
-        and isinstance(read.comparators[0], ast.Name)
+        isinstance(tree, ast.Compare)
+        and len(tree.ops) == 2
+        and all(type(op) in _STEPS for op in tree.ops)
+        and isinstance(tree.comparators[0], ast.Name)
     ):
-        steps = (_STEPS[type(read.ops[0])], _STEPS[type(read.ops[1])])
-        subject, high = read.comparators[0].id, read.comparators[1]
-        return Contract(text.strip(), subject, read.left, high, steps)
+        steps = (_STEPS[type(tree.ops[0])], _STEPS[type(tree.ops[1])])
+        subject, high = tree.comparators[0].id, tree.comparators[1]
+        return Contract(text.strip(), subject, tree.left, high, steps)
     raise BadContract(f"{text.strip()!r} is not a contract such as 0 <= page < cache.shape[0].")
 
 
 def contracts_in(source: str) -> list[str]:
-    """Return what the comments `# kvtrace: assume LOW <= NAME < HIGH` of a source say."""
+    """Return the contracts in a source's comments `# kvtrace: assume LOW <= NAME < HIGH`."""
     comments = []
     try:
         for token in tokenize.generate_tokens(io.StringIO(dedent(source)).readline):
-            found = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
-            if found:
-                comments.append(found[1].strip())
+            match = _COMMENT.match(token.string) if token.type == tokenize.COMMENT else None
+            if match:
+                comments.append(match[1].strip())
     except (tokenize.TokenError, SyntaxError):
-        pass  # what is not a Python from there on has no comments
+        pass  # the rest of the source is not Python, and has no comments
     return comments
 
 
 def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:
-    """Return what the loads give that a contract is about, and the tensors they read."""
+    """Return the symbols of the loads that a contract is about, each after its argument."""
     loads: dict[int, Access] = {a.op.index: a for a in summarise(call.module).accesses}
-    found = []
+    symbols = []
     for place in index_tensors(call):
         for symbol in index_symbols(call, place):
             op = symbol.key[0] if isinstance(symbol.key, tuple) else symbol.key
             variable = assigned_name(loads[op].op.location) if op in loads else None
             if contract.subject in (call.arguments[place].name, variable):
-                found.append((place, symbol))
-    return found
+                symbols.append((place, symbol))
+    return symbols
 
 
 def ends_of(contract: Contract, relations: Relations, numbers: Terms) -> tuple[Term, Term] | None:
-    """Return the least and the greatest value by a contract; None: it names other numbers."""
+    """Return a contract's least and greatest value, or None if it names an unknown number."""
     low = _value(contract.low, relations, numbers)
     high = _value(contract.high, relations, numbers)
     if low is None or high is None:
@@ -114,28 +115,28 @@ def ends_of(contract: Contract, relations: Relations, numbers: Terms) -> tuple[T
 
 
 def range_at(contract: Contract, relations: Relations, numbers: Numbers) -> Interval | None:
-    """Return the range that a contract gives with some numbers; None: it names others."""
+    """Return a contract's range for a launch's numbers, or None if it names an unknown number."""
     ends = ends_of(contract, relations, {n: as_term(value) for n, value in numbers.items()})
     if ends is None or ends[0].constant is None or ends[1].constant is None:
         return None
     return ends[0].constant, ends[1].constant
 
 
-def supposed(
+def assumed_ranges(
     contracts: Sequence[Contract], relations: Relations, numbers: Numbers
 ) -> dict[tuple[str, Any], Interval]:
-    """Return the ranges of loads by the contracts, with 0, which masked lanes may give."""
-    found: dict[tuple[str, Any], Interval] = {}
+    """Return the ranges of loads by contracts, extended to 0, which masked lanes may give."""
+    ranges: dict[tuple[str, Any], Interval] = {}
     for contract in contracts:
         ends = range_at(contract, relations, numbers)
         for _, symbol in symbols_of(contract, relations.call) if ends else ():
             assert ends is not None
-            found[symbol.kind, symbol.key] = (min(ends[0], 0), max(ends[1], 0))
-    return found
+            ranges[symbol.kind, symbol.key] = (min(ends[0], 0), max(ends[1], 0))
+    return ranges
 
 
 def named_in(contracts: Sequence[Contract], relations: Relations) -> set[Number]:
-    """Return the numbers that contracts are made of."""
+    """Return the numbers that the ends of contracts name."""
     return {
         number
         for contract in contracts
@@ -147,7 +148,7 @@ def named_in(contracts: Sequence[Contract], relations: Relations) -> set[Number]
 
 
 def violation(contract: Contract, call: Call) -> str | None:
-    """Say in what a recorded launch breaks a contract, by what its tensors held."""
+    """Return text on a recorded value that breaks a contract, or None if there is none."""
     ends = range_at(contract, relations := Relations(call), relations.base)
     bound = BoundCall(call)
     for place, symbol in symbols_of(contract, call) if ends else ():
@@ -162,19 +163,19 @@ def violation(contract: Contract, call: Call) -> str | None:
 
 
 def _value(node: ast.expr, relations: Relations, numbers: Terms) -> Term | None:
-    """Work out an end of a contract."""
+    """Return an end of a contract as a term, or None if it names an unknown number."""
     if isinstance(node, ast.Constant):
         return as_term(node.value) if type(node.value) is int else None
     if isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.USub):
         inner = _value(node.operand, relations, numbers)
         return None if inner is None else -inner
     if isinstance(node, ast.BinOp):
-        left, right = (_value(each, relations, numbers) for each in (node.left, node.right))
+        left, right = (_value(side, relations, numbers) for side in (node.left, node.right))
         if left is None or right is None:
             return None
         if isinstance(node.op, ast.FloorDiv):
             return quotient(left, right, floor=True) if right.constant != 0 else None
-        by = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
-        return by.get(type(node.op))
+        results = {ast.Add: left + right, ast.Sub: left - right, ast.Mult: left * right}
+        return results.get(type(node.op))
     number = relations.number(ast.unparse(node))
     return None if number is None else numbers.get(number)

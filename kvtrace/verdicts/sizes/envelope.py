@@ -1,9 +1,9 @@
-"""The size envelope of a kernel: for which values of each quantity every rule is proven.
+"""Size envelope of a kernel: the values of each quantity for which every rule is proven.
 
-A quantity (see `growth`), or the values of an index tensor, is a symbol; all that follows from it
-are terms (`sized.py`). The greatest range around what was recorded is searched for which every
-claim (`sized_claims.py`) is proven at once. What one launch does not tell is assumed, and each row
-names what.
+A quantity (see `growth`), or the values of an index tensor, becomes a symbol, and the numbers that
+depend on it become terms (`sized.py`). A search finds the greatest range around the recorded value
+for which every claim (`sized_claims.py`) is proven at once. Each row names the assumptions that the
+recorded launches do not prove.
 """
 
 from __future__ import annotations
@@ -20,18 +20,19 @@ from kvtrace.symbolic.walk import summarise
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.condition import conditions_of
-from kvtrace.verdicts.sizes.contracts import Contract, ends_of, named_in, supposed, symbols_of
+from kvtrace.verdicts.sizes.contracts import Contract, assumed_ranges, ends_of, named_in, symbols_of
 from kvtrace.verdicts.sizes.envelope_rows import (
+    NOT_COVERED,
     SECONDS_A_ROW,
+    AssumedRanges,
     Kernel,
     Kind,
+    ProvenRange,
     Row,
-    Searched,
     Subject,
-    Supposed,
     broken_of,
-    contents_of,
-    searched,
+    proven_range,
+    recorded_ranges,
 )
 from kvtrace.verdicts.sizes.envelope_values import (
     ValuesOfTensor,
@@ -46,12 +47,12 @@ from kvtrace.verdicts.sizes.sized import (
     BUDGET,
     MOST,
     SIZE,
+    AssumedContents,
     Clock,
-    Contents,
     Key,
+    OutOfTime,
     Sized,
     SizedCall,
-    Spent,
     key_of,
 )
 from kvtrace.verdicts.sizes.sized_claims import Claim
@@ -62,7 +63,7 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 Broken = tuple[Mapping[Number, int], str]
-"""The numbers of a recorded launch, and what it breaks."""
+"""The numbers of a recorded launch, and the message of its violation."""
 
 
 def envelope(
@@ -74,16 +75,16 @@ def envelope(
     """Return rows for each quantity that decides an access or the grid, and each index tensor.
 
     Args:
-        relations: of the recorded launches of a variant.
-        contracts: what index tensors hold at other sizes.
-        seconds: what all rows together may take.
+        relations: the relations of the recorded launches of a variant.
+        contracts: promises on index tensors at other sizes.
+        seconds: processor time for all rows together.
         broken: recorded launches that break a rule.
 
     Raises:
         NoKernel: the module has no function to run.
 
     """
-    relevant = _relevant(relations) | named_in(contracts, relations)
+    relevant = _deciding_numbers(relations) | named_in(contracts, relations)
     subjects: list[Quantity | int] = [
         quantity for quantity in relations.quantities if not relations.is_derived(quantity)
     ]
@@ -92,18 +93,18 @@ def envelope(
     kernel = _Launches(relations, contracts, whole)
     rows: list[Row] = []
     for number, subject in enumerate(subjects):
-        share = whole.rest() / (len(subjects) - number)
+        share = whole.remaining() / (len(subjects) - number)
         clock = Clock(min(SECONDS_A_ROW, share))
         if isinstance(subject, int):
             rows += ValuesOfTensor(kernel, relations, subject, clock).rows()
         else:
-            found = _of_quantity(kernel, relations, subject, contracts, relevant, clock)
-            rows += [_without_broken(row, subject[0], broken) for row in found]
+            of_quantity = _of_quantity(kernel, relations, subject, contracts, relevant, clock)
+            rows += [_without_broken(row, subject[0], broken) for row in of_quantity]
     return rows
 
 
 def _without_broken(row: Row, number: Number, broken: Sequence[Broken]) -> Row:
-    """Take back a range that has a size at which a recorded launch breaks a rule."""
+    """Return a row without its range if a recorded launch of a size in the range breaks a rule."""
     for numbers, message in broken:
         size = numbers.get(number)
         if row.fine is not None and size is not None and row.fine[0] <= size <= row.fine[1]:
@@ -115,31 +116,31 @@ def _without_broken(row: Row, number: Number, broken: Sequence[Broken]) -> Row:
 
 
 class _Launches(Kernel):
-    """A kernel and what is broken of its recorded launch, which no size changes."""
+    """A kernel, and the claims that its recorded launch does not satisfy."""
 
     def __init__(self, relations: Relations, contracts: Sequence[Contract], clock: Clock) -> None:
         super().__init__(relations.call)
-        terms, _ = relations.followed({})
-        contents = _loaded(relations, contracts, terms)
+        terms, _ = relations.numbers_with({})
+        contents = _assumed_contents(relations, contracts, terms)
         sized = Sized(relations.call, terms, contents, clock, (1, 1))
         try:
             self.broken: tuple[Claim, ...] | None = broken_of(sized, self.claims)
-        except Spent:
+        except OutOfTime:
             self.broken = None
 
 
-def _loaded(
+def _assumed_contents(
     relations: Relations, contracts: Sequence[Contract], terms: Mapping[Number, Term]
-) -> Contents:
-    """Return what loads of integers give: by contract, else as recorded."""
+) -> AssumedContents:
+    """Return the assumed values of integer loads: by contract, else the recorded range."""
     ends: dict[Key, tuple[Term, Term]] = {}
     for contract in contracts:
-        found = ends_of(contract, relations, terms)
-        for _, symbol in symbols_of(contract, relations.call) if found else ():
-            assert found is not None
-            ends[symbol.kind, symbol.key] = found
-    known = contents_of(relations.call)
-    return Contents({key: value for key, value in known.items() if key not in ends}, ends)
+        contract_ends = ends_of(contract, relations, terms)
+        for _, symbol in symbols_of(contract, relations.call) if contract_ends else ():
+            assert contract_ends is not None
+            ends[symbol.kind, symbol.key] = contract_ends
+    ranges = recorded_ranges(relations.call)
+    return AssumedContents({key: value for key, value in ranges.items() if key not in ends}, ends)
 
 
 def _of_quantity(
@@ -151,7 +152,7 @@ def _of_quantity(
     clock: Clock,
 ) -> list[Row]:
     try:
-        terms, along = relations.followed({quantity: SIZE.term})
+        terms, along = relations.numbers_with({quantity: SIZE.term})
     except Ambiguous as error:
         if relevant.isdisjoint(quantity):
             return []
@@ -162,22 +163,22 @@ def _of_quantity(
     return _Size(kernel, relations, quantity, contracts, terms, along, clock).rows(kernel.broken)
 
 
-def _relevant(relations: Relations) -> set[Number]:
-    """Return the numbers that accesses are decided by, and the grid."""
+def _deciding_numbers(relations: Relations) -> set[Number]:
+    """Return the numbers that decide accesses, and the grid."""
     summary = summarise(relations.call.module)
     atoms = frozenset().union(
         *(access.offset.atoms() | access.active.atoms() for access in summary.accesses)
     )
-    found: set[Number] = {("grid", axis, 0) for axis in range(3)}
+    numbers: set[Number] = {("grid", axis, 0) for axis in range(3)}
     for atom in atoms:
         if isinstance(atom, Symbol) and atom.kind == "scalar":
             key = atom.key
-            found.add(("scalar", key, 0) if isinstance(key, int) else (key[1], key[0], key[2]))
-    return found & relations.base.keys()
+            numbers.add(("scalar", key, 0) if isinstance(key, int) else (key[1], key[0], key[2]))
+    return numbers & relations.base.keys()
 
 
-def is_filled(call: Call, place: int) -> bool:
-    """Whether a launch accesses a tensor's last element, as far as formulas tell."""
+def accesses_last_element(call: Call, place: int) -> bool:
+    """Return whether formulas show that a launch accesses a tensor's last element."""
     tensor = call.arguments[place]
     if not isinstance(tensor, TensorArgument):
         return False
@@ -196,28 +197,25 @@ def is_filled(call: Call, place: int) -> bool:
 
 
 def limit_of(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
-    """Return what keeps a launch of this variant from having these numbers; None: nothing."""
-    refused = _refused(relations, numbers)
-    if refused is not None:
-        return refused
-    known = {key_of(number): value for number, value in numbers.items()}
+    """Return why no launch of this variant has these numbers, or None if one may."""
+    refusal = _refusal(relations, numbers)
+    if refusal is not None:
+        return refusal
+    values = {key_of(number): value for number, value in numbers.items()}
     base = {key_of(number): value for number, value in relations.base.items()}
-    for condition in (c for each in conditions_of(relations.call.module) for c in each.reach):
+    for condition in (c for access in conditions_of(relations.call.module) for c in access.reach):
         symbols = [atom for atom in condition.atoms() if isinstance(atom, Symbol)]
         keys = {symbol: (symbol.kind, symbol.key) for symbol in symbols}
-        if not all(key in known for key in keys.values()):
+        if not all(key in values for key in keys.values()):
             continue
-        now, before = ({s: at[k] for s, k in keys.items()} for at in (known, base))
+        now, before = ({s: at[k] for s, k in keys.items()} for at in (values, base))
         if condition.value(before) and not condition.value(now):
-            return "constants", (
-                "stores no longer reach all that their masks let through: another grid, or "
-                "another block size, and with it another variant"
-            )
+            return "constants", NOT_COVERED
     return None
 
 
-def _refused(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
-    """Return why there is no launch with these numbers, or one of another variant."""
+def _refusal(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind, str] | None:
+    """Return why no launch has these numbers, or why Triton compiles another variant; else None."""
     for axis, most in enumerate(GRID_LIMITS):
         if numbers["grid", axis, 0] > most:
             return "grid", f"grid_{'xyz'[axis]} is more than {most:,}, which CUDA does not launch"
@@ -235,7 +233,7 @@ def _refused(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
         low, high = signed_range(bits := integer_bits(parameters[number[1]].type) or 64)
         if not low <= value <= high:
             name = relations.name(number)
-            return "argument", f"{name} no longer fits {bits} bits: the kernel is compiled again"
+            return "argument", f"{name} no longer fits into {bits} bits: Triton compiles again"
     return None
 
 
@@ -243,7 +241,7 @@ def _refused(relations: Relations, numbers: Mapping[Number, int]) -> tuple[Kind,
 
 
 class _Size(Subject):
-    """A quantity that grows."""
+    """A quantity as the subject of a row."""
 
     def __init__(
         self,
@@ -257,10 +255,10 @@ class _Size(Subject):
     ) -> None:
         self._relations = relations
         self._quantity = quantity
-        self._contracts = [each for each in contracts if symbols_of(each, relations.call)]
-        self._contents = contents_of(relations.call)
+        self._contracts = [c for c in contracts if symbols_of(c, relations.call)]
+        self._contents = recorded_ranges(relations.call)
         recorded = relations.base[quantity[0]]
-        contents = _loaded(relations, self._contracts, terms)
+        contents = _assumed_contents(relations, self._contracts, terms)
         sized = Sized(relations.call, terms, contents, clock, (recorded, recorded))
         name, basis = relations.name(quantity[0]), relations.basis(quantity)
         super().__init__(kernel, name, sized, (*along, *self._assumed()), basis, 0, MOST)
@@ -270,18 +268,21 @@ class _Size(Subject):
 
     def _assumed(self) -> Iterator[str]:
         call = self._relations.call
-        held = (symbols_of(each, call) for each in self._contracts)
-        bound = {call.arguments[place].name for each in held for place, _ in each}
+        bound = {
+            call.arguments[place].name
+            for contract in self._contracts
+            for place, _ in symbols_of(contract, call)
+        }
         for tensor, (low, high) in ranges_by_tensor(call, self._contents):
             if tensor.name not in bound:
                 yield f"values of {tensor.name} stay within {low:,} to {high:,}"
-        yield from (each.text for each in self._contracts)
+        yield from (contract.text for contract in self._contracts)
 
     def _first_refused(self, recorded: int) -> int:
         """Return the first value at which there is no launch of this variant, at most `MOST`."""
 
         def is_refused(value: int) -> bool:
-            return _refused(self._relations, self.sized.numbers(value)) is not None
+            return _refusal(self._relations, self.sized.numbers(value)) is not None
 
         low, high = recorded, recorded * 2
         while high < MOST and not is_refused(high):
@@ -293,7 +294,7 @@ class _Size(Subject):
         return high
 
     def _least(self) -> int:
-        """Return the least value of which there is a launch: no extent is negative."""
+        """Return the least value that a launch may have: no extent is negative."""
         kinds = {number[0] for number in self._quantity}
         if "grid" in kinds:
             return 1
@@ -316,32 +317,32 @@ class _Size(Subject):
         while good - bad > 1:
             middle = (good + bad) // 2
             numbers = self.sized.numbers(middle)
-            is_fine = all(numbers[each] >= 0 for each in numbers if each[0] == "shape")
-            bad, good = (bad, middle) if is_fine else (middle, good)
+            is_possible = all(numbers[n] >= 0 for n in numbers if n[0] == "shape")
+            bad, good = (bad, middle) if is_possible else (middle, good)
         return good
 
     def _is_launched(self, value: int) -> bool:
-        """Whether there is a launch at a negative value."""
+        """Return whether a launch may have a negative value: its extents and grid are possible."""
         numbers = self.sized.numbers(value)
         least = {"grid": 1, "shape": 0}
-        return all(numbers[each] >= least[each[0]] for each in numbers if each[0] in least)
+        return all(numbers[n] >= least[n[0]] for n in numbers if n[0] in least)
 
-    def below_zero(self, found: Searched) -> Searched:
-        """Search below zero, where formulas are of another symbol."""
+    def below_zero(self, proven: ProvenRange) -> ProvenRange:
+        """Return the range extended below zero, with formulas of the symbol `BELOW_ZERO`."""
         try:
             negative = self._below_zero_sized()
             broken = broken_of(negative, self.kernel.claims)
             if broken:
-                return replace(found, lowest=broken[0])
-            further = searched(negative, self.kernel.claims, (), (self.least, -1), self.is_bad)
-        except Spent:
-            return replace(found, spent=True, lowest=self.kernel.claims[0])
-        return replace(found, low=further.low, lowest=further.lowest)
+                return replace(proven, lowest=broken[0])
+            further = proven_range(negative, self.kernel.claims, (), (self.least, -1), self.is_bad)
+        except OutOfTime:
+            return replace(proven, spent=True, lowest=self.kernel.claims[0])
+        return replace(proven, low=further.low, lowest=further.lowest)
 
     def _below_zero_sized(self) -> Sized:
         if self._negative is None:
-            terms, _ = self._relations.followed({self._quantity: BELOW_ZERO.term})
-            contents = _loaded(self._relations, self._contracts, terms)
+            terms, _ = self._relations.numbers_with({self._quantity: BELOW_ZERO.term})
+            contents = _assumed_contents(self._relations, self._contracts, terms)
             call, clock = self._relations.call, self.sized.clock
             self._negative = Sized(call, terms, contents, clock, (-1, -1), size=BELOW_ZERO)
         return self._negative
@@ -352,7 +353,7 @@ class _Size(Subject):
         return sized.between(value, value, solving=True)
 
     def doubt(self, claim: Claim) -> str | None:
-        """Return why a tensor, or the grid, may grow with the size in an unknown way; else None."""
+        """Return why a tensor or the grid may depend on the size in an unknown way, else None."""
         if claim.group != "tensor" or claim.access is None:
             return None
         place = summarise(self.kernel.call.module).accesses[claim.access].argument
@@ -371,7 +372,7 @@ class _Size(Subject):
                 )
         if varies or follows:
             return None
-        if not is_filled(self.kernel.call, place):
+        if not accesses_last_element(self.kernel.call, place):
             return None
         name = self.kernel.call.arguments[place].name
         return (
@@ -379,27 +380,27 @@ class _Size(Subject):
             "is not known: record a launch of another size"
         )
 
-    def launch(self, value: int) -> tuple[Any, Supposed]:
-        """Return the launch at a size, and what loads give there."""
+    def launch(self, value: int) -> tuple[Any, AssumedRanges]:
+        """Return the launch at a size, and the assumed ranges of its loads."""
         numbers = self.sized.numbers(value)
-        held = self._contents | supposed(self._contracts, self._relations, numbers)
-        return call_with(self._relations.call, numbers), held
+        ranges = self._contents | assumed_ranges(self._contracts, self._relations, numbers)
+        return call_with(self._relations.call, numbers), ranges
 
-    def chosen(self, value: int) -> Supposed:
-        """Return what loads give by contract."""
-        return supposed(self._contracts, self._relations, self.sized.numbers(value))
+    def subject_ranges(self, value: int) -> AssumedRanges:
+        """Return the ranges of loads by contract."""
+        return assumed_ranges(self._contracts, self._relations, self.sized.numbers(value))
 
-    def filled(self, value: int) -> Any:
-        """Return it with contents as large as they may be."""
+    def runnable(self, value: int) -> Any:
+        """Return the launch at a size, with index tensors that hold their greatest values."""
         return filled_to(*self.launch(value))
 
-    def by_run(self, claim: Claim, value: int) -> None:
-        """Return nothing: what loads give at other sizes is not known, so nothing is run."""
+    def shown_by_run(self, claim: Claim, value: int) -> None:
+        """Return None: nothing is run, as contents at other sizes are unknown."""
 
-    def ended(self) -> tuple[Kind, str]:
-        """Return what refuses the first launch."""
+    def end_reason(self) -> tuple[Kind, str]:
+        """Return why no launch of this variant has the value `end`."""
         if self.end >= MOST:
             return "none", ""
-        found = _refused(self._relations, self.sized.numbers(self.end))
-        assert found is not None
-        return found
+        refusal = _refusal(self._relations, self.sized.numbers(self.end))
+        assert refusal is not None
+        return refusal

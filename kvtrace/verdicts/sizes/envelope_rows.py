@@ -1,9 +1,9 @@
-"""Rows of the size envelope: up to where all claims are proven at once, and what ends it.
+"""Rows of the size envelope: the range in which all claims are proven, and the reason why it ends.
 
-A range of sizes is fine only where every claim of every rule is proven for all of it: those that
-the recorded launch breaks make that no range is. The first bad value is what comes after the
-greatest proven one, and is shown by itself: a claim is refuted there, by a point that is checked
-with exact integers.
+A range of sizes is safe only if every claim of every rule is proven for the whole range; if the
+recorded launch breaks a claim, no range is safe. Bisection finds the greatest range. The value
+after its end is called bad only if a claim is refuted there, by a counterexample that is checked
+with exact integers: for `n * 4` in 32 bits, 536,870,911 is proven and 536,870,912 is bad.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from kvtrace.symbolic.walk import summarise
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.judge import judge
-from kvtrace.verdicts.sizes.sized import BUDGET, Sized, SizedCall, Spent
+from kvtrace.verdicts.sizes.sized import BUDGET, OutOfTime, Sized, SizedCall
 from kvtrace.verdicts.sizes.sized_claims import Claim, claims_of
 from kvtrace.verdicts.verdict import Verdict
 from kvtrace.verdicts.widths import Use
@@ -34,40 +34,44 @@ if TYPE_CHECKING:
 
 Kind = Literal["overflow", "tensor", "rule", "grid", "argument", "constants", "none", "unknown"]
 
-#: After so long a row is unknown.
+NOT_COVERED: Final = "the grid and the block size no longer cover every element"
+
+#: A row that takes longer is unknown.
 SECONDS_A_ROW: Final = 2.0
 
 _FORMULAS: Final = Budget(lanes=0)
 
-#: What running a program to show a wrap may take.
+#: Limit on the run of a program that confirms a wrap.
 _MOST_LANES: Final = 1 << 18
 
-Supposed = Mapping[tuple[str, Any], Interval]
+AssumedRanges = Mapping[tuple[str, Any], Interval]
 
 
 @dataclass(frozen=True)
 class Row:
-    """One quantity of a kernel, and where it ends.
+    """One quantity of a kernel, and its proven range.
 
     Attributes:
-        quantity: its name; of an index tensor, "values of NAME".
-        recorded: its (greatest) recorded value.
-        kind: what ends it: an overflow; a tensor that is left; another rule; the grid's limit; an
-            argument that no longer fits its type, so that the kernel is compiled again; constants
-            (a block no longer covers it); nothing up to `MOST`; or it is unknown, for `reason`.
-        first_bad: the first value that is not fine, or, by an argument or constants, no longer this
-            variant's; None where there is none, or it is unknown.
-        what: what happens there.
-        op: the access, and `expression` the arithmetic that wraps around.
-        contract: for which values all rules are proven, if for any.
-        along: what was assumed to grow along, and what to stay.
-        basis: how many recorded launches that is assumed by.
-        reason: why it is unknown, or why no value is promised to be fine.
-        fine: both ends of the contract's values.
-        last_bad: the greatest value below them that is bad, or, by constants, no longer this
-            variant's; None where there is none, or it is unknown.
-        below: what happens there, or why it is unknown what is below.
-        below_kind: what ends the range there, as `kind` does above.
+        quantity: the quantity's name; of an index tensor, "values of NAME".
+        recorded: the (greatest) recorded value.
+        kind: why the range ends: an overflow; an access that leaves its tensor; another rule; the
+            grid's limit; an argument that no longer fits its type, so that Triton compiles again;
+            constants (blocks no longer cover the quantity); none up to `MOST`; or unknown, for
+            `reason`.
+        first_bad: the first value after the range that is bad, or, for argument and constants,
+            belongs to another variant; None if there is none or it is unknown.
+        what: text on what goes wrong at `first_bad`.
+        op: the access.
+        expression: the arithmetic that wraps around.
+        contract: text of the range for which all rules are proven, or None.
+        along: the assumptions: numbers that grow with the quantity, and contents that stay.
+        basis: text on the number of recorded launches that suggest the assumptions.
+        reason: why the row is unknown.
+        fine: both ends of the proven range.
+        last_bad: the greatest value below the range that is bad, or, for constants, belongs to
+            another variant; None if there is none or it is unknown.
+        below: text on what goes wrong at `last_bad`, or why that is unknown.
+        below_kind: why the range ends below, as `kind` above.
 
     """
 
@@ -89,13 +93,13 @@ class Row:
 
 
 @dataclass(frozen=True)
-class Searched:
-    """Up to where claims are proven.
+class ProvenRange:
+    """Range `low` to `high` in which claims are proven, and the claims that end it.
 
-    `low` to `high` is where all claims hold that hold as recorded; `broken` are the others.
-    `limiting` is a claim that is not proven one further, None if none is, and `lowest` one that is
-    not proven one below; `wrapping` is the first integer that may wrap around, with the greatest
-    value at which it does not.
+    `broken` are the claims that are not proven for the recorded value; the range is that of the
+    others. `limiting` is a claim that is not proven at `high + 1`, `lowest` one that is not proven
+    at `low - 1`, each None if there is none. `wrapping` is the first integer that may wrap around,
+    after the greatest value at which it does not. `spent`: the time was up.
     """
 
     low: int
@@ -111,32 +115,32 @@ IsBad = Callable[[Claim, int], bool]
 
 
 def broken_of(sized: Sized, claims: Sequence[Claim]) -> tuple[Claim, ...]:
-    """Return the claims that are not proven of what was recorded.
+    """Return the claims that are not proven for the recorded range.
 
     Raises:
-        Spent: the time is up before all were asked.
+        OutOfTime: the time is up before all claims are decided.
 
     """
     bounds = [sized.between(*sized.recorded, solving=solving) for solving in (False, True)]
     return tuple(c for c in claims if not any(c.holds(bound) for bound in bounds))
 
 
-def searched(
+def proven_range(
     sized: Sized,
     claims: Sequence[Claim],
     broken: tuple[Claim, ...],
     limits: Interval,
     is_bad: IsBad,
-) -> Searched:
+) -> ProvenRange:
     """Return the greatest range within `limits` in which all claims but the broken are proven.
 
-    Where linear reasoning ends it at a value that `is_bad`, a solver is not asked for more. A claim
-    that there is no time for ends it at what was recorded.
+    If linear reasoning ends the range before a value that `is_bad`, no solver is asked. A claim for
+    which no time remains ends the range at the recorded value.
     """
     sound = [claim for claim in claims if claim not in broken]
-    if broken:  # no range is promised, and what is left to say is where integers wrap around
+    if broken:  # no range is safe: only the first wrap is searched
         sound = [claim for claim in sound if claim.group == "overflow"]
-    return _Search(sized, is_bad).found(sound, broken, limits)
+    return _Search(sized, is_bad).result(sound, broken, limits)
 
 
 class _Search:
@@ -148,14 +152,14 @@ class _Search:
         self._solving = False
         self.spent = False
 
-    def found(
+    def result(
         self, sound: Sequence[Claim], broken: tuple[Claim, ...], limits: Interval
-    ) -> Searched:
+    ) -> ProvenRange:
         low, high = min(limits[0], self._first), max(limits[1], self._last)
         limiting: Claim | None = None
         lowest: Claim | None = None
         wrapping: tuple[int, Claim] | None = None
-        for claim in [each for each in sound if not self._holds(each, low, high)]:
+        for claim in [claim for claim in sound if not self._holds(claim, low, high)]:
             most = self._greatest(claim, high)
             if most < high:
                 high, limiting = most, claim
@@ -164,16 +168,16 @@ class _Search:
             least = self._lowest(claim, low)
             if least > low:
                 low, lowest = least, claim
-        return Searched(low, high, broken, limiting, wrapping, self.spent, lowest)
+        return ProvenRange(low, high, broken, limiting, wrapping, self.spent, lowest)
 
     def _holds(self, claim: Claim, low: int, high: int) -> bool:
-        """Tell whether a claim is proven in a range; not where the time is up."""
+        """Return whether a claim is proven for a range; False if the time is up."""
         key = low, high, self._solving
         if key not in self._bound:
             self._bound[key] = self._sized.between(low, high, solving=self._solving)
         try:
             return claim.holds(self._bound[key])
-        except Spent:
+        except OutOfTime:
             self.spent = True
             return False
 
@@ -201,7 +205,7 @@ class _Search:
         if good >= high or self._holds(claim, self._first, high):
             return high
         step = 1
-        while good + step < bad:  # most that are not proven farther are not proven at all
+        while good + step < bad:  # most such claims are proven for no value beyond `good`
             if not self._holds(claim, self._first, good + step):
                 bad = good + step
                 break
@@ -238,33 +242,33 @@ class _Search:
         return good
 
 
-# -- what is shown at one size --------------------------------------------------------------------
+# -- wraps at one size ----------------------------------------------------------------------------
 
 
-def refuted(call: Call, supposed: Supposed, use: Use) -> int | None:
-    """Return a program in which an integer wraps around, for sure; None: it is not known to."""
-    bound = BoundCall(call, (), BUDGET, supposed)
+def wrapping_program(call: Call, ranges: AssumedRanges, use: Use) -> int | None:
+    """Return a program in which an integer certainly wraps around, or None if none is known."""
+    bound = BoundCall(call, (), BUDGET, ranges)
     given = bound.active(use.access) if use.exact_lanes else bound.given(use.place)
     decision = prove(use.right, given, seconds=BUDGET.solver_seconds, order=bound.order)
-    if not isinstance(decision, Refuted) or doubts_of(bound, decision, supposed):
+    if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
         return None
     return bound.program_of(decision.model)
 
 
-def doubts_of(bound: BoundCall, decision: Refuted, supposed: Supposed) -> list[Symbol | Opaque]:
-    """Return what a counterexample is based on besides the launch, and ranges of the row."""
+def doubts_of(bound: BoundCall, decision: Refuted, ranges: AssumedRanges) -> list[Symbol | Opaque]:
+    """Return what a counterexample assumes besides the launch and the assumed ranges."""
     return [
         key
         for key in bound.doubts(decision.model).keys
-        if isinstance(key, Opaque) or (key.kind, key.key) not in supposed
+        if isinstance(key, Opaque) or (key.kind, key.key) not in ranges
     ]
 
 
-def is_shown(call: Call | None, use: Use, program: int) -> bool:
-    """Run a program in which an integer wraps around; whether it shows, as far as that is run.
+def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
+    """Return whether a run of a program confirms that an integer wraps around.
 
-    A run that is too long, or a launch that is too large to be made (None), shows nothing, and what
-    was decided is kept.
+    True also if the run ends early, or the launch is too large to run (None): then the
+    counterexample alone decides.
     """
     if call is None:
         return True
@@ -275,14 +279,16 @@ def is_shown(call: Call | None, use: Use, program: int) -> bool:
     )
 
 
-def wraps_of(call: Call, use: Use) -> tuple[str, str]:
-    """Return what happens, and the expression that leaves its width."""
+def overflow_text(call: Call, use: Use) -> tuple[str, str]:
+    """Return text on an overflow, and the expression that wraps around."""
     arithmetic = use.arithmetic
     text = operation_expression(arithmetic.op, summarise(call.module))
     argument = use.access.argument
     of = "" if argument is None else f" of {call.arguments[argument].name}"
     decides = "" if use.purpose == "address" else f" (by its {use.purpose})"
-    what = f"{text} leaves {arithmetic.bits} bits, for the {use.access.kind}{of}{decides}"
+    what = (
+        f"{text} does not fit into {arithmetic.bits} bits, for the {use.access.kind}{of}{decides}"
+    )
     return what, text
 
 
@@ -290,7 +296,7 @@ def wraps_of(call: Call, use: Use) -> tuple[str, str]:
 
 
 class Kernel:
-    """What all rows of a kernel share: its claims, and what its recorded launch breaks."""
+    """A kernel's claims, and verdicts on its recorded launch, for all rows of the kernel."""
 
     def __init__(self, call: Call) -> None:
         self.call = call
@@ -298,22 +304,22 @@ class Kernel:
         self._verdicts: dict[str, list[Verdict]] = {}
 
     def as_recorded(self, claims: Sequence[Claim]) -> tuple[Claim, Verdict] | None:
-        """Return a claim that the recorded launch breaks, or that is not decided of it either."""
+        """Return a claim that the recorded launch breaks (or leaves undecided), and the verdict."""
         rules = {rule: claim for claim in reversed(claims) for rule in claim.rules}
         missing = [rule for rule in rules if rule not in self._verdicts]
         self._verdicts |= {rule: [] for rule in missing}
         for verdict in judge(self.call, missing, _FORMULAS) if missing else ():
             self._verdicts.get(verdict.rule, []).append(verdict)
-        found = [verdict for rule in rules for verdict in self._verdicts[rule]]
+        verdicts = [verdict for rule in rules for verdict in self._verdicts[rule]]
         for answer in ("violation", "unknown"):
-            for verdict in found:
+            for verdict in verdicts:
                 if verdict.verdict == answer:
                     return replace(rules[verdict.rule], op=verdict.op), verdict
         return None
 
 
 class Subject:
-    """What a row is about: a size, or the values of an index tensor, as both are searched."""
+    """Subject of a row, a size or the values of an index tensor, and the search of its range."""
 
     def __init__(
         self, kernel: Kernel, name: str, sized: Sized, along: tuple[str, ...], basis: str,
@@ -330,92 +336,92 @@ class Subject:
         self._seen: dict[tuple[Claim, int], tuple[str, str | None] | None] = {}
 
     def doubt(self, claim: Claim) -> str | None:  # noqa: ARG002
-        """Return why what is shown at a value may not be bad."""
+        """Return why a value at which a claim is refuted may not be bad, else None."""
         return None
 
-    def launch(self, value: int) -> tuple[Call, Supposed]:
-        """Return the launch at a value, and what loads give there."""
+    def launch(self, value: int) -> tuple[Call, AssumedRanges]:
+        """Return the launch at a value, and the assumed ranges of its loads."""
         raise NotImplementedError
 
     def at(self, value: int) -> SizedCall:
-        """Return the launch at a value, as claims are asked of it."""
+        """Return the launch at a value as a `SizedCall`."""
         return self.sized.between(value, value, solving=True)
 
-    def chosen(self, value: int) -> Supposed:
-        """Return what loads give there by the row's own subject; all others give what they gave."""
+    def subject_ranges(self, value: int) -> AssumedRanges:
+        """Return the ranges of the loads that the subject decides; other loads are as recorded."""
         raise NotImplementedError
 
-    def filled(self, value: int) -> Call | None:
-        """Return the launch at a value, with contents to run; None: it is too large."""
+    def runnable(self, value: int) -> Call | None:
+        """Return the launch at a value with contents to run, or None if it is too large."""
         raise NotImplementedError
 
-    def ended(self) -> tuple[Kind, str]:
-        """Return what ends it if no claim does."""
+    def end_reason(self) -> tuple[Kind, str]:
+        """Return why the range ends at `end` if no claim ends it before."""
         raise NotImplementedError
 
     # -- searching -------------------------------------------------------------------------------
 
     def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
-        """Return what ends the values that are fine, and where an integer first wraps around.
+        """Return the row of the proven range, and the row of the first wrap if that comes later.
 
-        `broken`: the claims that are not proven of what was recorded, if that is known.
+        `broken`: the claims that are not proven for the recorded value, or None to find them.
         """
         claims = self.kernel.claims
         try:
             if broken is None:
                 broken = broken_of(self.sized, claims)
-        except Spent:
+        except OutOfTime:
             return [self._row("unknown", reason=self._too_long())]
         limits = max(self.least, self.sized.size.low), self.end - 1
-        found = searched(self.sized, claims, broken, limits, self.is_bad)
-        if found.low == limits[0] > self.least and not found.broken:
-            found = self.below_zero(found)
-        ends = found.low, found.high
+        proven = proven_range(self.sized, claims, broken, limits, self.is_bad)
+        if proven.low == limits[0] > self.least and not proven.broken:
+            proven = self.below_zero(proven)
+        ends = proven.low, proven.high
         rows = [
-            replace(row, fine=ends, **self._below(found)) if row.contract else row
-            for row in self._rows(found)
+            replace(row, fine=ends, **self._below(proven)) if row.contract else row
+            for row in self._rows(proven)
         ]
-        is_told = found.wrapping is None or found.limiting is found.wrapping[1]
-        if found.wrapping is not None and (found.broken or not is_told):
-            row = self._bad(found.wrapping[1], found.wrapping[0] + 1, None)
+        has_row = proven.wrapping is None or proven.limiting is proven.wrapping[1]
+        if proven.wrapping is not None and (proven.broken or not has_row):
+            row = self._bad(proven.wrapping[1], proven.wrapping[0] + 1, None)
             rows += [row] if row.first_bad is not None else []
         return rows
 
-    def below_zero(self, found: Searched) -> Searched:
-        """Return what was found, with what is proven of values below zero."""
+    def below_zero(self, proven: ProvenRange) -> ProvenRange:
+        """Return the range extended below zero."""
         raise NotImplementedError
 
-    def _below(self, found: Searched) -> dict[str, Any]:
-        """Return what happens one below the values that are fine."""
-        if found.lowest is None:
+    def _below(self, proven: ProvenRange) -> dict[str, Any]:
+        """Return the fields of a row on the value below the proven range."""
+        if proven.lowest is None:
             return {}
-        value = found.low - 1
-        shown = None if found.spent else self._shown(found.lowest, value)
+        value = proven.low - 1
+        shown = None if proven.spent else self._shown(proven.lowest, value)
         if shown is None:
-            reason = f"{found.lowest.what} is not decided at {value:,}"
+            reason = f"{proven.lowest.what} is not decided at {value:,}"
             return {"below": reason, "below_kind": "unknown"}
-        doubt = self.doubt(found.lowest)
+        doubt = self.doubt(proven.lowest)
         if doubt is not None:
             return {"below": doubt, "below_kind": "unknown"}
-        return {"last_bad": value, "below": shown[0], "below_kind": found.lowest.group}
+        return {"last_bad": value, "below": shown[0], "below_kind": proven.lowest.group}
 
-    def _rows(self, found: Searched) -> list[Row]:
-        if found.broken:
-            return [self._broken(found)]
-        contract = self._contract(found)
-        if found.limiting is None:
+    def _rows(self, proven: ProvenRange) -> list[Row]:
+        if proven.broken:
+            return [self._broken(proven)]
+        contract = self._contract(proven)
+        if proven.limiting is None:
             return [self._at_end(contract)]
-        if found.spent:
+        if proven.spent:
             return [self._row("unknown", contract=contract, reason=self._too_long())]
-        return [self._bad(found.limiting, found.high + 1, contract)]
+        return [self._bad(proven.limiting, proven.high + 1, contract)]
 
-    def _broken(self, found: Searched) -> Row:
-        known = self.kernel.as_recorded(found.broken)
-        if known is None:
-            claim = found.broken[0]
+    def _broken(self, proven: ProvenRange) -> Row:
+        recorded = self.kernel.as_recorded(proven.broken)
+        if recorded is None:
+            claim = proven.broken[0]
             reason = f"{claim.what} is decided for the recorded launch alone"
             return self._row("unknown", op=claim.op, reason=reason)
-        claim, verdict = known
+        claim, verdict = recorded
         if verdict.verdict == "unknown":
             reason = f"as recorded, {verdict.message} ({verdict.rule})"
             return self._row("unknown", op=claim.op, reason=reason)
@@ -423,12 +429,12 @@ class Subject:
         return self._row(claim.group, first_bad=self.recorded, what=what, op=claim.op)
 
     def _at_end(self, contract: str | None) -> Row:
-        kind, what = self.ended()
+        kind, what = self.end_reason()
         bad = None if kind == "none" else self.end
         return self._row(kind, first_bad=bad, what=what, contract=contract)
 
     def _bad(self, claim: Claim, value: int, contract: str | None) -> Row:
-        """Return the row of a claim that is not proven at a value: bad, or not decided."""
+        """Return the row of a claim that is not proven at a value: bad, or unknown."""
         shown = self._shown(claim, value)
         if shown is None:
             reason = f"{claim.what} is not decided at {value:,}"
@@ -451,70 +457,72 @@ class Subject:
         return self.sized.recorded[1]
 
     def _too_long(self) -> str:
-        return f"its share of the time, {self.sized.clock.seconds:.2g} s, was spent"
+        return f"its share of the time, {self.sized.clock.seconds:.2g} s, is used up"
 
-    def _contract(self, found: Searched) -> str:
-        if found.low == found.high:
-            return f"{self.name} = {found.high:,}"
-        return f"{found.low:,} <= {self.name} <= {found.high:,}"
+    def _contract(self, proven: ProvenRange) -> str:
+        if proven.low == proven.high:
+            return f"{self.name} = {proven.high:,}"
+        return f"{proven.low:,} <= {self.name} <= {proven.high:,}"
 
     # -- showing ---------------------------------------------------------------------------------
 
     def is_bad(self, claim: Claim, value: int) -> bool:
-        """Whether a claim is seen not to hold at a value."""
+        """Return whether a claim is refuted at a value."""
         return self._shown(claim, value) is not None
 
     def _shown(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Return what goes wrong at a value, and the expression that wraps; None: unknown."""
+        """Return text on what goes wrong at a value, and the wrapping expression; None: unknown."""
         key = claim, value
         if key not in self._seen:
             try:
                 self._seen[key] = self._show(claim, value)
-            except Spent:
+            except OutOfTime:
                 self._seen[key] = None
         return self._seen[key]
 
     def _show(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
         if claim.group == "rule" and not claim.rules:
-            return None  # undefined, which no rule reports
-        call, supposed = self.launch(value)
+            return None  # an undefined shift, which no rule reports
+        call, ranges = self.launch(value)
         if claim.use is not None:
-            program = refuted(call, supposed, claim.use)
+            program = wrapping_program(call, ranges, claim.use)
             if program is None:
-                return self.by_run(claim, value)
-            return wraps_of(call, claim.use) if self._wraps(claim.use, value, program) else None
+                return self.shown_by_run(claim, value)
+            return (
+                overflow_text(call, claim.use) if self._wraps(claim.use, value, program) else None
+            )
         if claim.group == "constants":
             holds = claim.holds(self.at(value))
-            return None if holds else (_OTHER_BLOCKS, None)
+            return None if holds else (NOT_COVERED, None)
         if claim.access is not None:
-            left = self._left(call, self.chosen(value), claim.access)
-            return left or self.by_run(claim, value)
+            outside = self._outside(call, self.subject_ranges(value), claim.access)
+            return outside or self.shown_by_run(claim, value)
         return broken_by(call, claim)
 
     def _wraps(self, use: Use, value: int, program: int) -> bool:
-        return is_shown(self.filled(value), use, program)
+        return is_wrap_confirmed(self.runnable(value), use, program)
 
-    def by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Return what a launch at a value shows where its contents are known; None: nothing."""
+    def shown_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+        """Return what a run of the launch at a value shows to go wrong, or None."""
         raise NotImplementedError
 
-    def _left(self, call: Call, supposed: Supposed, number: int) -> tuple[str, None] | None:
-        """Refute that an access stays inside its tensor."""
+    def _outside(self, call: Call, ranges: AssumedRanges, number: int) -> tuple[str, None] | None:
+        """Return text if an access certainly leaves its tensor, else None."""
         access = summarise(call.module).accesses[number]
         tensor = None if access.argument is None else call.arguments[access.argument]
         if not isinstance(tensor, TensorArgument):
             return None
         claim = access.lies_within(*tensor.view_bytes)
-        bound = BoundCall(call, (), BUDGET, supposed)
+        bound = BoundCall(call, (), BUDGET, ranges)
         given = bound.active(access)
         decision = prove(claim, given, seconds=BUDGET.solver_seconds, order=bound.order)
-        if not isinstance(decision, Refuted) or doubts_of(bound, decision, supposed):
+        if not isinstance(decision, Refuted) or doubts_of(bound, decision, ranges):
             return None
         return f"the {access.kind} leaves {tensor.name}", None
 
 
 def broken_by(call: Call, claim: Claim) -> tuple[str, str | None] | None:
-    """Return what a rule finds in a launch, by formulas and one program."""
+    """Return the message of a launch's first violation of a claim's rules, or None."""
     op = claim.op if claim.use is None else claim.use.arithmetic.op
     for verdict in judge(call, claim.rules, BUDGET):
         if verdict.verdict == "violation" and op in (call.module.main.op, verdict.op):
@@ -522,24 +530,18 @@ def broken_by(call: Call, claim: Claim) -> tuple[str, str | None] | None:
     return None
 
 
-_OTHER_BLOCKS: Final = (
-    "stores no longer reach all that their masks let through: another grid, or another block size, "
-    "and with it another variant"
-)
-
-
-def contents_of(call: Call) -> dict[tuple[str, Any], Interval]:
-    """Return the recorded range of what each load of integers gives, where it is known."""
+def recorded_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
+    """Return the recorded range of each integer load whose tensor was recorded."""
     bound = BoundCall(call)
-    found = ((s, bound.contents.range_of(s)) for s in loaded_symbols(call.module))
-    return {(s.kind, s.key): ends for s, ends in found if ends is not None}
+    ranges = ((s, bound.contents.range_of(s)) for s in loaded_symbols(call.module))
+    return {(s.kind, s.key): ends for s, ends in ranges if ends is not None}
 
 
 @once_per_module
 def loaded_symbols(module: Module) -> list[Symbol]:
-    """Return what loads give that decides where, whether or how often memory is accessed."""
+    """Return the symbols of loads that decide where, whether or how often memory is accessed."""
     atoms: set[Atom] = set()
     for access in summarise(module).accesses:
         atoms |= access.offset.atoms() | access.active.atoms()
-    found = (a for a in atoms if isinstance(a, Symbol) and a.kind == "content")
-    return sorted(found, key=lambda symbol: symbol.order)
+    symbols = (a for a in atoms if isinstance(a, Symbol) and a.kind == "content")
+    return sorted(symbols, key=lambda symbol: symbol.order)

@@ -1,4 +1,4 @@
-"""The size envelope of index tensors: for which values every rule is proven."""
+"""Size envelope of index tensors: the values for which every rule is proven."""
 
 from __future__ import annotations
 
@@ -13,37 +13,37 @@ from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.terms import Symbol
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_rows import (
+    AssumedRanges,
     Kernel,
     Kind,
     Row,
     Subject,
-    Supposed,
     broken_by,
     broken_of,
-    contents_of,
     loaded_symbols,
-    wraps_of,
+    overflow_text,
+    recorded_ranges,
 )
 from kvtrace.verdicts.sizes.growth import Relations
-from kvtrace.verdicts.sizes.sized import MOST, Clock, Contents, Sized, Spent
+from kvtrace.verdicts.sizes.sized import MOST, AssumedContents, Clock, OutOfTime, Sized
 from kvtrace.verdicts.sizes.sized_claims import Claim
 
 if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 _MOST_BYTES: Final = 1 << 28
-"""An index tensor that is larger is not made to show a wrap: it may be more than a machine has."""
+"""Larger index tensors are not allocated to show a wrap, as they may exceed the memory."""
 
 
 def index_symbols(call: Call, place: int) -> list[Symbol]:
-    """Return what loads of a tensor give that decides where, whether or how often is accessed."""
+    """Return the symbols of a tensor's loads that decide accesses to memory."""
     argument = call.arguments[place]
     contents = BoundCall(call).contents
-    return [each for each in loaded_symbols(call.module) if argument in contents.sources(each)]
+    return [s for s in loaded_symbols(call.module) if argument in contents.sources(s)]
 
 
 def index_tensors(call: Call) -> list[int]:
-    """Return the arguments whose values decide an access."""
+    """Return the indices of arguments whose contents decide an access."""
     return [
         place
         for place, argument in enumerate(call.arguments)
@@ -51,19 +51,21 @@ def index_tensors(call: Call) -> list[int]:
     ]
 
 
-def ranges_by_tensor(call: Call, ranges: Supposed) -> Iterator[tuple[TensorArgument, Interval]]:
-    """Return the range of each index tensor's values, where it is known."""
+def ranges_by_tensor(
+    call: Call, ranges: AssumedRanges
+) -> Iterator[tuple[TensorArgument, Interval]]:
+    """Yield the index tensors whose values have a known range, with that range."""
     for place in index_tensors(call):
-        found = [
+        of_loads = [
             ranges[s.kind, s.key] for s in index_symbols(call, place) if (s.kind, s.key) in ranges
         ]
         argument = call.arguments[place]
-        if found and isinstance(argument, TensorArgument):
-            yield argument, (min(low for low, _ in found), max(high for _, high in found))
+        if of_loads and isinstance(argument, TensorArgument):
+            yield argument, (min(low for low, _ in of_loads), max(high for _, high in of_loads))
 
 
 class ValuesOfTensor(Subject):
-    """The values of an index tensor: `SIZE` is the greatest."""
+    """The values of an index tensor as the subject of a row: `SIZE` is the greatest value."""
 
     def __init__(self, kernel: Kernel, relations: Relations, place: int, clock: Clock) -> None:
         """`place` is the index tensor's argument."""
@@ -71,30 +73,31 @@ class ValuesOfTensor(Subject):
         self._place = place
         symbols = index_symbols(relations.call, place)
         keys = tuple((symbol.kind, symbol.key) for symbol in symbols)
-        known = contents_of(relations.call)
-        own = [known.pop(key) for key in keys if key in known]
-        least = min((low for low, _ in own), default=0)
-        most = max((high for _, high in own), default=0)
-        terms, _ = relations.followed({})
-        sized = Sized(call, terms, Contents(known, {}), clock, (least, most), keys)
+        ranges = recorded_ranges(relations.call)
+        of_tensor = [ranges.pop(key) for key in keys if key in ranges]
+        least = min((low for low, _ in of_tensor), default=0)
+        most = max((high for _, high in of_tensor), default=0)
+        terms, _ = relations.numbers_with({})
+        sized = Sized(call, terms, AssumedContents(ranges, {}), clock, (least, most), keys)
         name = f"values of {call.arguments[place].name}"
         end = min(MOST, *(symbol.high + 1 for symbol in symbols))
-        stay = (
+        assumed = (
             f"values of {tensor.name} stay within {low:,} to {high:,}"
-            for tensor, (low, high) in ranges_by_tensor(relations.call, known)
+            for tensor, (low, high) in ranges_by_tensor(relations.call, ranges)
         )
         basis = relations.basis_of_all()
-        super().__init__(kernel, name, sized, tuple(stay), basis, min(least, 0), end)
+        super().__init__(kernel, name, sized, tuple(assumed), basis, min(least, 0), end)
 
     def rows(self, broken: tuple[Claim, ...] | None = None) -> list[Row]:
-        """Return the rows; where recorded values break a claim, of the values that do not."""
+        """Return the rows; if recorded values break a claim, of a range around 0."""
         least, most = self.sized.recorded
         try:
             broken = broken_of(self.sized, self.kernel.claims) if broken is None else broken
-        except Spent:
+        except OutOfTime:
             return super().rows()
-        known = self.kernel.as_recorded(broken) if broken and (least, most) != (0, 0) else None
-        if known is None or known[1].verdict != "violation":
+        has_range = broken and (least, most) != (0, 0)
+        recorded = self.kernel.as_recorded(broken) if has_range else None
+        if recorded is None or recorded[1].verdict != "violation":
             return super().rows(broken)
         self.sized.recorded = (0, 0)
         self.least = 0
@@ -109,37 +112,37 @@ class ValuesOfTensor(Subject):
             return replace(row, along=(*row.along, f"{self.name} are never negative"))
         return replace(row, what=f"{row.what}; the recorded values are {least:,} to {most:,}")
 
-    def launch(self, value: int) -> tuple[Call, Supposed]:
-        """Return the recorded launch, with values up to one."""
-        return self._call, self.chosen(value)
+    def launch(self, value: int) -> tuple[Call, AssumedRanges]:
+        """Return the recorded launch, and the tensor's range up to a value."""
+        return self._call, self.subject_ranges(value)
 
-    def chosen(self, value: int) -> Supposed:
-        """Return the range of the tensor's own values."""
+    def subject_ranges(self, value: int) -> AssumedRanges:
+        """Return the range of the tensor's loads up to a value."""
         return dict.fromkeys(self.sized.values, (self.least, value))
 
-    def filled(self, value: int) -> Call | None:
+    def runnable(self, value: int) -> Call | None:
         """Return the launch whose tensor holds one value everywhere."""
         return filled_with(self._call, self._place, value)
 
-    def by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
-        """Judge the launch with one value everywhere, and all else as recorded."""
-        call = self.filled(value)
+    def shown_by_run(self, claim: Claim, value: int) -> tuple[str, str | None] | None:
+        """Return the violation of the launch whose tensor holds one value everywhere, or None."""
+        call = self.runnable(value)
         if call is None:
             return None
-        found = broken_by(call, claim)
-        if found is not None and claim.use is not None:
-            return wraps_of(call, claim.use)
-        return found
+        broken = broken_by(call, claim)
+        if broken is not None and claim.use is not None:
+            return overflow_text(call, claim.use)
+        return broken
 
-    def ended(self) -> tuple[Kind, str]:
-        """Return that nothing does: the greatest integer of its type is fine."""
+    def end_reason(self) -> tuple[Kind, str]:
+        """Return no reason: the values end at the greatest integer of their type."""
         return "none", ""
 
 
-def filled_to(call: Call, ranges: Supposed) -> Call | None:
-    """Make a launch whose index tensors hold the greatest that they may hold, everywhere.
+def filled_to(call: Call, ranges: AssumedRanges) -> Call | None:
+    """Return a launch whose index tensors hold their greatest assumed value everywhere.
 
-    None: one of them is too large to be made.
+    None: a tensor is too large to be allocated.
     """
     filled: Call | None = call
     for place in index_tensors(call):
@@ -151,7 +154,7 @@ def filled_to(call: Call, ranges: Supposed) -> Call | None:
 
 
 def filled_with(call: Call, place: int, value: int) -> Call | None:
-    """Make a launch whose index tensor holds one number everywhere; None: it is too large."""
+    """Return a launch whose index tensor holds one number everywhere; None: it is too large."""
     tensor = call.arguments[place]
     assert isinstance(tensor, TensorArgument)
     if tensor.storage.nbytes > _MOST_BYTES:

@@ -1,15 +1,15 @@
-"""Which recorded numbers of a kernel's launches vary together, and launches at other sizes.
+"""Quantities: numbers of recorded launches that vary together, and launches at new sizes.
 
-A *quantity* is a set of numbers that grow as one. Numbers that differ between launches belong
-together if they are equal in all of them. Numbers that every launch has alike are equal by chance
-more often than not: a scalar, or an axis of the grid, then belongs to an extent only if the kernel
-reads or writes that tensor by it. What follows from a quantity grows along: strides of contiguous
-tensors, scalars that were a stride, `batch + 1` offsets, and the grid by the kernel's masks.
-Products of two sizes are read as such only where launches of different sizes show it. Where two
-readings of a number fit all launches and differ at a new size, none is chosen: `Ambiguous` says
-which. All that is taken along is an assumption, and is reported.
+A *quantity* is a set of numbers that grow as one: `n = 1000`, `x.shape[0] = 1000`. Numbers that
+differ between launches, but are equal in each launch, form a quantity. Numbers that are the same in
+all launches are often equal by chance: then a scalar, or an axis of the grid, belongs to an extent
+only if the kernel accesses that tensor by it. Further numbers depend on quantities by *readings*,
+formulas that fit all launches: strides of contiguous tensors, scalars that were a stride, `batch +
+1` offsets, and the grid by the kernel's masks. Products of two sizes are readings only if launches
+of different sizes show them. If two readings of a number differ at a new size, `Ambiguous` names
+both. Every dependence is an assumption, and is reported.
 
-Everything is followed as terms, so that one quantity may be a symbol: see `sized.py`.
+All numbers are terms, so that one quantity may be a symbol: see `sized.py`.
 """
 
 from __future__ import annotations
@@ -51,18 +51,18 @@ Quantity = tuple[Number, ...]
 
 _ROUNDS: Final = 2
 _LEAST: Final = 2
-"""Smaller numbers are equal by chance."""
+"""Smaller numbers are often equal by chance."""
 
 
 class Ambiguous(KvtraceError):
-    """The recorded launches do not tell which numbers grow along."""
+    """The recorded launches do not determine how a number depends on a size."""
 
     slug = "ambiguous-size"
 
 
 @dataclass(frozen=True)
 class Grown:
-    """A launch at another size: `numbers` are all of it, `along` names what grew with it."""
+    """A launch at another size, its numbers, and `along`: texts of the numbers that grew, too."""
 
     call: Call
     numbers: Numbers
@@ -71,37 +71,39 @@ class Grown:
 
 @dataclass(frozen=True)
 class _Reading:
-    """One way to read a number: by a formula of others."""
+    """A formula of other numbers that may give a number."""
 
     text: str
     value: Callable[[Terms], Term]
 
 
 class Relations:
-    """The relations between numbers that hold in all of some launches of one variant."""
+    """Relations between numbers that hold in all recorded launches of one variant."""
 
     def __init__(self, call: Call, more: Sequence[Numbers] = ()) -> None:
-        """`call` is the launch that is grown; `more` are the numbers of others."""
+        """`call` is the launch that is resized; `more` are the numbers of other launches."""
         self.call = call
         self.base: Numbers = numbers_of(call)
         self._launches = (self.base, *more)
-        self._as_terms = [{n: as_term(v) for n, v in each.items()} for each in self._launches]
-        self._same = [n for n in self.base if all(n in launch for launch in self._launches)]
+        self._as_terms = [{n: as_term(v) for n, v in launch.items()} for launch in self._launches]
+        self._shared = [n for n in self.base if all(n in launch for launch in self._launches)]
         self._ties = ties_of(call.module)
         self._fixed = fixed_numbers(call.module)
         self._compared = compared_in(call.module)
         self._moduli = constant_moduli(call.module)
         by_mask = {axis: self._by_reach(axis) for axis in range(3)}
         self.quantities: tuple[Quantity, ...] = self._quantities(
-            {("grid", axis, 0) for axis, found in by_mask.items() if found}
+            {("grid", axis, 0) for axis, readings in by_mask.items() if readings}
         )
-        self._derived = {q: found for q in self.quantities if (found := self._size_readings(q))}
+        self._derived = {
+            q: formulas for q in self.quantities if (formulas := self._size_readings(q))
+        }
         self._grid = {axis: by_mask[axis] or self._grid_readings(axis) for axis in range(3)}
 
     # -- names -----------------------------------------------------------------------------------
 
     def name(self, number: Number) -> str:
-        """Return what a number is called in text."""
+        """Return a number's name for texts: "n", "x.shape[0]" or "grid_x"."""
         kind, place, axis = number
         if kind == "grid":
             return f"grid_{'xyz'[place]}"
@@ -113,11 +115,11 @@ class Relations:
         return next((number for number in self.base if self.name(number) == name), None)
 
     def quantity(self, name: str) -> Quantity | None:
-        """Return the quantity that a name belongs to; None: it is not a number that may vary."""
+        """Return the quantity that has a number of this name, or None."""
         return next((q for q in self.quantities if any(self.name(n) == name for n in q)), None)
 
     def basis(self, quantity: Quantity) -> str:
-        """Say how many recorded launches what is taken along is based on."""
+        """Return text on the number of launches and sizes that a quantity's assumptions fit."""
         count, sizes = len(self._launches), len(set(self._values(quantity[0])))
         if count == 1:
             return "one recorded launch"
@@ -126,19 +128,19 @@ class Relations:
         )
 
     def basis_of_all(self) -> str:
-        """Say how many recorded launches there are."""
+        """Return text on the number of recorded launches."""
         count = len(self._launches)
         return "one recorded launch" if count == 1 else f"the first of {count:,} recorded launches"
 
     def is_derived(self, quantity: Quantity) -> bool:
-        """Tell whether scalars give a quantity, or it was a stride: it does not grow by itself."""
+        """Return whether a quantity depends on a scalar, or was a stride, so has no own row."""
         return quantity in self._derived or (
             all(n[0] == "scalar" for n in quantity)
             and any(self._stride_readings(number) for number in quantity)
         )
 
     def is_open(self, number: Number) -> bool:
-        """Tell whether an extent, or an axis of the grid, varies and has no reading."""
+        """Return whether an extent, or an axis of the grid, varies and has no reading."""
         kind, place, _ = number
         if not self.varies(number):
             return False
@@ -147,67 +149,69 @@ class Relations:
         has_scalar = any(q[0][0] == "scalar" for q in self.quantities if number in q)
         return not has_scalar and not self._extent_readings(number)
 
-    # -- what was equal --------------------------------------------------------------------------
+    # -- equal numbers ----------------------------------------------------------------------------
 
     def _values(self, number: Number) -> tuple[int, ...]:
         return tuple(launch[number] for launch in self._launches)
 
     def varies(self, number: Number) -> bool:
-        """Whether recorded launches differ in a number."""
-        return number in self._same and len(set(self._values(number))) > 1
+        """Return whether recorded launches differ in a number."""
+        return number in self._shared and len(set(self._values(number))) > 1
 
     def _fits(self, number: Number, reading: _Reading) -> bool:
-        return number in self._same and all(
+        return number in self._shared and all(
             reading.value(terms).constant == launch[number]
             for terms, launch in zip(self._as_terms, self._launches, strict=True)
         )
 
     def _is_tied(self, number: Number, place: int) -> bool:
-        """Whether the kernel accesses a tensor by a scalar, or by an axis of the grid."""
+        """Return whether the kernel accesses a tensor by a scalar, or by an axis of the grid."""
         return ((number[0], number[1]), place) in self._ties
 
     def _quantities(self, masked: set[Number]) -> tuple[Quantity, ...]:
-        """Return numbers that grow as one; `masked` are axes of the grid that masks explain."""
-        found: dict[tuple[int, ...], list[Number]] = {}
+        """Return the quantities; `masked` are axes of the grid that have a reading by masks."""
+        by_values: dict[tuple[int, ...], list[Number]] = {}
         order = ("scalar", "shape", "grid")
-        for number in sorted(self._same, key=lambda n: (n[0] not in order[:1], n[0] == "grid", n)):
+        for number in sorted(
+            self._shared, key=lambda n: (n[0] not in order[:1], n[0] == "grid", n)
+        ):
             is_size = number[0] in order and number not in masked
             if is_size and min(self._values(number)) >= _LEAST:
-                found.setdefault(self._values(number), []).append(number)
-        for number in self._same:
+                by_values.setdefault(self._values(number), []).append(number)
+        for number in self._shared:
             small = self.varies(number) and min(self._values(number)) < _LEAST
             if small and number[0] == "grid" and number not in masked:
-                found.setdefault(self._values(number), []).append(number)
-        groups = (g for each in found.values() for g in self._parted(each))
+                by_values.setdefault(self._values(number), []).append(number)
+        groups = (group for equal in by_values.values() for group in self._split_equal(equal))
         return tuple(tuple(g) for g in groups if not self._is_fixed(g))
 
-    def _parted(self, equal: Sequence[Number]) -> list[list[Number]]:
-        """Part numbers that are equal in all launches: by the kernel, unless they differ there."""
+    def _split_equal(self, equal: Sequence[Number]) -> list[list[Number]]:
+        """Return groups of equal numbers: one if launches differ in them, else by the kernel."""
         if self.varies(equal[0]):
             return [self._by_name(equal)]
         groups: list[list[Number]] = []
         for number in equal:
-            joined = [g for g in groups if any(self._belong(number, other) for other in g)]
+            joined = [g for g in groups if any(self._belong_together(number, n) for n in g)]
             groups = [g for g in groups if g not in joined]
             groups.append([*(n for g in joined for n in g), number])
         ordered = [self._by_name(g) for g in groups]
         return sorted(ordered, key=lambda group: min(map(equal.index, group)))
 
     def _by_name(self, group: Iterable[Number]) -> list[Number]:
-        """Sort a group: what it is called by is a scalar that masks compare with, if there is."""
+        """Return a group with its name first: a scalar that masks compare with, if there is any."""
         order = ("scalar", "shape", "grid")
         limits = limits_of(self.call.module)
         return sorted(group, key=lambda n: (order.index(n[0]), n[1] not in limits, n))
 
-    def _belong(self, one: Number, other: Number) -> bool:
-        """Whether a number is an extent of a tensor that the kernel accesses by the other one."""
+    def _belong_together(self, one: Number, other: Number) -> bool:
+        """Return whether one number is an extent of a tensor that is accessed by the other."""
         for number, extent in ((one, other), (other, one)):
             if extent[0] == "shape" and number[0] != "shape" and self._is_tied(number, extent[1]):
                 return (extent[1], self.base[extent]) not in self._moduli
         return False
 
     def _is_fixed(self, group: Sequence[Number]) -> bool:
-        """Whether all of a group are extents that constants of the kernel say."""
+        """Return whether all numbers of a group are extents that equal constants of the kernel."""
         return all(
             number[0] == "shape" and not self.varies(number) and self.base[number] in self._fixed
             for number in group
@@ -219,17 +223,17 @@ class Relations:
     # -- readings --------------------------------------------------------------------------------
 
     def _grid_readings(self, axis: int) -> list[_Reading]:
-        """Return how an axis of the grid follows from sizes; () where it is a separate size."""
+        """Return readings of an axis of the grid by sizes; none if it is a quantity of its own."""
         number: Number = ("grid", axis, 0)
-        if number not in self._same or self._is_member(number):
+        if number not in self._shared or self._is_member(number):
             return []
-        sizes = [reading for q in self.quantities if number not in q for reading in self._read(q)]
+        sizes = [r for q in self.quantities if number not in q for r in self._readings_of(q)]
         blocks = factors_of_program(self.call.module, axis)
         near = [
             _ceiling(size, by)
             for quantity in self.quantities
             if any(n[0] == "shape" and self._is_tied(number, n[1]) for n in quantity)
-            for size in self._read(quantity)
+            for size in self._readings_of(quantity)
             for by in sorted(blocks)
             if min(self._values(quantity[0])) >= by
         ]
@@ -258,7 +262,7 @@ class Relations:
             ]
         )
 
-    def _read(self, quantity: Quantity) -> list[_Reading]:
+    def _readings_of(self, quantity: Quantity) -> list[_Reading]:
         return self._derived.get(quantity) or [self._plain(quantity[0])]
 
     def _scalars(self) -> list[Number]:
@@ -271,11 +275,11 @@ class Relations:
             yield _Reading(f"{times} * {self.name(size)}", lambda n: n[size] * times)
 
     def _size_readings(self, quantity: Quantity) -> list[_Reading]:
-        """Read an extent as a formula of a scalar that its tensor is accessed by.
+        """Return readings of an extent by a scalar that its tensor is accessed by.
 
-        Launches of different sizes have to agree with it: `cdiv(n, 32)` or `n // 32`, where the
-        kernel divides by 32; of a tensor with one axis also `6 * n` and `n - 1`. Where the tensor
-        has an element for each program, `cdiv(n, 64)` of programs that are multiplied by 64.
+        Launches of different sizes have to fit: `cdiv(n, 32)` or `n // 32` if the kernel divides by
+        32; for a tensor with one axis also `6 * n` and `n - 1`. If the tensor has an element for
+        each program, and the program index is multiplied by 64, `cdiv(n, 64)`.
         """
         if any(number[0] == "scalar" for number in quantity) or not self.varies(quantity[0]):
             return []
@@ -308,33 +312,33 @@ class Relations:
             yield from (_ceiling(plain, by), _floor(plain, by))
 
     def _near(self, extent: Number, size: Number) -> Iterator[_Reading]:
-        """Read an extent as a size plus or minus a constant, up to a quarter of the size."""
+        """Yield the reading `size + constant` of an extent, up to a quarter of the size."""
         constant = self.base[extent] - self.base[size]
         if 0 < abs(constant) * 4 <= self.base[size]:
             text = f"{self.name(size)} {'+' if constant > 0 else '-'} {abs(constant)}"
             yield _Reading(text, lambda n: n[size] + constant)
 
     def _by_reach(self, axis: int) -> list[_Reading]:
-        """Read `size <= block * grid`, which stores need to write all that their masks let."""
-        found: dict[str, _Reading] = {}
-        for condition in (c for each in conditions_of(self.call.module) for c in each.reach):
-            read = size_by_grid(condition.term) if isinstance(condition, AtLeast) else None
-            if read is not None and read[1] == axis and ("scalar", read[0], 0) in self.base:
-                reading = _ceiling(self._plain(("scalar", read[0], 0)), read[2])
+        """Return readings of a grid axis by masks: stores need `size <= block * grid`."""
+        readings: dict[str, _Reading] = {}
+        for condition in (c for access in conditions_of(self.call.module) for c in access.reach):
+            parts = size_by_grid(condition.term) if isinstance(condition, AtLeast) else None
+            if parts is not None and parts[1] == axis and ("scalar", parts[0], 0) in self.base:
+                reading = _ceiling(self._plain(("scalar", parts[0], 0)), parts[2])
                 if self._fits(("grid", axis, 0), reading):
-                    found[reading.text] = reading
-        return list(found.values())
+                    readings[reading.text] = reading
+        return list(readings.values())
 
     def _stride_readings(self, number: Number) -> list[_Reading]:
-        """Return the strides that a scalar is equal to, of tensors that it is an address of."""
+        """Return readings of a scalar as a stride of a tensor that is accessed by the scalar."""
         if number[0] != "scalar" or min(self._values(number)) < _LEAST:
             return []
         strides = (n for n in self.base if n[0] == "stride")
-        found = [n for n in strides if self.varies(number) or self._is_tied(number, n[1])]
-        return [reading for n in found if self._fits(number, reading := self._plain(n))]
+        possible = [n for n in strides if self.varies(number) or self._is_tied(number, n[1])]
+        return [reading for n in possible if self._fits(number, reading := self._plain(n))]
 
     def _offset_readings(self, extent: Number) -> list[_Reading]:
-        """Read an extent as one more than a number that the tensor is accessed by: `batch + 1`."""
+        """Return readings `batch + 1` of an extent by a number that the tensor is accessed by."""
         argument = self.call.arguments[extent[1]]
         if not isinstance(argument, TensorArgument) or len(argument.shape) != 1:
             return []
@@ -350,22 +354,22 @@ class Relations:
         return readings
 
     def _quotient_readings(self, extent: Number) -> list[_Reading]:
-        """Read an extent as a quotient of scalars that the tensor is accessed by: `n // 2`."""
-        found: dict[str, _Reading] = {}
-        for place, atom in sorted(quotients_in(self.call.module), key=lambda each: each[1].order):
+        """Return readings `n // 2` of an extent by a quotient that the tensor is accessed by."""
+        readings: dict[str, _Reading] = {}
+        for place, atom in sorted(quotients_in(self.call.module), key=lambda pair: pair[1].order):
             if place != extent[1]:
                 continue
             scalars = [a for a in atom.within() if isinstance(a, Symbol)]
-            if not all(("scalar", symbol.key, 0) in self._same for symbol in scalars):
+            if not all(("scalar", symbol.key, 0) in self._shared for symbol in scalars):
                 continue
             text = _bare(expression(atom.term, summarise(self.call.module)))
-            reading = _Reading(text, partial(_put_in, atom, scalars))
+            reading = _Reading(text, partial(_substituted, atom, scalars))
             if self._fits(extent, reading):
-                found[text] = reading
-        return list(found.values())
+                readings[text] = reading
+        return list(readings.values())
 
     def _product_readings(self, extent: Number) -> list[_Reading]:
-        """Read an extent as the product of two sizes, if launches of different sizes show it."""
+        """Return readings of an extent as a product of two sizes, if launches differ in it."""
         if not self.varies(extent):
             return []
         sizes = [
@@ -383,10 +387,10 @@ class Relations:
         return [reading for reading in readings if self._fits(extent, reading)]
 
     def _run_readings(self, scalar: Number) -> list[_Reading]:
-        """Read a scalar as the product of neighboring extents of a tensor, likewise.
+        """Return readings of a scalar as a product of neighboring extents of a tensor.
 
-        That it is the number of all elements of a tensor which the kernel accesses by it does not
-        take a second launch.
+        Launches have to differ in the scalar, unless it is the number of all elements of a tensor
+        that is accessed by the scalar.
         """
         return [
             reading
@@ -396,7 +400,7 @@ class Relations:
         ]
 
     def _extent_runs(self) -> Iterator[tuple[int, bool, _Reading]]:
-        """Return tensors, whether it is all of one, and products of neighboring extents."""
+        """Yield (argument, whether all axes are included, product) of neighboring extents."""
         for place, argument in enumerate(self.call.arguments):
             rank = len(argument.shape) if isinstance(argument, TensorArgument) else 0
             for first in range(rank):
@@ -406,34 +410,34 @@ class Relations:
 
     def _product(self, numbers: Sequence[Number]) -> _Reading:
         text = " * ".join(map(self.name, numbers))
-        return _Reading(text, lambda n: reduce(mul, (n[each] for each in numbers), ONE))
+        return _Reading(text, lambda n: reduce(mul, (n[number] for number in numbers), ONE))
 
-    # -- growing ---------------------------------------------------------------------------------
+    # -- launches at other sizes -----------------------------------------------------------------
 
-    def grown(self, wanted: Mapping[Quantity, int]) -> Grown:
-        """Return the first launch with quantities at other sizes, and all that follows from them.
+    def grown(self, sizes: Mapping[Quantity, int]) -> Grown:
+        """Return the first launch with quantities at other sizes, and the numbers that follow.
 
         Raises:
-            Ambiguous: the launches do not tell how a number follows.
+            Ambiguous: the launches do not determine how a number depends on the sizes.
 
         """
-        terms, along = self.followed({q: as_term(value) for q, value in wanted.items()})
+        terms, along = self.numbers_with({q: as_term(value) for q, value in sizes.items()})
         numbers = {number: term.constant or 0 for number, term in terms.items()}
         return Grown(call_with(self.call, numbers), numbers, along)
 
-    def followed(self, wanted: Mapping[Quantity, Term]) -> tuple[Terms, tuple[str, ...]]:
-        """Return all numbers where some quantities are terms, and what was taken along.
+    def numbers_with(self, sizes: Mapping[Quantity, Term]) -> tuple[Terms, tuple[str, ...]]:
+        """Return all numbers of a launch with some quantities as terms, and texts on the others.
 
         Raises:
-            Ambiguous: the launches do not tell how a number follows.
+            Ambiguous: the launches do not determine how a number depends on the sizes.
 
         """
         numbers = dict(self._as_terms[0])
         along: dict[str, None] = {}
-        for quantity, value in wanted.items():
+        for quantity, value in sizes.items():
             if numbers[quantity[0]] == value:
                 continue
-            self._unambiguous(quantity)
+            self._refuse_equal_extents(quantity)
             if self.is_derived(quantity):
                 name, readings = self.name(quantity[0]), self._derived.get(quantity)
                 raise Ambiguous(
@@ -447,8 +451,8 @@ class Relations:
                     along[f"{self.name(number)} = {self.name(quantity[0])}"] = None
             self._elements(quantity, value, numbers, along)
             self._open_ends(quantity)
-        fixed = {number for quantity in wanted for number in quantity}
-        for _ in range(_ROUNDS):  # the grid may follow extents, and an extent the grid
+        fixed = {number for quantity in sizes for number in quantity}
+        for _ in range(_ROUNDS):  # the grid may depend on extents, and an extent on the grid
             for axis in range(3):
                 programs: Number = ("grid", axis, 0)
                 if programs not in fixed:
@@ -468,13 +472,13 @@ class Relations:
             self._offset_readings(extent)
             or self._product_readings(extent)
             or self._quotient_readings(extent)
-            or next((found for q, found in self._derived.items() if extent in q), [])
+            or next((readings for q, readings in self._derived.items() if extent in q), [])
         )
 
     def _open_ends(self, quantity: Quantity) -> None:
-        """Refuse to let a quantity grow where other numbers may follow it, and nothing says how.
+        """Raise Ambiguous if another number may depend on a quantity in an unknown way.
 
-        In launches of different sizes they would have been seen to.
+        Launches of different sizes would show the dependence.
         """
         if self.varies(quantity[0]):
             return
@@ -486,7 +490,7 @@ class Relations:
                 )
 
     def _is_open(self, number: Number) -> bool:
-        """Whether a number decides accesses, and nothing says what it is a function of."""
+        """Return whether a number decides accesses, and has no reading."""
         kind, place, _ = number
         if not any(of == (kind, place) for of, _ in self._ties):
             return False
@@ -497,7 +501,7 @@ class Relations:
         )
 
     def _may_follow(self, number: Number, quantity: Quantity) -> bool:
-        """Whether a number may be a function of a quantity: by what it is, or by the masks."""
+        """Return whether a number may depend on a quantity, by its value or by the masks."""
         value, size = self.base[number], self.base[quantity[0]]
         compared = ((number[0], number[1]), frozenset(n[1] for n in quantity if n[0] == "scalar"))
         if any(of == compared[0] and scalar in compared[1] for of, scalar in self._compared):
@@ -506,22 +510,24 @@ class Relations:
         return any(value % part == 0 or abs(value - part) <= 1 for part in parts)
 
     def _is_member(self, extent: Number) -> bool:
-        """Whether an extent is equal to another number, and no more than that."""
+        """Return whether a number shares a quantity that has no reading with another number."""
         return any(len(q) > 1 and extent in q for q in self.quantities if q not in self._derived)
 
-    def _unambiguous(self, quantity: Quantity) -> None:
+    def _refuse_equal_extents(self, quantity: Quantity) -> None:
+        """Raise Ambiguous if two extents of one tensor are equal in all launches."""
         extents = [number for number in quantity if number[0] == "shape"]
         for one, other in pairwise(extents):
             if one[1] == other[1] and not self.varies(one):
+                equal = [*dict.fromkeys(map(self.name, (quantity[0], one, other)))]
                 raise Ambiguous(
-                    f"{self.name(quantity[0])} was {self.base[one]:,}, as were {self.name(one)} "
-                    f"and {self.name(other)}: record a launch where they differ"
+                    f"{', '.join(equal[:-1])} and {equal[-1]} were equal, {self.base[one]:,}: "
+                    "record a launch where they differ"
                 )
 
     def _elements(
         self, quantity: Quantity, value: Term, numbers: dict[Number, Term], along: dict[str, None]
     ) -> None:
-        """Let contiguous tensors have as many elements as a scalar said, whatever their extents."""
+        """Give contiguous tensors as many elements as a scalar that was their element count."""
         if any(number[0] != "scalar" for number in quantity):
             return
         for place, argument in enumerate(self.call.arguments):
@@ -544,7 +550,7 @@ class Relations:
         numbers: dict[Number, Term],
         along: dict[str, None],
     ) -> None:
-        """Let a number be what all of its readings say."""
+        """Set a number to the value of its readings; Ambiguous if their values differ."""
         values = {reading.value(numbers): reading for reading in readings}
         if len(values) > 1:
             texts = " or ".join(reading.text for reading in values.values())
@@ -558,7 +564,7 @@ class Relations:
                 along[f"{self.name(number)} = {reading.text}"] = None
 
     def _strides(self, place: int, tensor: TensorArgument, numbers: dict[Number, Term]) -> None:
-        """Strides that were the product of a faster axis' stride and extent stay so."""
+        """Set strides that were the product of a faster axis' stride and extent to that product."""
         axes = sorted(range(len(tensor.shape)), key=lambda a: (tensor.strides[a], -a))
         for inner, outer in pairwise(axes):
             mine: Number = ("stride", place, outer)
@@ -582,8 +588,8 @@ class Relations:
         fixed: set[Number],
         along: dict[str, None],
     ) -> None:
-        """Scalars that were a stride stay one."""
-        if number[0] != "scalar" or number not in self._same:
+        """Set a scalar that was a stride, or a product of extents, to its new value."""
+        if number[0] != "scalar" or number not in self._shared:
             return
         readings = self._stride_readings(number)
         if number in fixed:
@@ -593,14 +599,14 @@ class Relations:
         self._follow(number, readings, numbers, along)
 
 
-def _put_in(atom: Quotient, scalars: Sequence[Symbol], numbers: Terms) -> Term:
-    """Return a quotient of scalars where these are terms."""
-    terms = {each: numbers["scalar", each.key, 0] for each in scalars if isinstance(each.key, int)}
+def _substituted(atom: Quotient, scalars: Sequence[Symbol], numbers: Terms) -> Term:
+    """Return a quotient with its scalars replaced by terms."""
+    terms = {s: numbers["scalar", s.key, 0] for s in scalars if isinstance(s.key, int)}
     return atom.substituted(Substitution(terms))
 
 
 def _bare(text: str) -> str:
-    """Return an expression without the pair of parentheses that encloses all of it, if any."""
+    """Return an expression without the parentheses that enclose all of it, if any."""
     depths = accumulate({"(": 1, ")": -1}.get(letter, 0) for letter in text[:-1])
     return text[1:-1] if text[0] == "(" and min(depths) > 0 else text
 

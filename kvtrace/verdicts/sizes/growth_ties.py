@@ -1,4 +1,4 @@
-"""What a kernel's formulas say of its numbers: by which ones it accesses a tensor."""
+"""Ties of a kernel's formulas: which scalars and axes of the grid decide accesses to a tensor."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module
 
 Tie = tuple[tuple[str, int], int]
-"""("scalar", argument) or ("grid", axis), and the argument that is accessed by it."""
+"""("scalar", argument) or ("grid", axis), and the tensor argument that is accessed by it."""
 
 
 _NUMBERS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
@@ -27,10 +27,10 @@ _NUMBERS: Final[Mapping[str, Callable[[int], tuple[str, int]]]] = {
 
 @once_per_module
 def ties_of(module: Module) -> frozenset[Tie]:
-    """Return which scalars and axes of the grid decide where, or whether, a tensor is accessed.
+    """Return the scalars and axes of the grid that decide where, or whether, a tensor is accessed.
 
-    What only divides, or only decides where an index is loaded from, does not count; what a
-    remainder is taken by does, since that is less.
+    Divisors, and numbers that only decide where an index is loaded from, do not count; moduli do,
+    as they bound the index.
     """
     return frozenset(
         (_NUMBERS[symbol.kind](symbol.key), access.argument)
@@ -43,7 +43,7 @@ def ties_of(module: Module) -> frozenset[Tie]:
 
 @once_per_module
 def constant_moduli(module: Module) -> frozenset[tuple[int, int]]:
-    """Return arguments with constants that bound where they are accessed: `i % 8`."""
+    """Return (argument, modulus) of accesses by a remainder of a constant: `i % 8`."""
     return frozenset(
         (access.argument, atom.arguments[1].constant)
         for access in summarise(module).accesses
@@ -55,7 +55,7 @@ def constant_moduli(module: Module) -> frozenset[tuple[int, int]]:
 
 @once_per_module
 def quotients_in(module: Module) -> frozenset[tuple[int, Quotient]]:
-    """Return arguments with quotients of scalars by which they are accessed."""
+    """Return (argument, quotient) of accesses by a quotient of scalars: `n // 2`."""
     return frozenset(
         (access.argument, atom)
         for access in summarise(module).accesses
@@ -72,7 +72,7 @@ def quotients_in(module: Module) -> frozenset[tuple[int, Quotient]]:
 
 @once_per_module
 def compared_in(module: Module) -> frozenset[tuple[tuple[str, int], int]]:
-    """Return which numbers one condition of an access has along with a scalar argument."""
+    """Return (number, scalar argument) of numbers that an access's condition has together."""
     return frozenset(
         (_NUMBERS[one.kind](one.key), other.key)
         for access in summarise(module).accesses
@@ -98,10 +98,10 @@ def limits_of(module: Module) -> frozenset[int]:
 
 @once_per_module
 def fixed_numbers(module: Module) -> frozenset[int]:
-    """Return the integers that a kernel has as constants: extents of blocks, and others."""
+    """Return the extents of a kernel's blocks, and its integer constants."""
     extents = (size for access in summarise(module).accesses for size in access.shape)
     constants = (constant_of(op.results[0]) for op in module.ops if op.results)
-    return frozenset((*extents, *(each for each in constants if isinstance(each, int))))
+    return frozenset((*extents, *(number for number in constants if isinstance(number, int))))
 
 
 def size_by_grid(term: Term) -> tuple[int, int, int] | None:
@@ -123,27 +123,27 @@ def size_by_grid(term: Term) -> tuple[int, int, int] | None:
 
 
 def factors_of_program(module: Module, axis: int) -> frozenset[int]:
-    """Return what programs of an axis are multiplied by in the kernel's integers."""
-    found = set()
+    """Return the constants that the program index of an axis is multiplied by."""
+    factors = set()
     for arithmetic in summarise(module).arithmetic:
         for monomial, factor in arithmetic.result.coefficients.items():
             if len(monomial) == 1 and isinstance(monomial[0], Symbol):
                 symbol = monomial[0]
                 if symbol.kind == "program" and symbol.key == axis and factor > 1:
-                    found.add(factor)
-    return frozenset(found)
+                    factors.add(factor)
+    return frozenset(factors)
 
 
 @once_per_module
 def divisors_of(module: Module) -> frozenset[int]:
     """Return the constants, above 1, that an address or a mask divides by."""
-    found = (
+    divisors = (
         atom.arguments[1].constant
         for access in summarise(module).accesses
         for atom in access.offset.atoms() | access.active.atoms()
         if isinstance(atom, Quotient | Remainder)
     )
-    return frozenset(by for by in found if by is not None and by > 1)
+    return frozenset(by for by in divisors if by is not None and by > 1)
 
 
 def block_extents(module: Module) -> tuple[int, ...]:

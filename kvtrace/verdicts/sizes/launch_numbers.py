@@ -1,4 +1,4 @@
-"""The numbers of a launch by what they are, and a launch with other ones."""
+"""Numbers of a launch (scalars, extents, strides, grid), and launches with other numbers."""
 
 from __future__ import annotations
 
@@ -12,37 +12,37 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 Number = tuple[str, int, int]
-"""What a number of a launch is: ("scalar", argument, 0), ("shape" or "stride", argument, axis) or
+"""Key of a number of a launch: ("scalar", argument, 0), ("shape" or "stride", argument, axis) or
 ("grid", axis, 0)."""
 Numbers = Mapping[Number, int]
 
 
 def numbers_of(call: Call) -> dict[Number, int]:
     """Return the numbers of a launch: integers passed by value, extents, strides, and the grid."""
-    found: dict[Number, int] = {}
+    numbers: dict[Number, int] = {}
     for place, argument in enumerate(call.arguments):
         if isinstance(argument, TensorArgument):
             for axis, size in enumerate(argument.shape):
-                found["shape", place, axis] = size
-                found["stride", place, axis] = argument.strides[axis]
+                numbers["shape", place, axis] = size
+                numbers["stride", place, axis] = argument.strides[axis]
         elif isinstance(argument, ScalarArgument) and type(argument.value) is int:
-            found["scalar", place, 0] = argument.value
+            numbers["scalar", place, 0] = argument.value
     for axis, extent in enumerate(call.grid):
-        found["grid", axis, 0] = extent
-    return found
+        numbers["grid", axis, 0] = extent
+    return numbers
 
 
 def call_with(call: Call, numbers: Numbers) -> Call:
-    """Return a launch with other numbers; nothing is allocated.
+    """Return a launch with other numbers, without allocating tensors.
 
-    What a tensor held is known only where its storage is as large as it was.
+    A tensor keeps its recorded contents only if its storage keeps its size.
     """
-    needed: dict[int, int] = {}
-    made: list[TensorArgument | ScalarArgument] = []
+    storage_bytes: dict[int, int] = {}
+    resized: list[TensorArgument | ScalarArgument] = []
     for place, argument in enumerate(call.arguments):
         if not isinstance(argument, TensorArgument):
             value = numbers.get(("scalar", place, 0))
-            made.append(argument if value is None else ScalarArgument(argument.name, value))
+            resized.append(argument if value is None else ScalarArgument(argument.name, value))
             continue
         axes = range(len(argument.shape))
         shape = tuple(numbers["shape", place, axis] for axis in axes)
@@ -50,28 +50,28 @@ def call_with(call: Call, numbers: Numbers) -> Call:
         tensor = replace(argument, shape=shape, strides=strides)
         key = id(argument.storage)
         end = argument.offset_bytes + tensor.view_bytes[1]
-        needed[key] = max(needed.get(key, argument.storage.nbytes), end)
-        made.append(tensor)
+        storage_bytes[key] = max(storage_bytes.get(key, argument.storage.nbytes), end)
+        resized.append(tensor)
     before = {
-        id(each.storage): each.storage
-        for each in call.arguments
-        if isinstance(each, TensorArgument)
+        id(argument.storage): argument.storage
+        for argument in call.arguments
+        if isinstance(argument, TensorArgument)
     }
     storages = {
         key: before[key] if nbytes == before[key].nbytes else Storage(nbytes)
-        for key, nbytes in needed.items()
+        for key, nbytes in storage_bytes.items()
     }
     arguments = tuple(
-        replace(each, storage=storages[id(each.storage)])
-        if isinstance(each, TensorArgument)
-        else each
-        for each in made
+        replace(argument, storage=storages[id(argument.storage)])
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in resized
     )
     x, y, z = (numbers["grid", axis, 0] for axis in range(3))
     recorded = tuple(
-        each.name
-        for each in arguments
-        if isinstance(each, TensorArgument) and each.storage.data is not None
+        argument.name
+        for argument in arguments
+        if isinstance(argument, TensorArgument) and argument.storage.data is not None
     )
     return replace(
         call, grid=(x, y, z), arguments=arguments, recorded=recorded, compiled=None, launches=None

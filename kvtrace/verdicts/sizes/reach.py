@@ -1,8 +1,8 @@
-"""What it takes for stores to reach all that their masks let through: `columns <= 128`.
+"""Conditions for stores to reach every element that their masks admit: `columns <= 128`.
 
-A mask `index < n` lets `n` indices through; that the last of them is reached at all takes a grid
-and blocks that go as far. Where they do not, part of the result is never written. The condition is
-necessary, not enough: it looks at the greatest index alone.
+A mask `index < n` admits `n` indices; the last index is reached only if the grid and its blocks go
+that far. Else part of the result is never written. The condition is necessary, not sufficient: it
+is about the greatest index alone.
 """
 
 from __future__ import annotations
@@ -17,11 +17,11 @@ from kvtrace.verdicts.sizes.upper_bounds import Elimination, varies
 
 
 def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[Condition]:
-    """Return for each bound of a mask that the greatest index is at least that bound.
+    """Yield, for each comparison of a mask, the condition that the greatest index reaches it.
 
     Args:
-        masks: what a store's lanes are active under.
-        running: that its loops run.
+        masks: the conditions under which a store's lanes are active.
+        running: the conditions under which the loops around the store run.
 
     """
     running = tuple(running)
@@ -42,7 +42,7 @@ def reach(masks: Iterable[Condition], running: Iterable[Condition]) -> Iterator[
 
 
 def _index(term: Term) -> Term | None:
-    """Return the index of a mask `last - index >= 0`, a sum that grows; None: it is another."""
+    """Return the index of a mask `last - index >= 0`, or None if the mask has another form."""
     varying = {
         monomial: -number
         for monomial, number in term.coefficients.items()

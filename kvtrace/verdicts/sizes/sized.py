@@ -1,8 +1,9 @@
-"""All launches of a kernel between two sizes at once: one number is a symbol, and what follows it.
+"""All launches of a kernel between two sizes as one call: one number is a symbol.
 
 A `SizedCall` is a call whose scalars, extents, strides and grid are terms of one symbol, the size,
-which lies in a range. Rules that decide claims by `bound.prove` prove them for every size in the
-range. Nothing is ever refuted here: where a proof fails, a launch at one size has to show why.
+which lies in a range: with n as the size, `x.shape[0]` is `n` and `grid_x` is `cdiv(n, 1024)`.
+Rules that decide claims by `bound.prove` prove them for every size in the range. A `SizedCall`
+never refutes a claim: if a proof fails, a launch at one size has to show why.
 """
 
 from __future__ import annotations
@@ -38,70 +39,70 @@ if TYPE_CHECKING:
     from kvtrace.recorded_calls.recorded import Call
 
 MOST: Final = 1 << 48
-"""Larger sizes are not checked: no memory has as many bytes."""
+"""Greatest size that is checked: no memory has more bytes."""
 SIZE: Final = Symbol("scalar", ("size", 0, 0), 0, MOST)
 BELOW_ZERO: Final = Symbol("scalar", ("size", 0, 0), -MOST, -1)
-"""The size where it is negative, as scalars and strides may be: most formulas are of sizes."""
+"""A negative size, as scalars and strides may be: most formulas assume sizes from 0."""
 BUDGET: Final = Budget(solver_seconds=0.2, solver_seconds_a_call=1.0, lanes=0, replay_lanes=0)
 
 Key = tuple[str, Any]
 """A symbol's kind and key."""
 
 
-class Spent(Exception):
-    """A row took too long."""
+class OutOfTime(Exception):
+    """The processor time for a row is used up."""
 
 
 class Clock:
-    """What is left of the processor time for one row: a busy machine changes no answer."""
+    """Processor time for one row: unlike real time, it does not depend on the machine's load."""
 
     def __init__(self, seconds: float) -> None:
         self.seconds = seconds
         self._end = time.thread_time() + seconds
 
-    def rest(self) -> float:
-        """Return how many seconds are left."""
+    def remaining(self) -> float:
+        """Return the remaining seconds."""
         return max(self._end - time.thread_time(), 0.0)
 
-    def left(self) -> float:
-        """Return what the solver may take for one claim.
+    def solver_seconds(self) -> float:
+        """Return the seconds that the solver may take for one claim.
 
         Raises:
-            Spent: nothing is left.
+            OutOfTime: no time remains.
 
         """
-        left = self._end - time.thread_time()
-        if left <= 0:
-            raise Spent
-        return min(left, BUDGET.solver_seconds)
+        remaining = self._end - time.thread_time()
+        if remaining <= 0:
+            raise OutOfTime
+        return min(remaining, BUDGET.solver_seconds)
 
 
 @dataclass(frozen=True)
-class Contents:
-    """What loads of integers are taken to give: a range each, and conditions by contract."""
+class AssumedContents:
+    """Assumed values of integer loads: numeric ranges, and ends as terms, by contract."""
 
     ranges: Mapping[Key, Interval]
     ends: Mapping[Key, tuple[Term, Term]]
 
 
 class Sized:
-    """The launches of a kernel where one number is a symbol: `SIZE`, or `BELOW_ZERO`.
+    """The launches of a kernel with one number as a symbol: `SIZE`, or `BELOW_ZERO`.
 
-    `recorded` is the range that the recorded launch has: one size, or all values of a tensor.
-    `values` are the loads that give the size, where it is the greatest value of a tensor.
+    `recorded` is the recorded launch's range: one size, or all values of a tensor. `values` are the
+    loads of a tensor whose greatest value is the size.
     """
 
     def __init__(
         self,
         call: Call,
         terms: Terms,
-        contents: Contents,
+        contents: AssumedContents,
         clock: Clock,
         recorded: Interval,
         values: tuple[Key, ...] = (),
         size: Symbol = SIZE,
     ) -> None:
-        """`contents`: what all other loads give; `size`: the symbol that `terms` are of."""
+        """`contents`: values of all other loads; `size`: the symbol in `terms`."""
         self.size = size
         self.recorded = recorded
         self.values = values
@@ -112,8 +113,8 @@ class Sized:
         self._sizes: dict[Key, Term] = {key_of(number): term for number, term in terms.items()}
         self._replaced: dict[Condition | Term, Any] = {}
         self.summary = self._summary(summarise(call.module))
-        self.facts = tuple(each for each in self._facts() if each.decided is None)
-        """What bounds programs and contents by the size."""
+        self.facts = tuple(fact for fact in self._facts() if fact.decided is None)
+        """Conditions that bound programs and contents by the size."""
 
     def between(self, low: int, high: int, *, solving: bool) -> SizedCall:
         """Return the launches whose size lies in a range, both ends included.
@@ -126,17 +127,18 @@ class Sized:
         """Return all numbers at a size."""
         return {number: term.value({self.size: size}) for number, term in self.terms.items()}
 
-    def at(self, what: Any) -> Any:
-        """Return a term or a condition with the sizes put in."""
-        found = self._replaced.get(what)
-        if found is None:
+    def at(self, formula: Any) -> Any:
+        """Return a term or a condition with its numbers replaced by terms of the size."""
+        result = self._replaced.get(formula)
+        if result is None:
             terms: dict[Any, Term] = {
                 atom: self._sizes[atom.kind, atom.key]
-                for atom in what.atoms()
+                for atom in formula.atoms()
                 if isinstance(atom, Symbol) and (atom.kind, atom.key) in self._sizes
             }
-            found = self._replaced[what] = what.substitute(Substitution(terms)) if terms else what
-        return found
+            result = formula.substitute(Substitution(terms)) if terms else formula
+            self._replaced[formula] = result
+        return result
 
     def _facts(self) -> Iterator[Condition]:
         for axis in range(3):
@@ -176,8 +178,8 @@ class Sized:
         return replace(
             summary,
             accesses=tuple(
-                placed(each, offset=self.at(each.offset), mask=self.at(each.mask))
-                for each in summary.accesses
+                placed(access, offset=self.at(access.offset), mask=self.at(access.mask))
+                for access in summary.accesses
             ),
             loops=tuple(loops.values()),
             arithmetic=tuple(placed(a, result=self.at(a.result)) for a in summary.arithmetic),
@@ -200,60 +202,60 @@ class SizedCall(BoundCall):
         self.sized = sized
         self.low, self.high = low, high
         most, least = sized.numbers(high), sized.numbers(low)
-        known: dict[Key, Interval] = dict(sized.contents.ranges)
-        known.update(dict.fromkeys(sized.values, (low, high)))
+        ranges: dict[Key, Interval] = dict(sized.contents.ranges)
+        ranges.update(dict.fromkeys(sized.values, (low, high)))
         for number, value in most.items():
             ends = min(value, least[number]), max(value, least[number])
-            known[key_of(number)] = ends
+            ranges[key_of(number)] = ends
             if number[0] == "grid":
-                known["program", number[1]] = (0, max(ends[1], 1) - 1)
+                ranges["program", number[1]] = (0, max(ends[1], 1) - 1)
         size = sized.size.kind, sized.size.key
-        known[size] = (low, high)
+        ranges[size] = (low, high)
         sizes = Ranges({size: (low, high)})
         for key, (first, last) in sized.contents.ends.items():  # lanes that are masked off give 0
-            known[key] = (
+            ranges[key] = (
                 min(sizes.interval(first)[0], 0),
                 max(sizes.interval(last)[1], 0),
             )
         call = without_contents(call_with(sized.call, most))
-        super().__init__(call, default_rules(), BUDGET, known)
+        super().__init__(call, default_rules(), BUDGET, ranges)
         self.summary = sized.summary
 
     def between(self, low: int, high: int) -> SizedCall:
-        """Return the launches of another range of sizes, asked for in the same way."""
+        """Return the launches of another range of sizes, with or without a solver as this one."""
         return self.sized.between(low, high, solving=self._solving)
 
     def prove(self, claim: Condition, given: Given) -> Decision:
-        """Prove a claim for all sizes in the range, or leave it open."""
+        """Return Proven if a proof holds for all sizes in the range, else Unknown."""
         claim = self.sized.at(claim)
-        found = follows(claim, given)
+        proof = follows(claim, given)
         seconds = self.seconds()
-        if found is None and seconds:
-            solved = prove(claim, given, seconds=seconds, order=self.order)
-            found = solved if isinstance(solved, Proven) else None
-        return Unknown("it is not decided for all sizes") if found is None else found
+        if proof is None and seconds:
+            decision = prove(claim, given, seconds=seconds, order=self.order)
+            proof = decision if isinstance(decision, Proven) else None
+        return Unknown("it is not decided for all sizes") if proof is None else proof
 
     def seconds(self) -> float:
-        """Return what a solver may take for one claim.
+        """Return the seconds that a solver may take for one claim: 0 without a solver.
 
         Raises:
-            Spent: there is no time left for the row.
+            OutOfTime: no time remains for the row.
 
         """
-        left = self.sized.clock.left()
-        return left if self._solving else 0.0
+        seconds = self.sized.clock.solver_seconds()
+        return seconds if self._solving else 0.0
 
     def proves(self, claim: Condition, given: Given) -> bool:
-        """Tell whether a claim holds at all sizes in the range, as far as is seen."""
+        """Return whether a claim is proven for all sizes in the range."""
         return isinstance(self.prove(claim, given), Proven)
 
     def given_of(self, conditions: Iterable[Condition]) -> Given:
-        """Return conditions with the sizes put in, and what bounds programs and contents."""
+        """Return conditions as terms of the size, with the bounds of programs and contents."""
         return Given((*map(self.sized.at, conditions), *self.sized.facts), self.ranges)
 
 
 def key_of(number: Number) -> Key:
-    """Return the kind and key of the symbols of a number."""
+    """Return the kind and key of a number's symbol."""
     kind, place, axis = number
     if kind == "grid":
         return "programs", place
@@ -261,13 +263,13 @@ def key_of(number: Number) -> Key:
 
 
 def without_contents(call: Call) -> Call:
-    """Return a call of which no contents are known: each storage is still one."""
-    made: dict[int, Storage] = {}
+    """Return a call without contents; tensors that shared a storage still do."""
+    storages: dict[int, Storage] = {}
 
     def bare(argument: Argument) -> Argument:
         if not isinstance(argument, TensorArgument):
             return argument
-        storage = made.setdefault(id(argument.storage), Storage(argument.storage.nbytes))
+        storage = storages.setdefault(id(argument.storage), Storage(argument.storage.nbytes))
         return replace(argument, storage=storage)
 
     return replace(call, arguments=tuple(map(bare, call.arguments)), recorded=())

@@ -1,7 +1,7 @@
-"""What has to hold for a size to be fine: a claim for each access, integer, pair and rule.
+"""Claims that make a size safe: one for each access, integer, pair of accesses and rule.
 
-A claim is proven for all launches between two sizes, or it is not known to hold. All claims that
-the default rules make are here; a range of sizes is fine only where every one of them is proven.
+A claim is proven for all launches between two sizes, or undecided. The claims cover all default
+rules; a range of sizes is safe only if every claim is proven for the range.
 """
 
 from __future__ import annotations
@@ -39,10 +39,11 @@ Group = Literal["overflow", "tensor", "constants", "rule"]
 
 @dataclass(frozen=True, eq=False)
 class Claim:
-    """Something that has to hold at a size.
+    """A claim that a safe size satisfies.
 
-    `rules` are the ids of the rules whose violation it rules out; `what` says what is not known
-    where it is not proven. `access` is the number of the access that it is about, `use` an integer.
+    `rules` are the ids of the rules whose violations the claim rules out. `what` is a clause for
+    messages, as "whether x + 1 stays within 32 bits". `access` is the number of the access that the
+    claim is about, or `use` the use of an integer.
     """
 
     group: Group
@@ -55,16 +56,16 @@ class Claim:
 
 
 def rules_of_sizes() -> list[str]:
-    """Return the ids of the rules that a size may break: all default ones but one.
+    """Return the ids of the rules that a size may break: all default rules but mask-always-false.
 
-    Where a size leaves nothing to access, as the neighbors of a single element, a mask is false in
-    every lane, as it should be.
+    At a size with nothing to access, as the neighbors of a single element, a mask is rightly false
+    in every lane.
     """
     return [rule.id for rule in RULES.values() if rule.default and rule.id != "mask-always-false"]
 
 
 def claims_of(call: Call) -> list[Claim]:
-    """Return all claims of a kernel, those first that mostly end a range; `call`: as recorded."""
+    """Return all claims of a recorded call's kernel, first those that mostly end a range."""
     return [
         *_of_widths(call.module), *_of_shifts(call.module), *_of_bounds(call),
         *_of_reach(call.module), *_of_rules(call.module), *_of_other_rules(call.module),
@@ -79,7 +80,7 @@ def _of_widths(module: Module) -> Iterator[Claim]:
     seen: set[tuple[Condition, int]] = set()
     for use in uses(module):
         key = use.right, id(use.access if use.exact_lanes else use.place)
-        if key in seen:  # of another access in the same loop
+        if key in seen:  # by another access in the same loop
             continue
         seen.add(key)
         text = operation_expression(use.arithmetic.op, summarise(module))
@@ -88,7 +89,7 @@ def _of_widths(module: Module) -> Iterator[Claim]:
         yield Claim("overflow", ("overflow",), use.access.op, what, holds, use)
     for number, access in enumerate(summarise(module).accesses):
         if access.calls:
-            what = "whether integers of a function that is called wrap around"
+            what = "whether integers of a called function wrap around"
             holds = partial(_does_not_wrap, number)
             yield Claim("overflow", ("overflow",), access.op, what, holds)
 
@@ -98,7 +99,7 @@ def _fits(use: Use, bound: SizedCall) -> bool:
     if given.is_impossible:
         return True
     contents = [a for a in use.right.atoms() if isinstance(a, Symbol) and a.kind == "content"]
-    for symbol in contents:  # formulas have them signed
+    for symbol in contents:  # formulas take them as signed
         unsigned = any(tensor.dtype[0] == "u" for tensor in bound.contents.sources(symbol))
         if unsigned and bound.ranges.of(symbol)[0] < 0:
             return False
@@ -116,10 +117,10 @@ def _does_not_wrap(number: int, bound: SizedCall) -> bool:
 
 
 def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
-    """Yield each shift that decides an access, its place, and that it is by 0 to the width - 1.
+    """Yield each shift that decides an access, its place, and the condition that it is defined.
 
-    A shift by another number is undefined, even where its result does not matter. The condition is
-    FALSE where the number has no formula; the place is None where it is not known.
+    A shift by a number other than 0 to the width - 1 is undefined. The condition is FALSE if the
+    number has no formula; the place is None if it is unknown.
     """
     summary = summarise(module)
     deciding = {index for access in summary.accesses for index in feeding(access.op, module)}
@@ -137,12 +138,14 @@ def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
 
 def _of_shifts(module: Module) -> Iterator[Claim]:
     for op, place, in_width in shifts_of(module):
-        what = f"whether {operation_expression(op, summarise(module))} shifts by 0 to the width - 1"
+        what = (
+            f"whether {operation_expression(op, summarise(module))} shifts by less than its width"
+        )
         yield Claim("rule", (), op, what, partial(is_defined, place, in_width))
 
 
 def is_defined(place: Place | None, in_width: Condition, bound: BoundCall) -> bool:
-    """Tell whether a shift is proven to be defined wherever it is reached."""
+    """Return whether a shift is proven to be defined wherever it is reached."""
     if place is None:
         return False
     given = bound.given(place)
@@ -156,15 +159,15 @@ _BOUNDS: Final = ("out-of-bounds", "out-of-view")
 
 
 def _of_bounds(call: Call) -> Iterator[Claim]:
-    for number, found in enumerate(conditions_of(call.module)):
-        access = found.access
+    for number, condition in enumerate(conditions_of(call.module)):
+        access = condition.access
         name = "?" if access.argument is None else call.arguments[access.argument].name
         what = f"whether the {access.kind} of {name} stays inside"
-        holds = partial(_is_inside, number, found)
+        holds = partial(_is_inside, number, condition)
         yield Claim("tensor", _BOUNDS, access.op, what, holds, access=number)
 
 
-def _is_inside(number: int, found: AccessCondition, bound: SizedCall) -> bool:
+def _is_inside(number: int, condition: AccessCondition, bound: SizedCall) -> bool:
     access = bound.summary.accesses[number]
     given = bound.active(access)
     if given.is_impossible:
@@ -172,33 +175,33 @@ def _is_inside(number: int, found: AccessCondition, bound: SizedCall) -> bool:
     end = None if access.argument is None else bound.sized.end(access.argument)
     if end is None:
         return False
-    if _is_inside_by_condition(bound, found, end):
+    if _is_inside_by_condition(bound, condition, end):
         return True
     return bound.proves(access.lies_within(0, end), given)
 
 
-def _is_inside_by_condition(bound: SizedCall, found: AccessCondition, end: Term) -> bool:
-    """Put the sizes into the kernel's own condition, where programs and lanes are eliminated."""
-    if found.condition is None or found.access.argument is None:
+def _is_inside_by_condition(bound: SizedCall, condition: AccessCondition, end: Term) -> bool:
+    """Return whether the sizes satisfy the kernel's condition, which has no programs or lanes."""
+    if condition.condition is None or condition.access.argument is None:
         return False
-    room = extent(found.access.argument)
-    needed = [at_least(symbol.term - least) for symbol, least in found.assumptions]
-    whole = conjunction((*needed, found.condition))
+    room = extent(condition.access.argument)
+    assumed = [at_least(symbol.term - least) for symbol, least in condition.assumptions]
+    whole = conjunction((*assumed, condition.condition))
     whole = bound.sized.at(whole.substitute(Substitution({room: end})))
     return bound.proves(whole, bound.given_of([]))
 
 
-# -- the variant's own reach ----------------------------------------------------------------------
+# -- the variant's reach ---------------------------------------------------------------------------
 
 
 def _of_reach(module: Module) -> Iterator[Claim]:
-    """Claim that stores still reach all that their masks let through, where they did."""
-    seen: dict[Condition, Op] = {}
-    for found in conditions_of(module):
-        for condition in found.reach:
-            seen.setdefault(condition, found.op)
-    for condition, op in seen.items():
-        what = "whether stores reach all that their masks let through"
+    """Claim that stores still reach every element that their masks admit, if they did."""
+    ops: dict[Condition, Op] = {}
+    for access in conditions_of(module):
+        for condition in access.reach:
+            ops.setdefault(condition, access.op)
+    for condition, op in ops.items():
+        what = "whether every element is stored"
         yield Claim("constants", (), op, what, partial(_always, condition))
 
 
@@ -212,7 +215,7 @@ def _always(condition: Condition, bound: SizedCall) -> bool:
 def _of_rules(module: Module) -> Iterator[Claim]:
     summary = summarise(module)
     hints = [h for h in summary.hints if h.position is None and h.term is not None]
-    found: Mapping[str, tuple[tuple[str, ...], bool]] = {
+    rules_by_file: Mapping[str, tuple[tuple[str, ...], bool]] = {
         "alignment": (("misaligned", "null-pointer"), bool(summary.accesses)),
         "division": (("division-by-zero",), bool(summary.divisions)),
         "asserts": (("device-assert",), bool(summary.assertions)),
@@ -221,17 +224,17 @@ def _of_rules(module: Module) -> Iterator[Claim]:
             ("undefined-lanes", "undefined-use"), bool(sinks_of(module)),
         ),
     }  # fmt: skip
-    for file, (rules, asked) in found.items():
-        if asked:
-            what = f"whether {' or '.join(rules)} holds off"
+    for file, (rules, is_relevant) in rules_by_file.items():
+        if is_relevant:
+            what = f"whether the kernel satisfies {' and '.join(rules)}"
             yield Claim("rule", rules, module.main.op, what, partial(_by_rule, file))
 
 
 def _of_other_rules(module: Module) -> Iterator[Claim]:
-    """Ask all rules of sizes that no claim of this file is about, so that none is forgotten."""
+    """Yield a claim for each rule of sizes that no other claim of this file is about."""
     for rule in map(RULES.__getitem__, rules_of_sizes()):
         if rule.id not in _CLAIMED:
-            what = f"whether {rule.id} holds off"
+            what = f"whether the kernel satisfies {rule.id}"
             yield Claim("rule", (rule.id,), module.main.op, what, partial(_by_judge, rule))
 
 
@@ -242,15 +245,15 @@ _CLAIMED: Final = frozenset({
 
 
 def _by_judge(rule: Rule, bound: SizedCall) -> bool:
-    return all(each.verdict == "proven" for each in rule.judge(bound) if each.rule == rule.id)
+    return all(v.verdict == "proven" for v in rule.judge(bound) if v.rule == rule.id)
 
 
-#: Signature hints are of the launch that was recorded: Triton compiles other sizes without them.
+#: Signature hints are true of the recorded launch: Triton compiles other sizes without them.
 _OF_THE_SIGNATURE: Final = ("wrong-hint", "violation")
 
 
 def _by_rule(file: str, bound: SizedCall) -> bool:
-    """Ask a rule itself: it decides on formulas, none of which are refuted in a range."""
+    """Return whether a rule's own judge proves all its claims for the range of sizes."""
     return all(
         verdict.verdict == "proven" or (verdict.rule, verdict.verdict) == _OF_THE_SIGNATURE
         for verdict in import_module(f"kvtrace.verdicts.rules.{file}").judge(bound)

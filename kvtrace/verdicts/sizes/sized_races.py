@@ -1,10 +1,10 @@
-"""Whether two programs touch one byte at any size in a range: addresses as digits of terms.
+"""Races at all sizes of a range: addresses of two programs as digits of terms.
 
-The gap between two programs' addresses is a sum of products, each a coefficient made of sizes times
-what is a program's own. Where all that is left besides one coefficient is smaller than it, a gap of
-nothing forces its factor to be nothing: `(row - row') * columns + lane - lane'` with lanes below
-`columns` does so for rows, whatever the size. What is forced has numbers for coefficients, and is
-decided as it is.
+The gap between two programs' addresses is a sum of products of a coefficient, made of sizes, and a
+factor that depends on the programs. If all other summands together are smaller than one
+coefficient, a gap of 0 forces this coefficient's factor to be 0, as for digits of a number:
+`(row - row') * columns + lane - lane' = 0` with lanes below `columns` forces `row = row'` at every
+size. The forced equations have constant coefficients, which the prover decides.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
 
 
 def racing_pairs(call: Call) -> list[tuple[int, int]]:
-    """Return the accesses (by number) that race where they meet."""
+    """Return the pairs of accesses, by number, that race if they touch the same byte."""
     bound = BoundCall(call, (), BUDGET)
     numbers = {id(access): number for number, access in enumerate(bound.summary.accesses)}
     return [
@@ -40,7 +40,7 @@ def racing_pairs(call: Call) -> list[tuple[int, int]]:
 
 
 def pair_is_free(one: int, other: int, bound: SizedCall) -> bool:
-    """Tell whether no two programs race in two accesses, at any size in the range."""
+    """Return whether two accesses are proven not to race at any size in the range."""
     if bound.programs <= 1:
         return True
     first, second = bound.summary.accesses[one], bound.summary.accesses[other]
@@ -55,7 +55,7 @@ def pair_is_free(one: int, other: int, bound: SizedCall) -> bool:
 
 
 def _is_moved(bound: SizedCall, first: Access, second: Access) -> bool:
-    """Whether two tensors share a storage, and where they lie in it may depend on the size."""
+    """Return whether two tensors' distance in a shared storage may depend on the size."""
     places = {access.argument for access in (first, second) if access.argument is not None}
     if len(places) < 2:
         return False
@@ -79,16 +79,15 @@ def _are_apart(bound: SizedCall, first: Access, second: Access) -> bool:
     if question.is_lost:
         return False
     width = max(first.element_bytes, second.element_bytes)
-    found = list(_forced(question.distance, width - 1, question.given))
-    if not found:
+    forced = list(_forced(question.distance, width - 1, question.given))
+    if not forced:
         return False
     same = conjunction(
         equal(axis.term, question.renamed(axis).term) for axis in programs.differing or ()
     )
-    found += [each for each in question.given.exact if bound.sized.size not in each.atoms()]
-    given = Given(conjunction(found).conjuncts(), question.given.ranges)
-    left = bound.seconds()
-    return isinstance(prove(same, given, seconds=left), Proven)
+    forced += [c for c in question.given.exact if bound.sized.size not in c.atoms()]
+    given = Given(conjunction(forced).conjuncts(), question.given.ranges)
+    return isinstance(prove(same, given, seconds=bound.seconds()), Proven)
 
 
 def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition, ...]]:
@@ -99,7 +98,7 @@ def _side(bound: SizedCall, access: Access) -> tuple[Term, int, tuple[Condition,
 
 
 def _forced(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
-    """Return conditions that follow where a gap is at most so many bytes; none: nothing found."""
+    """Yield conditions that follow from a gap of at most `slack` bytes, if any are found."""
     digits = _digits(gap)
     if all(size.constant is not None for size in digits):
         yield at_least(gap + slack)
@@ -118,19 +117,19 @@ def _forced(gap: Term, slack: int, given: Given) -> Iterator[Condition]:
 
 
 def _digits(gap: Term) -> dict[Term, Term]:
-    """Return what is a program's own in a gap by its coefficient, a term of sizes."""
+    """Return the factors of a gap that depend on programs, by their coefficient of sizes."""
     coefficients: dict[Monomial, Term] = {}
     for monomial, number in gap.coefficients.items():
-        own = tuple(atom for atom in monomial if varies(atom))
+        varying = tuple(atom for atom in monomial if varies(atom))
         sizes = tuple(atom for atom in monomial if not varies(atom))
-        coefficients[own] = coefficients.get(own, ZERO) + Term({sizes: number})
+        coefficients[varying] = coefficients.get(varying, ZERO) + Term({sizes: number})
     digits: dict[Term, Term] = {}
-    for own, coefficient in coefficients.items():
+    for varying, coefficient in coefficients.items():
         if not coefficient.coefficients:
             continue
         factor = gcd(*coefficient.coefficients.values())
         size = Term({m: number // factor for m, number in coefficient.coefficients.items()})
         if size.coefficients[max(size.coefficients, key=len)] < 0:
             size, factor = -size, -factor
-        digits[size] = digits.get(size, ZERO) + Term({own: factor})
+        digits[size] = digits.get(size, ZERO) + Term({varying: factor})
     return digits

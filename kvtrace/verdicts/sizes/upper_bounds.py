@@ -1,9 +1,10 @@
 """Upper bounds of terms over a kernel's parameters: programs, lanes and trips are eliminated.
 
-Fourier-Motzkin elimination with symbolic coefficients: a variable with a coefficient of known sign
-is replaced by what a fact (a term that is never negative) says of it, times a factor that is never
-negative. A bound comes with the facts and factors that were added, so that it can be checked
-without trust in how it was found: `scale * term + sum(factor * fact) == limit`.
+Fourier-Motzkin elimination with symbolic coefficients. A *fact* is a term that is never negative.
+Adding a fact, times a factor that is never negative, cancels a variable whose coefficient has a
+known sign: to bound `i * stride` with the fact `127 - i >= 0`, add `stride * (127 - i)`, which
+gives `127 * stride`. A bound has the facts and factors that were added, so that a certificate can
+check `scale * term + sum(factor * fact) == limit` without the search.
 """
 
 from __future__ import annotations
@@ -21,7 +22,7 @@ _MOST_SCALE: Final = 1 << 12
 _DEEPEST: Final = 3
 _MOST_QUOTIENTS: Final = 3
 _MOST_TRIPS: Final = 1 << 16
-"""A trip's own range is a bound worth showing where it is that of a constant loop."""
+"""The range of a trip is a fact only below this number: for loops of constant length."""
 _MOST_MONOMIALS: Final = 24
 _VARYING: Final = ("program", "lane", "trip", "content", "unknown")
 _PARTS: Final = ("lane", "trip", "", "program", "content", "unknown")
@@ -30,7 +31,7 @@ _PARTS: Final = ("lane", "trip", "", "program", "content", "unknown")
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """So many times what was left, and `factor * fact` added to it; neither is negative."""
+    """A step of elimination: `term` becomes `scale * term + factor * fact`."""
 
     scale: int
     factor: Term
@@ -39,7 +40,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Bound:
-    """`scale * term <= limit`, a term of parameters alone, by what was added in `steps`."""
+    """A bound `scale * term <= limit` by `steps`; the limit is a term of parameters alone."""
 
     scale: int
     limit: Term
@@ -47,73 +48,73 @@ class Bound:
 
 
 def varies(atom: Atom) -> bool:
-    """Whether an atom is not the same for all programs, lanes and trips of a launch."""
-    return any(isinstance(each, Symbol) and each.kind in _VARYING for each in atom.within())
+    """Return whether an atom may differ between programs, lanes or trips of a launch."""
+    return any(isinstance(part, Symbol) and part.kind in _VARYING for part in atom.within())
 
 
 def is_of_parameters(term: Term) -> bool:
-    """Whether a term is the same for all programs, lanes and trips of a launch."""
+    """Return whether a term is the same for all programs, lanes and trips of a launch."""
     return not any(map(varies, term.atoms()))
 
 
 class Elimination:
-    """Finds bounds of terms where `facts` are never negative.
+    """Search for upper bounds of terms by `facts`, terms that are never negative.
 
-    `wanted` are terms of which it could have used that they are never negative: divisors (less 1)
-    and dividends.
+    `unproven` are terms whose sign is not known, but that would be useful facts: dividends, and
+    divisors less 1.
     """
 
     def __init__(
-        self, facts: Iterable[Term], depth: int = 0, wanted: dict[Term, None] | None = None
+        self, facts: Iterable[Term], depth: int = 0, unproven: dict[Term, None] | None = None
     ) -> None:
-        self.wanted: dict[Term, None] = {} if wanted is None else wanted
+        self.unproven: dict[Term, None] = {} if unproven is None else unproven
         stated = [fact for fact in facts if len(fact.coefficients) <= _MOST_MONOMIALS]
-        self.facts = (*stated, *(fact for each in stated for fact in _rounded(each)))
+        self.facts = (*stated, *(rounded for fact in stated for rounded in _rounded(fact)))
         self._depth = depth
-        self._own: dict[Atom, tuple[Term, ...]] = {}
+        self._about_atoms: dict[Atom, tuple[Term, ...]] = {}
         self._signs: dict[Term, bool] = {}
 
     def bounds(self, term: Term) -> tuple[Bound, ...]:
         """Return upper bounds of a term, none of them implied by another; () if none is found."""
-        found: dict[tuple[int, Term], Bound] = {}
+        bounds: dict[tuple[int, Term], Bound] = {}
         seen: set[tuple[int, Term]] = set()
         stack: list[tuple[int, Term, tuple[Step, ...], frozenset[Term]]] = [
             (1, term, (), frozenset())
         ]
         while stack and len(seen) < _MOST_STATES:
-            scale, left, steps, used = stack.pop()
-            if (scale, left) in seen or len(left.coefficients) > _MOST_MONOMIALS:
+            scale, current, steps, used = stack.pop()
+            if (scale, current) in seen or len(current.coefficients) > _MOST_MONOMIALS:
                 continue
-            seen.add((scale, left))
-            atom = _next(left)
+            seen.add((scale, current))
+            atom = _next(current)
             if atom is None:
-                found.setdefault((scale, left), Bound(scale, left, steps))
+                bounds.setdefault((scale, current), Bound(scale, current, steps))
                 continue
-            for step, rest in self._steps(left, atom, used):
+            for step, rest in self._steps(current, atom, used):
                 after = used | {step.fact} if step.fact in self.facts else used
                 stack.append((scale * step.scale, rest, (*steps, step), after))
-        return _strongest(found.values())
+        return _strongest(bounds.values())
 
     def is_never_negative(self, term: Term) -> bool:
-        """Tell whether a term is seen never to be negative."""
+        """Return whether facts prove that a term is never negative."""
         if term.low >= 0 or term in self.facts:
             return True
-        minimum, more = smaller_of(term)
+        minimum, addend = smaller_of(term)
         if minimum is not None:
-            return all(self.is_never_negative(part + more) for part in minimum.arguments)
+            return all(self.is_never_negative(part + addend) for part in minimum.arguments)
         if self._depth >= _DEEPEST:
             return False
         if term not in self._signs:
-            self._signs[term] = False  # asked again on the way: not known
-            inner = Elimination(self.facts, self._depth + 1, self.wanted)
+            self._signs[term] = False  # unknown if the search below asks again
+            inner = Elimination(self.facts, self._depth + 1, self.unproven)
             self._signs[term] = any(bound.limit.high <= 0 for bound in inner.bounds(-term))
         return self._signs[term]
 
     # -- steps -----------------------------------------------------------------------------------
 
-    def _steps(self, left: Term, atom: Atom, used: frozenset[Term]) -> Iterator[tuple[Step, Term]]:
-        """Return what replaces an atom in a term that is to be bounded from above."""
-        coefficient, _ = split(left, atom)
+    def _steps(self, term: Term, atom: Atom, used: frozenset[Term]) -> Iterator[tuple[Step, Term]]:
+        """Yield the steps that cancel an atom in a term bounded from above, and their results."""
+        coefficient, _ = split(term, atom)
         if coefficient.low >= 0:
             sign = 1
         elif coefficient.high <= 0:
@@ -128,14 +129,14 @@ class Elimination:
                 continue
             step = _cancelling(coefficient * sign, other, fact)
             if step is not None:
-                yield step, left * step.scale + step.factor * fact
+                yield step, term * step.scale + step.factor * fact
 
     def _about(self, atom: Atom) -> tuple[Term, ...]:
-        """Return facts about a variable that come from what it is."""
-        if atom not in self._own:
-            self._own[atom] = ()  # what is asked of it on the way to its own facts
-            self._own[atom] = tuple(self._facts_about(atom))
-        return self._own[atom]
+        """Return the facts that an atom's definition gives, cached."""
+        if atom not in self._about_atoms:
+            self._about_atoms[atom] = ()  # for searches on the way to these facts
+            self._about_atoms[atom] = tuple(self._facts_about(atom))
+        return self._about_atoms[atom]
 
     def _facts_about(self, atom: Atom) -> Iterator[Term]:
         if isinstance(atom, Symbol):
@@ -156,7 +157,7 @@ class Elimination:
             if isinstance(atom, Maximum):
                 return
             negative = [part for part in atom.arguments if not self.is_never_negative(part)]
-            self.wanted.update(dict.fromkeys(negative))
+            self.unproven.update(dict.fromkeys(negative))
             if not negative:
                 yield atom.term
 
@@ -167,26 +168,26 @@ class Elimination:
             yield gap
             yield -gap
         if not self.is_never_negative(left):
-            self.wanted[left] = None
+            self.unproven[left] = None
             if right.low >= 1 and isinstance(atom, Remainder):
                 yield right - 1 - atom.term
                 yield atom.term if atom.floor else atom.term + right - 1
             return
         positive = self.is_never_negative(right - 1)
-        # Also of a negative divisor: rounding toward 0, the remainder has the dividend's sign.
+        # For negative divisors, too: rounded toward 0, the remainder has the dividend's sign.
         if isinstance(atom, Remainder) and (positive or not atom.floor):
             yield atom.term
             if not is_of_parameters(right) or _is_of_programs(left):
                 yield left - atom.term
         if not positive:
-            self.wanted[right - 1] = None
+            self.unproven[right - 1] = None
             return
         if isinstance(atom, Remainder):
             yield right - 1 - atom.term
             return
         yield atom.term
         if is_of_parameters(right) and self._depth < _DEEPEST:
-            inner = Elimination(self.facts, self._depth + 1, self.wanted)
+            inner = Elimination(self.facts, self._depth + 1, self.unproven)
             for bound in inner.bounds(left)[:_MOST_QUOTIENTS]:
                 if bound.scale == 1 and bound.limit.coefficients:
                     yield quotient(bound.limit, right, floor=atom.floor) - atom.term
@@ -197,7 +198,7 @@ class Elimination:
 
 
 def _rounded(fact: Term) -> Iterator[Term]:
-    """Return `rest // a - v >= 0` of a fact `rest - a * v >= 0`, the rest being of parameters."""
+    """Yield `rest // a - v` for a fact `rest - a * v` whose rest has parameters alone."""
     for monomial, number in fact.coefficients.items():
         if len(monomial) != 1 or number >= -1 or not varies(monomial[0]):
             continue
@@ -207,22 +208,22 @@ def _rounded(fact: Term) -> Iterator[Term]:
 
 
 def _is_of_programs(term: Term) -> bool:
-    """Whether a term is of programs alone: what is left of them may well be all."""
+    """Return whether all variables of a term are programs: its remainders may be all of it."""
     atoms = {atom for monomial in term.coefficients for atom in monomial}
     return all(isinstance(atom, Symbol) and atom.kind == "program" for atom in atoms)
 
 
 def smaller_of(term: Term) -> tuple[Minimum | None, int]:
-    """Return a minimum and what is added to it, if that is all there is."""
+    """Return (minimum, constant) of a term `minimum + constant`, else (None, 0)."""
     for monomial, number in term.coefficients.items():
         if len(monomial) == 1 and number == 1 and isinstance(monomial[0], Minimum):
-            more = (term - monomial[0].term).constant
-            return (monomial[0], more) if more is not None else (None, 0)
+            addend = (term - monomial[0].term).constant
+            return (monomial[0], addend) if addend is not None else (None, 0)
     return None, 0
 
 
 def split(term: Term, atom: Atom) -> tuple[Term, Term]:
-    """Return (coefficient, rest): term = coefficient * atom + rest; powers leave the atom in."""
+    """Return (coefficient, rest) of term = coefficient * atom + rest; both may contain powers."""
     inside: dict[Monomial, int] = {}
     rest: dict[Monomial, int] = {}
     for monomial, number in term.coefficients.items():
@@ -235,7 +236,7 @@ def split(term: Term, atom: Atom) -> tuple[Term, Term]:
 
 
 def _cancelling(coefficient: Term, other: Term, fact: Term) -> Step | None:
-    """Return the step that cancels `coefficient` times a variable, of which a fact has `-other`."""
+    """Return the step that cancels a variable's `coefficient` by a fact with `-other` of it."""
     number = other.constant
     if number is not None:
         common = gcd(number, *coefficient.coefficients.values())
@@ -252,42 +253,42 @@ def _divided_exactly(term: Term, number: int) -> Term:
 
 
 def exact_quotient(term: Term, by: Term) -> Term | None:
-    """Divide by a polynomial where the quotient is one monomial, or the divisor is; else None."""
+    """Return the exact quotient if the quotient or the divisor is one monomial, else None."""
     if len(by.coefficients) == 1:
         ((factors, number),) = by.coefficients.items()
         total: dict[Monomial, int] = {}
         for monomial, value in term.coefficients.items():
-            left = _without(monomial, factors)
-            if left is None or value % number:
+            rest = _without(monomial, factors)
+            if rest is None or value % number:
                 return None
-            total[left] = value // number
+            total[rest] = value // number
         return Term(total)
     if len(term.coefficients) != len(by.coefficients):
         return None
     monomial, value = next(iter(term.coefficients.items()))
     for factors, number in by.coefficients.items():
-        left = _without(monomial, factors)
-        if left is None or value % number:
+        rest = _without(monomial, factors)
+        if rest is None or value % number:
             continue
-        factor = Term({left: value // number})
+        factor = Term({rest: value // number})
         if factor * by == term:
             return factor
     return None
 
 
 def _without(monomial: Monomial, factors: Monomial) -> Monomial | None:
-    left = list(monomial)
+    rest = list(monomial)
     for atom in factors:
-        if atom not in left:
+        if atom not in rest:
             return None
-        left.remove(atom)
-    return tuple(left)
+        rest.remove(atom)
+    return tuple(rest)
 
 
 def _next(term: Term) -> Atom | None:
     """Return the variable to eliminate next."""
-    found = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
-    return min(found, key=_rank) if found else None
+    variables = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
+    return min(variables, key=_rank) if variables else None
 
 
 def _rank(atom: Atom) -> tuple[int, int]:
@@ -296,31 +297,31 @@ def _rank(atom: Atom) -> tuple[int, int]:
 
 
 def _strongest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
-    """Leave out bounds that are implied by others where sizes are at least 1."""
-    kept: list[Bound] = []
-    for bound in sorted(bounds, key=lambda each: (len(each.limit.coefficients), each.scale)):
-        if any(_implies(other, bound) for other in kept):
+    """Return bounds without those that others imply if sizes are at least 1."""
+    strongest: list[Bound] = []
+    for bound in sorted(bounds, key=lambda bound: (len(bound.limit.coefficients), bound.scale)):
+        if any(_implies(other, bound) for other in strongest):
             continue
-        kept = [other for other in kept if not _implies(bound, other)] + [bound]
-    return tuple(kept)
+        strongest = [other for other in strongest if not _implies(bound, other)] + [bound]
+    return tuple(strongest)
 
 
 def _implies(one: Bound, other: Bound) -> bool:
-    """Whether the limit of one is never more than the other's, sizes being at least 1."""
+    """Return whether one bound's limit is never more than the other's if sizes are at least 1."""
     gap = other.limit * one.scale - one.limit * other.scale
     gap = gap.substitute(positive_sizes(gap.atoms()))
     return gap.low >= 0 or _without_quotients(gap).low >= 0
 
 
 def _without_quotients(term: Term) -> Term:
-    """Return what is never more than a term: quotients by numbers are what they are at least."""
+    """Return a lower bound of a term: quotients by constants are replaced by their least values."""
     total = term
     for monomial, number in term.coefficients.items():
         for position, atom in enumerate(monomial):
             if not isinstance(atom, Quotient) or atom.arguments[0].low < 0:
                 continue
             by = atom.arguments[1].constant
-            if by is None or by < 1 or number % by or any(each.low < 0 for each in monomial):
+            if by is None or by < 1 or number % by or any(factor.low < 0 for factor in monomial):
                 continue
             rest = Term({monomial[:position] + monomial[position + 1 :]: number // by})
             least = atom.arguments[0] - (by - 1 if number > 0 else 0)
@@ -330,12 +331,12 @@ def _without_quotients(term: Term) -> Term:
 
 
 def in_order(atoms: Iterable[Atom]) -> list[Atom]:
-    """Sort atoms: what is made of them one after the other is the same in every process."""
+    """Return atoms in the order of their creation, which is the same in every process."""
     return sorted(atoms, key=lambda atom: atom.order)
 
 
 def positive_sizes(atoms: Iterable[Atom]) -> dict[Atom, Term]:
-    """Return scalars that are at least 0 as ones that are at least 1."""
+    """Return, for each scalar that is at least 0, the same scalar as a term of at least 1."""
     return {
         atom: Symbol(atom.kind, atom.key, 1, atom.high, atom.at).term
         for atom in in_order(atoms)
@@ -344,7 +345,7 @@ def positive_sizes(atoms: Iterable[Atom]) -> dict[Atom, Term]:
 
 
 def varying_choice(term: Term) -> Choice | Maximum | None:
-    """Return an atom of a term that is one of two terms, for which there are no bounds as it is."""
-    found = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
-    either = [atom for atom in found if isinstance(atom, Choice | Maximum)]
-    return min(either, key=lambda atom: atom.order) if either else None
+    """Return the first Choice or Maximum of a term, which bounds need case by case, or None."""
+    variables = {atom for monomial in term.coefficients for atom in monomial if varies(atom)}
+    choices = [atom for atom in variables if isinstance(atom, Choice | Maximum)]
+    return min(choices, key=lambda atom: atom.order) if choices else None

@@ -1,8 +1,8 @@
 """Conditions on a kernel's parameters as text: `min(n, 1024 * grid_x) <= extent(x)`.
 
-Alternatives that differ in one summand are written as a minimum. `extent(x)` counts the elements
-from a tensor's data pointer to its end: of a contiguous tensor all that it has. Where what is
-needed is not a whole number of elements, `bytes(x)` is used.
+Alternatives that differ in one summand are written as a minimum: `a + n <= m or a + 8 <= m` is
+`a + min(8, n) <= m`. `extent(x)` counts the elements from a tensor's data pointer to its end: all
+elements of a contiguous tensor. If a condition is not about whole elements, it has `bytes(x)`.
 """
 
 from __future__ import annotations
@@ -26,21 +26,21 @@ _Product = tuple[int, tuple[str, ...]]
 """A number and the factors it is multiplied by, as text."""
 
 
-def inside_text(found: AccessCondition, summary: Summary) -> str:
-    """Return when an access stays inside its tensor; "always" where nothing is asked for."""
-    assert found.condition is not None
-    assert found.access.argument is not None
-    room = extent(found.access.argument)
-    return _Printer(summary, room, found.access.element_bytes).condition(found.condition)
+def inside_text(condition: AccessCondition, summary: Summary) -> str:
+    """Return the text of the condition under which an access stays inside, or "always"."""
+    assert condition.condition is not None
+    assert condition.access.argument is not None
+    room = extent(condition.access.argument)
+    return _Printer(summary, room, condition.access.element_bytes).condition(condition.condition)
 
 
 def width_text(condition: Condition, summary: Summary) -> str:
-    """Return when no arithmetic wraps around."""
+    """Return the text of a condition under which no arithmetic wraps around."""
     return _Printer(summary, None, 1).condition(condition)
 
 
 def assumption_text(symbol: Symbol, least: int, summary: Summary) -> str:
-    """Return what is assumed of a scalar."""
+    """Return the text of an assumption on a scalar: `n >= 0`."""
     return f"{_renamed(expression(symbol.term, summary))} >= {least}"
 
 
@@ -56,7 +56,7 @@ class _Printer:
         self._bytes = element_bytes
 
     def condition(self, condition: Condition) -> str:
-        """Print a condition."""
+        """Return the text of a condition."""
         if condition.decided is not None:
             return "always" if condition.decided else "never"
         if isinstance(condition, And):
@@ -67,7 +67,7 @@ class _Printer:
         return self._one_of(condition.parts)
 
     def _one_of(self, parts: Sequence[Condition]) -> str:
-        """Print alternatives: those that ask for room, or for a width, together."""
+        """Return the text of alternatives; those with the same limit are printed as a minimum."""
         needs, others = [], []
         for part in parts:
             need = self._need(part)
@@ -75,14 +75,14 @@ class _Printer:
                 others.append(part)
             else:
                 needs.append(need)
-        texts = [self._compared(each) for each in _by_limit(needs)]
+        texts = [self._compared(group) for group in _by_limit(needs)]
         for part in others:
             text = self.condition(part) if isinstance(part, And) else self._plain(part)
             texts.append(f"({text})" if isinstance(part, And) and len(parts) > 1 else text)
         return " or ".join(texts)
 
     def _need(self, part: Condition) -> tuple[Term, Term] | None:
-        """Return (need, limit) of a condition `need <= limit`: an extent, or a number."""
+        """Return (need, limit) of a condition `need <= limit`, or None if it has another form."""
         if not isinstance(part, AtLeast):
             return None
         room = self._room
@@ -103,8 +103,8 @@ class _Printer:
         whole = all(v % self._bytes == 0 for need in needs for v in need.coefficients.values())
         if not whole:
             return f"{self._least(needs)} <= bytes({name})"
-        counted = [_divided(need, self._bytes) for need in needs]
-        return f"{self._least(counted)} <= extent({name})"
+        elements = [_divided(need, self._bytes) for need in needs]
+        return f"{self._least(elements)} <= extent({name})"
 
     def _plain(self, part: Condition) -> str:
         return _renamed(condition_expression(part, self._summary))
@@ -112,51 +112,54 @@ class _Printer:
     # -- sums --------------------------------------------------------------------------------------
 
     def _least(self, terms: Sequence[Term]) -> str:
-        """Print the least of terms: what they have in common outside of the minimum."""
+        """Return the text of the least of terms, with common summands outside of the minimum."""
         base, pairs = _factored(terms)
-        left = dict(base.coefficients)
+        summands = dict(base.coefficients)
         products: list[_Product] = []
         for pair in pairs:
             common = _common_factor(pair)
-            texts = sorted((self._sum(_without(each, common)) for each in pair), key=_by_grid)
+            texts = sorted((self._sum(_without(term, common)) for term in pair), key=_by_grid)
             factors = (f"min({', '.join(texts)})",)
-            products.append(self._product(common, factors, left))
-        products += self._products(left)
+            products.append(self._product(common, factors, summands))
+        products += self._products(summands)
         return _added(products)
 
     def _sum(self, term: Term) -> str:
         return _added(self._products(dict(term.coefficients)))
 
-    def _products(self, left: dict[Monomial, int]) -> list[_Product]:
-        """Return summands; `a * p - a` is one, `(p - 1) * a`. Takes all that is left."""
-        found: list[_Product] = []
-        for monomial in sorted(left, key=lambda m: (-len(m), self._text(m))):
-            number = left.get(monomial, 0)
+    def _products(self, summands: dict[Monomial, int]) -> list[_Product]:
+        """Return summands as products, with `a * p - a` as `(p - 1) * a`, and empty the dict."""
+        products: list[_Product] = []
+        for monomial in sorted(summands, key=lambda m: (-len(m), self._text(m))):
+            number = summands.get(monomial, 0)
             if number <= 0 or not monomial:
                 continue
             for position, atom in enumerate(monomial):
                 rest = monomial[:position] + monomial[position + 1 :]
-                less = -left.get(rest, 0)
+                less = -summands.get(rest, 0)
                 if less <= 0 or number % less or (not rest and number != less):
                     continue
-                del left[rest], left[monomial]
+                del summands[rest], summands[monomial]
                 times = (
                     self._atom(atom) if number == less else f"{number // less} * {self._atom(atom)}"
                 )
-                found.append((less, (f"({times} - 1)", *self._texts(rest))))
+                products.append((less, (f"({times} - 1)", *self._texts(rest))))
                 break
-        rest_of_it = sorted(left, key=lambda m: (not m, left[m] < 0, -len(m), self._text(m)))
-        found += [(left[monomial], self._texts(monomial)) for monomial in rest_of_it]
-        left.clear()
-        return found
+        order = sorted(summands, key=lambda m: (not m, summands[m] < 0, -len(m), self._text(m)))
+        products += [(summands[monomial], self._texts(monomial)) for monomial in order]
+        summands.clear()
+        return products
 
     def _product(
-        self, common: tuple[int, Monomial], factors: tuple[str, ...], left: dict[Monomial, int]
+        self, common: tuple[int, Monomial], factors: tuple[str, ...], summands: dict[Monomial, int]
     ) -> _Product:
-        """Return a minimum times what its parts have in common, less it where subtracted."""
+        """Return the product of a minimum and its common factor.
+
+        A summand that subtracts the common factor is removed: `a * m - a` is `a * (m - 1)`.
+        """
         number, monomial = common
-        if (number, monomial) != (1, ()) and left.get(monomial) == -number:
-            del left[monomial]
+        if (number, monomial) != (1, ()) and summands.get(monomial) == -number:
+            del summands[monomial]
             factors = (f"({factors[0]} - 1)",)
         return number, (*factors, *self._texts(monomial))
 
@@ -194,27 +197,27 @@ def _by_limit(needs: Iterable[tuple[Term, Term]]) -> list[tuple[Term, list[Term]
 
 
 def _factored(terms: Sequence[Term]) -> tuple[Term, list[tuple[Term, ...]]]:
-    """Return a base and groups: the least of the terms is the base and the least of each group."""
-    left = list(dict.fromkeys(terms))
+    """Return a base and groups: the least of the terms is the base plus each group's least."""
+    remaining = list(dict.fromkeys(terms))
     groups: list[tuple[Term, ...]] = []
-    while len(left) > 1:
-        pair = _pair(left)
+    while len(remaining) > 1:
+        pair = _pair(remaining)
         if pair is None:
-            shared = _shared(left)
-            return shared, [*groups, tuple(term - shared for term in left)]
+            shared = _shared(remaining)
+            return shared, [*groups, tuple(term - shared for term in remaining)]
         one, other = pair
         groups.append((one, other))
-        there = frozenset(left)
-        left = [term - one for term in left if term - one + other in there]
-    return left[0], groups
+        present = frozenset(remaining)
+        remaining = [term - one for term in remaining if term - one + other in present]
+    return remaining[0], groups
 
 
 def _pair(terms: Sequence[Term]) -> tuple[Term, Term] | None:
-    """Return what differs between the two halves of the terms, wherever else they agree."""
-    there = frozenset(terms)
+    """Return two terms by which one half of the terms differs from the other half, or None."""
+    present = frozenset(terms)
     for other in terms[1:]:
         gap = other - terms[0]
-        first = [term for term in terms if term + gap in there]
+        first = [term for term in terms if term + gap in present]
         if 2 * len(first) == len(terms) and not any(term + gap in first for term in first):
             less = Term({m: -v for m, v in gap.coefficients.items() if v < 0})
             return less, less + gap
@@ -229,32 +232,32 @@ def _shared(terms: Sequence[Term]) -> Term:
 
 
 def _common_factor(terms: Sequence[Term]) -> tuple[int, Monomial]:
-    """Return the number and the parameters that all summands of all terms are multiples of."""
+    """Return the number and the parameters that divide all summands of all terms."""
     numbers = [value for term in terms for value in term.coefficients.values()]
     monomials = [monomial for term in terms for monomial in term.coefficients]
     if not all(term.coefficients for term in terms):
         return 1, ()
-    left = list(monomials[0])
+    common = list(monomials[0])
     for monomial in monomials[1:]:
         rest = list(monomial)
-        kept = []
-        for atom in left:
+        shared = []
+        for atom in common:
             if atom in rest:
                 rest.remove(atom)
-                kept.append(atom)
-        left = kept
-    negative = any(atom.low < 0 for atom in left)
-    return (1, ()) if negative else (gcd(*numbers) if left else 1, tuple(left))
+                shared.append(atom)
+        common = shared
+    negative = any(atom.low < 0 for atom in common)
+    return (1, ()) if negative else (gcd(*numbers) if common else 1, tuple(common))
 
 
 def _without(term: Term, common: tuple[int, Monomial]) -> Term:
     number, factors = common
     total: dict[Monomial, int] = {}
     for monomial, value in term.coefficients.items():
-        left = list(monomial)
+        rest = list(monomial)
         for atom in factors:
-            left.remove(atom)
-        total[tuple(left)] = value // number
+            rest.remove(atom)
+        total[tuple(rest)] = value // number
     return Term(total)
 
 

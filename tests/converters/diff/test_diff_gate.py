@@ -116,7 +116,7 @@ def test_a_bound_that_narrowed(tmp_path):
     whole = EnvelopeRow("n", 10, "argument", 2**31, low=-(2**31))
     rows = [
         whole,  # another variant is no bound
-        EnvelopeRow("n", 10, "overflow", 1_000, "x * n leaves 32 bits"),
+        EnvelopeRow("n", 10, "overflow", 1_000, "x * n does not fit into 32 bits"),
         EnvelopeRow("n", 10, "unknown", reason="not decided"),
         replace(whole, low=-4, last_bad=-5, below_kind="tensor", below="the load leaves x"),
         replace(whole, low=0, last_bad=-1, below_kind="tensor", below="the load leaves x"),

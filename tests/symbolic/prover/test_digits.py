@@ -153,7 +153,7 @@ _WIDTHS = st.tuples(st.sampled_from([1, 2, 4]), st.sampled_from([2, 4, 8]))
 
 @settings(max_examples=usually(80, thorough=600), deadline=None)
 @given(accesses(), accesses(), st.booleans(), _GRIDS, _WIDTHS)
-def test_what_is_proven_never_meets(first, second, alone, grid, widths):
+def test_accesses_proven_apart_never_touch_the_same_byte(first, second, alone, grid, widths):
     other = first if alone else second
     widths = (widths[0], widths[0]) if alone else widths
     ranges, axes = ranges_of(grid)

@@ -53,7 +53,7 @@ def test_divisors_that_are_arguments_are_numbers_of_the_call():
     assert ranges.interval(remainder(program(0), scalar(0))) == (0, 9)
 
 
-def test_what_the_numbers_decide_is_decided():
+def test_conditions_are_decided_by_a_calls_numbers():
     ranges = Ranges({("program", 0): (0, 9), ("scalar", 0): (100, 100)})
     i, n = program(0), scalar(0)
 

@@ -137,7 +137,7 @@ def test_both_values_of_a_choice_are_looked_at():
     assert isinstance(prove(less(chosen, 499), Given((), Ranges(RANGES)), seconds=0), Refuted)
 
 
-def test_what_cannot_be_is_proven_of_anything():
+def test_any_claim_is_proven_from_impossible_assumptions():
     i = program(0)
     nothing = less(i, 5) & at_least(i, 5)
 

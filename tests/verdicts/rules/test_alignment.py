@@ -38,7 +38,7 @@ def test_words_at_multiples_of_four_are_proven_others_have_a_witness():
     assert bad.address_offset % 4 == 2
 
 
-def test_one_program_may_be_right_where_two_are_not():
+def test_a_grid_of_one_program_is_aligned_where_two_programs_are_not():
     (found,) = verdicts(words_of(4, 6, programs=1))
 
     assert found.verdict == "proven"
@@ -50,7 +50,7 @@ def copied(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
 
 
-def test_a_tensor_at_an_odd_byte_is_misaligned_and_plain_accesses_say_nothing():
+def test_a_tensor_at_an_odd_byte_is_misaligned_and_aligned_accesses_get_no_verdict():
     plain = call(copied, (8,), x=tensor(100), out=tensor(100), n=100, BLOCK=16)
     x, out, n = plain.arguments
     odd = replace(plain, arguments=(replace(x, offset_bytes=2), out, n))
@@ -60,7 +60,7 @@ def test_a_tensor_at_an_odd_byte_is_misaligned_and_plain_accesses_say_nothing():
     assert (found.rule, found.verdict, found.arg) == ("misaligned", "violation", "x")
 
 
-def test_a_tensor_without_storage_is_null_where_it_is_asked_for():
+def test_an_access_to_a_tensor_without_storage_is_a_null_pointer():
     def judged(n):
         made = call(copied, (8,), x=tensor(100, room=0), out=tensor(100), n=n, BLOCK=16)
         return verdicts(made)
@@ -76,7 +76,7 @@ def from_address(address, out, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(address.to(tl.pointer_type(tl.float32)) + lanes + 2))
 
 
-def test_a_number_that_is_no_address_is_null_any_other_is_not_known():
+def test_a_pointer_cast_from_zero_is_null_and_other_pointers_get_no_verdict():
     def judged(address):
         made = call(from_address, (1,), wide=("address",), address=address, out=tensor(8), BLOCK=8)
         return verdicts(made)

@@ -24,11 +24,11 @@ def asserted(dtype):
     return found
 
 
-def test_floats_are_recorded_by_all_and_not_by_int():
+def test_an_unrecorded_float_tensor_needs_the_setting_all():
     found = asserted("fp32")
     assert found.verdict == "unknown"
     assert "contents of source, which were not recorded (set KVTRACE_TENSORS=all" in found.reason
 
 
-def test_integers_are_recorded_by_int():
+def test_an_unrecorded_integer_tensor_needs_the_setting_int():
     assert "of source, which were not recorded (set KVTRACE_TENSORS=int" in asserted("i32").reason

@@ -32,7 +32,7 @@ def copy_of(elements, programs, room=None, kernel=kernels.copy):
 
 
 @pytest.mark.parametrize("programs", [10**3, 10**6, 10**9])
-def test_a_mask_is_proven_for_any_grid_without_running_anything(programs, monkeypatch):
+def test_a_masked_access_is_proven_for_any_grid_without_evaluation(programs, monkeypatch):
     monkeypatch.setattr("kvtrace.verdicts.judge.run", None)
     monkeypatch.setattr("kvtrace.verdicts.rules.bounds_witnesses.run", None)
 
@@ -82,7 +82,7 @@ def test_before_the_start_of_a_storage_of_unknown_size_is_out_of_bounds():
     assert (load.verdict, load.rule, load.past_end_bytes) == ("violation", "out-of-bounds", -4)
 
 
-def test_lanes_are_counted_where_the_grid_is_small_and_only_there():
+def test_lanes_out_of_bounds_are_counted_only_for_small_grids():
     small = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
     large = judged(call(kernels.fill, (10**7,), result=tensor(1000, dtype="i64"), BLOCK=256))
 
@@ -91,13 +91,13 @@ def test_lanes_are_counted_where_the_grid_is_small_and_only_there():
     assert large[0].program == small[0].program == (3, 0, 0)
 
 
-def test_the_farthest_lane_is_told_with_the_count():
+def test_a_message_has_the_count_and_the_farthest_lane():
     (small,) = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
 
     assert small.past_end_bytes == 8  # the witness is the first lane
     assert small.message == (
-        "store ends 8 bytes past the end of result; 24 lanes of the grid leave it, by up to "
-        "192 bytes"
+        "store ends 8 bytes past the end of result; 24 lanes of the grid are out of bounds, "
+        "by up to 192 bytes"
     )
 
 
@@ -107,12 +107,12 @@ def test_the_farthest_lane_of_a_large_grid_is_decided_by_formulas_and_run():
 
     assert large.program == (3, 0, 0)
     assert large.message == (
-        "store ends 8 bytes past the end of result; the farthest lane leaves it by "
+        "store ends 8 bytes past the end of result; the farthest lane is out of bounds by "
         f"{8 * (256 * programs - 1000):,} bytes"
     )
 
 
-def test_a_lane_alone_outside_is_the_farthest_itself():
+def test_a_single_lane_out_of_bounds_has_no_note_on_the_farthest():
     (load, _) = judged(one_more())
     assert load.message == "load ends 4 bytes past the end of source"
 
@@ -123,7 +123,7 @@ def one_more(size=299, kernel=kernels.copy_one_more):
     )
 
 
-def test_what_a_mask_admits_is_told_in_the_kernels_names():
+def test_a_reason_has_the_values_that_a_mask_admits_in_the_kernels_names():
     (load, store) = judged(one_more())
 
     assert (load.lane, load.program) == ((43,), (2, 0, 0))
@@ -131,7 +131,7 @@ def test_what_a_mask_admits_is_told_in_the_kernels_names():
     assert (store.verdict, store.reason) == ("proven", None)
 
 
-def test_what_a_mask_of_two_axes_admits_is_told_of_both():
+def test_a_reason_has_the_values_of_both_axes_of_a_mask():
     tiles = call(
         kernels.tile, (2, 2), source=tensor(10, 30), result=tensor(16, 30), rows=10, columns=30,
         BLOCK=16,
@@ -143,12 +143,12 @@ def test_what_a_mask_of_two_axes_admits_is_told_of_both():
     assert store.verdict == "proven"
 
 
-def test_an_access_without_a_mask_admits_nothing():
+def test_an_access_without_a_mask_has_no_reason():
     (found,) = judged(call(kernels.fill, (4,), result=tensor(1000, dtype="i64"), BLOCK=256))
     assert found.reason is None
 
 
-def test_an_index_that_wraps_around_is_shown_where_it_does():
+def test_a_witness_of_a_wrapped_index_is_where_it_wraps_around():
     """2^31 / 1024 programs on, the address is negative; no element is ever allocated."""
     load, _ = judged(copy_of(10**12, 10**9, kernel=kernels.copy_narrow))
 
@@ -197,7 +197,7 @@ def loads_of_table(verdicts):
     return [v for v in verdicts if v.arg == "table"]
 
 
-def test_unrecorded_indices_are_unknown_with_what_would_make_them_safe():
+def test_unrecorded_indices_are_unknown_with_a_condition_that_makes_them_safe():
     (found,) = loads_of_table(judged(rows(tensor(32, dtype="i32"))))
 
     assert found.verdict == "unknown"
@@ -260,7 +260,7 @@ def test_recorded_trips_decide_a_loop():
     assert (found.arg, found.program, found.iteration) == ("source", (2, 0, 0), 3)
 
 
-def test_what_is_too_large_to_evaluate_is_unknown_and_says_so():
+def test_a_call_too_large_to_evaluate_is_unknown_with_that_reason():
     ids = np.arange(32, dtype=np.int32)
     one = call(
         kernels.row_of_largest, (8,), table=tensor(40, 16), ids=tensor(32, dtype="i32", data=ids),

@@ -60,11 +60,11 @@ def test_older_targets_copy_by_pointers():
 @pytest.mark.parametrize(
     ("target", "reason"),
     [
-        ("", "it was not recorded what the kernel was compiled for"),
-        ("hip:gfx1250", "what hip:gfx1250 makes of descriptors is not known"),
+        ("", "the kernel's compilation target was not recorded"),
+        ("hip:gfx1250", "kvtrace does not know how hip:gfx1250 implements descriptors"),
     ],
 )
-def test_of_what_is_not_known_of_a_target_nothing_is_proven(target, reason):
+def test_a_descriptor_of_an_unknown_target_is_unknown(target, reason):
     found = verdict(for_target(table(8), target))
 
     assert (found.verdict, found.reason) == ("unknown", reason)

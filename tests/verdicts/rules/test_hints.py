@@ -35,7 +35,7 @@ def grouped(x, out, n, GROUP: tl.constexpr, BLOCK: tl.constexpr):
         (500, 4, {"proven"}),
     ],
 )
-def test_groups_after_a_remainder(n, group, answers):
+def test_a_contiguity_hint_on_a_remainder_is_checked_by_groups(n, group, answers):
     x, out = tensor(512), tensor(512)
     made = call(grouped, (4,), x=x, out=out, n=n, GROUP=group, BLOCK=128)
 
@@ -54,7 +54,7 @@ def multiples(x, out, stride, BLOCK: tl.constexpr):
     tl.store(out + row + lanes, tl.load(x + row + same))
 
 
-def test_multiples_are_multiples_in_all_programs():
+def test_a_hint_of_multiples_is_checked_in_all_programs():
     def judged(stride):
         x, out = tensor(4096), tensor(4096)
         made = call(multiples, (5,), x=x, out=out, stride=stride, BLOCK=32)

@@ -27,7 +27,7 @@ def found(one, rules=RULES):
     return [(v.rule, v.verdict, v.access) for v in judge(one, rules)]
 
 
-def test_a_mask_that_nothing_fulfils_is_found_for_load_and_store():
+def test_a_mask_that_is_never_true_is_found_for_load_and_store():
     assert found(guarded("far")) == [
         ("mask-always-false", "violation", "load"),
         ("mask-always-false", "violation", "store"),
@@ -35,15 +35,15 @@ def test_a_mask_that_nothing_fulfils_is_found_for_load_and_store():
 
 
 @pytest.mark.parametrize("programs", [4, 10**6])
-def test_it_does_not_hang_on_the_size_of_the_grid(programs):
+def test_verdict_is_the_same_for_larger_grids(programs):
     assert len(found(guarded("far", programs=programs))) == 2
 
 
-def test_what_is_never_reached_is_not_told():
+def test_an_access_that_is_never_reached_gets_no_verdict():
     assert found(guarded("never reached")) == []
 
 
-def test_a_branch_that_no_program_takes_is_not_told():
+def test_an_access_in_a_branch_that_no_program_takes_gets_no_verdict():
     """No bound of the program alone rules the branch out: two together do."""
     tensors = {"x": tensor(1024), "out": tensor(1024)}
     assert found(call(kernels.straddling, (5,), **tensors, n=1024, BLOCK=256)) == []
@@ -58,7 +58,7 @@ def test_a_mask_of_round_shapes_is_a_note_where_it_is_asked_for():
     assert not [rule for rule, *_ in found(guarded("near"), None) if rule in RULES]
 
 
-def test_a_mask_that_cuts_the_tail_is_neither():
+def test_a_mask_that_excludes_the_tail_is_neither_always_true_nor_false():
     assert found(guarded("near", n=1000)) == []
 
 
@@ -78,7 +78,7 @@ class Lanes(Observer):
 
 
 @pytest.mark.sweep
-def test_verdicts_are_what_all_programs_do(say):
+def test_verdicts_agree_with_an_evaluation_of_all_programs(say):
     """On the corpus of defects and mutants of it."""
     answers = Counter()
     for sample in CORPUS[:: usually(4, thorough=1)]:
@@ -105,7 +105,7 @@ def test_verdicts_are_what_all_programs_do(say):
 
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5])
-def test_a_branch_that_may_be_taken_by_none_is_not_told_where_time_runs_out(seconds):
+def test_an_access_in_a_branch_that_only_a_solver_rules_out_gets_no_verdict(seconds):
     """A mask that is false in a branch whose own condition nobody fulfils, which takes a solver."""
     tensors = {"x": tensor(1024), "out": tensor(1024)}
     made = call(kernels.straddling_masked, (5,), **tensors, n=1024, BLOCK=256)

@@ -28,7 +28,7 @@ def test_zero_by_zero_that_is_stored_is_found_where_it_is_divided():
     assert "a NaN" in verdict.message
 
 
-def test_what_is_masked_off_when_it_is_stored_does_not_count():
+def test_a_nan_that_is_masked_off_at_the_store_is_no_finding():
     assert judge(shares(kept=False), RULES) == []
 
 
@@ -53,14 +53,14 @@ def test_a_row_without_any_finite_number_gives_nan_and_others_do_not():
     assert verdict.program == (2, 0, 0)
 
 
-def test_what_was_in_memory_already_is_born_nowhere():
+def test_a_nan_that_was_loaded_is_no_finding():
     x = floats(64, data=[np.nan] * 32 + [np.inf] * 32)
     out = tensor(64, dtype="fp16", data=np.zeros(64, np.float16))
 
     assert judge(call(kernels.half, (1,), x=x, out=out, BLOCK=64), RULES) == []
 
 
-def test_without_contents_it_is_unknown_and_says_what_would_tell():
+def test_without_contents_the_verdict_is_unknown_and_names_the_setting():
     softmax = call(kernels.softmax, (4,), x=tensor(4, 16), out=tensor(4, 16), BLOCK=16)
 
     (verdict,) = judge(softmax, RULES)

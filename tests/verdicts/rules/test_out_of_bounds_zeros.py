@@ -18,7 +18,7 @@ def verdicts(made, rule, arg=None):
     return [v for v in judge(made, (rule,)) if v.rule == rule and arg in (None, v.arg)]
 
 
-def test_an_index_out_of_bounds_proves_nothing_of_where_it_leads():
+def test_an_access_by_an_index_that_was_read_out_of_bounds_is_unknown():
     made = call(
         kernels.gather, (2,), ids=ids(*range(1, 13)), table=tensor(13), result=tensor(16), BLOCK=8
     )
@@ -32,7 +32,7 @@ def test_an_index_out_of_bounds_proves_nothing_of_where_it_leads():
     assert stored.verdict == "proven"
 
 
-def test_it_spreads_through_further_loads():
+def test_doubt_spreads_through_loads_that_depend_on_a_load_out_of_bounds():
     links = tensor(8, dtype="i32", data=np.arange(8, dtype=np.int32))
     made = call(
         kernels.gather_of_gather, (2,), ids=ids(*range(1, 13)), links=links, table=tensor(8),
@@ -69,7 +69,7 @@ def test_a_witness_in_a_program_whose_loads_are_in_bounds_stays():
         (kernels.scatter, "race"),
     ],
 )
-def test_other_rules_conclude_nothing_from_it(kernel, rule):
+def test_verdicts_of_other_rules_that_depend_on_a_substituted_zero_are_unknown(kernel, rule):
     """All ids differ and none is zero; what four lanes read past their end is not known."""
 
     def judged(count):
@@ -108,7 +108,7 @@ def test_two_loads_that_leave_their_tensors_at_once_do_not_excuse_each_other():
     assert {v.iteration for v in found if v.verdict == "violation"} == {3}
 
 
-def test_the_first_access_out_of_bounds_rests_on_none():
+def test_the_first_access_out_of_bounds_stays_a_violation():
     """Node 1's parent is node 0, whose parent is -1: certain, but what lies there is not."""
     made = call(
         kernels.up_to_root, (1,), parents=ids(-1, 0), tokens=ids(7, 8),
@@ -142,7 +142,7 @@ def test_a_lane_beside_one_that_reads_out_of_bounds_is_found():
     assert led.lanes is None
 
 
-def test_what_only_zeros_show_is_no_finding():
+def test_a_violation_that_only_zeros_show_is_unknown():
     made = call(
         kernels.gather_before, (2,), ids=ids(*range(1, 13)), table=tensor(200),
         result=tensor(16), BLOCK=8,
@@ -172,7 +172,7 @@ def test_what_shows_if_two_loads_give_the_same_is_no_finding():
     assert found.verdict == "unknown"
 
 
-def test_what_was_seen_before_a_load_left_its_tensor_rests_on_nothing_of_it():
+def test_a_verdict_before_a_load_left_its_tensor_stays():
     made = call(
         kernels.while_alike, (1,), first=ids(1, 2, 3), second=ids(1, 2, 3),
         result=tensor(1, dtype="i32"), count=5,

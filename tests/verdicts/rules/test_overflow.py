@@ -57,7 +57,7 @@ def test_a_grid_that_does_not_get_there_is_proven_whatever_its_size():
     assert set(answers(big(10))) == {"proven"}
 
 
-def test_wraps_tells_of_an_access_by_what_it_hangs_on():
+def test_wraps_is_true_only_of_accesses_that_depend_on_the_wrap():
     bound = BoundCall(big(70_000))
     load, store = bound.summary.accesses
 
@@ -181,7 +181,7 @@ def widened(kernel):
 
 
 @pytest.mark.parametrize("kernel", [sums, masked, square, looping, branching])
-def test_proven_and_violated_are_what_64_bits_show(kernel):
+def test_verdicts_agree_with_64_bit_arithmetic(kernel):
     wide = widened(kernel)
     rng = np.random.default_rng(5)
     triples = list(product(NUMBERS, repeat=3))
@@ -254,7 +254,7 @@ def test_a_wrap_of_a_loaded_number_shows_wherever_it_is(form):
 
 
 @pytest.mark.parametrize("form", ["back again", "wide"])
-def test_what_cancels_or_is_wide_is_no_finding(form):
+def test_wraps_that_cancel_and_64_bit_arithmetic_are_no_findings(form):
     assert {v.verdict for v in judge(of_pages(form, 16_400))} == {"proven"}
 
 
@@ -296,7 +296,7 @@ def products(x, y, out, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + lanes) * tl.load(y + lanes))
 
 
-def test_an_index_that_is_stored_counts_and_data_do_not():
+def test_a_wrapped_index_that_is_stored_is_a_finding_and_wrapped_data_are_not():
     held = tensor(1, dtype="i32", data=np.array([65_536], np.int32))
     stored = call(indices, (1,), pages=held, out=tensor(8, dtype="i32"), stride=65_536, BLOCK=8)
     large = tensor(8, dtype="i32", data=np.full(8, 2**30, np.int32))

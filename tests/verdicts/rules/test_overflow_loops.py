@@ -51,7 +51,7 @@ def test_the_last_size_whose_counter_stays_is_proven():
     assert said(flat(kernels.summed, MOST - 126)) == {"violation"}
 
 
-def test_a_counter_of_64_bits_stays():
+def test_a_counter_of_64_bits_does_not_wrap():
     one = call(kernels.summed_wide, (1,), x=tensor(MOST - 99), y=tensor(128), n=MOST - 99, B=128)
 
     assert said(one) <= {"proven"}
@@ -73,7 +73,7 @@ def test_a_step_by_the_grid_is_added_before_it_is_compared():
         (0, MOST, MOST, "proven"), (-5, 90, MOST, "proven"), (-5, -4, 1, "proven"),
     ],
 )  # fmt: skip
-def test_steps_of_any_sign(first, n, s, expected):
+def test_a_loop_is_judged_for_steps_of_either_sign(first, n, s, expected):
     found = said(picked(first, n, s))
 
     assert ("violation" in found) == (expected == "violation")
@@ -93,7 +93,7 @@ def test_a_negative_step_leaves_the_tensor_before_it_wraps():
     assert "load starts 4 bytes before the start of x" in {verdict.message for verdict in found}
 
 
-def test_a_loop_that_is_unrolled_counts_nothing():
+def test_an_unrolled_loop_has_no_counter_to_wrap():
     assert said(flat(kernels.unrolled, MOST)) <= {"proven"}
 
 

@@ -40,7 +40,7 @@ FOUND_WITH_PATIENCE = (5500079, 6400084, 7100023)
 
 
 @pytest.mark.parametrize("seed", FOUND_WITH_PATIENCE[:: usually(3, thorough=1)])
-def test_nothing_is_proven_that_is_not_so_with_time_to_prove_it(seed):
+def test_no_false_proofs_with_unlimited_time(seed):
     assert list(failures(seed, Counter(), PATIENT)) == []
 
 
@@ -49,7 +49,7 @@ FOUND = FOUND_BEFORE[:: usually(4, thorough=1)]
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("seeds", [FOUND, range(1000, 1000 + usually(2, thorough=12))])
-def test_what_is_proven_and_what_is_found_is_so(seeds):
+def test_proofs_and_violations_agree_with_the_oracle(seeds):
     counts: Counter[str] = Counter()
 
     wrong = [text for seed in seeds for text in failures(seed, counts)]

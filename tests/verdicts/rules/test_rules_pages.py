@@ -116,12 +116,12 @@ def test_the_limits_say_what_proven_covers_and_where_it_is_written():
 
 
 @pytest.mark.parametrize("rule", some(list(RULES), 4))
-def test_the_bad_kernel_is_found(rule, tmp_path):
+def test_the_bad_kernel_of_a_rules_page_is_a_violation(rule, tmp_path):
     assert "violation" in verdicts_of(rule, "Bad", tmp_path)
 
 
 @pytest.mark.parametrize("rule", some(list(RULES), 4))
-def test_the_good_kernel_is_not(rule, tmp_path):
+def test_the_good_kernel_of_a_rules_page_is_no_violation(rule, tmp_path):
     assert "violation" not in verdicts_of(rule, "Good", tmp_path)
 
 

@@ -15,7 +15,7 @@ def answers(one):
     return [(v.rule, v.verdict) for v in judge(one, RULES)]
 
 
-def test_what_is_multiplied_by_zero_counts_and_is_told_apart():
+def test_an_undefined_lane_times_zero_is_reported_as_weak():
     weighed = call(
         kernels.weighed, (1,), x=tensor(50), weight=tensor(50), out=tensor(1), n=50, BLOCK=64
     )
@@ -27,7 +27,7 @@ def test_what_is_multiplied_by_zero_counts_and_is_told_apart():
 
 
 @pytest.mark.parametrize("left", [True, False])
-def test_a_product_is_told_apart_too(left):
+def test_an_undefined_factor_of_a_matrix_product_with_zeros_is_reported_as_weak(left):
     matrices = {"a": tensor(16, 40), "b": tensor(40, 16), "c": tensor(16, 16)}
     (verdict,) = judge(
         call(kernels.product, (1,), **matrices, depth=40, LEFT=left, BLOCK=16), RULES
@@ -102,7 +102,7 @@ def test_a_condition_of_a_loop_is_a_use():
 
 
 @pytest.mark.parametrize("whole", [True, False])
-def test_a_function_that_is_called_twice_is_no_way_out(whole):
+def test_undefined_lanes_are_followed_through_a_function_called_twice(whole):
     by_function = call(kernels.by_function, (64,), x=tensor(50), out=tensor(64), n=50, WHOLE=whole)
 
     found = {verdict for _, verdict in answers(by_function)}
@@ -115,7 +115,7 @@ def test_a_function_that_is_called_twice_is_no_way_out(whole):
     ("flags", "verdict"),
     [([1] * 50 + [0] * 14, "unknown"), ([0] * 63 + [1], "violation"), (None, "unknown")],
 )
-def test_what_contents_decide_is_run_where_they_are_there(flags, verdict):
+def test_a_sink_that_depends_on_contents_is_decided_by_a_run_if_they_were_recorded(flags, verdict):
     data = None if flags is None else np.array(flags, np.int32)
     chosen = call(
         kernels.chosen_by_data, (1,), x=tensor(50), wanted=tensor(64, dtype="i32", data=data),

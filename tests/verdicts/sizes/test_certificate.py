@@ -76,7 +76,7 @@ def test_a_bound_with_a_negative_factor_is_not_certified():
     assert not Certifier([MASK]).certifies(INDEX, replace(bound, limit=limit, steps=(negative,)))
 
 
-def test_what_is_reached_is_known_from_what_is_not():
+def test_bounds_that_are_reached_are_told_apart_from_others():
     assert is_reached(INDEX, bounds(INDEX, MASK), (MASK,), ())
     unreached = tuple(replace(b, limit=b.limit + 1) for b in bounds(INDEX, MASK))
     assert not is_reached(INDEX, unreached, (MASK,), ())

@@ -14,7 +14,7 @@ from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.terms import scalar
 from kvtrace.symbolic.walk import summarise
-from kvtrace.verdicts.sizes.compared_calls import held_against, judged
+from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judged
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
 from tests.kernels import basic
@@ -242,7 +242,7 @@ def compared(one):
     """How each op stands, and what a run of the whole grid shows of it."""
     seen = evaluated(one)
     by_op = {}
-    for held in held_against(one):
+    for held in compared_accesses(one):
         by_op.setdefault(held.condition.op.index, []).append(held)
     for op, held in by_op.items():
         broken = any(index == op for _, index in seen.broken)
@@ -326,7 +326,7 @@ def test_the_corpus_of_defects_with_one_number_changed(say):
 # -- what is said ---------------------------------------------------------------------------------
 
 
-def test_vector_addition():
+def test_the_condition_of_vector_addition_is_the_lesser_of_size_and_grid():
     one = call(kernels.add, (4,), x=tensor(99), y=tensor(99), result=tensor(99), n=99, BLOCK=1024)
 
     assert told(one) == [
@@ -354,15 +354,15 @@ def reaches(one):
     return [width_text(c, summary) for found in conditions_of(one.module) for c in found.reach]
 
 
-def test_what_it_takes_to_reach_all_that_a_mask_lets_through():
+def test_reach_conditions_compare_the_size_with_grid_and_block():
     rows = {"x_stride": 99, "result_stride": 99, "columns": 99}
     wide = call(kernels.softmax, (9,), x=tensor(9, 99), result=tensor(9, 99), **rows, BLOCK=64)
     one = added(1000, n=1000, programs=1)
 
     assert reaches(wide) == ["columns <= 64"]
-    assert [each.reaches for each in held_against(wide)] == [True, False]
+    assert [each.reaches for each in compared_accesses(wide)] == [True, False]
     assert reaches(one) == ["n <= 1024 * grid_x"]
-    assert all(each.reaches for each in held_against(one))
+    assert all(each.reaches for each in compared_accesses(one))
 
 
 def test_a_product_of_matrices_asks_for_the_last_row_and_column():
@@ -400,10 +400,10 @@ def test_a_stride_that_is_negative_is_outside_of_the_assumptions_and_judged_by_i
     stride = {"stride": -16, "x": tensor(16 * grid[0], offset=16), "result": tensor(64)}
     one = call(kernels.softmax_of_whole_blocks, grid, **{**arguments, **stride})
 
-    held = held_against(one)
+    held = compared_accesses(one)
 
     assert {each.standing for each in held} == {"open"}
-    assert {each.reason for each in held} == {"it is not as assumed: see the assumptions"}
+    assert {each.reason for each in held} == {"the call breaks the assumptions"}
     assert judged(one, held)
 
 
@@ -418,7 +418,7 @@ def added(elements, n, programs):
 def test_a_call_outside_is_a_violation_with_a_witness():
     one = added(1000, n=1001, programs=1)
 
-    held = held_against(one)
+    held = compared_accesses(one)
     verdicts = judged(one, held)
 
     assert [each.standing for each in held] == ["outside"] * 3
@@ -428,18 +428,18 @@ def test_a_call_outside_is_a_violation_with_a_witness():
     assert {v.lane for v in verdicts} == {(1000,)}
 
 
-def test_a_call_outside_of_its_view_alone_is_told_as_that():
+def test_a_call_outside_of_its_view_alone_breaks_out_of_view():
     wide = {name: tensor(1000, room=2000) for name in ("x", "y", "result")}
     one = call(kernels.add, (1,), **wide, n=1001, BLOCK=1024)
 
-    assert {v.rule for v in judged(one, held_against(one))} == {"out-of-view"}
+    assert {v.rule for v in judged(one, compared_accesses(one))} == {"out-of-view"}
 
 
-def test_a_call_inside_is_not_decided_anew(monkeypatch):
+def test_a_call_inside_its_conditions_is_not_judged_again(monkeypatch):
     monkeypatch.setattr("kvtrace.verdicts.sizes.compared_calls.judge", None)
     one = added(10**9, n=10**9, programs=10**6)
 
-    held = held_against(one)
+    held = compared_accesses(one)
 
     assert [each.standing for each in held] == ["inside"] * 3
     assert judged(one, held) == ()
@@ -448,8 +448,8 @@ def test_a_call_inside_is_not_decided_anew(monkeypatch):
 def test_a_call_whose_index_wraps_around_is_not_inside():
     one = added(2**31 + 1024, n=2**31 + 1024, programs=2**21 + 1)
 
-    assert {each.standing for each in held_against(one)} == {"open"}
-    assert {v.verdict for v in judged(one, held_against(one))} == {"violation"}
+    assert {each.standing for each in compared_accesses(one)} == {"open"}
+    assert {v.verdict for v in judged(one, compared_accesses(one))} == {"violation"}
 
 
 def test_a_call_that_breaks_the_condition_on_widths_is_not_proven_for_landing_inside():
@@ -457,19 +457,21 @@ def test_a_call_that_breaks_the_condition_on_widths_is_not_proven_for_landing_in
     held = {"x": tensor(65_537, 65_536, dtype="i8"), "out": tensor(2, 64, dtype="i8")}
     one = call(far_rows, (2,), **held, stride=65_536, BLOCK=64)
 
-    found = [verdict for verdict in judged(one, held_against(one)) if verdict.verdict != "proven"]
+    found = [
+        verdict for verdict in judged(one, compared_accesses(one)) if verdict.verdict != "proven"
+    ]
 
-    assert {each.standing for each in held_against(one)} == {"open", "inside"}
+    assert {each.standing for each in compared_accesses(one)} == {"open", "inside"}
     assert [(verdict.rule, verdict.verdict) for verdict in found] == [("overflow", "violation")]
 
 
 def test_a_grid_without_programs_is_inside():
     one = replace(added(10, n=1000, programs=1), grid=(0, 1, 1))
 
-    assert {each.standing for each in held_against(one)} == {"inside"}
+    assert {each.standing for each in compared_accesses(one)} == {"inside"}
 
 
-def test_what_a_product_has_taken_is_not_taken_again():
+def test_each_summand_of_a_condition_is_printed_once():
     """Of `a * b * c - a * b - a`, the second summand went into the first one's factor."""
     a, b, c = (scalar(index) for index in range(2, 5))
     needed = at_least(2**31 - 1, a * b * c - a * b - a)

@@ -35,7 +35,7 @@ def test_a_loop_over_all_of_int32_ends_where_its_counter_wraps_around():
     row = rows(summed(1000))["n", "overflow"]
 
     assert (row.first_bad, row.fine) == (MOST - 126, (0, MOST - 127))
-    assert row.what == "i + 128 leaves 32 bits, for the load of x (by its loop)"
+    assert row.what == "i + 128 does not fit into 32 bits, for the load of x (by its loop)"
 
 
 def test_a_loop_by_the_grid_ends_where_its_counter_wraps_around():
@@ -46,7 +46,7 @@ def test_a_loop_by_the_grid_ends_where_its_counter_wraps_around():
     assert row.fine == (1, row.first_bad - 1)
 
 
-def test_asked_for_at_a_size_the_loop_is_a_violation():
+def test_at_a_size_beyond_the_range_the_loop_is_a_violation():
     found = at_size(Relations(summed(1000)), {"n": 2_147_483_548}, ["overflow", "out-of-bounds"])
     assert "violation" in {v.verdict for v in found.verdicts if v.rule == "overflow"}
 
@@ -71,7 +71,7 @@ def test_a_size_of_zero_may_be_the_last_bad_one():
 
     # A step of 0 never ends.
     assert (row.fine[0], row.last_bad) == (1, 0)
-    assert row.below == "i + s leaves 32 bits, for the load of x (by its loop)"
+    assert row.below == "i + s does not fit into 32 bits, for the load of x (by its loop)"
 
 
 def test_a_scalar_that_reaches_nothing_is_fine_on_both_sides_of_zero():
@@ -126,7 +126,7 @@ def test_a_mask_that_lets_no_lane_through_ends_no_range():
     row = rows(one)["n", "overflow"]
 
     assert (row.fine, row.last_bad) == ((0, MOST - 127), None)
-    assert row.what.startswith("i + 1 leaves 32 bits")
+    assert row.what.startswith("i + 1 does not fit into 32 bits")
     assert "mask-always-false" not in rules_of_sizes()
 
 
@@ -135,7 +135,7 @@ def test_a_smaller_grid_is_another_variant_and_no_bad_size():
 
     (grid,) = (each for (quantity, _), each in row.items() if quantity == "grid_x")
     assert (grid.last_bad, grid.below_kind) == (7, "constants")
-    assert "; below that, this variant ends at 7: stores no longer reach" in printed(grid)
+    assert "; below that, another variant from 7 down: the grid" in printed(grid)
 
 
 def test_a_size_that_is_compiled_again_is_no_violation():
@@ -146,7 +146,7 @@ def test_a_size_that_is_compiled_again_is_no_violation():
 
     found = at_size(Relations(one), {"n": 1001})
 
-    assert found.limit == "n is 1,001, no multiple of 16: the kernel is compiled again"
+    assert found.limit == "n is 1,001, no multiple of 16: Triton compiles again"
     assert {v.verdict for v in found.verdicts} == {"proven"}
     assert at_size(Relations(one), {"n": 1040}).limit is None
 

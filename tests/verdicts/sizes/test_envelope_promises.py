@@ -151,7 +151,7 @@ def test_relations_that_one_launch_does_not_show_are_not_invented():
     assert not any(text.startswith("cache.shape") and "*" in text for text in texts)
 
 
-def test_batch_plus_one_is_understood():
+def test_an_extent_of_batch_plus_one_grows_with_the_batch():
     row = rows(decoded())["q.shape[0]", "overflow"]
 
     assert "kv_indptr.shape[0] = grid_x + 1" in row.along
@@ -159,7 +159,7 @@ def test_batch_plus_one_is_understood():
     assert row.first_bad == 2**31 // 64 + 1
 
 
-def test_heads_grow_by_themselves():
+def test_heads_are_a_quantity_of_their_own():
     row = rows(decoded())["heads", "grid"]
 
     assert "q.shape[1] = heads" in row.along
@@ -207,8 +207,8 @@ def printed(first, *more):
 
 def test_a_range_is_reported_with_its_assumptions():
     assert printed(flat(kernels.copied, 1000)) == (
-        "sizes n (was 1,000): this variant ends at 2,147,483,648: n no longer fits 32 bits: the "
-        "kernel is compiled again; proven for 0 <= n <= 2,147,483,647, assuming x.shape[0] = n, "
+        "sizes n (was 1,000): another variant from 2,147,483,648 on: n no longer fits into 32 "
+        "bits: Triton compiles again; proven for 0 <= n <= 2,147,483,647, assuming x.shape[0] = n, "
         "out.shape[0] = n, grid_x = cdiv(n, 1024), other sizes as recorded (one recorded launch)"
     )
     assert "(2 recorded launches, 2 sizes)" in printed(
@@ -219,7 +219,7 @@ def test_a_range_is_reported_with_its_assumptions():
 def test_a_kernel_that_is_bad_as_recorded_is_promised_nothing():
     assert printed(flat(kernels.one_off, 1000)) == (
         "sizes n (was 1,000): bad at 1,000: as recorded, load ends 4 bytes past the end of x "
-        "(out-of-bounds); no size is promised to be fine"
+        "(out-of-bounds); no size is proven safe"
     )
 
 
