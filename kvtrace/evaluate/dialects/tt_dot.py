@@ -80,7 +80,7 @@ def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
         found = [values[slot] for slot in slots]
         views = [value for value in found if isinstance(value, SharedView)]
         if views:
-            found = [scope.launch.shared.given(op, value) for value in found]
+            found = [scope.launch.shared.contents_of(op, value) for value in found]
         if nobody_waits:
             scope.launch.shared.begin_reads(scope, views)
         if adds is not None:

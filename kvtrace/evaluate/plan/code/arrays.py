@@ -1,4 +1,4 @@
-"""Code of what takes over no cell: views, reductions, padding, ramps, calls."""
+"""Code of instructions that reuse no operand's cell: views, reductions, padding, ramps, calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kvtrace.evaluate.plan.instructions import (
 
 
 def write_other(writer: Writer, instruction: Instruction, depth: int) -> None:
-    """Write an instruction that takes over no cell."""
+    """Write an instruction that reuses no operand's cell."""
     _WRITERS[type(instruction)](writer, instruction, depth)
 
 
@@ -79,7 +79,7 @@ def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
 
 
 def _pad(writer: Writer, pad: Pad, depth: int) -> None:
-    """Write lanes around a box; without one, repeat along axes."""
+    """Write lanes around a box; without a box, repeat along axes."""
     inside, outside = pad.operands
     name = writer.into_cell(target_of(pad))
     if any(cut is not None for cut in pad.box):

@@ -1,4 +1,4 @@
-"""Code of a list of instructions, in order; cells are free again after their last use."""
+"""Code of a list of instructions, in order; cells are freed after their last use."""
 
 from __future__ import annotations
 
@@ -34,8 +34,8 @@ def write_block(
 ) -> None:
     """Write instructions in order.
 
-    `kept`: roots that are read after them; `owned`: cells from before them that may be used
-    again when they are not needed any more.
+    `kept`: roots that are read after these instructions; `owned`: earlier cells that may be reused
+    when they are not needed any more.
     """
     last = last_reads(instructions, writer.roots_ahead(instructions))
     local = set(owned)
@@ -71,8 +71,8 @@ def write_block(
         for root in dying - reused:
             writer.release(root)
         for register in defined(instruction):
-            own = roots.get(register, ())
-            if len(own) == 1 and register in own:
+            own_roots = roots.get(register, ())
+            if len(own_roots) == 1 and register in own_roots:
                 local.add(register)
                 if register not in last and register not in kept:
                     writer.release(register)
