@@ -184,5 +184,5 @@ def test_a_part_that_is_not_there_is_refused():
         f'%result = "tt.bitcast"(%loaded) : ({TENSOR}) -> {TENSOR}',
     )
 
-    with pytest.raises(UnsupportedOp, match=r"memdesc_index' beyond the 2 parts that there are"):
+    with pytest.raises(UnsupportedOp, match=r"memdesc_index' beyond the 2 parts of the view"):
         run(kernel)

@@ -3,7 +3,7 @@
 import numpy as np
 
 from kvtrace.evaluate.arguments import ScalarArgument, Storage, TensorArgument
-from kvtrace.evaluate.reach import Held, follows_addresses, reached
+from kvtrace.evaluate.reach import LiveStorage, follows_addresses, reached
 from tests.kernels import language
 from tests.kernels.launching import compile_for
 
@@ -12,7 +12,7 @@ class Memory:
     """A made-up memory of storages at given addresses."""
 
     def __init__(self, **held):
-        self.held = {name: Held(storage, dtype) for name, (storage, dtype) in held.items()}
+        self.held = {name: LiveStorage(storage, dtype) for name, (storage, dtype) in held.items()}
         self.asked = []
 
     def find(self, addresses):

@@ -1,8 +1,9 @@
 """State of the code that is being written: lines, names, and cells.
 
-Arrays of intermediate results are *cells*: created once for a size of chunk, passed to the code, and
-reused as soon as their contents are not needed any more. All other arrays are views. Numbers that
-depend on the call (offsets, strides, extents) have names, so that other sizes have the same text.
+Arrays of intermediate results are *cells*: created once for a size of chunk, passed to the code,
+and reused as soon as their contents are not needed any more. All other arrays are views. Numbers
+that depend on the call (offsets, strides, extents) have names, so that other sizes have the same
+text.
 """
 
 from __future__ import annotations
