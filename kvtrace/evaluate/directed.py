@@ -19,14 +19,14 @@ Direction = Literal["rn", "rz", "rd", "ru"]
 
 
 def two_sum(left: Array, right: Array) -> tuple[Array, Array]:
-    """Return the rounded sum, and the exact sum minus the rounded sum."""
+    """Return the rounded sum and the exact error of rounding."""
     total = left + right
     part = total - left
     return total, np.asarray((left - (total - part)) + (right - part))
 
 
 def two_product(left: Array, right: Array) -> tuple[Array, Array]:
-    """Return the rounded product, and the exact product minus it, barring under- and overflow."""
+    """Return the rounded product and the exact error of rounding, barring under- and overflow."""
     if left.dtype == np.float32:
         exact = left.astype(np.float64) * right.astype(np.float64)
         nearest = exact.astype(np.float32)

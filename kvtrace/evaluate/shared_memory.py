@@ -149,7 +149,10 @@ class SharedMemory:
         return planes[0]
 
     def _lost(self, scope: Scope, view: Any, value: Any) -> bool:
-        """Note a write of unknown values or to an unknown place; return whether it is one."""
+        """Note a write with unknown values or an unknown place.
+
+        Return whether this write is one.
+        """
         unknown = next((item for item in (view, value) if isinstance(item, Unknown)), None)
         if unknown is None and not scope.certain:
             unknown = Unknown(frozenset({scope.reason}))
@@ -198,9 +201,9 @@ class SharedMemory:
         """Close a group of copies."""
         self._groups[scope.linear] += 1
 
-    def wait(self, scope: Scope, left: int) -> None:
-        """End all groups of copies but the last `left`."""
-        ended = self._groups - left
+    def wait(self, scope: Scope, most_in_flight: int) -> None:
+        """End all groups of copies but the last `most_in_flight`."""
+        ended = self._groups - most_in_flight
         self._copies = _ended(
             self._copies,
             lambda copy: (
@@ -248,12 +251,12 @@ class SharedMemory:
             view.buffer.read[view.places] += 1
         self._reads.append(_InFlight(views, (), scope.linear, self._products[scope.linear]))
 
-    def end_reads(self, scope: Scope, left: int) -> None:
-        """End the reads of all products but the last `left`."""
-        ended = self._products - left
+    def end_reads(self, scope: Scope, most_pending: int) -> None:
+        """End the reads of all products but the last `most_pending`."""
+        ended = self._products - most_pending
         self._reads = _ended(
             self._reads,
-            lambda read: _in(read, scope) & (read.until <= ended[read.programs]),
+            lambda transfer: _in(transfer, scope) & (transfer.until <= ended[transfer.programs]),
             _release,
         )
 

@@ -185,12 +185,12 @@ def instructions(ptx: str, triton: str | None) -> Iterator[tuple[_LineAndColumn,
 
 
 def _ops_by_location(module: Module) -> Mapping[_LineAndColumn, frozenset[int]]:
-    found: dict[_LineAndColumn, set[int]] = defaultdict(set)
+    by_location: dict[_LineAndColumn, set[int]] = defaultdict(set)
     for op in module.ops:
         if op.name in MEMORY and op.name in POINTED:
             for frame in source_stack(op)[:1]:
-                found[frame.line, frame.column].add(op.index)
-    return {location: frozenset(ops) for location, ops in found.items()}
+                by_location[frame.line, frame.column].add(op.index)
+    return {location: frozenset(ops) for location, ops in by_location.items()}
 
 
 def _placed(point: _Point) -> _Point:

@@ -104,13 +104,13 @@ _Read = TypeVar("_Read")
 
 
 def _by_op(
-    module: Module, ttgir: str, read: Callable[[str, int | None], _Read | None], shift: int
+    module: Module, ttgir: str, read_layout: Callable[[str, int | None], _Read | None], shift: int
 ) -> dict[Op, tuple[Place, _Read]]:
-    """Return, by memory op, its place, and `read` of its layout and sliced axis."""
+    """Return each memory op's place, and the result of `read_layout` for its layout."""
     aliases = dict(_ALIAS.findall(ttgir))
     layouts: dict[Place, _Read | None] = {}
     for dim, parent, layout_name, alias in _ACCESS.findall(ttgir):
-        layout = read(parent or layout_name, int(dim) if dim else None)
+        layout = read_layout(parent or layout_name, int(dim) if dim else None)
         place = _place(alias, aliases, shift)
         layouts[place] = layout if layouts.get(place, layout) == layout else None
     result = {}

@@ -385,7 +385,7 @@ def _extent(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _literal(text: str) -> int | float | bool:
-    """Return the number of a `repr`; not by `ast`, as programs with threads are judged while they run.
+    """Return the number of a `repr`, without `ast`: programs with threads are judged as they run.
 
     Python 3.11 fails when two threads parse at once ("AST constructor recursion depth mismatch").
     """

@@ -62,7 +62,7 @@ def test_an_op_that_is_not_reached_does_no_harm():
     run_odd(0, np.zeros(4, np.uint8))
 
 
-def test_an_op_without_a_meaning_gives_the_unknown_of_the_unknown():
+def test_an_unimplemented_op_on_unknown_operands_has_unknown_results():
     recorder = run_odd(1, None)
     assert [access.kind for access in recorder.accesses] == ["load", "store"]
 

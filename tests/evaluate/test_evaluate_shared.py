@@ -59,15 +59,15 @@ def module(*lines):
 @pytest.fixture
 def faults(monkeypatch):
     """What comes too early in the launches of a test."""
-    told = {}
+    message = {}
 
     def began(self, programs):
-        made(self, programs)
-        self.faults = told
+        created(self, programs)
+        self.faults = message
 
-    made = SharedMemory.__init__
+    created = SharedMemory.__init__
     monkeypatch.setattr(SharedMemory, "__init__", began)
-    return told
+    return message
 
 
 def run(kernel, programs=2):
@@ -104,8 +104,8 @@ def test_views_are_of_the_same_elements(faults):
         f'%result = "tt.reshape"(%rows) : (tensor<4x32xf32>) -> {TENSOR}',
     ))  # fmt: skip
 
-    wanted = [np.tile(row.reshape(8, 16)[4:8, 8:16].T.reshape(-1), 4) for row in x]
-    assert np.array_equal(out, wanted)
+    expected = [np.tile(row.reshape(8, 16)[4:8, 8:16].T.reshape(-1), 4) for row in x]
+    assert np.array_equal(out, expected)
     assert not faults
 
 
@@ -177,7 +177,7 @@ def test_a_phase_that_is_over_is_not_waited_for():
     assert np.array_equal(out, x)
 
 
-def test_a_part_that_is_not_there_is_refused():
+def test_an_index_beyond_the_parts_of_a_view_is_refused():
     kernel = module(
         f'%buffer = "ttg.local_alloc"() : () -> {BUFFER}',
         f'%part = "ttg.memdesc_index"(%buffer, %size) : ({BUFFER}, i32) -> {PART}',

@@ -85,8 +85,8 @@ def without_a_kernel(recorded, tmp_path_factory):
     folder = shutil.copytree(recorded, tmp_path_factory.mktemp("lost") / "out")
     (part,) = (folder / "kernels").rglob("*.parquet")
     rows = pq.read_table(part, partitioning=None)
-    kept = rows.filter(pc.not_equal(rows.column("name"), "copy"))
-    pq.write_table(kept.replace_schema_metadata(rows.schema.metadata), part)
+    remaining = rows.filter(pc.not_equal(rows.column("name"), "copy"))
+    pq.write_table(remaining.replace_schema_metadata(rows.schema.metadata), part)
     return folder
 
 
@@ -103,7 +103,7 @@ def test_a_call_without_its_kernel_is_told_in_a_sentence_and_the_others_go_on(wi
 
 def test_sanitize_judges_the_calls_whose_kernels_are_there(without_a_kernel, capsys):
     code = main(["sanitize", str(without_a_kernel)])
-    told = capsys.readouterr()
+    message = capsys.readouterr()
 
     assert code in (0, 1)
-    assert "the trace has no record of its kernel" in told.out + told.err
+    assert "the trace has no record of its kernel" in message.out + message.err

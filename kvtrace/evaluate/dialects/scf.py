@@ -60,10 +60,10 @@ def if_(op: Op, compiler: Compiler) -> Step:
             first, second = outcomes[0][position], outcomes[1][position]
             values[slot] = either(first, second, unknown)
 
-    def run_parts(values: list[Any], scope: Scope, taken: Array) -> None:
+    def run_parts(values: list[Any], scope: Scope, takes_first: Array) -> None:
         parts: list[tuple[Array, list[Any]]] = []
         for branch, index in zip(
-            branches, (np.flatnonzero(taken), np.flatnonzero(~taken)), strict=True
+            branches, (np.flatnonzero(takes_first), np.flatnonzero(~takes_first)), strict=True
         ):
             if branch is None:
                 continue
@@ -81,13 +81,13 @@ def if_(op: Op, compiler: Compiler) -> Step:
         if isinstance(condition, bool):
             run_one(branches[0 if condition else 1], values, scope)
             return
-        taken = to_array(condition, None).reshape(-1)
-        if taken.all():
+        takes_first = to_array(condition, None).reshape(-1)
+        if takes_first.all():
             run_one(branches[0], values, scope)
-        elif not taken.any():
+        elif not takes_first.any():
             run_one(branches[1], values, scope)
         else:
-            run_parts(values, scope, taken)
+            run_parts(values, scope, takes_first)
 
     return step
 
@@ -120,8 +120,10 @@ def index_switch(op: Op, compiler: Compiler) -> Step:
         numbers = np.broadcast_to(numbers, (scope.programs,))
         parts: list[tuple[Array, list[Any]]] = []
         default = ~np.isin(numbers, cases)
-        for block, taken in zip(blocks, [default, *(numbers == c for c in cases)], strict=True):
-            index = np.flatnonzero(taken)
+        for block, selected_programs in zip(
+            blocks, [default, *(numbers == c for c in cases)], strict=True
+        ):
+            index = np.flatnonzero(selected_programs)
             if not len(index):
                 continue
             every = len(index) == scope.programs

@@ -181,8 +181,8 @@ def print_(op: Op, _compiler: Compiler) -> Step:
 
     def step(values: list[Any], scope: Scope) -> None:
         shown = [_printable(scope, values[s], t) for s, t in zip(slots, types, strict=True)]
-        known = not any(isinstance(value, Unknown) for value in shown)
-        if not (known and scope.certain and scope.launch.memory.executes):
+        is_known = not any(isinstance(value, Unknown) for value in shown)
+        if not (is_known and scope.certain and scope.launch.memory.executes):
             return
         for count, line in enumerate(lines(shown, scope)):
             if count == _MOST_LINES:

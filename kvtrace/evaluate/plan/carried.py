@@ -20,7 +20,7 @@ from kvtrace.evaluate.plan.walk import Walk
 
 
 class Shape(NamedTuple):
-    """Whether a register varies over each program axis, and its physical lanes."""
+    """Flags of the program axes that a register varies over, and its physical lanes."""
 
     axes: tuple[bool, ...]
     lanes: tuple[int, ...]

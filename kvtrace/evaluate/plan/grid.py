@@ -33,7 +33,7 @@ class Regions:
     """
 
     planned: list[RegionPlan]
-    left: tuple[int, ...] = ()
+    unplanned: tuple[int, ...] = ()
     reason: str | None = None
 
 
@@ -52,11 +52,11 @@ def planned_regions(
     """
     pending = [_whole_grid(grid)]
     plans: list[RegionPlan] = []
-    left: list[int] = []
+    unplanned: list[int] = []
     first: Unplannable | None = None
     for _ in range(_MOST_WALKS):
         if not pending:
-            return Regions(plans, tuple(sorted(left)), None if first is None else str(first))
+            return Regions(plans, tuple(sorted(unplanned)), None if first is None else str(first))
         region = pending.pop(0)
         try:
             plans.append(_walked(compiler, arguments, region, written, runs=runs))
@@ -66,10 +66,10 @@ def planned_regions(
             pending[:0] = [_factored(region, factor)]
         except Unplannable as reason:
             first = first or reason
-            too_many = 2 * (len(left) + region.programs) > math.prod(grid)
+            too_many = 2 * (len(unplanned) + region.programs) > math.prod(grid)
             if too_many or isinstance(reason, LeavesTensor):
                 raise
-            left += _programs_of(region)
+            unplanned += _programs_of(region)
         if len(pending) + len(plans) > _MOST_REGIONS:
             break
     raise Unplannable("programs differ in too many ways")

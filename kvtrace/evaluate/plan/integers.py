@@ -51,7 +51,7 @@ def difference(_walk: Walk, left: Integer, right: Integer) -> Affine | None:
 
 
 def product(walk: Walk, left: Integer, right: Integer) -> Affine | None:
-    """Return left * right if one of them is a constant."""
+    """Return left * right if either is a constant, else None."""
     number = walk.constant_of(right)
     if number is not None:
         return times(left.form, number)

@@ -141,7 +141,7 @@ def evaluate_planned(
             plan.accesses = _accesses(plan)
         report(plan.regions, plan.accesses, observers, plans.compiler.counts)
     if not plan.runs:
-        return np.array(plan.left, np.int64)
+        return np.array(plan.unplanned, np.int64)
     buffers = [
         argument.storage.data if isinstance(argument, TensorArgument) else None
         for argument in arguments
@@ -160,7 +160,7 @@ def evaluate_planned(
             numbers[position] = stored.astype(type_.element.value)
         for part in plan.executables:
             part.run(buffers, numbers)
-    return np.array(plan.left, np.int64)
+    return np.array(plan.unplanned, np.int64)
 
 
 def _with_copies(
@@ -193,8 +193,10 @@ def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]
     """
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
-    if plan.left:
-        return f"planned, except {len(plan.left)} of {x * y * z} programs: {plan.why_left}"
+    if plan.unplanned:
+        return (
+            f"planned, except {len(plan.unplanned)} of {x * y * z} programs: {plan.why_unplanned}"
+        )
     return plan.refusal or "planned"
 
 

@@ -38,7 +38,7 @@ def _must_not_meet(writing: AccessKind, other: AccessKind) -> bool:
 
 
 def never_meet(store: AccessRecord, load: AccessRecord, shift: int) -> bool:
-    """Return whether no byte is accessed by different programs, by one access each.
+    """Return whether no byte is accessed by different programs, through one of the accesses each.
 
     `shift`: the distance of the load's data pointer from the store's.
     """

@@ -42,7 +42,7 @@ def planned_launch(
         runs = any(storage.data is not None for storage in storages)
         planned = planned_regions(compiler, arguments, grid, written, runs=runs)
         regions = planned.planned
-        if planned.left:
+        if planned.unplanned:
             _refuse_order(compiler, planned, arguments)
         _refuse_partly_known(regions, arguments, runs=runs)
         records = [record for region in regions for record in region.accesses]
@@ -52,7 +52,9 @@ def planned_launch(
                 counted(record)  # raises Unplannable for masks that cannot be counted
     except (Unplannable, UnsupportedOp, TooLarge) as reason:
         return LaunchPlan([], offsets, runs=False, refusal=str(reason))
-    return LaunchPlan(regions, offsets, runs, left=planned.left, why_left=planned.reason)
+    return LaunchPlan(
+        regions, offsets, runs, unplanned=planned.unplanned, why_unplanned=planned.reason
+    )
 
 
 def _refuse_order(

@@ -106,15 +106,15 @@ class LaunchPlan:
     """All regions of a launch, or a `refusal` that says why there is no plan.
 
     `runs` is False if running the plan would have no effect; else `executables` is the code, region
-    by region. `accesses` are created when needed. Programs that are `left` (linear ids, ascending;
-    `why_left` says why) run by array evaluation.
+    by region. `accesses` are created when needed. The programs `unplanned` (linear ids, ascending;
+    `why_unplanned` says why) run by array evaluation.
     """
 
     regions: list[RegionPlan]
     offsets: dict[int, int]
     runs: bool
     refusal: str | None = None
-    left: tuple[int, ...] = ()
-    why_left: str | None = None
+    unplanned: tuple[int, ...] = ()
+    why_unplanned: str | None = None
     executables: list[Executable] = field(default_factory=list)
     accesses: list[Access] | None = None

@@ -42,5 +42,5 @@ def test_every_file_that_a_row_names_registers_something(registered):
 
 
 @pytest.mark.parametrize("name", ["builtin.module", "tt.func", "tt.return"])
-def test_what_every_module_has_needs_no_file(name):
+def test_ops_of_every_module_need_no_dialect_file(name):
     assert KINDS[name].group == ""

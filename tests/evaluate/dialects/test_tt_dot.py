@@ -31,20 +31,20 @@ def flops(kernel, constants, **tensors):
 
 
 @pytest.mark.parametrize(("kind", "depth"), [("e2m1", K // 2), ("e4m3", K)])
-def test_numbers_of_a_byte_along_the_depth_count_each(kind, depth):
+def test_4_bit_factors_packed_along_the_depth_are_multiplied_one_by_one(kind, depth):
     constants = {"A": kind, "B": "e4m3", "A_DEPTH": depth, "B_DEPTH": K}
     sizes = {"WITH_A": True, "WITH_B": True, "M": M, "N": N, "K": K}
     scales = M * K // 32
-    found = flops(
+    result = flops(
         blocks.scaled_product, constants | sizes,
         a=M * depth, a_scale=scales, b=K * N, b_scale=scales,
     )  # fmt: skip
-    assert found == 2 * M * N * K
+    assert result == 2 * M * N * K
 
 
-def test_numbers_of_a_byte_along_rows_are_of_two_rows():
-    found = flops(
+def test_4_bit_factors_packed_along_rows_belong_to_two_rows():
+    result = flops(
         blocks.scaled_product_packed_along_rows, {"M": M, "N": N, "K": K},
         a=M // 2 * K, b=K * N // 2,
     )  # fmt: skip
-    assert found == 2 * M * N * K
+    assert result == 2 * M * N * K

@@ -53,13 +53,13 @@ def _view(writer: Writer, view: View, depth: int) -> None:
     source = view.sources()[0]
     name = writer.as_view(target_of(view), [source])
     rank = len(writer.axes) + len(source.lanes)
-    kept = [axis for axis in view.axes if axis is not None]
+    source_axes = [axis for axis in view.axes if axis is not None]
     text = writer.names[source]
-    dropped = [axis for axis in range(rank) if axis not in kept]
+    dropped = [axis for axis in range(rank) if axis not in source_axes]
     if dropped:
         index = ["0" if axis in dropped else ":" for axis in range(rank)]
         text += f"[{', '.join(index)}]"
-    order = [sorted(kept).index(axis) for axis in kept]
+    order = [sorted(source_axes).index(axis) for axis in source_axes]
     if order != sorted(order):
         text += f".transpose({listed(order)})"
     if None in view.axes:

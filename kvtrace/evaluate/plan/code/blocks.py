@@ -29,13 +29,13 @@ def write_block(
     writer: Writer,
     instructions: list[Instruction],
     depth: int,
-    kept: frozenset[Register],
+    live_after: frozenset[Register],
     owned: Sequence[Register] = (),
 ) -> None:
     """Write instructions in order.
 
-    `kept`: roots that are read after these instructions; `owned`: earlier cells that may be reused
-    when they are not needed any more.
+    `live_after`: roots that are read after these instructions; `owned`: earlier cells that may be
+    reused when they are not needed any more.
     """
     last = last_reads(instructions, writer.roots_ahead(instructions))
     local = set(owned)
@@ -49,19 +49,19 @@ def write_block(
             root
             for source in read_by(instruction)
             for root in roots.get(source, ())
-            if root in local and last.get(root) == position and root not in kept
+            if root in local and last.get(root) == position and root not in live_after
         }
         reused: frozenset[Register] = frozenset()
         if isinstance(instruction, Map):
             store = instructions[position + 1] if position + 1 < len(instructions) else None
-            if instruction.target not in kept and is_fused(writer, instruction, store, uses):
+            if instruction.target not in live_after and is_fused(writer, instruction, store, uses):
                 assert isinstance(store, Store)
                 write_stored(writer, instruction, store, depth)
                 skip = store
             else:
                 reused = write_map(writer, instruction, depth, dying)
         elif isinstance(instruction, Loop):
-            reused = write_loop(writer, instruction, depth, dying, kept, write_block)
+            reused = write_loop(writer, instruction, depth, dying, live_after, write_block)
         elif isinstance(instruction, Load):
             write_load(writer, instruction, depth, is_overwritten(instructions, position))
         elif isinstance(instruction, Dot):
@@ -74,6 +74,6 @@ def write_block(
             own_roots = roots.get(register, ())
             if len(own_roots) == 1 and register in own_roots:
                 local.add(register)
-                if register not in last and register not in kept:
+                if register not in last and register not in live_after:
                     writer.release(register)
                     local.discard(register)

@@ -14,7 +14,7 @@ from kvtrace.evaluate.plan.values import Register
 BlockWriter = Callable[
     [Writer, list[Instruction], int, frozenset[Register], Sequence[Register]], None
 ]
-"""Writes a list: (writer, instructions, depth, kept, owned), as blocks.write_block."""
+"""Writes a list: (writer, instructions, depth, live_after, owned), as blocks.write_block."""
 
 
 def write_loop(
@@ -22,7 +22,7 @@ def write_loop(
     loop: Loop,
     depth: int,
     dying: set[Register],
-    kept: frozenset[Register],
+    live_after: frozenset[Register],
     block: BlockWriter,
 ) -> frozenset[Register]:
     """Write a loop, its body by `block`; return operands whose cells carried registers reuse."""
@@ -54,7 +54,7 @@ def write_loop(
     outside = frozenset(
         root for register in read_by(loop) for root in writer.roots.get(register, ())
     ) - set(loop.carried)
-    block(writer, loop.body, depth + 1, kept | outcomes | outside, loop.carried)
+    block(writer, loop.body, depth + 1, live_after | outcomes | outside, loop.carried)
     if loop.stairs is None:
         _next_trip(writer, loop, depth + 1)
     else:
@@ -160,7 +160,7 @@ def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
         if has_own_cell and is_local and outcome not in loop.carried:
             _release_once(writer, outcome)
     targets = [writer.names[carried] for carried in loop.carried]
-    left, right = list(targets), list(sources)
+    targets_in_order, sources_in_order = list(targets), list(sources)
     # Other names get the remaining cells, kind by kind, so that no cell is lost.
     spare: dict[Cell, list[str]] = {}
     for carried, target in zip(loop.carried, targets, strict=True):
@@ -168,8 +168,8 @@ def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
             spare.setdefault(writer.cell_of(carried), []).append(target)
     for carried, source in zip(loop.carried, sources, strict=True):
         if source not in targets:
-            left.append(source)
-            right.append(spare[writer.cell_of(carried)].pop())
+            targets_in_order.append(source)
+            sources_in_order.append(spare[writer.cell_of(carried)].pop())
     for carried, target in zip(loop.carried, targets, strict=True):
         free = writer.free.setdefault(writer.cell_of(carried), [])
         if target in free:
@@ -179,7 +179,7 @@ def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
             free = writer.free.setdefault(writer.cell_of(carried), [])
             if source not in free:
                 free.append(source)
-    moves = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
+    moves = [(a, b) for a, b in zip(targets_in_order, sources_in_order, strict=True) if a != b]
     if moves:
         writer.write(depth, f"{', '.join(a for a, _ in moves)} = {', '.join(b for _, b in moves)}")
 

@@ -187,8 +187,8 @@ class FloatRule:
         self, planes: Array, operands: Sequence[_Operand], exact: Array
     ) -> tuple[Span, Span]:
         """Pass on bias and scales, in proportion to the result's move by each operand alone."""
-        own: list[tuple[Array | float, Span]] = []
-        common: list[tuple[Array | float, Span]] = []
+        own_parts: list[tuple[Array | float, Span]] = []
+        common_parts: list[tuple[Array | float, Span]] = []
         bias: Array | float = 0.0
         moved_by_one: Array | float = 0.0
         shape = planes.shape[1:]
@@ -204,16 +204,16 @@ class FloatRule:
             bias = bias + np.where(open_, np.inf, slope * operand.planes["bias"])
             moved_by_one = moved_by_one + np.where(open_, 0.0, moved)
             repeated = reach.shape[1:] != shape
-            entangled = any(not are_apart(operand.own_span, span) for _, span in own)
-            (common if repeated or entangled else own).append(
+            entangled = any(not are_apart(operand.own_span, span) for _, span in own_parts)
+            (common_parts if repeated or entangled else own_parts).append(
                 (slope * operand.planes["own"], operand.own_span)
             )
-            common.append((slope * operand.planes["common"], operand.common_span))
+            common_parts.append((slope * operand.planes["common"], operand.common_span))
         # The rest is moved by several operands together, and of second order.
         beyond = planes["near"] - moved_by_one
         planes["bias"] = bias + np.where(beyond > 0, beyond, 0.0)
-        planes["own"], own_span = together(own)
-        planes["common"], common_span = together(common)
+        planes["own"], own_span = together(own_parts)
+        planes["common"], common_span = together(common_parts)
         return own_span, common_span
 
     # -- the rounding -----------------------------------------------------------------------------
@@ -362,13 +362,13 @@ class RadiusRule:
         for plane in ("worst", "near", "bias"):
             planes[plane] += np.abs(off)
         own_span, common_span = _spans(spans)
-        narrowed = any(each.narrowed for each in spans)
-        made = Deviating(value, planes, own_span, common_span, narrowed)
-        return made.shared() if any(repeated) else made
+        narrowed = any(flag.narrowed for flag in spans)
+        result = Deviating(value, planes, own_span, common_span, narrowed)
+        return result.shared() if any(repeated) else result
 
 
 def _spans(values: Sequence[Deviating]) -> tuple[Span, Span]:
-    return hull(each.own_span for each in values), hull(each.common_span for each in values)
+    return hull(value.own_span for value in values), hull(value.common_span for value in values)
 
 
 def elementwise_rule(op: Op, module: Module, roundings: Roundings) -> FloatRule | RadiusRule:

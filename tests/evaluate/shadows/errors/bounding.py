@@ -18,8 +18,8 @@ def bounded(analysis: type[ErrorAnalysis], kernel: Any, inputs: dict, out: torch
     instrument = analysis(module)
     evaluate(module, arguments, (1,), instrument=instrument)
     instrument.memory.finish()
-    kept = instrument.memory.planes.kept.get(id(arguments[-1].storage))
-    return out.double().numpy().ravel(), None if kept is None else kept[2]
+    remaining = instrument.memory.planes.kept.get(id(arguments[-1].storage))
+    return out.double().numpy().ravel(), None if remaining is None else remaining[2]
 
 
 def exact(values: np.ndarray, planes: np.ndarray | None) -> np.ndarray:
