@@ -3,7 +3,7 @@
 The element offsets of an access are a sum of terms. Along an axis where they are an arithmetic
 progression, a view with that stride does the work of an index array, many times faster. The rest of
 the offsets (the base) indexes the first axis of a view of all overlapping windows: offsets
-`100 * row + column` of a 4 x 8 block are bases 0, 100, 200, 300 and windows of 8 elements.
+`100 * row + column` of rows 0, 7, 3, 9 are bases 0, 700, 300, 900 and windows along the columns.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""What a problem grants: measured by moving inputs, whatever a candidate computes."""
+"""Conditions of problems, measured by moving inputs, independent of a candidate."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Cases of the catalogue: what the evaluator gives is what must come out. One in three, usually."""
+"""Cases of the catalogue have the expected results in the evaluator; usually one case in three."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""The table of coverage in the documentation is that of the catalogue, and forgets nothing."""
+"""The table of coverage in the documentation equals the catalogue's, and is complete."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""What a first launch imports, counted in modules: time differs from machine to machine.
+"""Imports of a first launch, counted in modules: time differs from machine to machine.
 
 The limits are what it takes now and a little more. One that is passed asks whether the new module
 is needed by every first launch; if it is, the limit is raised here.

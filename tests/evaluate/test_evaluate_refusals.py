@@ -1,4 +1,4 @@
-"""What cannot be evaluated is refused in one sentence that says what, where and in which kernel."""
+"""Refusals of the evaluator: one sentence that names the op, the line and the kernel."""
 
 import numpy as np
 import pytest

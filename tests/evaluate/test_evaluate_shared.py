@@ -1,4 +1,4 @@
-"""Shared memory as TTGIR has it: views of buffers, copies that arrive when they are waited for."""
+"""Shared memory in TTGIR: views of buffers, and copies that arrive at the wait for them."""
 
 import re
 

@@ -1,4 +1,4 @@
-"""Precision that kernels give away is found in their IR."""
+"""Loss of precision that is found in a kernel's IR."""
 
 import pytest
 import torch

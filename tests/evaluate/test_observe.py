@@ -1,4 +1,4 @@
-"""What observers hear: details by program and element, in any chunking."""
+"""Events of observers: details by program and element, for any chunk size."""
 
 from itertools import chain
 

@@ -1,4 +1,4 @@
-"""What a kernel reaches through addresses in memory."""
+"""Storages that a kernel reaches through addresses in memory."""
 
 import numpy as np
 

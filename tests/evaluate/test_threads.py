@@ -1,4 +1,4 @@
-"""Matrix products on one thread: inside only, whoever leaves last."""
+"""Matrix products on one thread: only inside the context, for any order of leaving."""
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits

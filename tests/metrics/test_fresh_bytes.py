@@ -1,4 +1,4 @@
-"""Distinct bytes of a launch are those of all its ops together, not of the one with most."""
+"""Fresh bytes of a launch add up to the union over all ops, not to the largest op's bytes."""
 
 import torch
 

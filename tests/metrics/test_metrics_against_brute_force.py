@@ -1,4 +1,4 @@
-"""Sectors, distinct bytes and access records equal what counting lane by lane gives."""
+"""Sectors, distinct bytes and access records equal counts lane by lane."""
 
 from collections import Counter
 

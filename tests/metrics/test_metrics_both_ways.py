@@ -1,4 +1,4 @@
-"""What formulas give in closed form equals what their trips give, worked out on arrays."""
+"""Counts from formulas equal counts of their trips on arrays."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Counts of what each op did, against arithmetic done by hand."""
+"""Counts of each op in a replay, against arithmetic done by hand."""
 
 import shutil
 

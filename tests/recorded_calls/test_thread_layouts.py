@@ -1,4 +1,4 @@
-"""Which threads hold which lanes: layouts made by hand, and what was compiled for an H200."""
+"""Thread layouts: made by hand, and compiled for an H200."""
 
 import shutil
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""Files of op meanings are imported when they are needed: rows of ops must name the right ones."""
+"""Files of dialects are imported when needed, so rows of ops must name the right files."""
 
 import json
 import subprocess

@@ -1,4 +1,4 @@
-"""Atomic loads, stores and polls of Triton 3.9, from what its compiler made of kernels."""
+"""Atomic loads, stores and polls of Triton 3.9, in compiled kernels."""
 
 from dataclasses import replace
 

@@ -1,4 +1,4 @@
-"""What copies by descriptors touch, by plans and by arrays, with and without tensor maps."""
+"""Memory that copies by descriptors access, by plan and by arrays, with and without tensor maps."""
 
 import ml_dtypes
 import numpy as np

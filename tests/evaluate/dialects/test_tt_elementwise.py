@@ -1,4 +1,4 @@
-"""Grids that depend on the one before, and approximate division: what Triton 3.9 makes of them."""
+"""Dependent grids and approximate division of Triton 3.9, in compiled kernels."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Histograms whose mask turns out to be the same for every lane, and tensors that share storage."""
+"""Histograms with the same mask in every lane, and with tensors that share a storage."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,7 @@
-"""What loops carry is first taken to vary over everything; plans are as if found step by step."""
+"""Shapes of carried registers.
+
+First taken to be full, with the same plans as grown step by step.
+"""
 
 import re
 

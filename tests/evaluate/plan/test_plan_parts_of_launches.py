@@ -1,4 +1,4 @@
-"""Launches most of whose programs are planned, and the rest evaluated by arrays."""
+"""Launches with most programs planned, and the rest evaluated by arrays."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Loops of which later programs take more trips, or fewer: run side by side, told exactly."""
+"""Loops with evenly growing trips by program: planned together, with exact reports."""
 
 import numpy as np
 import pytest

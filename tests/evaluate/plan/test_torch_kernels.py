@@ -1,4 +1,4 @@
-"""What PyTorch computes for plans, against NumPy's functions for the same."""
+"""PyTorch's functions in plans, against NumPy's."""
 
 import sys
 import time

@@ -1,4 +1,4 @@
-"""A shadow that no table of ours has, carried by the driver: narrow floats before any rounding."""
+"""A shadow without rules of its own, carried by the driver: narrow floats before any rounding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass

@@ -115,8 +115,8 @@ class ErrorAnalysis(Shadows):
         del value, scope
         self._require_certain(
             operand,
-            f"what decides at {place(op)} depends on a rounding, or an order, that is the "
-            "device's choice",
+            f"the decision at {place(op)} depends on a rounding or an order that the device "
+            "chooses",
         )
 
     def _require_certain(self, value: Any, reason: str) -> None:
@@ -134,7 +134,7 @@ class ErrorAnalysis(Shadows):
         storages = self.memory.storages_of(actual(pointer))
         if self._shared_storages is None or not storages.isdisjoint(self._shared_storages):
             raise Undecided(
-                f"at {place(op)} programs find in memory what others wrote, so their order decides"
+                f"at {place(op)} programs access memory that others write, so their order matters"
             )
 
     # -- ops --------------------------------------------------------------------------------------
@@ -351,7 +351,9 @@ class ErrorAnalysis(Shadows):
             memory.prepare([values[value.id] for value in data], doubt, adds)
             run(values, scope)
             if not any_order:
-                raise Undecided(f"what {place(op)} leaves in memory depends on an order")
+                raise Undecided(
+                    f"the memory that {place(op)} updates depends on the order of updates"
+                )
             planes = None
             if loads and not shares:
                 planes = memory.loaded

@@ -169,7 +169,7 @@ class BoundedMemory(Memory):
             ).copy()
         if any(self._storage_of(part) in self._sums for part in with_planes):
             if self.roundings.all_count:
-                raise Undecided("what atomic additions leave in memory is read by the same launch")
+                raise Undecided("the launch reads memory that its own atomic additions write")
             planes = self.roundings.opened(np.ones(planes.shape))
         self.loaded = planes if doubt is None else self._doubted(planes, doubt)
         return value

@@ -1,4 +1,4 @@
-"""Every case of the catalogue: what the evaluator gives lies within the bounds around exactness."""
+"""Every case of the catalogue: evaluated results are within the bounds around exact results."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Deviations hold what devices may give, in any order; the exact numbers are a reference's."""
+"""Deviations bound a device's results in any order; the exact numbers are a reference's."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Radii hold what exact arithmetic gives, and end an evaluation whose course they decide."""
+"""Radii cover exact results, and end an evaluation whose branches are uncertain."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""Bounds of reductions hold for any order of a device, and no sum is called exact that is not."""
+"""Bounds of reductions hold for any order of a device, and no inexact sum is called exact."""
 
 import numpy as np
 import pytest
