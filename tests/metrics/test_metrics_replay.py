@@ -90,14 +90,14 @@ def without_a_kernel(recorded, tmp_path_factory):
     return folder
 
 
-def test_a_call_without_its_kernel_is_told_in_a_sentence_and_the_others_go_on(without_a_kernel):
+def test_a_call_without_its_kernel_is_reported_and_the_others_are_replayed(without_a_kernel):
     from kvtrace.schema.trace import open_trace
 
     trace = open_trace(without_a_kernel)
     outcome = replay(trace, trace.runs[0])
 
     assert len(outcome.failures) == 2
-    assert all("the trace has no record of its kernel" in each for each in outcome.failures)
+    assert all("the trace has no record of the kernel" in each for each in outcome.failures)
     assert {row["kind"] for row in trace.table("ops").to_pylist()} >= {"load", "store"}
 
 
@@ -106,4 +106,4 @@ def test_sanitize_judges_the_calls_whose_kernels_are_there(without_a_kernel, cap
     message = capsys.readouterr()
 
     assert code in (0, 1)
-    assert "the trace has no record of its kernel" in message.out + message.err
+    assert "the trace has no record of the kernel" in message.out + message.err

@@ -50,7 +50,7 @@ def test_a_launch_that_waits_for_an_earlier_kernel_is_judged_alone():
 def test_an_approximate_quotient_is_two_units_off_at_most():
     radii = Radii(parse(text_of("dependent")))
     out, storage = radii_of(radii, X, Y)
-    result = radii.memory.planes.kept[storage][2]["worst"]
+    result = radii.memory.planes.by_storage[storage][2]["worst"]
     units = result / np.spacing(out)
     assert (units >= 2).all()
     assert (units < 5).all()
@@ -62,11 +62,11 @@ def test_nothing_is_known_of_divisors_that_div_approx_does_not_cover(divisor):
     y = np.where(np.arange(SIZE) == 5, np.float32(divisor), Y)
     radii = Radii(parse(text_of("dependent")))
     _, storage = radii_of(radii, X, y)
-    result = radii.memory.planes.kept[storage][2]["worst"]
+    result = radii.memory.planes.by_storage[storage][2]["worst"]
     np.testing.assert_array_equal(np.isfinite(result), np.arange(SIZE) != 5)
 
     deviations = Deviations(parse(text_of("dependent")))
     _, storage = radii_of(deviations, X, y)
     deviations.memory.finish()
-    _, _, planes = deviations.memory.planes.kept[storage]
+    _, _, planes = deviations.memory.planes.by_storage[storage]
     np.testing.assert_array_equal(np.isfinite(planes["worst"]), np.arange(SIZE) != 5)

@@ -65,7 +65,7 @@ from kvtrace.ir.updates import update_of
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch
-    from kvtrace.evaluate.shadows.errors.tt_memory import Kept
+    from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
     from kvtrace.evaluate.values import Array
     from kvtrace.ir import Module, Value
 
@@ -382,7 +382,7 @@ class Deviations(ErrorAnalysis):
         *,
         chance: float = CHANCE,
         granted: Granted | None = None,
-        before: Mapping[int, Kept] | None = None,
+        before: Mapping[int, StoragePlanes] | None = None,
         bounded: bool = True,
     ) -> None:
         """Prepare to follow the planes of a module's evaluations.
@@ -415,7 +415,7 @@ class Deviations(ErrorAnalysis):
         elements = sum(prod(tensor.shape) for tensor in tensors)
         self.roundings.deviations = deviations_for(self._chance, elements)
         for storage, (size, phase, planes) in self._before.items():
-            self.memory.planes.kept[storage] = (size, phase, planes.copy())
+            self.memory.planes.by_storage[storage] = (size, phase, planes.copy())
         parameters = zip(self.module.main.arguments, launch.arguments, strict=False)
         for parameter, argument in parameters:
             type_ = value_type(parameter.type)

@@ -58,7 +58,7 @@ def exact_values(
     size, phase = element.bytes, tensor.offset_bytes % element.bytes
     flat = held_elements(tensor, memory.bytes_of(tensor.storage))
     evaluated = (flat if whole else _viewed(flat, tensor)).astype(np.float64)
-    storage_planes = memory.planes.kept.get(id(tensor.storage))
+    storage_planes = memory.planes.by_storage.get(id(tensor.storage))
     if storage_planes is None:
         planes = np.zeros(evaluated.shape, PLANES)
     elif storage_planes[:2] != (size, phase):

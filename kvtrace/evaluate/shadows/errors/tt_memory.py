@@ -34,7 +34,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 
-Kept = tuple[int, int, Array]
+StoragePlanes = tuple[int, int, Array]
 """Planes of a storage: the elements' size, the first element's offset in bytes, and the planes."""
 
 
@@ -50,11 +50,11 @@ class _PlanesElement(ElementType):
         return self.size
 
 
-class KeptPlanes(Memory):
+class PlaneMemory(Memory):
     """The planes beside the elements of a launch's storages, addressed as the elements are.
 
     Attributes:
-        kept: planes by the storage's id.
+        by_storage: planes by the storage's id.
         summed: ids of storages with atomic additions of floats, whose planes are not final yet.
 
     """
@@ -63,7 +63,7 @@ class KeptPlanes(Memory):
         self, arguments: Sequence[Any], written: frozenset[Storage], planes: np.dtype[Any]
     ) -> None:
         super().__init__(arguments, written)
-        self.kept: dict[int, Kept] = {}
+        self.by_storage: dict[int, StoragePlanes] = {}
         self.summed: set[int] = set()
         self._dtype = planes
 
@@ -82,7 +82,7 @@ class KeptPlanes(Memory):
         size = element.bytes
         phase = tensor.offset_bytes % size
         storage = tensor.storage
-        entry = self.kept.get(id(storage))
+        entry = self.by_storage.get(id(storage))
         if entry is not None and entry[:2] != (size, phase):
             if id(storage) in self.summed or not is_blank(entry[2]):
                 raise Undecided(
@@ -91,7 +91,7 @@ class KeptPlanes(Memory):
             entry = None
         if entry is None:
             count = max(0, (storage.nbytes - phase) // size)
-            entry = self.kept[id(storage)] = (size, phase, np.zeros(count, self._dtype))
+            entry = self.by_storage[id(storage)] = (size, phase, np.zeros(count, self._dtype))
         return entry[2], (tensor.offset_bytes - phase) // size
 
     def _data(self, storage: Storage) -> Array:
@@ -132,7 +132,7 @@ class BoundedMemory(Memory):
     ) -> None:
         super().__init__(arguments, written)
         self.roundings = roundings
-        self.planes = KeptPlanes(arguments, written, roundings.kind.planes)
+        self.planes = PlaneMemory(arguments, written, roundings.kind.planes)
         self.elements: dict[int, set[str]] = {}
         self.loaded: Array | None = None
         self._stored: Sequence[Any] = ()
@@ -279,8 +279,8 @@ class BoundedMemory(Memory):
         flat, _ = self._elements(self._arguments[pointer.argument], element)
         first = from_memory(flat, element).astype(np.float64)
         size = np.abs(first)
-        if storage in self.planes.kept:
-            first = centers(first, self.planes.kept[storage][2])
+        if storage in self.planes.by_storage:
+            first = centers(first, self.planes.by_storage[storage][2])
         count = np.zeros(len(flat), np.int64)
         self.planes.summed.add(storage)
         self._sums[storage] = _Sums(count, size, first, flat, element)
@@ -288,7 +288,7 @@ class BoundedMemory(Memory):
     def finish(self) -> None:
         """Add the roundings of atomic additions to planes, for any order."""
         for storage, sums in self._sums.items():
-            entry = self.planes.kept.get(storage)
+            entry = self.planes.by_storage.get(storage)
             if entry is None:
                 continue
             planes, count = entry[2], sums.count
@@ -313,7 +313,7 @@ class BoundedMemory(Memory):
         return id(self._arguments[pointer.argument].storage)
 
     def _has_planes(self, pointer: Any) -> bool:
-        return pointer.argument is not None and self._storage_of(pointer) in self.planes.kept
+        return pointer.argument is not None and self._storage_of(pointer) in self.planes.by_storage
 
     def _note(self, pointer: Any, type_: ValueType) -> None:
         if pointer.argument is not None:

@@ -18,7 +18,7 @@ def bounded(analysis: type[ErrorAnalysis], kernel: Any, inputs: dict, out: torch
     instrument = analysis(module)
     evaluate(module, arguments, (1,), instrument=instrument)
     instrument.memory.finish()
-    remaining = instrument.memory.planes.kept.get(id(arguments[-1].storage))
+    remaining = instrument.memory.planes.by_storage.get(id(arguments[-1].storage))
     return out.double().numpy().ravel(), None if remaining is None else remaining[2]
 
 

@@ -29,7 +29,7 @@ def beyond(case):
         result.memory.finish()
         wrong = known = 0
         for tensor in call.arguments:
-            remaining = result.memory.planes.kept.get(id(getattr(tensor, "storage", None)))
+            remaining = result.memory.planes.by_storage.get(id(getattr(tensor, "storage", None)))
             if (
                 remaining is None
                 or remaining[0] != tensor.element.bytes

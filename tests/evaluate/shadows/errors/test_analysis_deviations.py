@@ -75,7 +75,7 @@ def deviations(kernel, x, size, dtype=torch.float32, granted=None, **constants):
     result = Deviations(module, granted=granted)
     evaluate(module, arguments, (1,), instrument=result)
     result.memory.finish()
-    _, _, planes = result.memory.planes.kept.get(
+    _, _, planes = result.memory.planes.by_storage.get(
         id(arguments[1].storage), (0, 0, np.zeros(size, PLANES))
     )
     out = given["out"].double().numpy()
@@ -185,7 +185,7 @@ def test_a_branch_on_an_uncertain_number_is_undecided(off, decided):
         out, _, _ = deviations(branching, x, 1, BLOCK=BLOCK)
         assert out[0] > 1
         return
-    with pytest.raises(Undecided, match="the device's choice"):
+    with pytest.raises(Undecided, match="that the device chooses"):
         deviations(branching, x, 1, BLOCK=BLOCK)
 
 
@@ -306,7 +306,7 @@ def test_errors_of_an_earlier_launch_are_carried_on():
 
     evaluate(module, arguments, (2,), instrument=carried)
 
-    planes = carried.memory.planes.kept[id(arguments[1].storage)][2]
+    planes = carried.memory.planes.by_storage[id(arguments[1].storage)][2]
     exact = given["out"].double().numpy() + planes["off"]
     expected = (given["x"].double().numpy() + 2e-4).reshape(100, 2).sum(axis=1) / 3
     assert exact == pytest.approx(expected, rel=1e-12)
@@ -331,7 +331,7 @@ def test_atomic_additions_begin_with_the_exact_number_that_was_there():
     evaluate(module, arguments, (1,), instrument=carried)
     carried.memory.finish()
 
-    (planes,) = carried.memory.planes.kept[id(arguments[1].storage)][2]
+    (planes,) = carried.memory.planes.by_storage[id(arguments[1].storage)][2]
     exact = float(given["out"]) + planes["off"]
     assert exact == pytest.approx(1.001 + float(given["x"].double().sum()), abs=1e-12)
     assert planes["near"] >= 1e-3

@@ -59,7 +59,7 @@ def evaluated(kernel, x):
     arguments = bind(kernel, given)
     radii = Radii(module)
     evaluate(module, arguments, (1,), instrument=radii)
-    result = radii.memory.planes.kept.get(id(arguments[1].storage))
+    result = radii.memory.planes.by_storage.get(id(arguments[1].storage))
     return given["out"].numpy(), np.zeros(BLOCK) if result is None else result[2]["worst"]
 
 
@@ -104,5 +104,5 @@ def test_a_branch_on_an_uncertain_number_is_undecided(off, decided):
         out, _ = evaluated(deciding, x)
         np.testing.assert_array_equal(out, np.arange(BLOCK))
         return
-    with pytest.raises(Undecided, match="the device's choice"):
+    with pytest.raises(Undecided, match="that the device chooses"):
         evaluated(deciding, x)
