@@ -1,4 +1,4 @@
-"""Errors of an evaluation, each one sentence that says where and what to do."""
+"""Errors of an evaluation, each with one sentence that says where and what to do."""
 
 from kvtrace.schema.errors import KvtraceError
 

@@ -89,12 +89,12 @@ class AffineAxis(NamedTuple):
 class AffineFormula(NamedTuple):
     """Byte offsets of an access as `base + sum(step * value)` over all values of all axes.
 
-    Axes of programs come first, slowest first, then those of trips, the innermost loop's last, then
-    the lanes', in the order of the block's axes. `origin` is the program at value 0 of all program
-    axes. A lane is active where every one of `conditions` is >= 0: each is a constant and
-    (axis, coefficient) pairs, axis being a program's or trip's `number`, or -1 - lane axis.
-    `block` is the shape of a program's access, `grid` that of the launch; `origin_bytes` is where
-    the argument's data pointer lies in its storage.
+    Axes of programs come first, slowest first, then axes of trips, the innermost loop's last, then
+    axes of lanes, in the order of the block's axes. `origin` is the program at value 0 of all
+    program axes. A lane is active where every one of `conditions` is >= 0: each is a constant and
+    (axis, coefficient) pairs, axis being a program's or trip's `number`, or -1 - lane axis. `block`
+    is the shape of a program's access, `grid` that of the launch; `origin_bytes` is where the
+    argument's data pointer lies in its storage.
     """
 
     base: int
@@ -110,20 +110,17 @@ class AffineFormula(NamedTuple):
 class Access:
     """One memory op of a batch of programs, in one iteration of the loops around it, or in several.
 
-    `executions`: programs that ran it; `lanes`: elements asked for over all of them; `active`:
+    `executions`: programs that ran the op; `lanes`: elements of all these programs; `active`:
     elements not masked off (None: the mask is unknown). `lowest` and `highest` are byte offsets of
     active elements' first bytes from the argument's data pointer (None: unknown, or none active).
-    Where a part of the mask is unknown, they and all below are those of the lanes that may be
-    active.
-    `certain` is False if it is not known whether the programs, or these lanes, get here at all;
-    `reason` then says why, as also for unknown addresses.
-    `by_program()` gives the same program by program, None where addresses are unknown.
-    `elements()` gives the byte offset of every active element and the linear program id that
-    touches it, as two flat arrays (None likewise).
-    `parts` are the terms and factors of the addresses, None likewise.
-    `formula` gives all addresses where they are affine; then the access is over all the programs
-    and iterations that it names, `parts` is None, and `each_trip()` gives the same iteration by
-    iteration, with parts.
+    If a part of the mask is unknown, these and all following fields are for the lanes that may be
+    active. `certain` is False if the programs, or these lanes, may not run the op at all; `reason`
+    then says why, as for unknown addresses. `by_program()` gives the same program by program, None
+    where addresses are unknown. `elements()` gives the byte offset of every active element and the
+    linear program id that touches it, as two flat arrays (None likewise). `parts` are the terms and
+    factors of the addresses, None likewise. `formula` gives all addresses where they are affine;
+    then the access is over all the programs and iterations that it names, `parts` is None, and
+    `each_trip()` gives the same iteration by iteration, with parts.
     """
 
     op: Op
@@ -156,7 +153,7 @@ class OutOfBounds:
 
     `rule` is `out-of-bounds` (outside the storage) or `out-of-view` (outside the tensor's view,
     inside its storage). `address_offset` is the witness's byte offset from the data pointer;
-    `past_end_bytes` counts from the end of what it may touch to the end of the access, negative:
+    `past_end_bytes` counts from the end of the allowed bytes to the end of the access, negative:
     bytes before its start. `lane` indexes the block that is accessed. `lanes` counts the elements
     of the batch that break the same rule, whose byte offsets go from `lowest` to `highest`.
     `certain` False: on a branch that may not be taken, or under a mask that is partly unknown.

@@ -50,7 +50,7 @@ class Buffer:
 
 
 @dataclass(eq=False)
-class _InFlight:
+class _Transfer:
     """Copies, or reads, that a wait ends: `until` is a group's number, or a barrier, by program."""
 
     views: Sequence[SharedView]
@@ -59,9 +59,9 @@ class _InFlight:
     until: Array
     barriers: Buffer | None = None
 
-    def part(self, rows: Array) -> _InFlight:
+    def part(self, rows: Array) -> _Transfer:
         """Return the part of some of the programs."""
-        return _InFlight(
+        return _Transfer(
             [select_rows(view, rows) for view in self.views],
             [plane if plane.shape[0] == 1 else plane[rows] for plane in self.planes],
             self.programs[rows],
@@ -80,8 +80,8 @@ class SharedMemory:
 
     def __init__(self, programs: int) -> None:
         self.faults: dict[str, None] = {}
-        self._copies: list[_InFlight] = []
-        self._reads: list[_InFlight] = []
+        self._copies: list[_Transfer] = []
+        self._reads: list[_Transfer] = []
         self._programs = programs
         self._unknown: Unknown | None = None
         self._complete = True
@@ -195,7 +195,7 @@ class SharedMemory:
         if barrier is not None:
             until, barriers = _places_of(barrier), barrier.buffer
         planes = self._planes(value, type_)
-        self._copies.append(_InFlight([view], planes, scope.linear, until, barriers))
+        self._copies.append(_Transfer([view], planes, scope.linear, until, barriers))
 
     def commit(self, scope: Scope) -> None:
         """Close a group of copies."""
@@ -225,7 +225,7 @@ class SharedMemory:
         due = ((phases[places] & 1) == parity) & active
         landed: list[Array] = []
 
-        def land(copy: _InFlight) -> None:
+        def land(copy: _Transfer) -> None:
             landed.append(copy.until)
             _land(copy)
 
@@ -249,7 +249,7 @@ class SharedMemory:
         self._products[scope.linear] += 1
         for view in views:
             view.buffer.read[view.places] += 1
-        self._reads.append(_InFlight(views, (), scope.linear, self._products[scope.linear]))
+        self._reads.append(_Transfer(views, (), scope.linear, self._products[scope.linear]))
 
     def end_reads(self, scope: Scope, most_pending: int) -> None:
         """End the reads of all products but the last `most_pending`."""
@@ -266,17 +266,17 @@ def _places_of(barrier: SharedView) -> Array:
     return places
 
 
-def _in(transfer: _InFlight, scope: Scope) -> Array:
+def _in(transfer: _Transfer, scope: Scope) -> Array:
     if transfer.programs is scope.linear:
         return np.ones(len(transfer.programs), np.bool_)
     return np.isin(transfer.programs, scope.linear)
 
 
 def _ended(
-    transfers: list[_InFlight],
-    is_over: Callable[[_InFlight], Any],
-    end: Callable[[_InFlight], None],
-) -> list[_InFlight]:
+    transfers: list[_Transfer],
+    is_over: Callable[[_Transfer], Any],
+    end: Callable[[_Transfer], None],
+) -> list[_Transfer]:
     """End the transfers that are over, for some programs or all; return the rest."""
     remaining = []
     for transfer in transfers:
@@ -291,7 +291,7 @@ def _ended(
     return remaining
 
 
-def _land(copy: _InFlight) -> None:
+def _land(copy: _Transfer) -> None:
     (view,) = copy.views
     places = view.places
     view.buffer.arriving[places] -= 1
@@ -299,6 +299,6 @@ def _land(copy: _InFlight) -> None:
         plane[places] = arrived
 
 
-def _release(read: _InFlight) -> None:
+def _release(read: _Transfer) -> None:
     for view in read.views:
         view.buffer.read[view.places] -= 1

@@ -115,7 +115,7 @@ class Lanes(NamedTuple):
     active: int
 
 
-class Joint(NamedTuple):
+class JointRow(NamedTuple):
     """Executions described together; levels are (count, step of the id, step in bytes).
 
     `lanes` is a JSON object as text.
@@ -153,7 +153,7 @@ class AccessRecords:
     def __init__(self) -> None:
         self._executions = 0
         self._single: list[dict[str, Any]] = []
-        self._joint: list[Joint] = []
+        self._joint: list[JointRow] = []
 
     def add(
         self,
@@ -227,12 +227,12 @@ def lanes_of_pattern(patterns: Patterns, number: int) -> Lanes | None:
     return Lanes(layout, int(lanes.min()), int(lanes.max()), len(lanes))
 
 
-def _joined(rows: list[Joint]) -> list[Joint]:
+def _joined(rows: list[JointRow]) -> list[JointRow]:
     """Return rows joined that differ by a progression in the program, then in the trip."""
     for vary in ("program", "trip"):
         if len(rows) == 1:
             break
-        groups: dict[Any, list[Joint]] = {}
+        groups: dict[Any, list[JointRow]] = {}
         for row in rows:
             other = row.trip if vary == "program" else row.program
             key = (other, row.program_levels, row.trip_levels, row.lanes)
@@ -241,7 +241,7 @@ def _joined(rows: list[Joint]) -> list[Joint]:
     return rows
 
 
-def _one_or_all(group: list[Joint], vary: str) -> list[Joint]:
+def _one_or_all(group: list[JointRow], vary: str) -> list[JointRow]:
     if len(group) == 1:
         return group
     levels = nested_rows([(getattr(row, vary), row.base) for row in group])
@@ -279,13 +279,13 @@ def _single_rows(
 
 def _joint(
     programs: Sequence[tuple[Progression, Lanes]], moments: Sequence[Progression]
-) -> Iterator[Joint]:
+) -> Iterator[JointRow]:
     times = [(moment, *moment.span()) for moment in moments]
     for several, lanes in programs:
         low, high = several.span()
         for moment, lowest, highest in times:
             executions = several.size * moment.size
-            yield Joint(
+            yield JointRow(
                 several.number, several.levels, moment.number, moment.levels,
                 several.place + moment.place, lanes.layout,
                 low + lowest + lanes.low, high + highest + lanes.high,

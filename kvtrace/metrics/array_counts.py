@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts, AffineFormula
 from kvtrace.metrics.access_records import AccessRecords, OpenAccesses, lanes_of_pattern, pieces
-from kvtrace.metrics.fresh_bytes import Touched
+from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
 from kvtrace.metrics.unique_bytes import (
@@ -44,7 +44,7 @@ _PENDING = 256
 
 
 @dataclass(eq=False)
-class _Repeated:
+class _RepeatedAccess:
     """Patterns that are accessed with one or more constants, mostly in trips of loops.
 
     `constants` and `iterations` have an entry for each access; an iteration is -1 if programs were
@@ -72,8 +72,8 @@ class ArrayCount:
         self._records = AccessRecords()
         self._rows: tuple[list[dict[str, Any]], str | None] | None = None
         self._sectors = 0
-        self._open: OpenAccesses[_Repeated] = OpenAccesses()
-        self._latest: _Repeated | None = None
+        self._open: OpenAccesses[_RepeatedAccess] = OpenAccesses()
+        self._latest: _RepeatedAccess | None = None
         self._sets: list[Repetition] = []
         self._work = 0
 
@@ -133,7 +133,7 @@ class ArrayCount:
                 )
             self._sectors += repeated.sectors[int(shift)] * int(count)
 
-    def _repeated(self, parts: AccessParts) -> _Repeated | None:
+    def _repeated(self, parts: AccessParts) -> _RepeatedAccess | None:
         latest = self._latest
         if latest is not None and _are_the_same(latest.parts, parts):
             return latest
@@ -146,7 +146,7 @@ class ArrayCount:
             self._work += patterns.lanes.size
             if self._work > MOST_WORK:
                 return None
-            repeated = _Repeated(parts, patterns)
+            repeated = _RepeatedAccess(parts, patterns)
             elements = patterns.lanes.size + sum(term.size for term in parts.terms)
             for finished in self._open.keep(key, repeated, elements):
                 self._count(finished)
@@ -159,7 +159,7 @@ class ArrayCount:
             self._count(repeated)
         self._latest = None
 
-    def _count(self, repeated: _Repeated) -> None:
+    def _count(self, repeated: _RepeatedAccess) -> None:
         """Count the bytes of accesses that will not be repeated, and describe the accesses."""
         if self.unknown is not None:
             return
@@ -206,12 +206,12 @@ class ArrayCount:
             self._exceed(_SCATTERED)
             return None
 
-    def touched(self, origin_bytes: int) -> Touched | None:
+    def touched(self, origin_bytes: int) -> TouchedBytes | None:
         """Return the bytes in the storage if known; the tensor begins at `origin_bytes`."""
         size = self.unique_bytes()
         if size is None:
             return None
-        return Touched(size, tuple(part.shifted(origin_bytes) for part in self._sets))
+        return TouchedBytes(size, tuple(part.shifted(origin_bytes) for part in self._sets))
 
     def _exceed(self, limit: str) -> None:
         self.limit = f"sectors and unique bytes are null: {limit}"

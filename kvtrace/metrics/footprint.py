@@ -12,7 +12,7 @@ from typing import Any, Protocol
 from kvtrace.evaluate.observe import Access
 from kvtrace.metrics.array_counts import ArrayCount
 from kvtrace.metrics.formula_counts import FormulaCounts
-from kvtrace.metrics.fresh_bytes import Touched
+from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 
@@ -38,7 +38,7 @@ class Count(Protocol):
     def unique_bytes(self) -> int | None:
         """Return the number of distinct bytes of all accesses."""
 
-    def touched(self, origin_bytes: int) -> Touched | None:
+    def touched(self, origin_bytes: int) -> TouchedBytes | None:
         """Return the bytes in the storage, where the tensor begins at `origin_bytes`."""
 
 

@@ -21,7 +21,7 @@ from kvtrace.metrics.access_records import (
     pieces,
 )
 from kvtrace.metrics.combs import comb_of, size_of_combs, steps_upwards
-from kvtrace.metrics.fresh_bytes import Touched
+from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.metrics.progressions import merged_levels
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_boxes
 from kvtrace.metrics.unique_bytes import Ranges, Repetition, TooManyRanges, size_of_union
@@ -48,7 +48,7 @@ class FormulaCount(NamedTuple):
         """Return the number of distinct bytes of all accesses."""
         return self.size
 
-    def touched(self, origin_bytes: int) -> Touched:
+    def touched(self, origin_bytes: int) -> TouchedBytes:
         """Return the bytes in the storage, where the tensor begins at `origin_bytes`."""
         sets = [(first + origin_bytes, steps) for first, steps in self.elements]
         combs = [comb_of(first, steps, self.element_bytes) for first, steps in sets]
@@ -57,7 +57,7 @@ class FormulaCount(NamedTuple):
         listed: tuple[Repetition, ...] | None = None
         with suppress(TooManyRanges):  # combs may be enough
             listed = tuple(_repetition(*part, self.element_bytes) for part in sets)
-        return Touched(self.size, listed, content, content)
+        return TouchedBytes(self.size, listed, content, content)
 
 
 class FormulaCounts:

@@ -16,7 +16,7 @@ MOST_RANGES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Touched:
+class TouchedBytes:
     """The bytes of a storage that one op touches: as repetitions and as combs, or None.
 
     `size` is the number of bytes. Equal `content` means the same bytes; None: not comparable.
@@ -28,10 +28,10 @@ class Touched:
     content: Hashable = None
 
 
-def fresh_bytes(ops: Sequence[Touched]) -> list[int | None]:
+def fresh_bytes(ops: Sequence[TouchedBytes]) -> list[int | None]:
     """Return for each op, in order, how many of its bytes are fresh; None: not known."""
     sizes: list[int | None] = []
-    before: list[Touched] = []
+    before: list[TouchedBytes] = []
     total: int | None = 0
     contents: set[Hashable] = set()
     for op in ops:
@@ -46,7 +46,7 @@ def fresh_bytes(ops: Sequence[Touched]) -> list[int | None]:
     return sizes
 
 
-def _size(ops: Sequence[Touched]) -> int | None:
+def _size(ops: Sequence[TouchedBytes]) -> int | None:
     """Return the number of bytes in a union."""
     if all(op.combs is not None for op in ops):
         size = size_of_combs([comb for op in ops for comb in op.combs or ()])

@@ -20,7 +20,7 @@ from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.factor_types import factor_type
 from kvtrace.metrics.footprint import Footprint
 from kvtrace.metrics.formula_counts import FormulaCounts
-from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
+from kvtrace.metrics.fresh_bytes import TouchedBytes, fresh_bytes
 from kvtrace.metrics.stacks import OpStacks, Stack, StackRows
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
@@ -74,7 +74,7 @@ def loops_around(module: Module) -> Mapping[int, int]:
     around: dict[int, int] = {}
     if not any(op.name in LOOPS for op in module.ops):
         return around
-    for op in module.ops:  # parents come before what is inside them
+    for op in module.ops:  # parents come before their children
         parent = op.parent
         if parent is None:
             continue
@@ -239,7 +239,7 @@ class Metrics(Observer):
 
     def _fresh_bytes(self) -> dict[int, int | None]:
         """Return by op how many bytes of a storage no earlier op reads, or writes."""
-        groups: dict[tuple[bool, Any], list[tuple[int, Touched]]] = {}
+        groups: dict[tuple[bool, Any], list[tuple[int, TouchedBytes]]] = {}
         sizes_of_ops: dict[int, list[int | None]] = {}
         for index in sorted(self._memory):
             count = self._memory[index]

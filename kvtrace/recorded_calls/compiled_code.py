@@ -13,7 +13,7 @@ from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
+class CompiledFacts:
     """Facts from TTGIR and PTX.
 
     `layouts` distribute the lanes of memory ops to threads, by op index. `barriers` is None without
@@ -36,7 +36,7 @@ def compiled_code(
     num_ctas: int | None = None,
     *,
     triton: str | None,
-) -> Compiled | None:
+) -> CompiledFacts | None:
     """Return facts from a kernel's code, with `num_ctas` CTAs per program; None without TTGIR.
 
     `triton` is the version that wrote the locations in the code.
@@ -48,4 +48,4 @@ def compiled_code(
     barriers = CompiledBarriers(module, code, triton) if has_one_cta else None
     layouts = thread_layouts(module, ttgir, code, triton=triton)
     splits = {} if has_one_cta or ptx is None else cta_splits(module, ttgir, code, triton=triton)
-    return Compiled(layouts, barriers, trips_ahead(module, ttgir, triton=triton), splits)
+    return CompiledFacts(layouts, barriers, trips_ahead(module, ttgir, triton=triton), splits)

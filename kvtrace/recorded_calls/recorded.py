@@ -18,7 +18,7 @@ from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module
 from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
-from kvtrace.recorded_calls.compiled_code import Compiled, compiled_code
+from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.contents import (
@@ -87,7 +87,7 @@ class Call:
     ctas: int | None = None
     stages: int | None = None
     triton: str | None = None
-    compiled: Compiled | None = field(default=None, hash=False, compare=False)
+    compiled: CompiledFacts | None = field(default=None, hash=False, compare=False)
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
 
     @property
@@ -151,7 +151,7 @@ def calls_of(
     """
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
-    modules: dict[int, tuple[Module, Compiled | None]] = {}
+    modules: dict[int, tuple[Module, CompiledFacts | None]] = {}
     contents = contents_of(trace, run)
     for row in trace.table("calls", (run,)).to_pylist():
         if only is not None and row["call_id"] not in only:
@@ -177,7 +177,7 @@ def _call(
     trace: Trace,
     row: dict[str, Any],
     kernel: dict[str, Any],
-    modules: dict[int, tuple[Module, Compiled | None]],
+    modules: dict[int, tuple[Module, CompiledFacts | None]],
     contents: CallContents | None,
 ) -> Call:
     kernel_id = row["kernel_id"]
@@ -234,7 +234,7 @@ def call_of(
     kernel: Mapping[str, Any],
     module: Module,
     content: ContentOf,
-    compiled: Compiled | None = None,
+    compiled: CompiledFacts | None = None,
 ) -> Call:
     """Return a call from its row of `calls` and its kernel's row of `kernels`.
 

@@ -27,7 +27,7 @@ from kvtrace.evaluate.shadows.ideal.integers import (
     read_unsigned,
 )
 from kvtrace.evaluate.shadows.ideal.tt_reduce import combination_of
-from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers, origins_of
+from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers, origins_of
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual
 from kvtrace.ir import Op, Value
@@ -82,7 +82,7 @@ def followed(call: Call, programs: Sequence[int] | None, lanes: int) -> tuple[Se
 class Ideals(Shadows):
     """Follows ideal numbers, and compares them with the actual ones where they decide something."""
 
-    kind = Wrapped
+    kind = WrappedNumber
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -104,7 +104,7 @@ class Ideals(Shadows):
             bits = integer_bits(parameter.type) or 1
             if bits > 1 and isinstance(number, int) and 1 << (bits - 1) <= number < 1 << bits:
                 ideal = narrowed(np.full((1,), number, object))
-                values[parameter.id] = Wrapped(values[parameter.id], ideal, frozenset())
+                values[parameter.id] = WrappedNumber(values[parameter.id], ideal, frozenset())
 
     def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
         """Compare what decides a branch or a jump, or whether a loop continues."""
@@ -163,11 +163,11 @@ class Ideals(Shadows):
 
     def _is_below_zero(self, value: Any) -> bool:
         """Whether a number is a difference of unsigned ones, which went below zero."""
-        return isinstance(value, Wrapped) and not self._differences.isdisjoint(value.origins)
+        return isinstance(value, WrappedNumber) and not self._differences.isdisjoint(value.origins)
 
     def _meant(self, op: Op, value: Any) -> Any:
         """Treat a hash as a bit pattern: ops that mix its bits use the kernel's number."""
-        hashed = isinstance(value, Wrapped) and not self._hashes.isdisjoint(value.origins)
+        hashed = isinstance(value, WrappedNumber) and not self._hashes.isdisjoint(value.origins)
         return actual(value) if hashed and op.name in MIXING else value
 
     # -- computing both --------------------------------------------------------------------------
@@ -190,7 +190,7 @@ class Ideals(Shadows):
 
         def computed(values: list[Any], scope: Any) -> None:
             given = run(values, scope)
-            wrapped = [each for each in given if type(each) is Wrapped]
+            wrapped = [each for each in given if type(each) is WrappedNumber]
             if not wrapped and not grows:
                 return
             if grows and any(isinstance(each, Unknown) for each in given):
@@ -213,7 +213,7 @@ class Ideals(Shadows):
 
         def combined(values: list[Any], scope: Any) -> None:
             given = run(values, scope)
-            if not grows and not any(type(value) is Wrapped for value in given):
+            if not grows and not any(type(value) is WrappedNumber for value in given):
                 return
             if combination is None or any(map(is_unknown, (*given, values[op.results[0].id]))):
                 self._hide(op, given)
@@ -252,21 +252,21 @@ class Ideals(Shadows):
                 # Numbers are the same; that they are read as unsigned ones makes the difference.
                 read = read_unsigned(plain, type_.element.bits)
                 self.seen.wrapped(op, scope, np.where(below, ideal, read), read)
-                return Wrapped(result, ideal, origins | {op.index})
+                return WrappedNumber(result, ideal, origins | {op.index})
         if not np.any(ideal != plain):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
-            return Wrapped(result, ideal, origins) if negative else result
+            return WrappedNumber(result, ideal, origins) if negative else result
         if _is_number(value) and (op.name in GROWING or op.name in COMBINING):
             low, high = limits(ideal)
             bits = type_.element.bits
             fits = -(1 << (bits - 1)) <= low and high < (1 << bits)
-            wrapped_before = any(isinstance(each, Wrapped) for each in given)
+            wrapped_before = any(isinstance(each, WrappedNumber) for each in given)
             if not fits or not wrapped_before:
                 origins |= {op.index}
                 self.seen.wrapped(op, scope, ideal, plain)
         if origins:
             self.seen.reached.setdefault(op.index, set()).update(origins)
-        return Wrapped(result, ideal, origins)
+        return WrappedNumber(result, ideal, origins)
 
     def _below(self, op: Op, given: Sequence[Any], ideal: Array) -> Array:
         type_ = value_type(op.operand("left").type)
@@ -337,7 +337,7 @@ class Ideals(Shadows):
         numbers = ideal_numbers(loaded, type_)
         if limits(numbers)[0] < 0:
             ideal = read_unsigned(numbers, type_.element.bits)
-            values[result.id] = Wrapped(loaded, ideal, frozenset())
+            values[result.id] = WrappedNumber(loaded, ideal, frozenset())
 
 
 def _is_number(value: Value) -> bool:

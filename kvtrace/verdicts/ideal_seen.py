@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.shadows.driver import is_unknown
-from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers
+from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
@@ -72,7 +72,7 @@ class Seen:
     def lose(self, given: Iterable[Any]) -> None:
         """Note that what has wrapped is not followed further."""
         for value in given:
-            if isinstance(value, Wrapped):
+            if isinstance(value, WrappedNumber):
                 self.hidden |= value.origins
 
     def use(
@@ -88,7 +88,7 @@ class Seen:
         """Compare a number that decides something."""
         if is_unknown(held) or is_unknown(active):
             self.blind = True
-        if not isinstance(held, Wrapped) or not held.origins or self._is_undecided(op, value):
+        if not isinstance(held, WrappedNumber) or not held.origins or self._is_undecided(op, value):
             return
         if is_unknown(held.actual) or is_unknown(active) or not scope.certain:
             self.hidden |= held.origins
@@ -133,7 +133,7 @@ class Seen:
             return False
         return isinstance(value.owner, Op) and value.owner.index not in self._deciding
 
-    def _differing(self, held: Wrapped, type_: ValueType, purpose: Purpose) -> Array:
+    def _differing(self, held: WrappedNumber, type_: ValueType, purpose: Purpose) -> Array:
         plain = ideal_numbers(held.actual, type_)
         differs = np.asarray(held.shadow != plain, np.bool_)
         if purpose == "index":  # memory does not say whether it holds unsigned integers
@@ -143,7 +143,7 @@ class Seen:
         return differs
 
     def _show(
-        self, op: Op, held: Wrapped, scope: Any, purpose: Purpose, place: tuple[int, ...]
+        self, op: Op, held: WrappedNumber, scope: Any, purpose: Purpose, place: tuple[int, ...]
     ) -> None:
         earliest = {op: number for number, op in enumerate(self._wraps)}
         origin = min(held.origins, key=lambda op: earliest.get(op, len(earliest)))

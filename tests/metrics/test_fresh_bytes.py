@@ -6,7 +6,7 @@ import kvtrace
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.metrics.combs import Comb
-from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
+from kvtrace.metrics.fresh_bytes import TouchedBytes, fresh_bytes
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.metrics import halves
@@ -14,7 +14,7 @@ from tests.metrics import halves
 
 def comb(first, run, *levels):
     result = Comb(first, run, levels)
-    return Touched(result.size, None, (result,), (result,))
+    return TouchedBytes(result.size, None, (result,), (result,))
 
 
 def test_bytes_of_earlier_ops_are_not_fresh():
@@ -23,7 +23,7 @@ def test_bytes_of_earlier_ops_are_not_fresh():
 
 
 def test_fresh_bytes_are_unknown_after_a_union_with_too_many_ranges():
-    scattered = Touched(30, None)
+    scattered = TouchedBytes(30, None)
     assert fresh_bytes([comb(0, 4, (10, 12)), scattered, comb(0, 4)]) == [40, None, None]
     assert fresh_bytes([scattered]) == [30]
 

@@ -23,7 +23,7 @@ from kvtrace.evaluate.plan.array_functions import (
     widening,
 )
 from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
-from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
+from kvtrace.evaluate.plan.masks import ALL, NOTHING, ResolvedMask, resolved
 from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import LeavesTensor, Unplannable
 from kvtrace.evaluate.plan.values import (
@@ -39,7 +39,7 @@ from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.ir import Op
 
 
-def mask_of(walk: Walk, mask: Any) -> Resolved:
+def mask_of(walk: Walk, mask: Any) -> ResolvedMask:
     """Return the resolved mask of a memory op."""
     if mask is None:
         return ALL
@@ -51,7 +51,7 @@ def mask_of(walk: Walk, mask: Any) -> Resolved:
 
 
 def record(
-    walk: Walk, op: Op, kind: AccessKind, pointer: Pointer, mask: Resolved, element: ElementType
+    walk: Walk, op: Op, kind: AccessKind, pointer: Pointer, mask: ResolvedMask, element: ElementType
 ) -> None:
     """Record an access; LeavesTensor if it may leave its tensor's view."""
     trips = tuple((symbol, walk.domain.ranges[symbol]) for symbol in walk.nest)
@@ -73,7 +73,7 @@ def record(
         raise LeavesTensor(f"a {kind} leaves {tensor.name}, or its mask is not a box of lanes")
 
 
-def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: ValueType) -> Any:
+def load(walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, other: Any, type_: ValueType) -> Any:
     """Return the value of a planned load; masked-off lanes have `other`, or zero if None."""
     if not isinstance(pointer, Pointer):
         raise Unplannable("a pointer that no argument explains")
@@ -104,7 +104,7 @@ def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: Va
     return value
 
 
-def _boxed(walk: Walk, value: Tensor, mask: Resolved, outside: Any) -> Tensor:
+def _boxed(walk: Walk, value: Tensor, mask: ResolvedMask, outside: Any) -> Tensor:
     """Return loaded lanes inside the mask's box, with `outside` around them."""
     assert mask.box is not None
     fill = walk.materialised(outside)
@@ -124,7 +124,7 @@ def _boxed(walk: Walk, value: Tensor, mask: Resolved, outside: Any) -> Tensor:
     return chosen
 
 
-def _box_conditions(mask: Resolved, shape: tuple[int, ...]) -> Condition:
+def _box_conditions(mask: ResolvedMask, shape: tuple[int, ...]) -> Condition:
     forms = []
     for axis, cut in enumerate(mask.box or ()):
         if cut is None:
@@ -135,7 +135,9 @@ def _box_conditions(mask: Resolved, shape: tuple[int, ...]) -> Condition:
     return Condition(tuple(forms), shape)
 
 
-def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: ValueType) -> None:
+def store(
+    walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, value: Any, type_: ValueType
+) -> None:
     """Plan a store of the lanes that are active in a mask."""
     if not isinstance(pointer, Pointer):
         raise Unplannable("a pointer that no argument explains")
@@ -155,7 +157,7 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
     walk.emit(Store(None, operands, pointer.argument, form, extents, element.memory))
 
 
-def _placed(walk: Walk, pointer: Pointer, mask: Resolved) -> tuple[Affine, tuple[int, ...]]:
+def _placed(walk: Walk, pointer: Pointer, mask: ResolvedMask) -> tuple[Affine, tuple[int, ...]]:
     """Return the address of a mask's first active lane, and the number of lanes per axis."""
     lanes = mask.lanes(pointer.shape)
     form = walk.domain.folded(pointer.form)
@@ -163,7 +165,7 @@ def _placed(walk: Walk, pointer: Pointer, mask: Resolved) -> tuple[Affine, tuple
     return shifted(form, start), tuple([last - first + 1 for first, last in lanes])
 
 
-def _stored(walk: Walk, value: Any, mask: Resolved, element: ElementType) -> Operand:
+def _stored(walk: Walk, value: Any, mask: ResolvedMask, element: ElementType) -> Operand:
     """Return the elements to store, in memory's type, for the active lanes of a mask."""
     source = walk.materialised(value)
     narrow = narrowing(element)
@@ -226,7 +228,7 @@ def atomic(
     walk: Walk,
     op: Op,
     pointer: Any,
-    mask: Resolved,
+    mask: ResolvedMask,
     value: Any,
     type_: ValueType,
     update: Callable[..., Any],

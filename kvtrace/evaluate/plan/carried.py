@@ -69,7 +69,7 @@ def are_reached(
         if target is None:
             return False
         if not any(source in least for source in sources):
-            continue  # it does not depend on what is carried
+            continue  # it does not depend on carried registers
         shapes = [least.get(s) or Shape(s.axes, s.lanes) for s in sources]
         least[target] = _least(instruction, target, shapes)
     return all(

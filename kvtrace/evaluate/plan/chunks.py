@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 from collections.abc import Iterator, Sequence
 
-from kvtrace.evaluate.plan.code.cells import Cell, Generated
+from kvtrace.evaluate.plan.code.cells import Cell, GeneratedCode
 from kvtrace.evaluate.plan.execute import Chunk, Executable, bytes_of
 
 CHUNK_BYTES = 4 << 20
@@ -16,7 +16,7 @@ _TEMPORARIES = 2
 
 
 def executable(
-    code: Generated,
+    code: GeneratedCode,
     ranges: Sequence[tuple[int, int]],
 ) -> Executable:
     """Return the code of a region with its programs (ranges of each axis) cut into chunks."""

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate.plan.code.cells import Cell, Generated
+    from kvtrace.evaluate.plan.code.cells import Cell, GeneratedCode
     from kvtrace.evaluate.values import Array
 
 _ALIGNMENT = 64
@@ -59,7 +59,7 @@ Chunk = tuple[tuple[int, ...], tuple[int, ...]]
 class Executable:
     """The code of a region, and the chunks of its programs."""
 
-    code: Generated
+    code: GeneratedCode
     chunks: tuple[Chunk, ...]
     arrays: dict[tuple[int, ...], tuple[Array, list[Array], int]] = field(default_factory=dict)
 

@@ -18,7 +18,7 @@ import numpy as np
 
 from kvtrace.evaluate.plan import torch_kernels
 from kvtrace.evaluate.plan.code.blocks import write_block
-from kvtrace.evaluate.plan.code.cells import Generated
+from kvtrace.evaluate.plan.code.cells import GeneratedCode
 from kvtrace.evaluate.plan.code.writer import Writer
 from kvtrace.evaluate.plan.instructions import Instruction
 from kvtrace.evaluate.plan.layouts import Layouts
@@ -30,7 +30,7 @@ def generated(
     offsets: dict[int, int],
     *,
     torch: bool | None = None,
-) -> Generated:
+) -> GeneratedCode:
     """Return the compiled code of instructions.
 
     `axes` are the symbols of the program axes; `offsets` has each tensor argument's offset in its
@@ -51,7 +51,7 @@ def generated(
     source = "\n".join([*head, *writer.lines, " return", ""])
     scope: dict[str, Any] = {"nd": np.ndarray, "copyto": np.copyto, **writer.globals}
     run = FunctionType(_compiled(source), scope)
-    return Generated(run, tuple(writer.cells), tuple(writer.made), source)
+    return GeneratedCode(run, tuple(writer.cells), tuple(writer.made), source)
 
 
 @lru_cache(maxsize=256)

@@ -11,7 +11,7 @@ from kvtrace.evaluate.plan.walk import Walk
 
 
 @dataclass(frozen=True)
-class Resolved:
+class ResolvedMask:
     """Lanes inside `box` (None: all) where all `conditions` are >= 0. `nothing`: no lane."""
 
     box: Box | None = None
@@ -28,11 +28,11 @@ class Resolved:
         )
 
 
-ALL = Resolved()
-NOTHING = Resolved(nothing=True)
+ALL = ResolvedMask()
+NOTHING = ResolvedMask(nothing=True)
 
 
-def resolved(walk: Walk, mask: Condition) -> Resolved:
+def resolved(walk: Walk, mask: Condition) -> ResolvedMask:
     """Return a mask decided for all programs and trips of the walk.
 
     Raises SplitAxis if the mask differs between programs or trips, and cutting an axis helps.
@@ -64,7 +64,7 @@ def resolved(walk: Walk, mask: Condition) -> Resolved:
             (limits[axis][0], limits[axis][1] + 1) if axis in limits else None
             for axis in range(len(mask.shape))
         )
-    return Resolved(box, tuple(diagonal))
+    return ResolvedMask(box, tuple(diagonal))
 
 
 def _satisfied(constant: int, number: int, extent: int) -> Interval:

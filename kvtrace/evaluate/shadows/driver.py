@@ -1,4 +1,4 @@
-"""The instrument that carries shadows through ops, whatever kind of shadow they are."""
+"""The instrument that carries shadows of any kind through ops."""
 
 from __future__ import annotations
 
@@ -61,7 +61,9 @@ class Shadows(Instrument):
             return self.access(op, step)
         if name in BRANCHES or counter_of(op) is not None:
             return self._decision(op, step)
-        if name in LOOPS or name in CALLS:  # `ending` sees what continues, and what is passed
+        if (
+            name in LOOPS or name in CALLS
+        ):  # `ending` inspects their deciders; operands keep shadows
             return step
         if name in COMBINING:
             return self.combination(op, step)

@@ -28,7 +28,7 @@ class Cell:
 
 
 @dataclass(frozen=True, eq=False)
-class Generated:
+class GeneratedCode:
     """A function, the cells it needs, other arrays that it creates, and its source."""
 
     run: Run

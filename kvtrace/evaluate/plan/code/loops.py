@@ -50,7 +50,7 @@ def write_loop(
     for carried in loop.carried:
         ahead[carried] = frozenset({carried})
     outcomes = frozenset().union(*(ahead.get(r, frozenset()) for r in loop.outcomes))
-    # What the body reads from outside must still be there in the next trip.
+    # Registers that the body reads from outside must still exist in the next trip.
     outside = frozenset(
         root for register in read_by(loop) for root in writer.roots.get(register, ())
     ) - set(loop.carried)

@@ -15,7 +15,7 @@ from kvtrace.evaluate.plan.affine import (
     times,
 )
 from kvtrace.evaluate.plan.comparisons import settled
-from kvtrace.evaluate.plan.masks import Resolved
+from kvtrace.evaluate.plan.masks import ResolvedMask
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.shapes import rearranged, unit_axes
 from kvtrace.evaluate.plan.signals import Unplannable
@@ -55,7 +55,7 @@ def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 def _block(
     walk: Walk, value: Any, positions: list[Any], block: ValueType, chunk: int = 1
-) -> tuple[Pointer, Resolved]:
+) -> tuple[Pointer, ResolvedMask]:
     """Return the pointer and mask of a descriptor's block at a position.
 
     The inner extent is rounded up to a multiple of `chunk`.

@@ -32,7 +32,7 @@ from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.shadows.errors.arith import elementwise_rule
-from kvtrace.evaluate.shadows.errors.planes import PLANES, Deviating
+from kvtrace.evaluate.shadows.errors.planes import PLANES, NumberWithPlanes
 from kvtrace.evaluate.shadows.errors.radius_rules import approximates, undefined_by
 from kvtrace.evaluate.shadows.errors.roundings import (
     Granted,
@@ -80,7 +80,7 @@ class ErrorAnalysis(Shadows):
     """An instrument that keeps planes beside the values of a launch.
 
     Attributes:
-        memory: once an evaluation has ended, what was stored, with planes.
+        memory: the launch's memory with planes, complete after an evaluation.
         shared: the memory that threads share; its `faults` are reads that came too early.
         roundings: which roundings count.
         open: planes that bound nothing any more, because the path of the launch depends on
@@ -108,7 +108,7 @@ class ErrorAnalysis(Shadows):
         self.memory = launch.memory = BoundedMemory(launch.arguments, written, self.roundings)
         self.shared = launch.shared = BoundedSharedMemory(prod(launch.grid), self.memory)
 
-    # -- what decides -----------------------------------------------------------------------------
+    # -- decisions --------------------------------------------------------------------------------
 
     def decided(self, op: Op, value: Value, operand: Any, scope: Any) -> None:
         """Raise Undecided if a deciding value is uncertain, except with the stated chance."""
@@ -121,7 +121,7 @@ class ErrorAnalysis(Shadows):
 
     def _require_certain(self, value: Any, reason: str) -> None:
         """Raise Undecided if a value is uncertain; note the planes that leave a doubt."""
-        if not isinstance(value, Deviating):
+        if not isinstance(value, NumberWithPlanes):
             return
         planes, roundings = value.shadow, self.roundings
         if np.any(planes[roundings.deciding] > 0):
@@ -154,7 +154,7 @@ class ErrorAnalysis(Shadows):
         def spread(values: list[Any], scope: Any) -> None:
             wrapped(values, scope)
             for slot in results:
-                if isinstance(values[slot], Deviating):
+                if isinstance(values[slot], NumberWithPlanes):
                     values[slot] = values[slot].shared()
 
         return spread if self.roundings.all_count else wrapped
@@ -227,7 +227,7 @@ class ErrorAnalysis(Shadows):
         if not where.any():
             return value
         opened = self.roundings.opened(where)
-        if isinstance(value, Deviating):
+        if isinstance(value, NumberWithPlanes):
             shape = np.broadcast_shapes(opened.shape, value.shadow.shape)
             opened = np.where(where, opened, np.broadcast_to(value.shadow, shape))
         return self.roundings.beside(value, opened)
@@ -259,7 +259,9 @@ class ErrorAnalysis(Shadows):
         run = on_actual(op, step)
 
         def addressed(values: list[Any], scope: Any) -> None:
-            doubtful = [operand for operand in run(values, scope) if isinstance(operand, Deviating)]
+            doubtful = [
+                operand for operand in run(values, scope) if isinstance(operand, NumberWithPlanes)
+            ]
             if not (doubtful and roundings.bounded) or isinstance(values[result], Unknown):
                 return
             if result_type.descriptor or any(operand.shadow.ndim > rank for operand in doubtful):
@@ -284,7 +286,9 @@ class ErrorAnalysis(Shadows):
 
         def ran(values: list[Any], scope: Any) -> None:
             doubts = [
-                operand.shadow for operand in run(values, scope) if isinstance(operand, Deviating)
+                operand.shadow
+                for operand in run(values, scope)
+                if isinstance(operand, NumberWithPlanes)
             ]
             if not (always or doubts):
                 return
@@ -345,7 +349,9 @@ class ErrorAnalysis(Shadows):
                     mask_lanes, f"a mask at {place(op)} depends on the device's roundings"
                 )
             doubtful = [
-                operand for operand in (address, mask_lanes) if isinstance(operand, Deviating)
+                operand
+                for operand in (address, mask_lanes)
+                if isinstance(operand, NumberWithPlanes)
             ]
             doubt = roundings.doubt_of(doubtful) if doubtful else None
             memory.prepare([values[value.id] for value in data], doubt, adds)
@@ -438,7 +444,7 @@ def _rounded_constant(constant: Any, element: ElementType, written: float | None
     planes["off"] = off
     for plane in ("worst", "meaning", "near", "bias"):
         planes[plane] = radius
-    return Deviating(actual(constant), planes)
+    return NumberWithPlanes(actual(constant), planes)
 
 
 def _float_sum(op: Op) -> ElementType | None:
@@ -467,4 +473,4 @@ def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
 
 
 def _any_deviating(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, Deviating) for value in values)
+    return any(isinstance(value, NumberWithPlanes) for value in values)

@@ -18,7 +18,7 @@ from kvtrace.evaluate.registry import Elementwise
 from kvtrace.evaluate.shadows.errors.images import approximation, image, radius_around
 from kvtrace.evaluate.shadows.errors.planes import (
     PLANES,
-    Deviating,
+    NumberWithPlanes,
     Span,
     are_apart,
     exact_from,
@@ -68,7 +68,7 @@ def _operand(value: Any, type_: ValueType) -> _Operand:
     array = to_array(actual(value), type_)
     if type_.element.kind == "f":
         array = array.astype(np.float64)
-    if not isinstance(value, Deviating):
+    if not isinstance(value, NumberWithPlanes):
         return _Operand(array, None, None, None)
     planes = value.shadow
     exact = exact_from(array, planes["off"])
@@ -107,8 +107,11 @@ class FloatRule:
             value: the evaluator's result.
         """
         pairs = list(zip(values, self._types, strict=True))
-        if any(isinstance(item, Deviating) and type_.element.kind != "f" for item, type_ in pairs):
-            return Deviating(value, self._roundings.opened(np.ones((1,) * value.ndim)))
+        if any(
+            isinstance(item, NumberWithPlanes) and type_.element.kind != "f"
+            for item, type_ in pairs
+        ):
+            return NumberWithPlanes(value, self._roundings.opened(np.ones((1,) * value.ndim)))
         operands = [_operand(item, type_) for item, type_ in pairs]
         if self._is_square:
             operands = operands[:1]
@@ -127,7 +130,7 @@ class FloatRule:
             off, _ = offset_from(exact, value)
             planes = np.zeros(off.shape, PLANES)
             planes["off"] = off
-            return Deviating(value, planes) if np.any(off) else None
+            return NumberWithPlanes(value, planes) if np.any(off) else None
         is_rounded = self._is_rounded(values, value, exact, operands)
         if certain and not np.any(is_rounded):
             return None
@@ -140,7 +143,7 @@ class FloatRule:
         span = self._round(planes, exact, operands, is_rounded, *spans)
         for plane in ("worst", "near", "bias"):
             planes[plane] = np.where(lost, np.inf, planes[plane])
-        return Deviating(value, planes, span, spans[1], self._narrowed)
+        return NumberWithPlanes(value, planes, span, spans[1], self._narrowed)
 
     def _is_rounded(
         self, values: Sequence[Any], value: Array, exact: Array, operands: Sequence[_Operand]
@@ -164,7 +167,7 @@ class FloatRule:
         numbers = np.count_nonzero(value != value.reshape(-1)[:1])
         return np.asarray(moved.any() or numbers < _MANY)
 
-    # -- what operands bring ----------------------------------------------------------------------
+    # -- errors of operands -----------------------------------------------------------------------
 
     def _moved(
         self, operands: Sequence[_Operand], radii: Sequence[Array | None], exact: Array
@@ -231,7 +234,7 @@ class FloatRule:
         pairs = zip(self._repeats, operands, strict=False)
         size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
         planes["meaning"] += np.where(is_rounded, _OWN_LOSS * size, 0.0)
-        if self._element.bits == 64:  # what is exact here is rounded as well
+        if self._element.bits == 64:  # exact numbers here are rounded as well
             floats = [operand.exact for operand in operands if operand.exact.dtype == np.float64]
             inside = sum((np.abs(array) for array in floats), size)
             if len(floats) > 1:
@@ -263,7 +266,7 @@ class FloatRule:
         return span
 
 
-# -- what is not a float --------------------------------------------------------------------------
+# -- integers, Booleans and selects ---------------------------------------------------------------
 
 
 class RadiusRule:
@@ -281,7 +284,7 @@ class RadiusRule:
     def __call__(self, operands: Sequence[Any], value: Array) -> Any:
         """Return a result with planes, or None if the result is certain."""
         all_count = self._roundings.all_count
-        if all_count and not any(isinstance(operand, Deviating) for operand in operands):
+        if all_count and not any(isinstance(operand, NumberWithPlanes) for operand in operands):
             return None
         arrays = [
             to_array(actual(operand), type_)
@@ -304,32 +307,40 @@ class RadiusRule:
         if not all_count:
             return self._roundings.beside(value, planes)
         planes["bias"] = planes["near"]
-        return self._chosen(operands, value, planes) if self._chooses else Deviating(value, planes)
+        return (
+            self._chosen(operands, value, planes)
+            if self._chooses
+            else NumberWithPlanes(value, planes)
+        )
 
     def _radius(self, value: Any, plane: str) -> Array | None:
         """Return an operand's distance on a device from the evaluator's; None if certain."""
-        if not isinstance(value, Deviating):
+        if not isinstance(value, NumberWithPlanes):
             return None
         radius = value.shadow[plane]
         return radius + np.abs(value.shadow["off"]) if self._roundings.all_count else radius
 
-    def _exactly_chosen(self, operands: Sequence[Any], picks: Array, value: Array) -> Deviating:
+    def _exactly_chosen(
+        self, operands: Sequence[Any], picks: Array, value: Array
+    ) -> NumberWithPlanes:
         """Return the result of a select with the exact number of the side the evaluator chooses."""
         sides = [
-            Deviating.shadow_of(operand, type_)["off"]
+            NumberWithPlanes.shadow_of(operand, type_)["off"]
             for operand, type_ in zip(operands[1:], self._types[1:], strict=True)
         ]
         picks = picks.reshape(picks.shape + (1,) * (sides[0].ndim - picks.ndim))
         off = np.where(picks, sides[0], sides[1])
         planes = np.zeros(off.shape, PLANES)
         planes["off"] = off
-        return Deviating(value, planes)
+        return NumberWithPlanes(value, planes)
 
-    def _chosen(self, operands: Sequence[Any], value: Array, planes: Array) -> Deviating:
+    def _chosen(self, operands: Sequence[Any], value: Array, planes: Array) -> NumberWithPlanes:
         """Return a select's result: the chosen side's planes where the condition is certain."""
         condition, *options = operands
         picks = np.asarray(to_array(actual(condition), self._types[0]), np.bool_)
-        doubt = condition.shadow["near"] > 0 if isinstance(condition, Deviating) else np.False_
+        doubt = (
+            condition.shadow["near"] > 0 if isinstance(condition, NumberWithPlanes) else np.False_
+        )
         rank = planes.ndim
         picks, doubt = (
             mask.reshape(mask.shape + (1,) * (rank - mask.ndim)) if mask.ndim else mask
@@ -337,12 +348,12 @@ class RadiusRule:
         )
         sides = [
             type(option).shadow_of(option, type_)
-            if isinstance(option, Deviating)
-            else Deviating.shadow_of(option, type_)
+            if isinstance(option, NumberWithPlanes)
+            else NumberWithPlanes.shadow_of(option, type_)
             for option, type_ in zip(options, self._types[1:], strict=True)
         ]
         repeated = [side.shape[1:] != planes.shape[1:] for side in sides]
-        spans = [option for option in options if isinstance(option, Deviating)]
+        spans = [option for option in options if isinstance(option, NumberWithPlanes)]
         sure = ~np.broadcast_to(doubt, planes.shape)
         for plane in ("off", "bias", "own", "common"):
             of_side = np.where(picks, sides[0][plane], sides[1][plane])
@@ -350,7 +361,11 @@ class RadiusRule:
         is_certain = {}
         for plane in ("worst", "meaning", "near"):  # the rule counted `off` in, which is known
             of_side = np.where(picks, sides[0][plane], sides[1][plane])
-            certain = condition.shadow[plane] == 0 if isinstance(condition, Deviating) else np.True_
+            certain = (
+                condition.shadow[plane] == 0
+                if isinstance(condition, NumberWithPlanes)
+                else np.True_
+            )
             if certain.ndim:
                 certain = certain.reshape(certain.shape + (1,) * (rank - certain.ndim))
             planes[plane] = np.where(certain, of_side, planes[plane])
@@ -363,11 +378,11 @@ class RadiusRule:
             planes[plane] += np.abs(off)
         own_span, common_span = _spans(spans)
         narrowed = any(flag.narrowed for flag in spans)
-        result = Deviating(value, planes, own_span, common_span, narrowed)
+        result = NumberWithPlanes(value, planes, own_span, common_span, narrowed)
         return result.shared() if any(repeated) else result
 
 
-def _spans(values: Sequence[Deviating]) -> tuple[Span, Span]:
+def _spans(values: Sequence[NumberWithPlanes]) -> tuple[Span, Span]:
     return hull(value.own_span for value in values), hull(value.common_span for value in values)
 
 

@@ -21,7 +21,7 @@ Function = Callable[..., Array]
 _ULP = {64: 2.0**-52}
 _ULP_OF_FLOAT32 = 2.0**-23
 _SMALLEST_OF_FLOAT32 = 2.0**-126
-"""Approximations may give zero for what is smaller."""
+"""Approximations may give zero for smaller numbers."""
 
 
 def image(
@@ -47,7 +47,7 @@ def image(
     if pole is not None and accuracy.pole is not None:
         over_zero = (np.abs(arrays[accuracy.pole]) <= pole) & (pole > 0)
         low, high = (np.where(over_zero, np.nan, end) for end in (low, high))
-    # float64 rounds, too, and may lose what decides to which side a device rounds.
+    # float64 rounds, too, and may lose the bits that decide the direction of a device's rounding.
     return (
         np.where(np.isinf(low), low, np.nextafter(low, -np.inf)),
         np.where(np.isinf(high), high, np.nextafter(high, np.inf)),

@@ -41,7 +41,7 @@ Span = tuple[int, int] | None
 
 
 @dataclass(frozen=True)
-class Deviating(Shadowed):
+class NumberWithPlanes(Shadowed):
     """A number with planes around the exact number, and the births of the random errors in them.
 
     `narrowed`: the last rounding was counted as float32's, so that storing rounds once more.
@@ -56,14 +56,14 @@ class Deviating(Shadowed):
     @classmethod
     def shadow_of(cls, value: Any, type_: ValueType) -> Array:
         """Return the planes of a value, zero if the value is certain."""
-        if isinstance(value, Deviating):
+        if isinstance(value, NumberWithPlanes):
             return value.shadow
         return np.zeros((1,) * (len(type_.shape) + 1), cls.planes)
 
     @classmethod
     def joined(cls, value: Any, shadow: Array, sources: Sequence[Any] = ()) -> Any:
         """Return a moved value with planes, and with the spans of the operands that were moved."""
-        deviating = [source for source in sources if isinstance(source, Deviating)]
+        deviating = [source for source in sources if isinstance(source, NumberWithPlanes)]
         return cls(
             actual(value),
             shadow,
@@ -72,7 +72,7 @@ class Deviating(Shadowed):
             any(source.narrowed for source in deviating),
         )
 
-    def shared(self) -> Deviating:
+    def shared(self) -> NumberWithPlanes:
         """Return the number with all random errors counted as shared by elements."""
         planes = self.shadow.copy()
         span = shared_in_place(planes, self.own_span, self.common_span)
@@ -80,7 +80,7 @@ class Deviating(Shadowed):
 
 
 @dataclass(frozen=True)
-class Uncertain(Deviating):
+class NumberWithRadius(NumberWithPlanes):
     """A number that a device may compute otherwise, with a radius around the evaluator's."""
 
     planes = RADIUS
@@ -91,7 +91,7 @@ class Uncertain(Deviating):
         del sources
         return cls(actual(value), shadow) if shadow["worst"].any() else value
 
-    def shared(self) -> Deviating:
+    def shared(self) -> NumberWithPlanes:
         """Return the number itself: a radius has no random part."""
         return self
 
@@ -141,7 +141,7 @@ def together(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float
 
 def full_planes(value: Any, type_: ValueType, planes: np.dtype[Any]) -> tuple[Array, Span, Span]:
     """Return a value's planes for all lanes, and their spans; repeated lanes share errors."""
-    if not isinstance(value, Deviating):
+    if not isinstance(value, NumberWithPlanes):
         return np.zeros((1, *type_.shape), planes), None, None
     if value.shadow.shape[1:] == type_.shape:
         return value.shadow, value.own_span, value.common_span

@@ -194,7 +194,7 @@ def contracts(op: Op, module: Module) -> bool:
     return False
 
 
-# -- what is chosen, and what decides -------------------------------------------------------------
+# -- selects, comparisons and logic ---------------------------------------------------------------
 
 
 def _chosen(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:

@@ -9,7 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.shadows.errors.planes import Deviating, Span, Uncertain, together
+from kvtrace.evaluate.shadows.errors.planes import (
+    NumberWithPlanes,
+    NumberWithRadius,
+    Span,
+    together,
+)
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array, actual
 
@@ -115,9 +120,9 @@ class Roundings:
     _births: int = field(default=0)
 
     @property
-    def kind(self) -> type[Deviating]:
+    def kind(self) -> type[NumberWithPlanes]:
         """The class of values with planes."""
-        return Deviating if self.all_count else Uncertain
+        return NumberWithPlanes if self.all_count else NumberWithRadius
 
     @property
     def distances(self) -> tuple[str, ...]:
@@ -159,8 +164,8 @@ class Roundings:
     ) -> Any:
         """Return a value with planes."""
         if self.all_count:
-            return Deviating(actual(value), planes, own_span, common_span, narrowed)
-        return Uncertain.joined(value, planes)
+            return NumberWithPlanes(actual(value), planes, own_span, common_span, narrowed)
+        return NumberWithRadius.joined(value, planes)
 
     def opened(self, where: Array) -> Array:
         """Return planes without a bound where `where` is above 0."""
@@ -169,7 +174,7 @@ class Roundings:
             planes[plane] = np.where(where > 0, np.inf, 0.0)
         return planes
 
-    def doubt_of(self, values: Sequence[Deviating]) -> Array:
+    def doubt_of(self, values: Sequence[NumberWithPlanes]) -> Array:
         """Return planes without a bound where any plane of any value is above 0."""
         shape = np.broadcast_shapes(*(value.shadow.shape for value in values))
         planes = self.zeros(shape)

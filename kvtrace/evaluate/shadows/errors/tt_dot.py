@@ -231,7 +231,7 @@ class Product:
         narrow = rounding_to(self._element)
         return value if narrow is None else narrow(value)
 
-    # -- what factors bring -----------------------------------------------------------------------
+    # -- errors of factors ------------------------------------------------------------------------
 
     def _pass_on(self, planes: Array, left: _Factor, right: _Factor, start: _Factor) -> None:
         for plane in self._roundings.distances:

@@ -14,7 +14,7 @@ from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shadows.errors.planes import (
-    Deviating,
+    NumberWithPlanes,
     centers,
     is_blank,
     offset_from,
@@ -157,7 +157,9 @@ class BoundedMemory(Memory):
         """Return the loaded elements, and set `loaded` to their planes."""
         value = super().load(op, scope, pointer, mask, other, type_)
         with_planes = [part for part in _targets(pointer) if self._has_planes(part)]
-        filled = next((value for value in self._stored if isinstance(value, Deviating)), None)
+        filled = next(
+            (value for value in self._stored if isinstance(value, NumberWithPlanes)), None
+        )
         doubt = self._doubt
         if isinstance(value, Unknown) or not (with_planes or filled or doubt is not None):
             return value
@@ -186,7 +188,7 @@ class BoundedMemory(Memory):
         self, op: Op, scope: Scope, pointer: Any, value: Any, mask: Any, type_: ValueType
     ) -> None:
         """Store elements with their planes, or with the planes of elements from shared memory."""
-        if isinstance(value, Deviating):
+        if isinstance(value, NumberWithPlanes):
             self._stored, value = [value], value.actual
         super().store(op, scope, pointer, value, mask, type_)
         if isinstance(pointer, PointerChoice):
@@ -194,7 +196,11 @@ class BoundedMemory(Memory):
         self._note(pointer, type_)
         stored = self._stored[0] if self._stored else None
         doubt = self._doubt
-        if not isinstance(stored, Deviating) and doubt is None and not self._has_planes(pointer):
+        if (
+            not isinstance(stored, NumberWithPlanes)
+            and doubt is None
+            and not self._has_planes(pointer)
+        ):
             return
         planes = self._to_memory(stored, type_)
         if doubt is not None:  # another value may stay, or come
@@ -206,7 +212,7 @@ class BoundedMemory(Memory):
 
     def _to_memory(self, stored: Any, type_: ValueType) -> Array:
         """Return the planes of stored elements, with all random errors shared."""
-        if not isinstance(stored, Deviating):
+        if not isinstance(stored, NumberWithPlanes):
             return self.roundings.zeros((1,) * (len(type_.shape) + 1))
         planes = stored.shared().shadow
         if stored.narrowed:  # it was counted as float32 until now
@@ -227,7 +233,7 @@ class BoundedMemory(Memory):
         update: Callable[[Array, Array, list[Array]], Array | None],
     ) -> Any:
         """Update elements and their planes; sums of floats get bounds for any order in `finish`."""
-        if operands and isinstance(operands[0], Deviating):
+        if operands and isinstance(operands[0], NumberWithPlanes):
             self._stored, operands = [operands[0]], [operands[0].actual, *operands[1:]]
         simple = not isinstance(pointer, PointerChoice)
         if simple and self._adds is not None and pointer.argument is not None:
@@ -237,7 +243,7 @@ class BoundedMemory(Memory):
             return result
         self._note(pointer, type_)
         stored = self._stored[-1] if self._stored else None
-        if self._adds is None and not isinstance(stored, Deviating):
+        if self._adds is None and not isinstance(stored, NumberWithPlanes):
             return result
         sums = None if self._adds is None else self._sums.get(self._storage_of(pointer))
         value = to_array(operands[0], type_).astype(np.float64)

@@ -11,7 +11,7 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import along, simple_ufunc
 from kvtrace.evaluate.shadows.driver import on_actual
 from kvtrace.evaluate.shadows.errors.planes import (
-    Deviating,
+    NumberWithPlanes,
     Span,
     centers,
     full_planes,
@@ -86,7 +86,7 @@ def _by_region(op: Op, step: Step, roundings: Roundings) -> Step:
         step(values, scope)
         for value in op.results:
             result = values[value.id]
-            if not isinstance(result, Deviating):
+            if not isinstance(result, NumberWithPlanes):
                 continue
             planes = result.shadow.copy()
             for plane in roundings.open:
@@ -271,7 +271,7 @@ class _Extreme(_Combination):
 
     def __call__(self, source: Any, value: Array) -> Any:
         """Return the extremes, with planes."""
-        if not isinstance(source, Deviating):
+        if not isinstance(source, NumberWithPlanes):
             return value
         numbers, planes, _, _ = self._centers(source)
         result_planes, lost = self._new_planes(self._along(self._function, numbers), value)
@@ -339,7 +339,7 @@ class _IntegerCombination(_Combination):
 
     def __call__(self, source: Any, value: Array) -> Any:
         """Return the combined numbers, with planes."""
-        if not isinstance(source, Deviating) or not self._roundings.bounded:
+        if not isinstance(source, NumberWithPlanes) or not self._roundings.bounded:
             return value
         _, planes, _, _ = self._centers(source)
         result_planes, _ = self._new_planes(value.astype(np.float64), value)

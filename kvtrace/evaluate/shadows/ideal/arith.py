@@ -21,7 +21,7 @@ from kvtrace.evaluate.shadows.ideal.integers import (
     read_unsigned,
     total,
 )
-from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers
+from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, Sum, Unknown, actual
 from kvtrace.ir import Op
@@ -97,7 +97,7 @@ def selected(op: Op, operands: Sequence[Any]) -> Array:
         chosen = chosen.reshape((-1,) + (1,) * len(type_.shape))
     first, second = (ideal_numbers(value, type_) for value in operands[1:])
     result = np.where(chosen, first, second)
-    if type_.pointer and isinstance(operands[0], Wrapped):
+    if type_.pointer and isinstance(operands[0], WrappedNumber):
         actual_condition = ideal_numbers(actual(operands[0]), condition).reshape(chosen.shape)
         result = np.where(chosen != actual_condition, _ELSEWHERE, result.astype(object))
     return np.asarray(result)
