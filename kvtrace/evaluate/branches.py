@@ -18,7 +18,7 @@ from kvtrace.evaluate.values import (
 
 
 def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: bool) -> list[Any]:
-    """Return a copy of the values, `outer` slots restricted to some programs, unless `every`."""
+    """Return a copy of the values, with `outer` slots restricted to programs unless `every`."""
     inner = list(values)
     if not every:
         for slot in outer:

@@ -390,7 +390,7 @@ def _outside(request: Request) -> Array | None:
 
 
 def _touches_nothing(pointer: Any, mask: Any) -> bool:
-    """Return whether no lane is active of a pointer into no argument."""
+    """Return whether a pointer has no argument and no active lane."""
     if mask is None or isinstance(mask, Unknown):
         return False
     if not isinstance(pointer, Pointer) or pointer.argument is not None:

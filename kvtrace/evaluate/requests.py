@@ -71,7 +71,7 @@ class Request:
         return np.broadcast_to(conjunction(factors_of(self.mask)), self.full_shape)
 
     def lane_bytes(self) -> Array:
-        """Return the byte index into the storage of every lane."""
+        """Return each lane's byte index in the storage."""
         total = sum_of_terms(self.offset)
         result: Array = np.broadcast_to(total, self.full_shape) + self.tensor.offset_bytes
         return result

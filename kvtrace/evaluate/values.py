@@ -306,7 +306,7 @@ def select_programs(value: Any, index: Array) -> Any:
 
 
 def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    """Return the values that different programs computed as one: `parts` are (index, value).
+    """Return the values of different programs as one value: `parts` are (index, value).
 
     The indices are disjoint; a program in none of them gets an arbitrary value.
     """

@@ -46,7 +46,7 @@ OpFacts = tuple[str, str | None, Stack]
 
 
 class ModuleFacts:
-    """Facts of the ops of one module in the IR, each computed when needed."""
+    """Facts of the ops of one module in the IR, computed when first needed."""
 
     def __init__(self) -> None:
         self._ops: dict[int, OpFacts] = {}

@@ -42,14 +42,14 @@ _LineAndColumn = tuple[int, int]
 class _Point:
     """An instruction that accesses memory, is a barrier, or jumps.
 
-    `ops` are the memory ops that the instruction may belong to; `placed` says that all of these ops
-    are at the instruction's location.
+    `ops` are the memory ops that the instruction may belong to; `is_located` says that all of these
+    ops are at the instruction's location.
     """
 
     ops: frozenset[int] = frozenset()
-    placed: bool = False
+    is_located: bool = False
     is_barrier: bool = False
-    goes_on: bool = True
+    falls_through: bool = True
     target: str | None = None
 
 
@@ -71,44 +71,47 @@ class CompiledBarriers:
         the first and before the second. None: not known, as for asynchronous copies, or if an
         instruction's op is not known.
         """
-        if self._reached is None or not {first.index, second.index} <= self._reached.keys():
+        if self._followers is None or not {first.index, second.index} <= self._followers.keys():
             return None
-        if second.index not in self._reached[first.index]:
+        if second.index not in self._followers[first.index]:
             return True
         if any(self._separates(first, middle, second) for middle in between):
             return True
-        return False if second.index in self._surely_reached.get(first.index, ()) else None
+        return False if second.index in self._certain_followers.get(first.index, ()) else None
 
     def _separates(self, first: Op, middle: Op, second: Op) -> bool:
         """Return whether an op between two others has a barrier on either side."""
-        if self._reached is None or middle.index not in self._reached:
+        if self._followers is None or middle.index not in self._followers:
             return False
-        if first.index in self._after[middle.index] or middle.index in self._after[second.index]:
+        if (
+            first.index in self._followers_past_barriers[middle.index]
+            or middle.index in self._followers_past_barriers[second.index]
+        ):
             return False
-        before = middle.index not in self._reached[first.index]
-        return before or second.index not in self._reached[middle.index]
+        before = middle.index not in self._followers[first.index]
+        return before or second.index not in self._followers[middle.index]
 
     def ends(self, op: Op) -> bool:
         """Return whether an op is in the PTX, and none of its instructions is asynchronous."""
-        return self._reached is not None and op.index in self._reached
+        return self._followers is not None and op.index in self._followers
 
     @property
-    def _reached(self) -> Mapping[int, frozenset[int]] | None:
+    def _followers(self) -> Mapping[int, frozenset[int]] | None:
         """By the index of each op in the PTX: ops that may follow without a barrier."""
-        return None if self._followed is None else self._followed[0]
+        return None if self._paths is None else self._paths[0]
 
     @property
-    def _surely_reached(self) -> Mapping[int, frozenset[int]]:
+    def _certain_followers(self) -> Mapping[int, frozenset[int]]:
         """The same, only for instructions at the location of their ops."""
-        return {} if self._followed is None else self._followed[2]
+        return {} if self._paths is None else self._paths[2]
 
     @property
-    def _after(self) -> Mapping[int, frozenset[int]]:
+    def _followers_past_barriers(self) -> Mapping[int, frozenset[int]]:
         """The ops that may follow each op, also after barriers."""
-        return {} if self._followed is None else self._followed[1]
+        return {} if self._paths is None else self._paths[1]
 
     @cached_property
-    def _followed(self) -> tuple[Mapping[int, frozenset[int]], ...] | None:
+    def _paths(self) -> tuple[Mapping[int, frozenset[int]], ...] | None:
         body = _BODY.search(self.ptx)
         if body is None or _UNFOLLOWED.search(body[1]) or len(_BODY.findall(self.ptx)) > 1:
             return None
@@ -120,7 +123,7 @@ class CompiledBarriers:
             for following in (
                 _all_following(points, labels),
                 _all_following(points, labels, past_barriers=True),
-                _all_following([_placed(point) for point in points], labels),
+                _all_following([_only_located(point) for point in points], labels),
             )
         )
 
@@ -149,12 +152,12 @@ class CompiledBarriers:
             elif effect is not None and not _ELSEWHERE.search(name):
                 with_effect = by_effect[effect]
                 located = located_ops & with_effect
-                points.append(_Point(located or with_effect, placed=bool(located)))
+                points.append(_Point(located or with_effect, is_located=bool(located)))
             elif name == "bra" or name.startswith("bra."):
-                points.append(_Point(goes_on=guarded, target=rest))
+                points.append(_Point(falls_through=guarded, target=rest))
             elif name.partition(".")[0] in _ENDS:
-                points.append(_Point(goes_on=guarded))
-        points.append(_Point(goes_on=False))
+                points.append(_Point(falls_through=guarded))
+        points.append(_Point(falls_through=False))
         return points, labels, asynchronous
 
 
@@ -193,8 +196,8 @@ def _ops_by_location(module: Module) -> Mapping[_LineAndColumn, frozenset[int]]:
     return {location: frozenset(ops) for location, ops in by_location.items()}
 
 
-def _placed(point: _Point) -> _Point:
-    return point if point.placed else replace(point, ops=frozenset())
+def _only_located(point: _Point) -> _Point:
+    return point if point.is_located else replace(point, ops=frozenset())
 
 
 def _all_following(
@@ -224,7 +227,7 @@ def _following(
             reached |= point.ops
             if point.target is not None:
                 pending.append(labels[point.target])
-            if not point.goes_on or (point.is_barrier and not past_barriers):
+            if not point.falls_through or (point.is_barrier and not past_barriers):
                 break
             position += 1
     return reached
