@@ -57,14 +57,14 @@ def text():
 
 def imported(text, *, observed):
     """List what a process imports for its first launch, NumPy being there."""
-    message = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         input=json.dumps([observed, text]),
         text=True,
         check=True,
         stdout=subprocess.PIPE,
     )
-    return json.loads(message.stdout)
+    return json.loads(process.stdout)
 
 
 def ours(modules):

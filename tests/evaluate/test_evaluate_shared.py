@@ -59,15 +59,15 @@ def module(*lines):
 @pytest.fixture
 def faults(monkeypatch):
     """What comes too early in the launches of a test."""
-    message = {}
+    faults = {}
 
     def began(self, programs):
-        created(self, programs)
-        self.faults = message
+        original(self, programs)
+        self.faults = faults
 
-    created = SharedMemory.__init__
+    original = SharedMemory.__init__
     monkeypatch.setattr(SharedMemory, "__init__", began)
-    return message
+    return faults
 
 
 def run(kernel, programs=2):

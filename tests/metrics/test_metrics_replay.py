@@ -103,7 +103,7 @@ def test_a_call_without_its_kernel_is_reported_and_the_others_are_replayed(witho
 
 def test_sanitize_judges_the_calls_whose_kernels_are_there(without_a_kernel, capsys):
     code = main(["sanitize", str(without_a_kernel)])
-    message = capsys.readouterr()
+    output = capsys.readouterr()
 
     assert code in (0, 1)
-    assert "the trace has no record of the kernel" in message.out + message.err
+    assert "the trace has no record of the kernel" in output.out + output.err

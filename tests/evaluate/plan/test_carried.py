@@ -102,13 +102,13 @@ def test_full_shapes_are_used_only_if_the_body_leads_to_them(monkeypatch):
         return answers[-1]
 
     monkeypatch.setattr(loops, "are_reached", asked)
-    message = {}
+    answers_by_kernel = {}
     for kernel in KERNELS:
         answers.clear()
         planned(kernel)
-        message[kernel.fn.__name__] = answers[0]
+        answers_by_kernel[kernel.fn.__name__] = answers[0]
 
-    assert message == {
+    assert answers_by_kernel == {
         "over_everything": True,
         "over_one_axis": False,
         "over_nothing": False,

@@ -194,8 +194,8 @@ def test_ftz_takes_and_gives_no_subnormal_number():
     result = floats("mul.ftz.f32 $0, $1, $2;", LEFT, RIGHT)
     small = (np.abs(result) < np.finfo(np.float32).tiny) & (result != 0)
     assert not small.any()
-    remaining = floats("mul.f32 $0, $1, $2;", LEFT, RIGHT)
-    assert ((np.abs(remaining) < np.finfo(np.float32).tiny) & (remaining != 0)).any()
+    products = floats("mul.f32 $0, $1, $2;", LEFT, RIGHT)
+    assert ((np.abs(products) < np.finfo(np.float32).tiny) & (products != 0)).any()
     assert floats("ex2.approx.ftz.f32 $0, $1;", np.float32([-140]))[0] == 0
     assert floats("ex2.approx.f32 $0, $1;", np.float32([-140]))[0] > 0
 

@@ -21,22 +21,24 @@ PARTS = 4
 
 def beyond(case):
     """How many results of a case are beyond their bounds, and of how many there is a bound."""
-    created = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)
-    call = created.call()
+    launched = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)
+    call = launched.call()
     result = Deviations(call.module, granted=Granted(narrow=True))
     with np.errstate(all="ignore"):
         evaluate(call.module, call.arguments, call.grid, kernel=call.kernel, instrument=result)
         result.memory.finish()
         wrong = known = 0
         for tensor in call.arguments:
-            remaining = result.memory.planes.by_storage.get(id(getattr(tensor, "storage", None)))
+            storage_planes = result.memory.planes.by_storage.get(
+                id(getattr(tensor, "storage", None))
+            )
             if (
-                remaining is None
-                or remaining[0] != tensor.element.bytes
+                storage_planes is None
+                or storage_planes[0] != tensor.element.bytes
                 or tensor.element.kind != "f"
             ):
                 continue
-            size, phase, planes = remaining
+            size, phase, planes = storage_planes
             held = tensor.storage.data[phase : phase + len(planes) * size]
             values = from_memory(held.view(tensor.element.memory), tensor.element)
             near, worst = planes["near"], planes["worst"]
