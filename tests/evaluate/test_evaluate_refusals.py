@@ -82,7 +82,7 @@ def test_arguments_must_fit_the_parameters():
     module = compile_for(vector_add, arguments, {"BLOCK": 8})
     bound = bind(vector_add, arguments)
 
-    with pytest.raises(BadArguments, match="4 parameters, 3 arguments"):
+    with pytest.raises(BadArguments, match="4 parameters, but 3 arguments"):
         evaluate(module, bound[:3], (1,))
     with pytest.raises(BadArguments, match=r"'out' .* is a tensor"):
         evaluate(module, [*bound[:3], bound[2]], (1,))
