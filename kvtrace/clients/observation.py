@@ -21,7 +21,7 @@ from kvtrace.clients.running import ClientPass, Group, Member
 from kvtrace.evaluate import Argument, Observer, ScalarArgument, TensorArgument, evaluate
 from kvtrace.forks import Lock
 from kvtrace.ir import Module
-from kvtrace.recorded_calls.compiled_code import Compiled
+from kvtrace.recorded_calls.compiled_code import CompiledFacts
 from kvtrace.recorded_calls.recorded import Call, UnreadyCall
 from kvtrace.schema.arrays import array_of
 from kvtrace.schema.errors import KvtraceError
@@ -49,7 +49,7 @@ class Launch:
     grid: tuple[int, int, int]
     module: Module
     arguments: tuple[Argument, ...]
-    compiled: Callable[[], Compiled | None] = lambda: None
+    compiled: Callable[[], CompiledFacts | None] = lambda: None
     num_ctas: int | None = None
     triton: str | None = None
 

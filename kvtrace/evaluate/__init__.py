@@ -1,11 +1,11 @@
 """The evaluator: runs a kernel's IR over its whole grid, as arrays over programs.
 
-`evaluate` is the entry; `parsed` keeps modules by their text. One file per dialect under
-`dialects/` says what ops mean. May import `kvtrace.ir` and `kvtrace.schema.errors`, nothing else of
+`evaluate` runs a launch; `parsed` caches modules by their text. One file per dialect under
+`dialects/` computes the ops. May import `kvtrace.ir` and `kvtrace.schema.errors`, nothing else of
 kvtrace.
 """
 
-# Imported when first used: a launch needs few of these files.
+# Names are imported when first used: a launch needs few of these files.
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
@@ -54,8 +54,8 @@ __all__ = [*_HOMES, "parsed"]
 
 @lru_cache(maxsize=256)
 def parsed(text: str, target: str = "") -> "Module":
-    """Parse generic IR for a target; the same text gives the same module, compiled once."""
-    from kvtrace.ir.parser import parse  # a process that evaluates nothing does without
+    """Return the module of generic IR for a target; the same text returns the same module."""
+    from kvtrace.ir.parser import parse  # not needed by a process that evaluates nothing
 
     return parse(text, target)
 

@@ -1,4 +1,4 @@
-"""The error bound of a device's result, declared with an op's array function.
+"""Error bounds of a device's results, declared with an op's array function.
 
 Sources: CUDA C++ Programming Guide, "Mathematical Functions" (largest errors of single precision
 functions in units in the last place) and PTX ISA, "Floating Point Instructions" (approximate forms,
@@ -14,18 +14,18 @@ from typing import Final, Literal
 
 @dataclass(frozen=True, slots=True)
 class Accuracy:
-    """What is known of a function of floats on a device.
+    """Accuracy of a float function on a device.
 
     Attributes:
         ulps: the largest error in units in the last place: of float32 for float32 and all
             narrower types, which are computed in it, of float64 for float64.
-        argument: so many more for each unit of the argument's magnitude.
-        follows: how the exact function follows its operands. `monotone`: it rises or falls with
-            each of them alone, so its extremes over a box are at corners. `steady`: it changes no
-            faster than its operands do, together. `jumps`: no bound is known.
-        pole: the operand at whose zero the function is not defined, None: there is none.
-        within: an operand, and the least and the largest magnitude of it for which `ulps` holds;
-            no bound is known for others. None: it holds for all.
+        argument: additional ulps for each unit of the argument's magnitude.
+        follows: how the exact function varies. `monotone`: it rises or falls with each operand
+            alone, so its extremes over a box are at corners. `steady`: it changes by at most the
+            sum of its operands' changes. `jumps`: no bound is known.
+        pole: the operand at whose zero the function is not defined; None: no such operand.
+        within: an operand, and the smallest and largest magnitude for which `ulps` holds; outside
+            no bound is known. None: `ulps` holds for all operands.
     """
 
     ulps: float = 0.0
@@ -36,7 +36,7 @@ class Accuracy:
 
 
 EXACT: Final = Accuracy()
-"""Rounded as IEEE 754 has it, or no rounding at all."""
+"""Results are rounded as in IEEE 754, or not rounded at all."""
 
 STEADY: Final = Accuracy(follows="steady")
 JUMPS: Final = Accuracy(follows="jumps")

@@ -1,4 +1,4 @@
-"""What a kernel is evaluated on: storages, tensors that view them, scalars."""
+"""Arguments of an evaluation: storages, tensors that view them, scalars."""
 
 from __future__ import annotations
 
@@ -21,8 +21,8 @@ class Storage:
 
     `data` is a uint8 array of `nbytes`, or None where the contents are unknown. Evaluation writes
     to it in place, or, if it is read-only, to a copy that lives as long as the launch. `address` is
-    where it begins for the kernel, if that is known: what lies in memory may point into it.
-    `owner` is what keeps that memory allocated, if nobody else has to.
+    the first byte's address for the kernel, if known: pointers in memory may point into the
+    storage. `owner` is an object that keeps the memory allocated, if needed.
     """
 
     nbytes: int
@@ -38,14 +38,15 @@ class Storage:
 
     @property
     def executes(self) -> bool:
-        """Whether it is a program's own memory, to be worked on, and no copy or record of it."""
+        """The storage is the running program's own memory, not a copy or a record."""
         return self.address is not None and self.data is not None and self.data.flags.writeable
 
     @property
     def start(self) -> int | None:
-        """Address of its first byte, None without data; made up where it is not known.
+        """Address of the first byte, None without data; made up if not known.
 
-        Such a one lies where no memory does, so that no address in recorded contents is in it.
+        Made-up addresses lie where no memory is, so that no address in recorded contents equals
+        one.
         """
         if self.address is not None or self.data is None:
             return self.address
@@ -54,22 +55,22 @@ class Storage:
 
 @dataclass(frozen=True)
 class Outside:
-    """What loads read outside of a storage: `count` numbers from `first` on, by the place.
+    """Numbers that loads read outside a storage: `count` numbers from `first` on, by position.
 
-    `step` -1: from one place to the next they fall.
+    `step` -1: the numbers fall from one position to the next.
     """
 
     first: int = 0
     count: int = 1
     step: int = 1
 
-    def at(self, places: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return what lies at places, counted in elements."""
-        return self.first + places * self.step % self.count
+    def at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Return the numbers at positions, counted in elements."""
+        return self.first + positions * self.step % self.count
 
 
 NOTHING: Final = Outside()
-"""What evaluation takes to lie there: zeros."""
+"""The default numbers outside a storage: zeros."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,9 +79,9 @@ class TensorArgument:
 
     `offset_bytes` is where its data pointer lies in the storage; `strides` count elements;
     `dtype` is Triton's short form (fp32, bf16, i64, u8, i1 …). `padding_nan`: as a tensor
-    descriptor, floats beyond its extents are NaN instead of zero. `outside` is what loads through
-    it are given in lanes out of bounds, which in truth read whatever lies there. `end_known`: False
-    where the storage may be larger than `storage` is, which then ends where its last tensor does.
+    descriptor, floats beyond its extents are NaN instead of zero. `outside` are the numbers
+    that loads get in lanes out of bounds, where a device reads other memory. `end_known`: False if
+    the real storage may be larger than `storage`, which ends with its last tensor.
     """
 
     name: str
@@ -95,12 +96,12 @@ class TensorArgument:
 
     @cached_property
     def element(self) -> ElementType:
-        """Element type of the tensor itself (a kernel may see it through another pointer type)."""
+        """The element type of the tensor (a kernel may use another pointer type)."""
         return element_of_short_name(self.dtype)
 
     @cached_property
     def view_bytes(self) -> tuple[int, int]:
-        """First and one-past-last byte that the view reaches, counted from its data pointer."""
+        """First and one-past-last byte of the view, counted from the data pointer."""
         if any(size == 0 for size in self.shape):
             return (0, 0)
         reaches = [
@@ -119,13 +120,13 @@ class TensorArgument:
 
 @dataclass(frozen=True)
 class ScalarArgument:
-    """A number passed to a kernel. None: its value was not captured and is unknown."""
+    """A number passed to a kernel. None: the number was not captured."""
 
     name: str
     value: int | float | bool | None
 
 
 Argument = TensorArgument | ScalarArgument
-"""What a kernel's parameter can be bound to."""
+"""The argument of a kernel's parameter."""
 
 __all__ = ["NOTHING", "Argument", "Outside", "ScalarArgument", "Storage", "TensorArgument"]

@@ -1,7 +1,8 @@
-"""Atomic read-modify-write on arrays of addresses, as if lanes came one after the other.
+"""Atomic read-modify-write on arrays of addresses, as if lanes ran one after the other.
 
-Where a result is used and addresses repeat, lanes are worked off in rounds: the n-th lane that
-touches an address belongs to round n, so each round has distinct addresses.
+If a result is used and addresses repeat, lanes run in rounds: the n-th lane at an address belongs
+to round n, so each round has distinct addresses. Of the addresses 5, 7, 5, 5, round 0 has lanes 0
+and 1, round 1 lane 2, round 2 lane 3.
 """
 
 from __future__ import annotations
@@ -14,7 +15,7 @@ import numpy as np
 from kvtrace.evaluate.values import Array
 
 Update = Callable[[Array, Array], Array]
-"""From old memory contents and operands to new contents."""
+"""Computes new memory contents from old contents and operands."""
 
 _UFUNCS: dict[str, Any] = {
     "and": np.bitwise_and,
@@ -32,7 +33,7 @@ _ON_BITS = frozenset({"and", "or", "xor"})
 
 
 def rounds_of(index: Array) -> Iterator[Array]:
-    """Return positions in `index`, round by round; within a round no value repeats."""
+    """Yield the positions in `index`, round by round; within a round no value repeats."""
     if len(index) < 2:
         yield np.arange(len(index))
         return
@@ -47,7 +48,7 @@ def rounds_of(index: Array) -> Iterator[Array]:
 def read_modify_write(
     flat: Array, index: Array, operands: Array, name: str, *, wants_old: bool
 ) -> Array | None:
-    """Update memory at `index`, one element per lane; give the old contents if wanted."""
+    """Update memory at `index`, one element per lane; return the old contents if `wants_old`."""
     target = flat
     if name in ("umax", "umin") or (name in _ON_BITS and flat.dtype.kind != "i"):
         unsigned = np.dtype(f"u{flat.dtype.itemsize}")
@@ -63,19 +64,19 @@ def read_modify_write(
         return _counted_up(target, index, operands)
     old = np.empty(len(index), flat.dtype)
     for turn in rounds_of(index):
-        here, given = index[turn], operands[turn]
+        here, operand = index[turn], operands[turn]
         before = target[here]
         old[turn] = before.view(flat.dtype)
-        target[here] = given if function is None else function(before, given)
+        target[here] = operand if function is None else function(before, operand)
     return old
 
 
 def _counted_up(flat: Array, index: Array, operands: Array) -> Array:
-    """Integer addition with old contents: a running sum per address, in the order of lanes."""
+    """Add integers and return old contents: a running sum per address, in the order of lanes."""
     order = np.argsort(index, kind="stable")
-    ordered, given = index[order], operands[order]
+    ordered, addends = index[order], operands[order]
     with np.errstate(over="ignore"):
-        before = np.cumsum(given, dtype=flat.dtype) - given
+        before = np.cumsum(addends, dtype=flat.dtype) - addends
     first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
     starts = np.maximum.accumulate(np.where(first, np.arange(len(index)), 0))
     old = np.empty(len(index), flat.dtype)
@@ -85,7 +86,7 @@ def _counted_up(flat: Array, index: Array, operands: Array) -> Array:
 
 
 def compare_and_swap(flat: Array, index: Array, expected: Array, wanted: Array) -> Array:
-    """Store `wanted` where memory equals `expected`; give the old contents."""
+    """Store `wanted` where memory equals `expected`; return the old contents."""
     old = np.empty(len(index), flat.dtype)
     for turn in rounds_of(index):
         here = index[turn]

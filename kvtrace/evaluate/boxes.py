@@ -1,4 +1,4 @@
-"""Masks that leave the same box of lanes in every program, as `lanes < n` does."""
+"""Boxes: lane ranges of masks that are the same in every program, as of `lanes < n`."""
 
 from __future__ import annotations
 
@@ -22,27 +22,27 @@ class Box:
 
     @property
     def is_empty(self) -> bool:
-        """Whether no lane is left."""
+        """The box has no lanes."""
         return any(low >= high for low, high in self.ranges)
 
     @property
     def extents(self) -> tuple[int, ...]:
-        """Lanes left along each axis."""
+        """The number of lanes along each axis."""
         return tuple(high - low for low, high in self.ranges)
 
 
 def box_of(mask: Any, shape: tuple[int, ...]) -> Box | None:
-    """Find the ranges that a mask's factors are; None if there is none to speak of."""
+    """Return the box of a mask's factors; None if no factor is a range of lanes."""
     if not shape:
         return None
     ranges = [(0, extent) for extent in shape]
     rest: list[Array] = []
     for factor in factors_of(mask):
-        found = _range_of(factor)
-        if found is None:
+        axis_range = _range_of(factor)
+        if axis_range is None:
             rest.append(factor)
             continue
-        axis, low, high = found
+        axis, low, high = axis_range
         ranges[axis] = (max(low, ranges[axis][0]), min(high, ranges[axis][1]))
     if len(rest) == len(factors_of(mask)):
         return None
@@ -50,7 +50,7 @@ def box_of(mask: Any, shape: tuple[int, ...]) -> Box | None:
 
 
 def _range_of(factor: Array) -> tuple[int, int, int] | None:
-    """Return axis and range of a factor that is one range of lanes along one axis."""
+    """Return the axis and range of a factor that is one range of lanes along one axis."""
     axes = [axis for axis, extent in enumerate(factor.shape) if extent != 1]
     if not axes:
         return None if factor.reshape(-1)[0] else (0, 0, 0)
@@ -64,7 +64,7 @@ def _range_of(factor: Array) -> tuple[int, int, int] | None:
 
 
 def cut(value: _Cuttable, box: Box) -> _Cuttable:
-    """Keep the lanes inside a box; axes along which a value does not vary stay."""
+    """Return the lanes inside a box; axes along which a value does not vary stay."""
     if isinstance(value, Sum):
         terms = tuple(cut(term, box) for term in value.terms)
         return Sum(value.constant, terms, value.low, value.high)  # type: ignore[return-value]

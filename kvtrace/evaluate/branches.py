@@ -1,4 +1,4 @@
-"""Values of programs that take different ways through branches, loops and blocks."""
+"""Values of programs that take different paths through branches, loops and blocks."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kvtrace.evaluate.values import (
 
 
 def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: bool) -> list[Any]:
-    """Copy the values, those used inside restricted to some programs (`every`: to all)."""
+    """Return a copy of the values, with `outer` slots restricted to programs unless `every`."""
     inner = list(values)
     if not every:
         for slot in outer:
@@ -27,7 +27,7 @@ def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: b
 
 
 def in_doubt(value: Any, unknown: Unknown) -> Any:
-    """Return what is left of a value that may have changed: pointers keep their argument."""
+    """Return the unknown that replaces a value which may have changed; pointers keep a target."""
     value = actual(value)
     if isinstance(value, Pointer):
         return Pointer(value.argument, unknown)
@@ -35,7 +35,7 @@ def in_doubt(value: Any, unknown: Unknown) -> Any:
 
 
 def either(first: Any, second: Any, unknown: Unknown) -> Any:
-    """Join the values of two ways of which one is taken."""
+    """Return the value after two paths of which an unknown one is taken."""
     if first is second or equal_constants(first, second):
         return first
     first, second = actual(first), actual(second)
@@ -46,7 +46,7 @@ def either(first: Any, second: Any, unknown: Unknown) -> Any:
 
 
 def equal_constants(first: Any, second: Any) -> bool:
-    """Whether two values are the same constants: flags, sums with no terms, or arrays."""
+    """Return whether two values are the same constants: flags, sums without terms, or arrays."""
     if isinstance(first, bool) or isinstance(second, bool):
         return first is second
     if isinstance(first, Sum) and isinstance(second, Sum):

@@ -1,6 +1,6 @@
-"""Array evaluation: chunks of programs at once, or one by one where their order matters.
+"""Array evaluation: chunks of programs at once, or one by one if their order matters.
 
-For launches that no plan fits (see plan/), and for those with an instrument or some programs only.
+It is used if no plan is possible (see plan/), with an instrument, and for selected programs.
 """
 
 from __future__ import annotations
@@ -33,17 +33,17 @@ from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.types import SharedType, TensorType
 
 CHUNK_BYTES = 2 << 20
-"""How large the largest tensor of a kernel may get over the programs that run at once."""
+"""The size limit of the kernel's largest tensor over all programs that run at once."""
 
 
 ADDRESSES_ONLY = 64
-"""How many times more programs run at once where no data is known: only addresses are worked out,
+"""Factor on the number of programs at once if no data is known: only addresses are computed,
 mostly as vectors."""
 
 STEP_VALUES = 1 << 14
 STEP_PROGRAMS = 1 << 10
-"""For how many values, and programs, an op counts as one step. Where no data are known, addresses
-are worked out as vectors over programs and over lanes, and only programs count."""
+"""The numbers of values and of programs for which an op counts as one step. If no data is known,
+addresses are computed as vectors over programs and over lanes, and only programs count."""
 
 
 def evaluate_by_arrays(
@@ -57,7 +57,7 @@ def evaluate_by_arrays(
     instrument: Instrument | None,
     most_steps: int | None,
 ) -> None:
-    """Do what engine.evaluate does, which says what the arguments are, without a plan."""
+    """Evaluate a launch without a plan; engine.evaluate documents the arguments."""
     observed = bool(listeners(observers, "op"))
     if instrument is None:
         compiler = compiled(module, observed=observed)
@@ -84,13 +84,13 @@ def evaluate_by_arrays(
 
 
 def _checked(programs: NDArray[np.int64], launch: Launch) -> NDArray[np.int64]:
-    """Return the chosen programs ascending; BadArguments if one is not in the grid."""
+    """Return the selected programs in ascending order; BadArguments if the grid lacks one."""
     chosen: NDArray[np.int64] = np.unique(np.asarray(programs, np.int64))
     count = math.prod(launch.grid)
     if chosen.size and not 0 <= chosen[0] <= chosen[-1] < count:
         raise BadArguments(
-            f"programs {chosen[0]} to {chosen[-1]} of kernel {launch.kernel!r} were asked for, and "
-            f"its grid {launch.grid} has those from 0 to {count - 1}"
+            f"programs {chosen[0]} to {chosen[-1]} of kernel {launch.kernel!r} were selected, but "
+            f"the grid {launch.grid} has programs 0 to {count - 1}"
         )
     return chosen
 
@@ -135,7 +135,7 @@ def _holds_data(arguments: Sequence[Argument]) -> bool:
 
 
 def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
-    """Tell whether programs must run one by one; answers that depend on no data are kept."""
+    """Return whether programs must run one by one; answers independent of data are cached."""
     programs = math.prod(launch.grid)
     if programs <= 1:
         return False
@@ -149,13 +149,15 @@ def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -
     if certain or not contested:
         answers[key] = certain
         return certain
-    nothing_known = frozenset(
+    all_storages = frozenset(
         argument.storage for argument in launch.arguments if isinstance(argument, TensorArgument)
     )
-    meeting = _replayed(module, launch, contested, nothing_known)
+    meeting = _replayed(module, launch, contested, all_storages)
     if not meeting.uncertain:
         meets = meeting.meet(programs)
-        if not follows_addresses(module):  # else it may depend on where storages lie
+        if not follows_addresses(
+            module
+        ):  # otherwise the answer may depend on the storages' addresses
             answers[key] = meets
         return meets
     return _replayed(module, launch, contested, written).meet(programs)
@@ -169,7 +171,7 @@ def _orders(_module: Module) -> dict[object, bool]:
 def _replayed(
     module: Module, launch: Launch, contested: frozenset[Storage], hidden: frozenset[Storage]
 ) -> MeetingPlaces:
-    """Run the launch with the data of some storages hidden, so that nothing is written."""
+    """Run the launch with the data of some storages hidden; return where programs meet."""
     empty = {storage: Storage(storage.nbytes, address=storage.start) for storage in hidden}
     arguments = tuple(
         replace(argument, storage=empty.get(argument.storage, argument.storage))
@@ -189,7 +191,7 @@ def _replayed(
 
 
 def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
-    """Everything about the arguments but their data: scalars, offsets, who shares a storage."""
+    """Return all about the arguments but data: scalars, offsets, which share a storage."""
     storages: dict[int, int] = {}
     parts: list[Any] = []
     for argument in arguments:
@@ -197,25 +199,25 @@ def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
             parts.append(argument.value)
             continue
         number = storages.setdefault(id(argument.storage), len(storages))
-        known = argument.storage.data is not None
-        parts.append((number, argument.storage.nbytes, argument.offset_bytes, known))
+        has_data = argument.storage.data is not None
+        parts.append((number, argument.storage.nbytes, argument.offset_bytes, has_data))
     return tuple(parts)
 
 
 @once_per_module
 def largest_tensor(module: Module) -> int:
-    """Count the bytes of the largest tensor that the kernel makes in one program."""
+    """Return the bytes of the largest tensor that the kernel creates in one program."""
     types = (value.type for op in module.ops for value in op.results)
     return 8 * max([1, *(t.size for t in types if isinstance(t, TensorType | SharedType))])
 
 
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:
-    """Put the arguments' values where the kernel expects its parameters."""
+    """Return the list of values with the arguments in the places of the parameters."""
     parameters = compiler.module.main.arguments
     more = arguments[len(parameters) :]
     if len(parameters) > len(arguments) or not all(isinstance(x, TensorArgument) for x in more):
         raise BadArguments(
-            f"kernel {name!r} has {len(parameters)} parameters, {len(arguments)} arguments given"
+            f"kernel {name!r} has {len(parameters)} parameters, but {len(arguments)} arguments"
         )
     values: list[Any] = [None] * compiler.module.value_count
     for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=False)):
@@ -246,7 +248,7 @@ def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> An
 
 
 def scalar_value(argument: ScalarArgument, element: ElementType) -> Any:
-    """Hold a number passed by value, wrapped or rounded to its parameter's type."""
+    """Return a number passed by value, wrapped or rounded to the parameter's type."""
     assert argument.value is not None
     if element.kind == "b":
         return bool(argument.value)

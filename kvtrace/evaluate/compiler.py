@@ -1,4 +1,4 @@
-"""From a module's ops to flat lists of Python callables, once per module."""
+"""The compiler of array evaluation: from a module's ops to lists of Python callables."""
 
 from __future__ import annotations
 
@@ -42,14 +42,14 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.instrument import Instrument
 
 _LARGEST_TENSOR = 1 << 20
-"""Elements of a tensor; Triton's own limit, which its compiler holds."""
+"""The most elements of a tensor: the limit of Triton's compiler."""
 
 _OF_ONE_SHAPE = (
     named(lambda row: row.kind is Kind.ELEMENTWISE)
     | POINTED
     | computing("+", "int_to_ptr", "ptr_to_int")
 )
-"""Ops all of whose tensors have the same shape."""
+"""Ops whose tensors must all have the same shape."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -67,12 +67,12 @@ class CompiledBlock:
     outer: frozenset[int]
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Run the steps, which the launch is to afford; give the terminator's operands."""
+        """Run the steps at the launch's expense; return the terminator's operands."""
         scope.launch.spend(1 + len(self.steps), len(scope.linear))
         return self.outcome(values, scope)
 
     def outcome(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Run the steps as a part of one that was paid for; give the terminator's operands."""
+        """Run the steps, already paid for; return the terminator's operands."""
         for step in self.steps:
             step(values, scope)
         return [values[slot] for slot in self.operands]
@@ -91,22 +91,22 @@ class Compiler:
 
     @property
     def kernel(self) -> str:
-        """Name of the kernel, for errors."""
+        """The kernel's name, for errors."""
         return self.module.main.name
 
     def function(self, name: str) -> FunctionBody:
-        """Return the body of a function, its blocks compiled; made once."""
-        found = self._functions.get(name)
-        if found is None:
+        """Return the compiled body of a function."""
+        body = self._functions.get(name)
+        if body is None:
             from kvtrace.evaluate.dialects.cf import FunctionBody  # which imports this file
 
             refuse_unfit(self.module)
-            found = FunctionBody(self.module.functions[name].body.blocks, self)
-            self._functions[name] = found
-        return found
+            body = FunctionBody(self.module.functions[name].body.blocks, self)
+            self._functions[name] = body
+        return body
 
     def block(self, block: Block) -> CompiledBlock:
-        """Compile the ops of a block."""
+        """Return a block, compiled."""
         *body, terminator = block.ops
         steps = tuple(step for op in body if (step := self._instrumented(op)) is not _silent)
         ending = None if self.instrument is None else self.instrument.ending(terminator)
@@ -125,12 +125,12 @@ class Compiler:
         return step if self.instrument is None else self.instrument.wrapped(op, step)
 
     def _step_or_refusal(self, op: Op) -> Step:
-        """Compile one op; one without a meaning is refused when known data reach it."""
+        """Return an op's step; of an unimplemented op, a step that refuses known data."""
         try:
             return self.step(op)
         except UnsupportedOp as error:
-            told = self.kernel in str(error)
-            refusal = error if told else unsupported(op, self.kernel, f"({error})")
+            names_kernel = self.kernel in str(error)
+            refusal = error if names_kernel else unsupported(op, self.kernel, f"({error})")
         operands, results = slots_of(op.operands), slots_of(op.results)
 
         def refuse(values: list[Any], _scope: Scope) -> None:
@@ -143,7 +143,7 @@ class Compiler:
         return refuse
 
     def step(self, op: Op) -> Step:
-        """Compile one op; raises UnsupportedOp if it has no meaning here."""
+        """Return an op's step; UnsupportedOp if the op is not implemented."""
         lowering = LOWERINGS.get(op.name)
         if lowering is not None:
             return lowering(op, self)
@@ -153,7 +153,7 @@ class Compiler:
         return self.elementwise(op, meaning)
 
     def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
-        """Wrap a compute step so that observers observe it; counts are per execution."""
+        """Return a compute step that also reports to observers; counts are per execution."""
         if not self.observed:
             return step
 
@@ -166,7 +166,7 @@ class Compiler:
         return observed
 
     def elementwise(self, op: Op, meaning: Elementwise) -> Step:
-        """Lift a pure array function to values: unknown in, unknown out; round the result."""
+        """Return the step of a pure array function: unknown in, unknown out; rounded."""
         types = [value_type(value.type) for value in op.operands]
         result_type = value_type(op.results[0].type)
         slots = [value.id for value in op.operands]
@@ -182,16 +182,15 @@ class Compiler:
 
 
 def _silent(_values: list[Any], _scope: Scope) -> None:
-    """Do nothing, as what means nothing when programs run as whole arrays."""
+    """Do nothing: the step of ops without effect when programs run as whole arrays."""
 
 
 def refuse_unfit(module: Module) -> None:
-    """Check that tensors are not larger than Triton allows, and of one shape where required.
+    """Check that tensors are no larger than Triton allows, and of one shape where required.
 
     Raises:
-        TooLarge: a tensor has more elements.
+        TooLarge: a tensor has too many elements.
         UnsupportedOp: an op's tensors are not of one shape.
-
     """
     kernel = module.main.name
     for op in module.ops:
@@ -211,12 +210,12 @@ def refuse_unfit(module: Module) -> None:
 def array_function(
     op: Op, meaning: Elementwise, result_type: ValueType, extra: list[Any]
 ) -> Callable[..., Any]:
-    """Bind attributes, the result's dtype and rounding to a pure array function."""
+    """Return a pure array function with attributes, the result's dtype and rounding bound."""
     function = meaning.function
     dtype = result_type.element.value
     rounded = rounding_to(result_type.element)
 
-    # Partial applications of functions that have names: plans that refer to them can be kept.
+    # Partial applications of named functions: plans that refer to them can be pickled.
     if op.name in TYPED:
         return partial(_typed_values, function, tuple(extra), result_type.element.name, rounded)
     return partial(_plain_values, function, tuple(extra), dtype, rounded)
@@ -251,7 +250,7 @@ TYPED: set[str] = set()
 
 
 def typed_result(*names: str) -> None:
-    """Note that the functions of these ops take the result's element type last."""
+    """Register ops whose functions take the result's element type last."""
     TYPED.update(names)
 
 
@@ -293,24 +292,24 @@ def _factored_step(
 
 def attribute(op: Op, name: str, default: Any = None) -> Any:
     """Return an attribute's plain Python value; a list for arrays."""
-    found: Any = op.attributes.get(name)
-    if found is None:
+    value: Any = op.attributes.get(name)
+    if value is None:
         return default
-    if isinstance(found, ArrayAttribute):
-        return [getattr(item, "value", item) for item in found.items]
-    if isinstance(found, DenseArrayAttribute):
-        return list(found.values)
-    if isinstance(found, UnitAttribute):
+    if isinstance(value, ArrayAttribute):
+        return [getattr(item, "value", item) for item in value.items]
+    if isinstance(value, DenseArrayAttribute):
+        return list(value.values)
+    if isinstance(value, UnitAttribute):
         return True
-    if isinstance(found, OpaqueAttribute):
-        return found.text
-    if isinstance(found, TypeAttribute):
-        return found.value
-    return found.value
+    if isinstance(value, OpaqueAttribute):
+        return value.text
+    if isinstance(value, TypeAttribute):
+        return value.value
+    return value.value
 
 
 def outer_slots(block: Block) -> frozenset[int]:
-    """Values that a block and all ops inside it use but do not define."""
+    """Return the slots of values that a block, with all ops inside, uses but does not define."""
     used: set[int] = set()
     defined: set[int] = set()
 
@@ -328,13 +327,13 @@ def outer_slots(block: Block) -> frozenset[int]:
 
 
 def slot_of(op: Op, name: str) -> int | None:
-    """Return the position of an operand in the list of values; None where the op has none."""
-    found = op.optional(name)
-    return None if found is None else found.id
+    """Return an operand's position in the list of values; None if the op has no such operand."""
+    operand = op.optional(name)
+    return None if operand is None else operand.id
 
 
 def slots_of(values: Iterable[IRValue]) -> tuple[int, ...]:
-    """Positions of IR values in the list of values."""
+    """Return the positions of IR values in the list of values."""
     return tuple(value.id for value in values)
 
 
@@ -344,10 +343,10 @@ def _compilers(_module: Module) -> dict[bool, Compiler]:
 
 
 def compiled(module: Module, *, observed: bool) -> Compiler:
-    """Return the compiler of a module, made once."""
-    kept = _compilers(module)
-    found = kept.get(observed)
-    if found is None:
+    """Return the compiler of a module, created once."""
+    compilers = _compilers(module)
+    compiler = compilers.get(observed)
+    if compiler is None:
         load_dialects(op.name for op in module.ops)
-        found = kept[observed] = Compiler(module, observed=observed)
-    return found
+        compiler = compilers[observed] = Compiler(module, observed=observed)
+    return compiler

@@ -1,7 +1,8 @@
-"""Arithmetic rounded in a given direction: round to nearest, then look at the exact remainder.
+"""Directed rounding: results rounded to nearest, moved by the sign of the exact remainder.
 
-Sums and products are split without error (Knuth's two-sum; Dekker's product, in float64 for
-float32), after Muller et al., Handbook of Floating-Point Arithmetic, chapter 4.
+Rounded up, 1 + 2^-30 in float32 is 1 to nearest with the remainder 2^-30, so the next number, 1 +
+2^-23. Sums and products have exact remainders (Knuth's two-sum; Dekker's product, in float64 for
+float32): Muller et al., Handbook of Floating-Point Arithmetic, chapter 4.
 """
 
 from __future__ import annotations
@@ -14,18 +15,18 @@ import numpy as np
 from kvtrace.evaluate.values import Array
 
 Direction = Literal["rn", "rz", "rd", "ru"]
-"""To nearest even, toward zero, down, up: the names that PTX gives them."""
+"""To nearest even, toward zero, down, up, by their names in PTX."""
 
 
 def two_sum(left: Array, right: Array) -> tuple[Array, Array]:
-    """Rounded sum, and exactly what rounding took from it."""
+    """Return the rounded sum and the exact error of rounding."""
     total = left + right
     part = total - left
     return total, np.asarray((left - (total - part)) + (right - part))
 
 
 def two_product(left: Array, right: Array) -> tuple[Array, Array]:
-    """Rounded product, and exactly what rounding took from it (barring under- and overflow)."""
+    """Return the rounded product and the exact error of rounding, barring under- and overflow."""
     if left.dtype == np.float32:
         exact = left.astype(np.float64) * right.astype(np.float64)
         nearest = exact.astype(np.float32)
@@ -37,19 +38,19 @@ def two_product(left: Array, right: Array) -> tuple[Array, Array]:
 
 
 def _halves(array: Array) -> tuple[Array, Array]:
-    """Split float64 into two numbers of 26 bits."""
+    """Return a float64 array as the sum of two numbers of 26 bits."""
     scaled = array * 134217729.0  # 2**27 + 1
     high = scaled - (scaled - array)
     return high, array - high
 
 
 def rounded(nearest: Array, remainder: Array, direction: Direction) -> Array:
-    """Move results that were rounded to nearest; only the sign of the remainder counts."""
+    """Return results moved from nearest to a direction; only the remainder's sign counts."""
     if direction == "rn":
         return nearest
-    # A finite sum that left the range lies below infinity.
-    left_range = np.isinf(nearest) & np.isnan(remainder)
-    remainder = np.where(left_range, -np.sign(nearest), remainder)
+    # A finite sum that overflowed lies below infinity.
+    overflowed = np.isinf(nearest) & np.isnan(remainder)
+    remainder = np.where(overflowed, -np.sign(nearest), remainder)
     down, up = remainder < 0, remainder > 0
     if direction == "rz":
         down, up = down & (nearest > 0), up & (nearest < 0)
@@ -63,7 +64,7 @@ def rounded(nearest: Array, remainder: Array, direction: Direction) -> Array:
 
 
 def _finite(remainder: Array, *operands: Array) -> Array:
-    """Keep NaN remainders only where finite operands gave infinity."""
+    """Return remainders, with NaN only where finite operands gave infinity, else 0."""
     finite = np.ones(remainder.shape, np.bool_)
     for operand in operands:
         finite = finite & np.isfinite(operand)
@@ -71,24 +72,24 @@ def _finite(remainder: Array, *operands: Array) -> Array:
 
 
 def add(direction: Direction, left: Array, right: Array) -> Array:
-    """Left + right."""
+    """Return left + right."""
     total, rest = two_sum(left, right)
     return rounded(total, _finite(rest, left, right), direction)
 
 
 def subtract(direction: Direction, left: Array, right: Array) -> Array:
-    """Left - right."""
+    """Return left - right."""
     return add(direction, left, -right)
 
 
 def multiply(direction: Direction, left: Array, right: Array) -> Array:
-    """Left * right."""
+    """Return left * right."""
     product, rest = two_product(left, right)
     return rounded(product, _finite(rest, left, right), direction)
 
 
 def divide(direction: Direction, left: Array, right: Array) -> Array:
-    """Left / right."""
+    """Return left / right."""
     quotient = np.divide(left, right)
     product, rest = two_product(quotient, right)
     remainder = ((left - product) - rest) * np.sign(right)
@@ -97,19 +98,19 @@ def divide(direction: Direction, left: Array, right: Array) -> Array:
 
 
 def reciprocal(direction: Direction, array: Array) -> Array:
-    """1 / x."""
+    """Return 1 / array."""
     return divide(direction, np.ones_like(array), array)
 
 
 def square_root(direction: Direction, array: Array) -> Array:
-    """Square root."""
+    """Return the square root."""
     root = np.sqrt(array)
     product, rest = two_product(root, root)
     return rounded(root, _finite((array - product) - rest, array, root), direction)
 
 
 def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: Array) -> Array:
-    """Left * right + addend, rounded once."""
+    """Return left * right + addend, rounded once."""
     if left.dtype != np.float64:
         wide = (array.astype(np.float64) for array in (left, right, addend))
         a, b, c = wide
@@ -128,7 +129,7 @@ def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: 
 
 
 def to_odd(nearest: Array, remainder: Array) -> Array:
-    """Make a rounded number's last bit odd where it is not exact, so that it can be rounded again.
+    """Return rounded numbers with an odd last bit where inexact, so that rounding again is right.
 
     Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Comp. 57 (2008).
     """
@@ -141,13 +142,13 @@ def to_odd(nearest: Array, remainder: Array) -> Array:
 
 
 def narrowed(direction: Direction, array: Array) -> Array:
-    """Float64 as float32."""
+    """Return float64 numbers as float32."""
     nearest = array.astype(np.float32)
     return rounded(nearest, _finite(array - nearest.astype(np.float64), array), direction)
 
 
 def from_integer(direction: Direction, array: Array, dtype: type[np.floating]) -> Array:
-    """Integers, signed or not, as floats."""
+    """Return integers, signed or not, as floats."""
     nearest = array.astype(dtype)
     wide = array.astype(np.int64) if array.dtype.itemsize < 8 else array
     low = (wide & wide.dtype.type(0xFFFFFFFF)).astype(np.float64)

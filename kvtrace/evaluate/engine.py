@@ -1,4 +1,4 @@
-"""Evaluating a launch: by its plan, or else by arrays over programs."""
+"""Evaluation of a launch: by its plan, or else by arrays over programs."""
 
 from __future__ import annotations
 
@@ -30,34 +30,34 @@ def evaluate(
     planned: bool = True,
     most_steps: int | None = None,
 ) -> None:
-    """Run a kernel over its whole grid on given arguments, writing to their storages.
+    """Run a kernel over its whole grid, writing to the arguments' storages.
 
-    Storages without data are unknown: what depends on them is reported, never guessed. A launch of
-    which all addresses and branches are affine is run by its plan (see plan/), and so is a part of
-    the programs, if that is so for most of them.
+    Storages without data are unknown: results that depend on them are reported as unknown. A launch
+    with affine addresses and branches is run by its plan (see plan/); if they are affine for most
+    programs, these are.
 
     Args:
         module: The kernel's parsed IR.
-        arguments: In the order of the parameters of `module.main`; after them may come tensors that
-            addresses in memory lead to (see reach.py).
+        arguments: In the order of the parameters of `module.main`, followed by tensors that are
+            reached through addresses in memory, if any (see reach.py).
         grid: One to three extents, x first.
-        observers: What observes compute ops, accesses, defects and loops (see observe.py).
+        observers: Objects that receive compute ops, accesses, defects and loops (see observe.py).
         kernel: The function to run, by name; None: `module.main`.
         chunk_bytes: Memory for the values of programs that are evaluated together, in bytes; None:
             the default.
-        programs: Linear ids (x fastest) of those to run, ascending, shape (n,); None: all.
+        programs: Linear ids (x fastest) of the programs to run, ascending, shape (n,); None: all.
         instrument: Wraps every op with its values (see instrument.py), by array evaluation alone.
         planned: Whether a plan may be used.
-        most_steps: Steps after which array evaluation ends (see scope.py); None: never, as where a
-            program waits for what its kernel computes.
+        most_steps: Steps after which array evaluation ends (see scope.py); None: no limit, as if a
+            program waits for the kernel's results.
 
     Raises:
-        UnsupportedOp: an op, or a variant of it, has no meaning here.
+        UnsupportedOp: an op, or a variant of the op, is not implemented.
         BadArguments: arguments or grid do not fit the kernel, or a tensor not its storage.
-        Deadlock: a program waits for memory that no program will change any more.
+        Deadlock: a program waits for memory that no program will change.
         DeviceAssertion: an assertion of the kernel fails.
-        UnknownAddress: an access goes through a pointer that no argument explains.
-        TooLarge: it takes more than `most_steps`, or a tensor is larger than any is.
+        UnknownAddress: an access goes through a pointer that comes from no argument.
+        TooLarge: the evaluation needs more than `most_steps`, or a tensor is too large.
 
     """
     if planned and instrument is None and programs is None and 1 <= len(grid) <= 3:
@@ -66,7 +66,7 @@ def evaluate(
             programs = evaluate_planned(module, tuple(arguments), (x, y, z), observers)
             if programs is not None and not programs.size:
                 return
-    # Imported late: launches that have a plan need nothing of it.
+    # Imported late: launches with a plan do not need this module.
     from kvtrace.evaluate.by_arrays import CHUNK_BYTES, evaluate_by_arrays
 
     size = CHUNK_BYTES if chunk_bytes is None else chunk_bytes

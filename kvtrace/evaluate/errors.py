@@ -1,10 +1,10 @@
-"""What evaluation can refuse, each as one sentence that says where and what to do."""
+"""Errors of an evaluation, each with one sentence that says where and what to do."""
 
 from kvtrace.schema.errors import KvtraceError
 
 
 class UnsupportedOp(KvtraceError):
-    """The evaluator has no meaning for an op, or for one of the op's variants."""
+    """The evaluator does not implement an op, or a variant of the op."""
 
     slug = "unsupported-op"
 
@@ -16,13 +16,13 @@ class BadArguments(KvtraceError):
 
 
 class TooLarge(KvtraceError):
-    """Evaluating a launch takes more steps than it was given, or a tensor is larger than any is."""
+    """An evaluation needs more steps than its limit, or a tensor is larger than any real one."""
 
     slug = "too-large"
 
 
 class UnfitOp(KvtraceError):
-    """An op of recorded IR is not as its dialect says, or kvtrace fails on it."""
+    """An op of recorded IR does not have the form that its dialect requires, or kvtrace fails."""
 
     slug = "unfit-op"
 
@@ -34,8 +34,8 @@ class UnfitOp(KvtraceError):
 
 
 def place_of(error: Exception) -> str:
-    """Return the kind of an error that was raised, and the file and line that raised it."""
-    # Imported late: a launch needs neither.
+    """Return the kind of a raised error, with the file and line that raised it."""
+    # Imported late: a launch needs neither module.
     from pathlib import Path
     from traceback import extract_tb
 
@@ -47,11 +47,11 @@ UNFIT = (
     ArithmeticError, AssertionError, AttributeError, LookupError, MemoryError, RecursionError,
     TypeError, ValueError,
 )  # fmt: skip
-"""What an op that lacks operands, attributes or the right types can end in."""
+"""Errors that an op can raise if it lacks operands, attributes or the right types."""
 
 
 class Deadlock(KvtraceError):
-    """A program waits for memory that no program will change any more."""
+    """A program waits for memory that no program will change."""
 
     slug = "deadlock"
 
@@ -63,12 +63,12 @@ class DeviceAssertion(KvtraceError):
 
 
 class UnknownAddress(KvtraceError):
-    """A kernel that is being executed touches memory behind a pointer that no argument explains."""
+    """An executed kernel accesses memory through a pointer that comes from no argument."""
 
     slug = "unknown-address"
 
 
 class Undecided(KvtraceError):
-    """What a launch does may depend on roundings, or on an order, that a device chooses."""
+    """The result of a launch may depend on roundings or an order that a device chooses."""
 
     slug = "undecided"

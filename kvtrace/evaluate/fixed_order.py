@@ -1,10 +1,10 @@
-"""Sums in an order that the IR alone decides, whatever the shapes and strides of arrays.
+"""Sums in a fixed order that the IR alone decides, for all shapes and strides of arrays.
 
 np.sum, np.matmul and BLAS choose their order by shapes, which change with the programs that are
 evaluated together and with the launch. Inside `in_fixed_order`, a sum or product along an axis
-combines its first half with its second until one element is left, and a matrix product adds its
-terms in order of K, each sum rounded. A device's order is another, but as these it is a function of
-what the IR says: which elements one op combines. A launch is so evaluated without a plan.
+adds its first half to its second until one element is left (a, b, c, d: (a + c) + (b + d)), and a
+matrix product adds its terms in order of K, each sum rounded. A device's order differs, but also
+depends only on the elements that one op combines. Such a launch is evaluated without a plan.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ _active: ContextVar[bool] = ContextVar("fixed_order", default=False)
 
 @contextmanager
 def in_fixed_order() -> Iterator[None]:
-    """Have the evaluator's sums in a fixed order inside, where no plan is used."""
+    """Make the evaluator sum in a fixed order inside, if no plan is used."""
     token = _active.set(True)
     try:
         yield
@@ -32,12 +32,12 @@ def in_fixed_order() -> Iterator[None]:
 
 
 def is_order_fixed() -> bool:
-    """Whether sums are to be taken in a fixed order."""
+    """Return whether sums are computed in a fixed order."""
     return _active.get()
 
 
 def by_halves(function: Any, array: Array, axis: int) -> Array:
-    """Combine an axis by a NumPy function, first half with second half; the axis is left out."""
+    """Return an array reduced along an axis, first half with second half, repeatedly."""
     parts = np.moveaxis(array, axis, 0)
     while len(parts) > 1:
         half = len(parts) // 2
@@ -48,7 +48,7 @@ def by_halves(function: Any, array: Array, axis: int) -> Array:
 
 
 def product_by_terms(left: Array, right: Array) -> Array:
-    """Multiply matrices on the last two axes, adding the terms in order of K."""
+    """Return the matrix product over the last two axes, adding terms in order of K."""
     total: Array = left[..., :, :1] * right[..., :1, :]
     for k in range(1, left.shape[-1]):
         total = total + left[..., :, k : k + 1] * right[..., k : k + 1, :]

@@ -1,7 +1,7 @@
-"""Wrapping single ops with their values, in array evaluation: what clients' hooks are.
+"""Instruments: hooks around single ops and their values, in array evaluation, for clients.
 
-An instrument sees, changes or replaces what compiled steps compute; what an op means stays with
-its dialect. Modules compiled under an instrument are kept with it, apart from all others.
+An instrument reads, changes or replaces the results of compiled steps; the op itself is implemented
+in its dialect. Modules compiled under an instrument are cached in the instrument.
 """
 
 from __future__ import annotations
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
 
 
 class Instrument:
-    """Base of all instruments: override `wrapped`.
+    """Base class of instruments: override `wrapped`.
 
-    Ops inside the region of a reduction or scan are part of that op, and are not offered unless
-    `enters_reductions`.
+    Ops inside the region of a reduction or scan are wrapped only if `enters_reductions`.
     """
 
     enters_reductions = False
@@ -28,16 +27,16 @@ class Instrument:
         self._compilers: dict[tuple[int, bool], Compiler] = {}  # each holds its module
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Look at what the kernel's parameters are given, before an evaluation begins."""
+        """Inspect the values of the kernel's parameters before an evaluation begins."""
         del launch, values
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Return the step to run in place of `step`, which computes `op`; `step` itself to pass."""
+        """Return the step to run instead of `step`, which computes `op`; or `step` itself."""
         del op
         return step
 
     def ending(self, op: Op) -> Step | None:
-        """Return a step to run before a block's last op reads its operands; None: there is none."""
+        """Return a step to run before a block's last op reads its operands, or None."""
         del op
         return None
 

@@ -1,7 +1,7 @@
 """Loads, stores and atomics on the storages of one launch.
 
-Lanes outside their storage never touch memory: a load gives zero, or what the argument says lies
-outside; a store is dropped.
+Lanes outside their storage never access memory: a load returns zero, or the argument's `outside`
+numbers; a store is dropped.
 """
 
 from __future__ import annotations
@@ -48,9 +48,9 @@ _REMEMBERED_WINDOWS = 256
 class Memory:
     """The storages of one launch.
 
-    `written` holds those that the kernel may write to: loads from others may be views.
-    `complete`: the data of all of them are known. `executes`: all are the program's own, so the
-    kernel is executed, and not judged or replayed.
+    `written` are the storages that the kernel may write to: loads from others may be views.
+    `complete`: the data of all storages is known. `executes`: all storages belong to the running
+    program, so the kernel is executed, and not judged or replayed.
     `version` grows with every change, to distinguish a spinning program from a working one.
     """
 
@@ -67,13 +67,13 @@ class Memory:
         self.version = 0
 
     def is_known(self, tensor: TensorArgument) -> bool:
-        """Whether the contents of a tensor's storage can be read."""
+        """Return whether the contents of a tensor's storage are known."""
         return tensor.storage.data is not None and id(tensor.storage) not in self._forgotten
 
     def load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        """Read a block; masked-off lanes give `other`, an array, or zero if it is None."""
+        """Return a loaded block; masked-off lanes have `other`, an array, or zero if None."""
         if isinstance(pointer, PointerChoice):
             return self._load_choice(op, scope, pointer, mask, other, type_)
         if _touches_nothing(pointer, mask):
@@ -92,7 +92,7 @@ class Memory:
             return other
         if guarded is request:
             return self._read(request, other)
-        # Lanes out of bounds give what lies outside, masked ones `other`.
+        # Lanes out of bounds have the `outside` numbers, masked-off lanes `other`.
         outside = _outside(request)
         values = self._read(guarded, outside)
         if request.mask is None or (other is None and outside is None):
@@ -104,7 +104,7 @@ class Memory:
     def store(
         self, op: Op, scope: Scope, pointer: Any, value: Any, mask: Any, type_: ValueType
     ) -> None:
-        """Write a block; without a mask, the last program stays where several write an address."""
+        """Store a block; without a mask, the last program's value stays at a shared address."""
         if isinstance(pointer, PointerChoice):
             for part, lanes in self._parts(pointer, mask):
                 self.store(op, scope, part, value, lanes, type_)
@@ -137,7 +137,7 @@ class Memory:
     ) -> Any:
         """Apply `update(flat storage, element index, operands)` to the active lanes.
 
-        Gives what `update` gives (old contents), zero in inactive lanes; Unknown if data are.
+        Return what `update` returns (old contents), zero in inactive lanes; Unknown without data.
         """
         if isinstance(pointer, PointerChoice):
             first, second = (
@@ -151,7 +151,7 @@ class Memory:
         if isinstance(request, Unknown):
             self._forget_behind(pointer, request.sources)
             return Unknown(request.sources)
-        asked, request = request, checked(request)
+        unchecked, request = request, checked(request)
         unknown = unknown_of((*operands, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
@@ -160,21 +160,21 @@ class Memory:
             return unknown
         element = type_.element
         flat, start = self._elements(request.tensor, element)
-        places = request.lane_bytes() - request.tensor.offset_bytes
+        offsets = request.lane_bytes() - request.tensor.offset_bytes
         active = request.lane_mask()
-        index = places[active]
+        index = offsets[active]
         if (index % element.bytes).any():
             raise unsupported(op, scope.launch.kernel, "on an address that is not aligned")
         index = index // element.bytes + start
-        lanes = [np.broadcast_to(to_memory(x, element), places.shape)[active] for x in operands]
+        lanes = [np.broadcast_to(to_memory(x, element), offsets.shape)[active] for x in operands]
         before = flat[index]
         old = update(flat, index, lanes)
         if before.tobytes() != flat[index].tobytes():
             self.version += 1
-        result = np.zeros(places.shape, element.value)
-        outside = None if asked is request else _outside(asked)
+        result = np.zeros(offsets.shape, element.value)
+        outside = None if unchecked is request else _outside(unchecked)
         if outside is not None:
-            result = np.where(asked.lane_mask(), outside, result)
+            result = np.where(unchecked.lane_mask(), outside, result)
         if old is not None:
             result[active] = from_memory(old, element)
         return result
@@ -184,7 +184,7 @@ class Memory:
     def _request(
         self, op: Op, kind: AccessKind, scope: Scope, pointer: Any, mask: Any, type_: ValueType
     ) -> Request | Unknown:
-        """Resolve a pointer; Unknown, already reported, if the address is not known."""
+        """Return the access of a pointer; Unknown, already reported, if the address is unknown."""
         if isinstance(mask, bool):
             mask = None if mask else np.zeros((1,) * (len(type_.shape) + 1), np.bool_)
         target = pointer if isinstance(pointer, Pointer) else Pointer(None, Unknown(frozenset()))
@@ -202,14 +202,14 @@ class Memory:
         assert isinstance(tensor, TensorArgument)
         doubt = unknown_of((mask,))
         if doubt is not None:
-            known = mask_of(mask.factors)
-            mask = None if known is True else known
+            known_mask = mask_of(mask.factors)
+            mask = None if known_mask is True else known_mask
         return Request(
             op, kind, scope, target.argument, tensor, target.offset, target.unit, mask, type_, doubt
         )
 
     def _parts(self, pointer: PointerChoice, mask: Any) -> list[tuple[Any, Any]]:
-        """Split pointers by the tensor that they go into, each with its lanes."""
+        """Return the parts of a pointer choice by tensor, each with its lanes."""
         lanes = True if mask is None else mask
         return [
             (pointer.first, both(lanes, pointer.condition)),
@@ -230,33 +230,36 @@ class Memory:
     def _elements(self, tensor: TensorArgument, element: ElementType) -> tuple[Array, int]:
         """Return a storage as elements, and the index of a tensor's data pointer in it.
 
-        Elements are aligned to the data pointer, wherever it lies.
+        Elements are aligned to the data pointer, at any byte offset.
         """
         key = (id(tensor), element.name)
-        found = self._flat.get(key)
-        if found is None:
+        elements = self._flat.get(key)
+        if elements is None:
             data = self.bytes_of(tensor.storage)
             size = element.bytes
             phase = tensor.offset_bytes % size
             count = max(0, (tensor.storage.nbytes - phase) // size)
             flat: Array = data[phase : phase + count * size].view(element.memory)
-            found = (flat, (tensor.offset_bytes - phase) // size)
-            self._flat[key] = found
-        return found
+            elements = (flat, (tensor.offset_bytes - phase) // size)
+            self._flat[key] = elements
+        return elements
 
     def bytes_of(self, storage: Storage) -> Array:
-        """Return a storage's bytes; if they may be written but must not, a copy for this launch."""
+        """Return a storage's bytes.
+
+        Of a read-only storage that is written, a copy for the launch.
+        """
         assert storage.data is not None
         if storage.data.flags.writeable or storage not in self.written:
             return storage.data
         return self._copies.setdefault(storage, storage.data.copy())
 
     def _sources(self, tensor: TensorArgument) -> frozenset[str]:
-        """Say what unknown contents of a tensor depend on."""
+        """Return the names that unknown contents of a tensor depend on."""
         return self._forgotten.get(id(tensor.storage), frozenset()) | {tensor.name}
 
     def _unknown_contents(self, request: Request) -> Unknown | None:
-        """Return what reading depends on, None if all that is read is known."""
+        """Return the Unknown that a read returns; None if all contents read are known."""
         doubt = request.doubt
         if self.is_known(request.tensor):
             return doubt
@@ -264,13 +267,13 @@ class Memory:
         return Unknown(sources if doubt is None else sources | doubt.sources)
 
     def _forget(self, tensor: TensorArgument, sources: frozenset[str]) -> None:
-        """Note that a storage's contents are no longer known."""
+        """Mark a storage's contents as unknown."""
         key = id(tensor.storage)
         self._forgotten[key] = self._forgotten.get(key, frozenset()) | sources
         self.version += 1
 
     def _forget_behind(self, pointer: Any, sources: frozenset[str]) -> None:
-        """Note that what a pointer may point to, any tensor at worst, has changed."""
+        """Mark the contents of all tensors that a pointer may point to as unknown."""
         for position, argument in enumerate(self._arguments):
             if not isinstance(argument, TensorArgument):
                 continue
@@ -281,7 +284,7 @@ class Memory:
     # -- blocks --------------------------------------------------------------------------------
 
     def _offset(self, request: Request, start: int) -> Sum | None:
-        """Offsets in elements of the flat storage; None if some are not multiples of the size."""
+        """Return offsets in elements of the flat storage; None if some are unaligned."""
         size = request.type_.element.bytes
         offset = request.offset
         if request.unit % size and not _all_multiples(offset, size):
@@ -291,13 +294,13 @@ class Memory:
         return Sum(offset.constant // size + start, terms, low, high)
 
     def _window(self, request: Request, start: int) -> Window | None:
-        """Return the access as a window; terms that come again, as in a loop, are split once."""
+        """Return the access as a window; terms that repeat, as in a loop, are split once."""
         key = (id(request.offset.terms), request.type_.element.bytes)
-        known = self._windows.get(key)
+        cached = self._windows.get(key)
         constant = request.offset.constant // request.type_.element.bytes + start
         aligned = request.unit % request.type_.element.bytes == 0
-        if known is not None and aligned:
-            return Window(known[1].base + constant, known[1].strided)
+        if cached is not None and aligned:
+            return Window(cached[1].base + constant, cached[1].strided)
         offset = self._offset(request, start)
         if offset is None:
             return None
@@ -305,12 +308,12 @@ class Memory:
         if aligned:
             if len(self._windows) >= _REMEMBERED_WINDOWS:
                 self._windows.clear()
-            # Keeping the terms keeps their identity from being used again.
+            # A reference to the terms keeps their id from being reused.
             self._windows[key] = (request.offset.terms, window)
         return Window(window.base + offset.constant, window.strided)
 
     def _read(self, request: Request, other: Any) -> Array:
-        """Read with all active lanes inside the storage."""
+        """Return the elements, with all active lanes inside the storage."""
         element = request.type_.element
         flat, start = self._elements(request.tensor, element)
         box = None if request.mask is None else box_of(request.mask, request.type_.shape)
@@ -328,7 +331,7 @@ class Memory:
         return _read_box(flat, offset, box, request, other)
 
     def _read_unaligned(self, request: Request, other: Any) -> Array:
-        """Read elements that do not lie at multiples of their size, byte by byte."""
+        """Return elements at addresses that are not multiples of their size, byte by byte."""
         element = request.type_.element
         data = self.bytes_of(request.tensor.storage)
         index, mask = request.lane_bytes(), request.lane_mask()[..., None]
@@ -339,7 +342,7 @@ class Memory:
         return np.where(mask[..., 0], values, fill).astype(element.value, copy=False)
 
     def write(self, request: Request, values: Array) -> None:
-        """Write with all active lanes inside the storage."""
+        """Store the elements, with all active lanes inside the storage."""
         element = request.type_.element
         flat, start = self._elements(request.tensor, element)
         stored = to_memory(values, element)
@@ -378,7 +381,7 @@ class Memory:
 
 
 def _outside(request: Request) -> Array | None:
-    """Return what each lane would read outside of its storage; None: zero."""
+    """Return the number that each lane would read outside its storage; None: zero."""
     outside, element = request.tensor.outside, request.type_.element
     if outside is NOTHING:
         return None
@@ -387,7 +390,7 @@ def _outside(request: Request) -> Array | None:
 
 
 def _touches_nothing(pointer: Any, mask: Any) -> bool:
-    """Tell whether no lane goes through a pointer that leads into no argument."""
+    """Return whether a pointer has no argument and no active lane."""
     if mask is None or isinstance(mask, Unknown):
         return False
     if not isinstance(pointer, Pointer) or pointer.argument is not None:
@@ -396,7 +399,7 @@ def _touches_nothing(pointer: Any, mask: Any) -> bool:
 
 
 def _unknown_address(op: Op, scope: Scope, offset: Sum | Unknown, mask: Any) -> str:
-    """Say that an access goes nowhere known, and which address the first such lane has."""
+    """Return the message for an access into no argument, with the first lane's address."""
     shown = ""
     if isinstance(offset, Sum):
         addresses = np.asarray(sum_of_terms(offset))
@@ -416,7 +419,7 @@ def _all_multiples(offset: Sum, size: int) -> bool:
 
 
 def _read_lanes(flat: Array, window: Window, request: Request, mask: Any, other: Any) -> Array:
-    """Read the lanes of a mask; the others give `other` or zero."""
+    """Return the elements of a mask's lanes; other lanes have `other` or zero."""
     element = request.type_.element
     lanes = conjunction(factors_of(mask))
     values = from_memory(read_masked(flat, window, request.rank, lanes), element)
@@ -432,7 +435,7 @@ def _read_lanes(flat: Array, window: Window, request: Request, mask: Any, other:
 
 
 def _read_box(flat: Array, offset: Sum, box: Box, request: Request, other: Any) -> Array:
-    """Read a box of lanes, and the lanes of what is left of the mask inside it."""
+    """Return a box of lanes, inside which the rest of the mask selects lanes."""
     element = request.type_.element
     fill: Any = element.value.type(0) if other is None else other
     if box.is_empty:

@@ -1,9 +1,9 @@
-"""Precision that a kernel gives away: sums in 16 bits, numbers rounded on the way, tf32.
+"""Loss of precision in kernels: sums in 16 bits, intermediate roundings, tf32.
 
-A rounding on the way to a type is meant where it is part of work in that type: what is rounded is
-made of a tensor of the type, or what becomes of it is stored in one, or is the factor of a `dot`.
-For example x in float32 may be normalized in bfloat16 if the result is bfloat16, and not because
-the weight is that it is multiplied by afterwards.
+An intermediate rounding to a type is intended if it is part of work in that type: the rounded
+number is computed from a tensor of the type, or a number computed from it is stored in such a
+tensor, or is a factor of a `dot`. For example x in float32 may be normalized in bfloat16 if the
+result is bfloat16, but not because the weight that it is multiplied by afterwards is.
 """
 
 from __future__ import annotations
@@ -40,15 +40,14 @@ _NARROW: Final = frozenset({"f16", "bf16"})
 
 
 def uses_tf32(module: Module) -> bool:
-    """Whether a dot cuts its float32 factors to tf32."""
+    """Return whether a dot cuts its float32 factors to tf32."""
     return any(dot_form(op).tf32 for op in module.ops if op.name in _DOTS)
 
 
 def narrow_sums(module: Module) -> Iterator[Op]:
-    """Give ops that add to a sum kept in 16 bits, in a loop or a reduction.
+    """Yield the ops that add to a sum kept in 16 bits, in a loop or a reduction.
 
-    Where a loop's sum is wide, and is rounded to 16 bits in each of its rounds, that is the op that
-    rounds.
+    If a loop's sum is wide, but rounded to 16 bits in each trip, yield the rounding op.
     """
     flow = flow_of(module)
     for op in module.ops:
@@ -59,16 +58,18 @@ def narrow_sums(module: Module) -> Iterator[Op]:
             for value in terminator(op, len(op.regions) - 1).operands:
                 if not isinstance(value.owner, Op) or not _is_narrow(value):
                     continue
-                made = _before_casts(value).owner
-                adds = isinstance(made, Op) and (made.name in _ADDING or made.name in _DOTS)
-                if adds and _is_made_of(made, set(flow.copies(value))):
+                addition = _before_casts(value).owner
+                adds = isinstance(addition, Op) and (
+                    addition.name in _ADDING or addition.name in _DOTS
+                )
+                if adds and _is_made_of(addition, set(flow.copies(value))):
                     yield value.owner
 
 
 def foreign_roundings(module: Module) -> Iterator[Op]:
-    """Give ops that round to a narrow type of floats on the way, which is not meant.
+    """Yield the ops that round to a narrow float type without being intended.
 
-    Among them are those whose results are stored, as they are, in a wider type.
+    Ops whose results are stored unchanged in a wider type are among them.
     """
     for op in _roundings(module):
         if not _is_meant(op, module) or _is_widened_again(op, module):
@@ -76,18 +77,20 @@ def foreign_roundings(module: Module) -> Iterator[Op]:
 
 
 def rounds_on_the_way(module: Module) -> bool:
-    """Whether a kernel computes in a narrow type of floats, apart from rounding its results.
+    """Return whether a kernel computes in a narrow float type, besides rounding its results.
 
-    Its sums, factors of its dots, what it rounds and does not just store, or reads again.
+    That is: sums, factors of dots, and numbers that are rounded and not just stored, or read again.
     """
     if any(op.name in _DOTS and _is_narrow_float(op.operands[0]) for op in module.ops):
         return True
     sites = memory_sites(module)
-    read = [site for site in sites if site.kind == "load"]
+    loads = [site for site in sites if site.kind == "load"]
     for site in sites:
         if site.kind == "store" and _holds_narrow(address_of(site.op)):
-            places = site.parameters
-            if places is None or any(each.reaches(place) for each in read for place in places):
+            parameters = site.parameters
+            if parameters is None or any(
+                load.reaches(parameter) for load in loads for parameter in parameters
+            ):
                 return True
         elif site.kind not in ("load", "store") and _holds_narrow(address_of(site.op)):
             return True
@@ -106,7 +109,7 @@ def rounds_on_the_way(module: Module) -> bool:
 
 
 def _roundings(module: Module) -> Iterator[Op]:
-    """Give ops that round to a narrow type of floats."""
+    """Yield the ops that round to a narrow float type."""
     for op in module.ops:
         if operator_of(op) == "cast" and _is_narrow_float(op.results[0]):
             source = value_type(op.operand("source").type).element
@@ -116,11 +119,11 @@ def _roundings(module: Module) -> Iterator[Op]:
 
 
 def _is_meant(op: Op, module: Module) -> bool:
-    """Whether a rounding to a narrow type is part of work in that type."""
+    """Return whether a rounding to a narrow type is part of work in that type."""
     target = value_type(op.results[0].type).element
     arguments = [value_type(value.type) for value in module.main.arguments]
-    held = {type_.element.name for type_ in arguments if type_.pointer or type_.descriptor}
-    if target.name not in held:
+    tensor_types = {type_.element.name for type_ in arguments if type_.pointer or type_.descriptor}
+    if target.name not in tensor_types:
         return False
     flow = flow_of(module)
 
@@ -142,7 +145,7 @@ def _is_meant(op: Op, module: Module) -> bool:
 
 
 def _is_widened_again(op: Op, module: Module) -> bool:
-    """Whether a rounded number is stored, as it is, in a wider type of floats."""
+    """Return whether a rounded number is stored unchanged in a wider float type."""
     flow = flow_of(module)
     return any(
         user.name in WRITING and _holds_wide(address_of(user))
@@ -152,7 +155,7 @@ def _is_widened_again(op: Op, module: Module) -> bool:
 
 
 def _moved(value: Value, flow: Flow) -> Iterator[Value]:
-    """Yield a value and what it is after moves and conversions."""
+    """Yield a value and its copies after moves and conversions."""
 
     def after(moved: Value) -> Iterator[Value]:
         yield from flow.copies(moved)
@@ -164,7 +167,7 @@ def _moved(value: Value, flow: Flow) -> Iterator[Value]:
 
 
 def _users(value: Value, flow: Flow) -> Iterator[Op]:
-    """Yield ops that use a value, or what it is after moves."""
+    """Yield the ops that use a value or its copies after moves."""
 
     def after(moved: Value) -> Iterator[Value]:
         yield from flow.copies(moved)
@@ -195,24 +198,27 @@ def _is_narrow_element(element: ElementType) -> bool:
 
 
 def _is_made_of(op: object, carried: set[Value]) -> bool:
-    """Whether an op's operands come of carried values, element by element."""
-    waiting = list(op.operands) if isinstance(op, Op) else []
-    seen: set[int] = set()
-    while waiting:
-        value = waiting.pop()
+    """Return whether an op's operands are computed elementwise from carried values."""
+    pending = list(op.operands) if isinstance(op, Op) else []
+    visited: set[int] = set()
+    while pending:
+        value = pending.pop()
         if value in carried:
             return True
-        made = value.owner
-        if value.id in seen or not isinstance(made, Op):
+        op_before = value.owner
+        if value.id in visited or not isinstance(op_before, Op):
             continue
-        seen.add(value.id)
-        if KINDS.get(made.name) is not None and KINDS[made.name].kind in _ELEMENT_BY_ELEMENT:
-            waiting += made.operands
+        visited.add(value.id)
+        if (
+            KINDS.get(op_before.name) is not None
+            and KINDS[op_before.name].kind in _ELEMENT_BY_ELEMENT
+        ):
+            pending += op_before.operands
     return False
 
 
 def _before_casts(value: Value) -> Value:
-    """Return what a value was before it was converted, as often as that was done."""
+    """Return a value as it was before all conversions."""
     while isinstance(value.owner, Op) and operator_of(value.owner) == "cast":
         value = value.owner.operand("source")
     return value

@@ -1,4 +1,4 @@
-"""What an evaluation tells: observers get batches of programs, never single programs.
+"""Observers of an evaluation, and the events they get, each for a batch of programs.
 
 Floating-point operations are counted as follows, per execution and whatever the mask: an
 elementwise op on floats counts 1 an element (`math.fma` 2; comparisons, selects, casts, negations
@@ -37,7 +37,7 @@ class ProgramAccesses:
 
 @dataclass(frozen=True)
 class AccessParts:
-    """The byte offsets and the mask of an access as the engine holds them: not materialised.
+    """The byte offsets and the mask of an access as terms and factors, not as full arrays.
 
     An offset is `constant` plus one element of each of `terms`; a lane is active where all of
     `factors` are true. All of them broadcast to (programs, *block). `programs` are linear ids, and
@@ -55,7 +55,7 @@ class AccessParts:
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """The number of programs, and the shape of the block of each."""
+        """The number of programs, followed by the shape of each program's block."""
         return (len(self.programs), *self.block)
 
     def offsets(self) -> NDArray[np.int64]:
@@ -63,19 +63,19 @@ class AccessParts:
         return sum(self.terms, np.full((1,) * len(self.shape), self.constant, np.int64))
 
     def active_of(self, lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return the active ones of a mask of lanes; the mask broadcasts to the shape."""
+        """Return a mask of lanes restricted to active lanes; the mask broadcasts to `shape`."""
         for factor in self.factors:
             lanes = lanes & factor
         return lanes
 
 
 class AffineAxis(NamedTuple):
-    """What an address varies over: a program axis, the trips of a loop, or a lane axis.
+    """A variable of an address: a program axis, the trips of a loop, or a lane axis.
 
-    It takes the values `first` to `last` (both included), each moving the address by `step` bytes.
-    `number` names it: for lanes the axis, for trips and programs a symbol that is the same in all
-    accesses of one evaluation. `programs`: by how much one value moves each of the three program
-    ids (program axes may be parts of those of the grid).
+    The variable takes the values `first` to `last` (both included), each moving the address by
+    `step` bytes. `number` identifies the variable: for lanes the axis, for trips and programs a
+    symbol that is the same in all accesses of one evaluation. `programs`: by how much one value
+    moves each of the three program ids (program axes may be parts of those of the grid).
     """
 
     kind: Literal["program", "trip", "lane"]
@@ -89,12 +89,12 @@ class AffineAxis(NamedTuple):
 class AffineFormula(NamedTuple):
     """Byte offsets of an access as `base + sum(step * value)` over all values of all axes.
 
-    Axes of programs come first, slowest first, then those of trips, the innermost loop's last, then
-    the lanes', in the order of the block's axes. `origin` is the program at value 0 of all program
-    axes. A lane is active where every one of `conditions` is >= 0: each is a constant and
-    (axis, coefficient) pairs, axis being a program's or trip's `number`, or -1 - lane axis.
-    `block` is the shape of a program's access, `grid` that of the launch; `origin_bytes` is where
-    the argument's data pointer lies in its storage.
+    Axes of programs come first, slowest first, then axes of trips, the innermost loop's last, then
+    axes of lanes, in the order of the block's axes. `origin` is the program at value 0 of all
+    program axes. A lane is active where every one of `conditions` is >= 0: each is a constant and
+    (axis, coefficient) pairs, axis being a program's or trip's `number`, or -1 - lane axis. `block`
+    is the shape of a program's access, `grid` that of the launch; `origin_bytes` is where the
+    argument's data pointer lies in its storage.
     """
 
     base: int
@@ -110,20 +110,17 @@ class AffineFormula(NamedTuple):
 class Access:
     """One memory op of a batch of programs, in one iteration of the loops around it, or in several.
 
-    `executions`: programs that ran it; `lanes`: elements asked for over all of them; `active`:
+    `executions`: programs that ran the op; `lanes`: elements of all these programs; `active`:
     elements not masked off (None: the mask is unknown). `lowest` and `highest` are byte offsets of
     active elements' first bytes from the argument's data pointer (None: unknown, or none active).
-    Where a part of the mask is unknown, they and all below are those of the lanes that may be
-    active.
-    `certain` is False if it is not known whether the programs, or these lanes, get here at all;
-    `reason` then says why, as also for unknown addresses.
-    `by_program()` gives the same program by program, None where addresses are unknown.
-    `elements()` gives the byte offset of every active element and the linear program id that
-    touches it, as two flat arrays (None likewise).
-    `parts` are what the addresses are made of, None likewise.
-    `formula` gives all addresses where they are affine; then the access is over all the programs
-    and iterations that it names, `parts` is None, and `each_trip()` gives the same iteration by
-    iteration, with parts.
+    If a part of the mask is unknown, these and all following fields are for the lanes that may be
+    active. `certain` is False if the programs, or these lanes, may not run the op at all; `reason`
+    then says why, as for unknown addresses. `by_program()` gives the same program by program, None
+    where addresses are unknown. `elements()` gives the byte offset of every active element and the
+    linear program id that touches it, as two flat arrays (None likewise). `parts` are the terms and
+    factors of the addresses, None likewise. `formula` gives all addresses where they are affine;
+    then the access is over all the programs and iterations that it names, `parts` is None, and
+    `each_trip()` gives the same iteration by iteration, with parts.
     """
 
     op: Op
@@ -152,11 +149,11 @@ class Access:
 
 @dataclass(frozen=True)
 class OutOfBounds:
-    """The first access of a batch that left its tensor, and how many did.
+    """The first access of a batch outside its tensor (the witness), and the number of such lanes.
 
     `rule` is `out-of-bounds` (outside the storage) or `out-of-view` (outside the tensor's view,
     inside its storage). `address_offset` is the witness's byte offset from the data pointer;
-    `past_end_bytes` counts from the end of what it may touch to the end of the access, negative:
+    `past_end_bytes` counts from the end of the allowed bytes to the end of the access, negative:
     bytes before its start. `lane` indexes the block that is accessed. `lanes` counts the elements
     of the batch that break the same rule, whose byte offsets go from `lowest` to `highest`.
     `certain` False: on a branch that may not be taken, or under a mask that is partly unknown.
@@ -183,7 +180,7 @@ class OutOfBounds:
         return self.past_end_bytes + extreme - self.address_offset
 
     def followed_by(self, later: OutOfBounds) -> OutOfBounds:
-        """Return this witness, of the lanes of a later batch, too."""
+        """Return this witness with the lanes of a later batch added."""
         return replace(
             self,
             lanes=self.lanes + later.lanes,
@@ -194,7 +191,7 @@ class OutOfBounds:
 
 @dataclass(frozen=True)
 class FailedAssertion:
-    """A `tl.device_assert` that failed, in the first such program; evaluation ends there."""
+    """A `tl.device_assert` that failed, in the first such program; the evaluation ends there."""
 
     op: Op
     program: tuple[int, int, int]
@@ -205,27 +202,26 @@ class FailedAssertion:
 
 
 class Observer:
-    """Base of all observers: override what you want to observe."""
+    """Base class of observers: override the methods of the events to observe."""
 
     def op(self, op: Op, executions: int, elements: int, flops: int) -> None:
-        """Report one evaluated compute op.
+        """Receive one evaluated compute op.
 
         Args:
             op: The op.
             executions: How often programs executed it, over all of them.
             elements: Elements of its results, over all executions.
             flops: Floating-point operations, over all executions.
-
         """
 
     def access(self, access: Access) -> None:
-        """Report one load, store or atomic."""
+        """Receive one load, store or atomic."""
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Report an access that left its tensor's view or storage."""
+        """Receive an access that left its tensor's view or storage."""
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
-        """Report a finished loop: iterations of each executing program; -1: unknown."""
+        """Receive a finished loop: trips of each executing program; -1: unknown."""
 
     def device_assert(self, failure: FailedAssertion) -> None:
-        """Report an assertion of the kernel's own that fails; then `DeviceAssertion` is raised."""
+        """Receive a failed assertion of the kernel; then `DeviceAssertion` is raised."""

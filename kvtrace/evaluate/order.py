@@ -1,9 +1,9 @@
-"""Whether programs may run side by side, or each must see what those before it wrote.
+"""Dependences between programs: whether all may run at once, or one by one in order.
 
-Evaluation goes op by op over all programs, so it is right only if no program reads what another
-wrote in the same launch. Found statically: which arguments each memory op can reach. Where a
-storage is both read and written, the launch's addresses are replayed without data, and every byte
-is asked whether two programs meet there.
+Ops are evaluated over all programs at once, which is right only if no program reads bytes that
+another wrote in the same launch. The arguments that each memory op can reach are found statically.
+If a storage is both read and written, the launch's addresses are replayed without data, to find the
+bytes at which two programs meet.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ _COUNTERS = frozenset({4})
 
 @dataclass(frozen=True)
 class Site:
-    """A memory op: the parameters it can reach (None: any), and how it takes part in ordering."""
+    """A memory op: the parameters it can reach (None: any), and its properties for ordering."""
 
     op: Op
     kind: AccessKind
@@ -47,13 +47,13 @@ class Site:
     waits: bool
 
     def reaches(self, argument: int) -> bool:
-        """Whether it may touch an argument."""
+        """Return whether the op may access an argument."""
         return self.parameters is None or argument in self.parameters
 
 
 @once_per_module
 def memory_sites(module: Module) -> tuple[Site, ...]:
-    """List a module's memory ops with the parameters that their pointers come from."""
+    """Return a module's memory ops with the parameters that their pointers come from."""
     pointers, flow = _Pointers(module), flow_of(module)
     return tuple(
         Site(
@@ -74,35 +74,37 @@ class _Pointers:
 
     def __init__(self, module: Module) -> None:
         self._flow = flow_of(module)
-        self._parameters = {value: place for place, value in enumerate(module.main.arguments)}
+        self._parameters = {value: position for position, value in enumerate(module.main.arguments)}
         self._are_pointers: dict[int, bool] = {}
 
     def parameters(self, pointer: IRValue) -> frozenset[int] | None:
-        """Return the positions of those that a pointer may be into; None: from nowhere known."""
-        found = set()
+        """Return the positions of parameters that a pointer may come from; None: unknown."""
+        positions = set()
         for value in backward([pointer], self._before):
             if value in self._parameters:
-                found.add(self._parameters[value])
+                positions.add(self._parameters[value])
             elif not self._before(value):
                 return None
-        return frozenset(found)
+        return frozenset(positions)
 
     def _before(self, value: IRValue) -> list[IRValue]:
         if isinstance(value.owner, Op) and value.owner.name in READING:
             return []
-        return [each for each in self._flow.sources(value) if self._is_pointer(each)]
+        return [source for source in self._flow.sources(value) if self._is_pointer(source)]
 
     def _is_pointer(self, value: IRValue) -> bool:
         type_ = value.type  # the types of a module's values are few
-        known = self._are_pointers.get(id(type_))
-        if known is None:
+        is_pointer = self._are_pointers.get(id(type_))
+        if is_pointer is None:
             text = str(type_)
-            known = self._are_pointers[id(type_)] = "!tt.ptr" in text or "!tt.tensordesc" in text
-        return known
+            is_pointer = self._are_pointers[id(type_)] = (
+                "!tt.ptr" in text or "!tt.tensordesc" in text
+            )
+        return is_pointer
 
 
 def _is_inside_loop(op: Op, module: Module) -> bool:
-    """Whether an op is in a loop, or in a function that is called."""
+    """Return whether an op is in a loop, or in a called function."""
     return any(
         owner.name in LOOPS or (owner.name in FUNCTIONS and owner is not module.main.op)
         for owner in enclosing_ops(op)
@@ -110,7 +112,7 @@ def _is_inside_loop(op: Op, module: Module) -> bool:
 
 
 def _decides_loop(op: Op) -> bool:
-    """Whether an op is in the part of a loop that computes whether it continues."""
+    """Return whether an op is in the part of a loop that computes whether the loop continues."""
     block = op.block
     while block is not None:
         owner = block.region.owner
@@ -133,9 +135,9 @@ def written_storages(module: Module, arguments: Sequence[Argument]) -> frozenset
 def contested_storages(
     module: Module, arguments: Sequence[Argument]
 ) -> tuple[bool, frozenset[Storage]]:
-    """Say whether order matters for certain, and which storages need a closer check.
+    """Return whether order certainly matters, and the storages that need a closer check.
 
-    Storages without data do not count: what is read from them is unknown in any order.
+    Storages without data do not count: values read from them are unknown in any order.
     """
     contested: set[Storage] = set()
     reached: dict[Storage, list[Site]] = {}
@@ -162,7 +164,7 @@ def contested_storages(
 
 
 def _is_counter(site: Site) -> bool:
-    """Whether old values are those of any order of programs, so that ascending order will do."""
+    """Return whether any order of programs gives valid old values, as ascending order does."""
     if site.in_loop:
         return False
     kind = getattr(site.op.attributes.get("atomic_rmw_op"), "value", None)
@@ -170,9 +172,10 @@ def _is_counter(site: Site) -> bool:
 
 
 class MeetingPlaces(Observer):
-    """Collects who touches contested storages, and tells whether programs meet there.
+    """Collects accesses to contested storages, to find whether programs meet.
 
-    They meet where one writes what another reads, or stores what another updates atomically.
+    Two programs meet at a byte that one writes and the other reads, or that one stores and the
+    other updates atomically.
     """
 
     def __init__(self, arguments: Sequence[Argument], contested: frozenset[Storage]) -> None:
@@ -181,7 +184,7 @@ class MeetingPlaces(Observer):
         self.uncertain = False
 
     def access(self, access: Access) -> None:
-        """Note who touches what; an unknown address leaves the question open."""
+        """Record an access; an unknown address leaves the answer uncertain."""
         if access.argument is None:
             self.uncertain = True
             return
@@ -195,7 +198,7 @@ class MeetingPlaces(Observer):
         accesses.append((argument.offset_bytes, access))
 
     def meet(self, programs: int) -> bool:
-        """Tell whether two of so many programs meet."""
+        """Return whether two of so many programs meet, or may."""
         return self.uncertain or any(
             not _ranges_are_disjoint(accesses, programs) and _bytes_are_shared(storage, accesses)
             for storage, accesses in self._accesses.items()
@@ -203,7 +206,7 @@ class MeetingPlaces(Observer):
 
 
 def _ranges_are_disjoint(accesses: list[tuple[int, Access]], programs: int) -> bool:
-    """Tell whether the byte ranges that programs span lie apart."""
+    """Return whether the byte ranges of different programs are disjoint."""
     lowest: NDArray[np.int64] = np.full(programs, np.iinfo(np.int64).max)
     highest: NDArray[np.int64] = np.full(programs, -1)
     for start, access in accesses:
@@ -223,23 +226,23 @@ _FLAGS = {"load": 1, "store": 2, "atomic": 4}
 
 
 def _bytes_are_shared(storage: Storage, accesses: list[tuple[int, Access]]) -> bool:
-    """Ask every cell of a storage: does a program write there what another one needs?
+    """Return whether programs meet in any cell of a storage.
 
-    A cell is the largest number of bytes that all accesses are made of.
+    The size of a cell is the greatest common divisor of all accesses' sizes.
     """
-    touched = []
+    placed = []
     for start, access in accesses:
         elements = access.elements()
         assert elements is not None
-        touched.append((elements[0] + start, elements[1], access))
+        placed.append((elements[0] + start, elements[1], access))
     cell = math.gcd(*(access.element_bytes for _, access in accesses))
-    if any((offsets % cell).any() for offsets, _, _ in touched):
+    if any((offsets % cell).any() for offsets, _, _ in placed):
         cell = 1
     count = -(-storage.nbytes // cell)
     smallest: NDArray[np.int32] = np.full(count, np.iinfo(np.int32).max, np.int32)
     largest: NDArray[np.int32] = np.full(count, -1, np.int32)
     flags: NDArray[np.uint8] = np.zeros(count, np.uint8)
-    for offsets, programs, access in touched:
+    for offsets, programs, access in placed:
         inside = (offsets >= 0) & (offsets + access.element_bytes <= storage.nbytes)
         first = offsets[inside] // cell
         who = programs[inside].astype(np.int32)

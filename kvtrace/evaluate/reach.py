@@ -1,8 +1,8 @@
-"""The storages that a kernel can reach without being passed them: through addresses in memory.
+"""Storages that a kernel reaches through addresses in memory, without being passed them.
 
-A table of addresses names tensors that are not arguments. They are found before the launch, as a
-conservative garbage collector would: whatever in the integer tensors (and integer arguments) is an
-address inside a storage that exists is treated as a pointer to it. Those storages follow the
+A table of addresses names tensors that are not arguments. They are found before the launch, as in a
+conservative garbage collector: an integer in an integer tensor (or argument) that is an address
+inside an existing storage is treated as a pointer to the storage. These storages follow the
 kernel's own arguments as tensors of one axis.
 """
 
@@ -23,30 +23,30 @@ from kvtrace.ir.ops import READING, Kind, named
 
 _TABLES = ("i64", "u64")
 _LEAST = 1 << 22
-"""Programs are loaded from here on, and their memory lies above; there are no addresses below."""
+"""Programs are loaded from this address on, with their memory above; none is below."""
 _LEAST_PASSED = 1 << 31
-"""Triton passes smaller integers as 32 bits, which make no pointer."""
+"""Triton passes smaller integers as 32 bits, which are no pointers."""
 
 
 _FROM_NUMBERS = READING | named(lambda row: row.kind is Kind.ADDRESS and row.has("source"))
-"""Ops whose results, if they are pointers, come from what memory or an integer holds."""
+"""Ops whose results, if they are pointers, come from memory or from an integer."""
 
 
 @dataclass(frozen=True, eq=False)
-class Held:
-    """A storage that exists, and the short dtype of what it holds."""
+class LiveStorage:
+    """A storage that exists, and the short dtype of its contents."""
 
     storage: Storage
     dtype: str
 
 
-Find = Callable[[NDArray[np.int64]], Sequence[Held]]
-"""Finds the storages with data that some addresses lie in; what lies in none is left out."""
+Find = Callable[[NDArray[np.int64]], Sequence[LiveStorage]]
+"""Finds the storages with data that contain addresses; other addresses are ignored."""
 
 
 @once_per_module
 def follows_addresses(module: Module) -> bool:
-    """Whether a kernel may access memory through pointers that it was not passed."""
+    """Return whether a kernel may access memory through pointers that it was not passed."""
     return any(
         op.name in _FROM_NUMBERS and bool(op.results) and value_type(op.results[0].type).pointer
         for op in module.ops
@@ -54,36 +54,36 @@ def follows_addresses(module: Module) -> bool:
 
 
 def reached(arguments: Sequence[Argument], find: Find) -> list[TensorArgument]:
-    """Return tensors for the storages that addresses in the arguments lead to, and on from there.
+    """Return tensors for the storages reached from addresses in the arguments, and on from there.
 
-    They are named by where the first address was found: `*table[3]`. Addresses inside an argument's
-    own view lead to that argument, and add nothing.
+    A tensor is named by the place of the first address: `*table[3]`. Addresses inside an argument's
+    own view lead to that argument, and add no tensor.
     """
     added: list[TensorArgument] = []
-    work = list(arguments)
+    sources = list(arguments)
     views = [view for argument in arguments for view in _view(argument)]
     storages = {a.storage.start: a.storage for a in arguments if isinstance(a, TensorArgument)}
-    for argument in work:
+    for argument in sources:
         addresses = _addresses(argument)
         for low, high in views:
             addresses = addresses[(addresses < low) | (addresses >= high)]
-        for held in find(np.unique(addresses)) if addresses.size else ():
-            start = held.storage.start
+        for live in find(np.unique(addresses)) if addresses.size else ():
+            start = live.storage.start
             assert start is not None
-            storage = storages.setdefault(start, held.storage)
+            storage = storages.setdefault(start, live.storage)
             name = _name(argument, start, start + storage.nbytes)
-            dtype, size = _element(held)
+            dtype, size = _element(live)
             tensor = TensorArgument(name, storage, 0, dtype, (storage.nbytes // size,), (1,))
             added.append(tensor)
-            work.append(tensor)
+            sources.append(tensor)
             views.append((start, start + storage.nbytes))
     return added
 
 
-def _element(held: Held) -> tuple[str, int]:
-    """Return dtype and size in bytes of what a storage holds; bytes where kernels have no such."""
+def _element(stored: LiveStorage) -> tuple[str, int]:
+    """Return dtype and size in bytes of a storage's contents; bytes if kernels lack the dtype."""
     try:
-        return held.dtype, element_of_short_name(held.dtype).bytes
+        return stored.dtype, element_of_short_name(stored.dtype).bytes
     except UnsupportedOp:
         return "u8", 1
 
@@ -98,7 +98,7 @@ def _view(argument: Argument) -> list[tuple[int, int]]:
 
 
 def _words(argument: Argument) -> NDArray[np.int64]:
-    """Return the integers of 64 bits in a table's storage, or the number that was passed."""
+    """Return the 64-bit integers in a table's storage, or the number that was passed."""
     if isinstance(argument, ScalarArgument):
         number = argument.value
         whole = isinstance(number, int) and abs(number) < 1 << 63

@@ -1,15 +1,14 @@
-"""The tables of op meanings. Each op is defined once, in the file of its dialect.
+"""Tables of the ops' array functions. Each op is defined once, in the file of its dialect.
 
 Three kinds of entries:
 
-* `@elementwise("arith.addf", flops=1)`: a pure function of arrays that broadcast, giving an array
-  of the result's element type (wider floats are rounded by the caller). Attributes that it needs
-  come first: `attributes=("predicate",)`. How far a device's result may be off, and how the
-  function follows its operands, is its `accuracy`: exactly rounded and monotone unless declared
-  otherwise.
-* `@factored("arith.addi")`: for integers, besides: a function of values and their type that keeps
-  sums of terms apart (see sums.py).
-* `@semantics("tt.load")`: everything else: a function of the op and the compiler that gives the
+* `@elementwise("arith.addf", flops=1)`: a pure function of broadcastable arrays that returns an
+  array of the result's element type (wider floats are rounded by the caller). Attributes come
+  first: `attributes=("predicate",)`. `accuracy` is the error bound of a device's result: exactly
+  rounded and monotone unless declared otherwise.
+* `@factored("arith.addi")`: in addition, for integers: a function of values and their type that
+  keeps terms of sums separate (see sums.py).
+* `@semantics("tt.load")`: for all other ops: a function of the op and the compiler that returns the
   step to run.
 
 Inline assembly has a separate table, open to programs: see `assembly`.
@@ -38,9 +37,9 @@ Lowering = Callable[["Op", "Compiler"], Step]
 
 @dataclass(frozen=True)
 class Elementwise:
-    """A pure array function, the attributes it takes first, and its operations per element.
+    """A pure array function, the attributes that are passed first, and its FLOPs per element.
 
-    `accuracy` says how near a device comes to it.
+    `accuracy` bounds a device's error.
     """
 
     function: Callable[..., Any]
@@ -60,7 +59,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def elementwise(
     *names: str, flops: int = 0, attributes: tuple[str, ...] = (), accuracy: Accuracy = EXACT
 ) -> Callable[[_Function], _Function]:
-    """Register a pure array function as the meaning of ops."""
+    """Register a pure array function for ops."""
 
     def register(function: _Function) -> _Function:
         for name in names:
@@ -71,7 +70,7 @@ def elementwise(
 
 
 def factored(*names: str) -> Callable[[_Function], _Function]:
-    """Register a function that computes integers without joining their terms."""
+    """Register a function that computes integers without adding up their terms."""
 
     def register(function: _Function) -> _Function:
         for name in names:
@@ -93,19 +92,19 @@ def semantics(*names: str) -> Callable[[Lowering], Lowering]:
 
 
 def assembly(text: str) -> Callable[[_Function], _Function]:
-    """Give inline assembly a meaning in Python, for `tl.inline_asm_elementwise`.
+    """Register a Python function for inline assembly, for `tl.inline_asm_elementwise`.
 
-    `text` is either all of it, as the kernel passes it (white space does not matter), or the name
-    of one instruction, which then represents every use of the form `name $0, $1, …;`. The function
-    takes the operands as NumPy arrays that broadcast, bf16 and 8-bit floats held as float32, and
-    gives the result, or a tuple of results, as arrays:
+    `text` is either the whole assembly, as the kernel passes it (white space does not matter), or
+    the name of one instruction, for every use of the form `name $0, $1, …;`. The function takes the
+    operands as broadcastable NumPy arrays, bf16 and 8-bit floats as float32, and returns the
+    result, or a tuple of results, as arrays:
 
         >>> from kvtrace.evaluate import assembly
         >>> @assembly("lop3.b32 $0, $1, $2, $3, 0xe8;")
         ... def majority(a, b, c):
         ...     return a & b | a & c | b & c
 
-    What it registers holds for modules that are evaluated for the first time after it.
+    The registration applies to modules that are evaluated for the first time afterwards.
     """
 
     def register(function: _Function) -> _Function:
@@ -116,12 +115,12 @@ def assembly(text: str) -> Callable[[_Function], _Function]:
 
 
 def normalised(text: str) -> str:
-    """Return assembly with single spaces, and none around punctuation or at its ends."""
+    """Return assembly with single spaces, and none around punctuation or at the ends."""
     return re.sub(r"\s*([,;{}])\s*", r"\1", " ".join(text.split())).strip().rstrip(";")
 
 
 def place(op: Op) -> str:
-    """Say where in the source an op is, as `file:line`."""
+    """Return where in the source an op is, as `file:line`."""
     stack = source_stack(op)
     if not stack:
         return "an unknown line"
@@ -129,10 +128,10 @@ def place(op: Op) -> str:
 
 
 def unsupported(op: Op, kernel: str, detail: str = "") -> UnsupportedOp:
-    """Build the error for an op, or a variant of one, that has no meaning here."""
+    """Return the error for an op, or a variant of an op, that is not implemented."""
     dialect = op.name.partition(".")[0]
-    what = f" {detail}" if detail else ""
+    variant = f" {detail}" if detail else ""
     return UnsupportedOp(
-        f"op {op.name!r}{what} at {place(op)} in kernel {kernel!r} cannot be evaluated yet; "
+        f"op {op.name!r}{variant} at {place(op)} in kernel {kernel!r} cannot be evaluated yet; "
         f"its meaning belongs in kvtrace/evaluate/dialects/ (files of dialect {dialect!r})"
     )

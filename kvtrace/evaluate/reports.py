@@ -1,4 +1,4 @@
-"""Telling observers about memory accesses and defects."""
+"""Reports of memory accesses and defects to observers."""
 
 from __future__ import annotations
 
@@ -45,9 +45,9 @@ def report_access(
     unknown: Unknown | None,
     doubt: Unknown | None = None,
 ) -> None:
-    """Tell all observers of an access.
+    """Send an access to all observers.
 
-    `unknown` says what the address depends on, `doubt` what the unknown part of the mask does.
+    `unknown` has the sources of an unknown address, `doubt` those of the mask's unknown part.
     """
     if not scope.launch.access_observers:
         return
@@ -131,7 +131,7 @@ def _joint_shape(spans: Spans) -> tuple[int, ...]:
 def report_defects(
     request: Request, view: tuple[int, int], storage: tuple[int, int]
 ) -> Array | None:
-    """Look at every lane; tell of those outside; give which lanes lie inside the storage.
+    """Report lanes outside the view or the storage; return the mask of lanes in the storage.
 
     `view` and `storage` are byte limits (first, one past the last) from the data pointer; the
     view lies inside the storage. None: all active lanes are inside the storage. The result has
@@ -151,16 +151,16 @@ def report_defects(
     outside = active & ~in_storage
     beyond = active & in_storage & ~in_view
     if outside.any():
-        _tell(request, offsets, outside, "out-of-bounds", storage)
+        _report_defect(request, offsets, outside, "out-of-bounds", storage)
     if beyond.any():
-        _tell(request, offsets, beyond, "out-of-view", view)
+        _report_defect(request, offsets, beyond, "out-of-view", view)
     if not outside.any():
         return None
     inside: Array = ~outside
     return np.broadcast_to(inside, (request.scope.programs, *inside.shape[1:]))
 
 
-def _tell(
+def _report_defect(
     request: Request,
     offsets: Array,
     broken: Array,

@@ -1,4 +1,4 @@
-"""A memory op with everything about it known but the data, and its check against bounds."""
+"""Requests: memory ops with all known but the data, and their check against bounds."""
 
 from __future__ import annotations
 
@@ -27,11 +27,11 @@ from kvtrace.ir import Op
 
 @dataclass(frozen=True)
 class Request:
-    """One memory op as the engine sees it: `type_` is that of the block read or written.
+    """One memory op of a batch of programs; `type_` is the type of the block read or written.
 
     `offset` counts bytes from the argument's data pointer, each part a multiple of `unit`.
-    `mask`: None, an array or a Mask. With a `doubt`, only part of the mask is known: lanes that it
-    leaves may be active.
+    `mask`: None, an array or a Mask. With a `doubt`, only part of the mask is known: active
+    lanes may be inactive.
     """
 
     op: Op
@@ -47,16 +47,16 @@ class Request:
 
     @property
     def rank(self) -> int:
-        """Axes of arrays of this access, the programs' included."""
+        """The number of axes of arrays of this access, with the programs' axis."""
         return len(self.type_.shape) + 1
 
     @property
     def full_shape(self) -> tuple[int, ...]:
-        """Extents over programs and lanes."""
+        """The extents over programs and lanes."""
         return (self.scope.programs, *self.type_.shape)
 
     def at(self, index: Array) -> Request:
-        """Return the same access for some of the programs."""
+        """Return the same access of some of the programs."""
         return replace(
             self,
             scope=self.scope.restricted(index),
@@ -65,20 +65,20 @@ class Request:
         )
 
     def lane_mask(self) -> Array:
-        """Materialise the mask."""
+        """Return the mask of all programs and lanes."""
         if self.mask is None:
             return np.ones(self.full_shape, np.bool_)
         return np.broadcast_to(conjunction(factors_of(self.mask)), self.full_shape)
 
     def lane_bytes(self) -> Array:
-        """Return the byte index into the storage of every lane."""
+        """Return each lane's byte index in the storage."""
         total = sum_of_terms(self.offset)
         result: Array = np.broadcast_to(total, self.full_shape) + self.tensor.offset_bytes
         return result
 
 
 def checked(request: Request) -> Request:
-    """Report the access and its defects; give it with lanes outside the storage masked off."""
+    """Report the access and its defects; return it with lanes outside the storage masked off."""
     if request.scope.launch.access_observers:
         report_access(
             request.op,
@@ -109,7 +109,7 @@ def checked(request: Request) -> Request:
 
 
 def _suspects(request: Request, low: int, high: int) -> Array:
-    """Find programs some of whose active lanes start before `low` or after `high`."""
+    """Return the programs with active lanes that start before `low` or after `high`."""
     lowest, highest = loose_extremes(request.offset)
     doubtful = (lowest < low) | (highest > high)
     if not doubtful.any():

@@ -1,4 +1,4 @@
-"""Rounding as the hardware does it, for types that values in flight are wider than."""
+"""Rounding as in hardware, for types narrower than their values in flight."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvtrace.evaluate.values import Array
 
 
 def rounded_to_bf16(array: Array) -> Array:
-    """Round to bfloat16, ties to even, held as float32. NaN stays NaN, overflow gives infinity."""
+    """Return numbers rounded to bfloat16, ties to even, as float32; overflow gives infinity."""
     values = np.ascontiguousarray(array, np.float32)
     bits = values.view(np.uint32)
     bias = (bits >> np.uint32(16)) & np.uint32(1)
@@ -29,7 +29,7 @@ def rounded_to_bf16(array: Array) -> Array:
 
 
 def truncated_to_tf32(array: Array) -> Array:
-    """Drop the 13 low mantissa bits of float32, toward zero.
+    """Return float32 numbers without their 13 low mantissa bits, rounded toward zero.
 
     Tensor cores read float32 registers as tf32 by ignoring those bits (PTX ISA, "mma" with
     .tf32 operands: the lower 13 bits are ignored), and Triton passes them unrounded.
@@ -39,7 +39,7 @@ def truncated_to_tf32(array: Array) -> Array:
 
 
 def rounding_to(element: ElementType) -> Callable[[Array], Array] | None:
-    """Return the function that rounds wider values to an element type, None if none is needed.
+    """Return the function that rounds wider values to an element type, None if not needed.
 
     8-bit floats saturate, infinities included: conversions to them exist in PTX only as
     cvt.satfinite.
@@ -61,7 +61,7 @@ def _rounded_to_8_bits(
 
 
 def toward_zero(array: Array, element: ElementType) -> Array:
-    """Convert to a narrower float type, dropping the bits that do not fit."""
+    """Return numbers in a narrower float type, without the bits that do not fit."""
     nearest = array.astype(element.memory)
     bits = nearest.view(np.dtype(f"u{nearest.dtype.itemsize}"))
     too_large = np.abs(nearest.astype(np.float64)) > np.abs(array.astype(np.float64))
@@ -70,7 +70,7 @@ def toward_zero(array: Array, element: ElementType) -> Array:
 
 
 def from_memory(stored: Array, element: ElementType) -> Array:
-    """Turn elements as they lie in memory into values in flight. NaN keeps its bits."""
+    """Return elements in memory as values in flight. NaN keeps its bits."""
     if element.name == "bf16":
         wide = stored.view(np.uint16).astype(np.uint32)
         wide <<= np.uint32(16)
@@ -83,7 +83,7 @@ def from_memory(stored: Array, element: ElementType) -> Array:
 
 
 def to_memory(values: Array, element: ElementType) -> Array:
-    """Turn values in flight (already rounded) into elements as they lie in memory."""
+    """Return values in flight (already rounded) as elements in memory."""
     if element.name == "bf16":
         bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
         return (bits >> np.uint32(16)).astype(np.uint16).view(element.memory)
@@ -100,13 +100,13 @@ def to_memory(values: Array, element: ElementType) -> Array:
 
 def _payload(wide: Array) -> Array:
     """Return the two mantissa bits of a NaN in e5m2 from those of float32; never 0, infinity."""
-    kept = (wide >> np.uint32(21)) & np.uint32(3)
-    return np.where(kept == 0, np.uint32(3), kept)
+    mantissa = (wide >> np.uint32(21)) & np.uint32(3)
+    return np.where(mantissa == 0, np.uint32(3), mantissa)
 
 
 @lru_cache
 def _values_of_bytes(element: ElementType) -> Array:
-    """List the float32 values of an 8-bit float's patterns."""
+    """Return the float32 values of an 8-bit float's patterns."""
     patterns = np.arange(256, dtype=np.uint8)
     values = patterns.view(element.memory).astype(np.float32)
     if element.name == "f8E5M2":
@@ -118,7 +118,7 @@ def _values_of_bytes(element: ElementType) -> Array:
 
 
 def to_integer(array: Array, element: ElementType, *, signed: bool) -> Array:
-    """Convert floats to integers toward zero; out of range saturates and NaN gives 0 (PTX cvt)."""
+    """Return floats as integers toward zero; saturated, and 0 for NaN (PTX cvt)."""
     bits = element.bits
     low = -(1 << (bits - 1)) if signed else 0
     high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1

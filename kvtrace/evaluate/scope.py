@@ -1,4 +1,4 @@
-"""Which programs a step runs for, and under which doubts."""
+"""Launches under evaluation, and scopes: the programs that run a step, and whether certainly."""
 
 from __future__ import annotations
 
@@ -22,12 +22,12 @@ if TYPE_CHECKING:
 
 
 MOST_STEPS: Final = 1 << 22
-"""How many steps the evaluation of a recorded call may take: minutes, mostly."""
+"""The step limit of the evaluation of a recorded call: mostly some minutes."""
 
 
 @dataclass(eq=False)
 class Launch:
-    """What is the same for all programs of one evaluation."""
+    """State that all programs of one evaluation share."""
 
     kernel: str
     grid: tuple[int, int, int]
@@ -38,9 +38,9 @@ class Launch:
     in_order: bool = False
     turns: Turns | None = None
     steps: float = math.inf
-    """How many more steps it may take; see `spend`."""
+    """The number of steps that remain; see `spend`."""
     programs_a_step: float = math.inf
-    """For how many programs at once an op counts as one step."""
+    """The number of programs at once for which an op counts as one step."""
     op_observers: tuple[Observer, ...] = field(init=False)
     access_observers: tuple[Observer, ...] = field(init=False)
     defect_observers: tuple[Observer, ...] = field(init=False)
@@ -53,11 +53,14 @@ class Launch:
         self.loop_observers = listeners(self.observers, "loop")
 
     def spend(self, steps: int, programs: int) -> None:
-        """Take steps for so many programs from what is left; TooLarge if it is not enough."""
+        """Subtract steps for so many programs from the remaining steps.
+
+        TooLarge if too few remain.
+        """
         self.steps -= self.afford(steps, programs)
 
     def afford(self, steps: int, programs: int) -> int:
-        """Return what steps for so many programs cost; TooLarge if that is more than is left."""
+        """Return the cost of steps for so many programs; TooLarge if fewer steps remain."""
         cost = steps * (1 + int(programs / self.programs_a_step))
         if cost > self.steps:
             raise TooLarge(
@@ -68,7 +71,7 @@ class Launch:
 
 
 def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]:
-    """Return the observers that override a method: what nobody listens to is not worked out."""
+    """Return the observers that override a method: events without listeners are not computed."""
     return tuple(
         observer
         for observer in observers
@@ -78,7 +81,7 @@ def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """The active programs: linear ids (x fastest), and whether it is certain that they get here.
+    """The active programs: linear ids (x fastest), and whether they certainly get here.
 
     `iteration` is the trip of the innermost loop, an int or one per program.
     """
@@ -91,11 +94,11 @@ class Scope:
 
     @property
     def programs(self) -> int:
-        """Number of active programs."""
+        """The number of active programs."""
         return len(self.linear)
 
     def axis(self, axis: int) -> NDArray[np.int32]:
-        """Program ids along one axis of the grid."""
+        """Return the program ids along one axis of the grid."""
         x, y, _ = self.launch.grid
         if axis == 0:
             return (self.linear % x).astype(np.int32)
@@ -111,7 +114,7 @@ class Scope:
         return Scope(self.launch, self.linear[index], self.certain, self.reason, iteration)
 
     def doubtful(self, reason: str) -> Scope:
-        """Return the same programs on a path of which it is not known whether it is taken."""
+        """Return the same programs on a path that may not be taken, for a reason."""
         joined = self.reason or reason
         return Scope(self.launch, self.linear, False, joined, self.iteration)
 

@@ -1,8 +1,9 @@
-"""The memory that a program's threads share, and what is in flight in it.
+"""Shared memory of programs, and the copies and reads in flight in it.
 
-A buffer is one allocation, of all programs that run at once. What a copy brings is there from the
-wait for it on, as late as a device may bring it; until then the buffer has what it had. What
-reads before that, or writes what a product may still be reading, is a fault of the compiler's.
+A buffer is one allocation, for all programs that run at once. The elements of an asynchronous copy
+arrive at the wait for the copy, as late as on any device; until then the buffer keeps its old
+contents. An op that reads earlier, or that writes elements which a product may still read, shows a
+defect of the compiler.
 """
 
 from __future__ import annotations
@@ -32,10 +33,10 @@ WRITES_EARLY: Final = "writes what a product may still be reading"
 
 
 class Buffer:
-    """One allocation: of each program its elements, one after the other.
+    """One allocation: each program's elements, one program after the other.
 
-    `planes` are the numbers and what goes beside them; `arriving` and `read` count, for each
-    element, the copies in flight to it and the products that may still read it.
+    `planes` are the numbers, and shadows if any; `arriving` and `read` count, for each element, the
+    copies in flight to the element and the products that may still read it.
     """
 
     __slots__ = ("arriving", "planes", "read", "type", "unknown")
@@ -49,8 +50,8 @@ class Buffer:
 
 
 @dataclass(eq=False)
-class _UnderWay:
-    """Copies, or reads, that a wait ends: `until` is its number, or its barrier, by program."""
+class _Transfer:
+    """Copies, or reads, that a wait ends: `until` is a group's number, or a barrier, by program."""
 
     views: Sequence[SharedView]
     planes: Sequence[Array]
@@ -58,11 +59,11 @@ class _UnderWay:
     until: Array
     barriers: Buffer | None = None
 
-    def part(self, rows: Array) -> _UnderWay:
-        """Return what is of some of its programs."""
-        return _UnderWay(
+    def part(self, rows: Array) -> _Transfer:
+        """Return the part of some of the programs."""
+        return _Transfer(
             [select_rows(view, rows) for view in self.views],
-            [each if each.shape[0] == 1 else each[rows] for each in self.planes],
+            [plane if plane.shape[0] == 1 else plane[rows] for plane in self.planes],
             self.programs[rows],
             self.until[rows],
             self.barriers,
@@ -70,41 +71,41 @@ class _UnderWay:
 
 
 def select_rows(view: SharedView, rows: Array) -> SharedView:
-    """Return what some of a view's programs see."""
+    """Return the view of some of a view's programs."""
     return SharedView(view.buffer, view.start[rows], view.lanes)
 
 
 class SharedMemory:
-    """The shared memory of one launch; `faults` says what in it comes too early."""
+    """The shared memory of one launch; `faults` describes ops that run too early."""
 
     def __init__(self, programs: int) -> None:
         self.faults: dict[str, None] = {}
-        self._copies: list[_UnderWay] = []
-        self._reads: list[_UnderWay] = []
+        self._copies: list[_Transfer] = []
+        self._reads: list[_Transfer] = []
         self._programs = programs
         self._unknown: Unknown | None = None
         self._complete = True
 
     @cached_property
     def _groups(self) -> NDArray[np.int64]:
-        """How many groups of copies each program has closed."""
+        """The number of groups of copies that each program has closed."""
         return np.zeros(self._programs, np.int64)
 
     @cached_property
     def _products(self) -> NDArray[np.int64]:
-        """How many products that nobody waits for each program has begun."""
+        """The number of products that each program has begun without waiting."""
         return np.zeros(self._programs, np.int64)
 
     # -- contents --------------------------------------------------------------------------------
 
     def allocate(self, scope: Scope, type_: ValueType) -> SharedView:
-        """Make a buffer for the programs of a scope, in which nothing has been written."""
+        """Return a new, unwritten buffer for the programs of a scope."""
         places = np.arange(type_.size).reshape(type_.shape)
         buffer = Buffer(type_, self._empty(scope.programs * type_.size, type_))
         return SharedView(buffer, np.arange(scope.programs) * type_.size, places)
 
     def read(self, op: Op, view: Any) -> Any:
-        """Return what a view holds."""
+        """Return the contents of a view."""
         unknown = self._unknown_in(view)
         if unknown is not None:
             return unknown
@@ -114,8 +115,8 @@ class SharedMemory:
             self._note(op, READS_EARLY)
         return self._joined([plane[places] for plane in view.buffer.planes], early)
 
-    def given(self, op: Op, value: Any) -> Any:
-        """Return what an operand holds that may be in shared memory, or a tensor."""
+    def contents_of(self, op: Op, value: Any) -> Any:
+        """Return an operand's contents: of a view in shared memory, or a tensor itself."""
         return self.read(op, value) if isinstance(value, SharedView) else value
 
     def write(self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType) -> None:
@@ -123,12 +124,12 @@ class SharedMemory:
         if self._lost(scope, view, value):
             return
         places = view.places
-        self._see_that_nobody_reads(op, view, places)
-        for plane, given in zip(view.buffer.planes, self._planes(value, type_), strict=True):
-            plane[places] = given
+        self._check_reads(op, view, places)
+        for plane, stored in zip(view.buffer.planes, self._planes(value, type_), strict=True):
+            plane[places] = stored
 
     def forget(self, view: Any) -> None:
-        """Take note that what a view holds is of no use any more."""
+        """Reset the contents of a view that is no longer used."""
         if isinstance(view, SharedView):
             for plane, empty in zip(
                 view.buffer.planes, self._empty(1, view.buffer.type), strict=True
@@ -136,20 +137,23 @@ class SharedMemory:
                 plane[view.places] = empty
 
     def _empty(self, count: int, type_: ValueType) -> list[Array]:
-        """Return the planes of so many elements that nobody has written."""
+        """Return the planes of so many unwritten elements."""
         return [np.zeros(count, type_.element.value)]
 
     def _planes(self, value: Any, type_: ValueType) -> list[Array]:
         return [to_array(value, type_)]
 
     def _joined(self, planes: list[Array], early: Array) -> Any:
-        """Return the value of which these are the planes; of `early` ones it may be another."""
+        """Return the value with these planes; elements that are `early` may differ."""
         del early
         return planes[0]
 
     def _lost(self, scope: Scope, view: Any, value: Any) -> bool:
-        """Note a write of which not all is known."""
-        unknown = next((each for each in (view, value) if isinstance(each, Unknown)), None)
+        """Note a write with unknown values or an unknown place.
+
+        Return whether this write is one.
+        """
+        unknown = next((item for item in (view, value) if isinstance(item, Unknown)), None)
         if unknown is None and not scope.certain:
             unknown = Unknown(frozenset({scope.reason}))
         if unknown is None:
@@ -166,10 +170,10 @@ class SharedMemory:
             return view
         if not isinstance(view, SharedView):
             raise UnsupportedOp(f"a {type(view).__name__} where shared memory was expected")
-        found: Unknown | None = view.buffer.unknown
-        return self._unknown if found is None else found
+        unknown: Unknown | None = view.buffer.unknown
+        return self._unknown if unknown is None else unknown
 
-    def _see_that_nobody_reads(self, op: Op, view: SharedView, places: Array) -> None:
+    def _check_reads(self, op: Op, view: SharedView, places: Array) -> None:
         if view.buffer.read[places].any():
             self._note(op, WRITES_EARLY)
 
@@ -181,53 +185,53 @@ class SharedMemory:
     def copy(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
     ) -> None:
-        """Begin a copy, which its group, or a barrier, is waited for."""
+        """Begin a copy, which ends at the wait for its group or barrier."""
         if self._lost(scope, view, value):
             return
         places = view.places
-        self._see_that_nobody_reads(op, view, places)
+        self._check_reads(op, view, places)
         view.buffer.arriving[places] += 1
         until, barriers = self._groups[scope.linear] + 1, None
         if barrier is not None:
             until, barriers = _places_of(barrier), barrier.buffer
         planes = self._planes(value, type_)
-        self._copies.append(_UnderWay([view], planes, scope.linear, until, barriers))
+        self._copies.append(_Transfer([view], planes, scope.linear, until, barriers))
 
     def commit(self, scope: Scope) -> None:
         """Close a group of copies."""
         self._groups[scope.linear] += 1
 
-    def wait(self, scope: Scope, left: int) -> None:
-        """Have all groups of copies but the last ones land."""
-        ended = self._groups - left
+    def wait(self, scope: Scope, most_in_flight: int) -> None:
+        """End all groups of copies but the last `most_in_flight`."""
+        ended = self._groups - most_in_flight
         self._copies = _ended(
             self._copies,
-            lambda each: (
-                each.barriers is None and _in(each, scope) & (each.until <= ended[each.programs])
+            lambda copy: (
+                copy.barriers is None and _in(copy, scope) & (copy.until <= ended[copy.programs])
             ),
             _land,
         )
 
     def begin_phases(self, scope: Scope, barrier: Any) -> None:
-        """Make a barrier new: none of its phases is over."""
+        """Reset a barrier: none of its phases is over."""
         if not self._lost(scope, barrier, None):
             barrier.buffer.planes[0][_places_of(barrier)] = 0
 
     def wait_for_phase(self, op: Op, scope: Scope, barrier: Any, parity: Any, active: Any) -> None:
-        """Have what a phase of a barrier is about land, unless the phase is over."""
+        """End the copies of a barrier's phase, unless the phase is over."""
         if self._lost(scope, barrier, parity) or self._lost(scope, barrier, active):
             return
         phases, places = barrier.buffer.planes[0], _places_of(barrier)
         due = ((phases[places] & 1) == parity) & active
         landed: list[Array] = []
 
-        def land(each: _UnderWay) -> None:
-            landed.append(each.until)
-            _land(each)
+        def land(copy: _Transfer) -> None:
+            landed.append(copy.until)
+            _land(copy)
 
         self._copies = _ended(
             self._copies,
-            lambda each: each.barriers is barrier.buffer and np.isin(each.until, places[due]),
+            lambda copy: copy.barriers is barrier.buffer and np.isin(copy.until, places[due]),
             land,
         )
         arrived = np.concatenate([*landed, np.zeros(0, np.int64)])
@@ -241,18 +245,18 @@ class SharedMemory:
     # -- asynchronous products ------------------------------------------------------------------
 
     def begin_reads(self, scope: Scope, views: Sequence[SharedView]) -> None:
-        """Take note that a product reads views until it is waited for."""
+        """Note that a product reads views until the wait for the product."""
         self._products[scope.linear] += 1
         for view in views:
             view.buffer.read[view.places] += 1
-        self._reads.append(_UnderWay(views, (), scope.linear, self._products[scope.linear]))
+        self._reads.append(_Transfer(views, (), scope.linear, self._products[scope.linear]))
 
-    def end_reads(self, scope: Scope, left: int) -> None:
-        """End the reads of all products but the last ones."""
-        ended = self._products - left
+    def end_reads(self, scope: Scope, most_pending: int) -> None:
+        """End the reads of all products but the last `most_pending`."""
+        ended = self._products - most_pending
         self._reads = _ended(
             self._reads,
-            lambda each: _in(each, scope) & (each.until <= ended[each.programs]),
+            lambda transfer: _in(transfer, scope) & (transfer.until <= ended[transfer.programs]),
             _release,
         )
 
@@ -262,37 +266,39 @@ def _places_of(barrier: SharedView) -> Array:
     return places
 
 
-def _in(each: _UnderWay, scope: Scope) -> Array:
-    if each.programs is scope.linear:
-        return np.ones(len(each.programs), np.bool_)
-    return np.isin(each.programs, scope.linear)
+def _in(transfer: _Transfer, scope: Scope) -> Array:
+    if transfer.programs is scope.linear:
+        return np.ones(len(transfer.programs), np.bool_)
+    return np.isin(transfer.programs, scope.linear)
 
 
 def _ended(
-    waiting: list[_UnderWay], over: Callable[[_UnderWay], Any], end: Callable[[_UnderWay], None]
-) -> list[_UnderWay]:
-    """End those that are over, of some programs or of all; return what is left."""
-    left = []
-    for each in waiting:
-        rows = np.broadcast_to(over(each), (len(each.programs),))
+    transfers: list[_Transfer],
+    is_over: Callable[[_Transfer], Any],
+    end: Callable[[_Transfer], None],
+) -> list[_Transfer]:
+    """End the transfers that are over, for some programs or all; return the rest."""
+    remaining = []
+    for transfer in transfers:
+        rows = np.broadcast_to(is_over(transfer), (len(transfer.programs),))
         if rows.all():
-            end(each)
+            end(transfer)
         elif rows.any():
-            end(each.part(np.flatnonzero(rows)))
-            left.append(each.part(np.flatnonzero(~rows)))
+            end(transfer.part(np.flatnonzero(rows)))
+            remaining.append(transfer.part(np.flatnonzero(~rows)))
         else:
-            left.append(each)
-    return left
+            remaining.append(transfer)
+    return remaining
 
 
-def _land(copy: _UnderWay) -> None:
+def _land(copy: _Transfer) -> None:
     (view,) = copy.views
     places = view.places
     view.buffer.arriving[places] -= 1
-    for plane, given in zip(view.buffer.planes, copy.planes, strict=True):
-        plane[places] = given
+    for plane, arrived in zip(view.buffer.planes, copy.planes, strict=True):
+        plane[places] = arrived
 
 
-def _release(read: _UnderWay) -> None:
+def _release(read: _Transfer) -> None:
     for view in read.views:
         view.buffer.read[view.places] -= 1

@@ -1,8 +1,9 @@
-"""Integer arithmetic that keeps sums of terms apart as long as that is exact.
+"""Integer arithmetic on sums whose terms stay separate as long as that is exact.
 
-Each function takes values of one integer type and gives a value of it. Results that may leave
-their width are materialised in int64 and wrapped, as the hardware's registers do; int64 itself
-wraps in NumPy.
+The address `row * 1024 + column` of a 128 x 128 block stays two terms of 128 numbers each, instead
+of 16,384 numbers. Each function takes values of one integer type and returns a value of that type.
+Results that may exceed their width are computed in int64 and wrapped, as the hardware's registers
+do; int64 itself wraps in NumPy.
 """
 
 from __future__ import annotations
@@ -31,12 +32,12 @@ _INT64_LOW, _INT64_HIGH = integers.signed_range(64)
 
 @lru_cache(maxsize=1 << 14)
 def nests(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
-    """Tell whether an array of shape `inner` broadcasts into `outer` without growing it."""
+    """Return whether an array of shape `inner` broadcasts to `outer`."""
     return all(small in (1, large) for small, large in zip(inner, outer, strict=True))
 
 
 def joined_terms(terms: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Add terms to terms; those of nested shapes become one."""
+    """Return two tuples of terms as one; terms of nested shapes are added up."""
     if not terms:
         return more
     if not more:
@@ -53,13 +54,13 @@ def joined_terms(terms: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Arr
 
 
 def fits(value: Sum, bits: int) -> bool:
-    """Tell whether no element of the sum leaves a signed integer of so many bits."""
+    """Return whether all elements of a sum fit a signed integer of so many bits."""
     low, high = integers.signed_range(bits)
     return low <= value.low and value.high <= high
 
 
 def wrapped(value: Sum, type_: ValueType) -> Sum | Array:
-    """Return the sum as it is if it fits its type, else materialised and wrapped."""
+    """Return the sum itself if it fits its type, else its elements, wrapped."""
     if fits(value, type_.element.bits):
         return value
     if not value.terms:
@@ -68,14 +69,14 @@ def wrapped(value: Sum, type_: ValueType) -> Sum | Array:
 
 
 def _within_int64(value: Sum) -> Sum:
-    """Bring the constant into int64, which keeps the value modulo 2**64."""
+    """Return the sum with its constant wrapped to int64, which keeps the sum modulo 2**64."""
     if _INT64_LOW <= value.constant <= _INT64_HIGH:
         return value
     return Sum(integers.wrapped(value.constant, 64), value.terms, value.low, value.high)
 
 
 def _plain_pair(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] | None:
-    """Materialise both if keeping them apart would save nothing."""
+    """Return both operands as arrays if separate terms would save nothing, else None."""
     if isinstance(left, Sum) and isinstance(right, Sum):
         return None
     if isinstance(left, Sum):
@@ -93,7 +94,7 @@ def _plain_pair(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] 
 
 
 def add(left: Any, right: Any, type_: ValueType) -> Any:
-    """Left + right."""
+    """Return left + right."""
     pair = _plain_pair(left, right, type_)
     if pair is not None:
         return pair[0] + pair[1]
@@ -108,13 +109,13 @@ def add(left: Any, right: Any, type_: ValueType) -> Any:
 
 
 def negated(value: Sum) -> Sum:
-    """-value, exactly."""
+    """Return -value, exactly."""
     terms = tuple(np.negative(term) for term in value.terms)
     return Sum(-value.constant, terms, -value.high, -value.low)
 
 
 def difference(left: Sum, right: Sum) -> Sum:
-    """Left - right, exactly (it may leave the width of both)."""
+    """Return left - right, exactly: it may exceed the width of both."""
     other = negated(right)
     return Sum(
         left.constant + other.constant,
@@ -125,7 +126,7 @@ def difference(left: Sum, right: Sum) -> Sum:
 
 
 def subtract(left: Any, right: Any, type_: ValueType) -> Any:
-    """Left - right."""
+    """Return left - right."""
     pair = _plain_pair(left, right, type_)
     if pair is not None:
         return pair[0] - pair[1]
@@ -133,7 +134,7 @@ def subtract(left: Any, right: Any, type_: ValueType) -> Any:
 
 
 def scaled(value: Sum, factor: int) -> Sum:
-    """Value * factor, exactly as long as it fits int64."""
+    """Return value * factor, exact if the product fits int64."""
     if factor == 1:
         return value
     if factor == 0:
@@ -146,7 +147,7 @@ def scaled(value: Sum, factor: int) -> Sum:
 
 
 def multiply(left: Any, right: Any, type_: ValueType) -> Any:
-    """Left * right; a factor that is a constant scales the terms, otherwise they are joined."""
+    """Return left * right; a constant factor scales each term, others need one array."""
     pair = _plain_pair(left, right, type_)
     if pair is not None:
         return pair[0] * pair[1]
@@ -176,7 +177,7 @@ def multiply(left: Any, right: Any, type_: ValueType) -> Any:
 
 
 def _spread(factor: Array, value: Sum) -> bool:
-    """Whether multiplying term by term keeps terms apart that are apart now."""
+    """Return whether products of the terms with a factor have the shapes of the terms."""
     if factor.size > 4096:
         return False
     return all(
@@ -190,7 +191,7 @@ ADDRESS = _WIDE[0]
 
 
 def truncating_quotient(left: Array, right: Array) -> Array:
-    """Left / right rounded toward zero, as C and the hardware do; 0 where right is 0."""
+    """Return left / right rounded toward zero, as in C and in hardware; 0 where right is 0."""
     safe = np.where(right == 0, right.dtype.type(1), right)
     quotient = np.floor_divide(left, safe)
     remainder = left - quotient * safe
@@ -199,13 +200,13 @@ def truncating_quotient(left: Array, right: Array) -> Array:
 
 
 def truncating_remainder(left: Array, right: Array) -> Array:
-    """Left - right * (left / right), with the sign of left; left where right is 0."""
+    """Return the remainder, with the sign of left; left where right is 0."""
     result: Array = left - right * truncating_quotient(left, right)
     return result.astype(left.dtype, copy=False)
 
 
 def divide_signed(left: Any, right: Any, type_: ValueType) -> Any:
-    """Left / right toward zero. Ranges stay known where the divisor is a positive constant."""
+    """Return left / right toward zero; by a positive constant, with known ranges."""
     if not isinstance(left, Sum) or not isinstance(right, Sum):
         return _array_quotient(to_array(left, type_), to_array(right, type_))
     if right.terms or right.constant <= 0 or left.low < 0:
@@ -226,7 +227,7 @@ def _array_quotient(left: Array, right: Array) -> Array:
 
 
 def remainder_signed(left: Any, right: Any, type_: ValueType) -> Any:
-    """Remainder with the dividend's sign."""
+    """Return the remainder with the dividend's sign."""
     if not isinstance(left, Sum) or not isinstance(right, Sum):
         return truncating_remainder(to_array(left, type_), to_array(right, type_))
     if right.terms or right.constant <= 0 or left.low < 0:
@@ -240,12 +241,12 @@ def remainder_signed(left: Any, right: Any, type_: ValueType) -> Any:
 
 
 def smaller(left: Any, right: Any, type_: ValueType) -> Any:
-    """Signed minimum."""
+    """Return the signed minimum."""
     return _extreme(left, right, type_, smallest=True)
 
 
 def larger(left: Any, right: Any, type_: ValueType) -> Any:
-    """Signed maximum."""
+    """Return the signed maximum."""
     return _extreme(left, right, type_, smallest=False)
 
 
@@ -273,7 +274,7 @@ COMPARISONS = {
 
 
 def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | Array:
-    """Compare by a signed predicate, or eq, ne. A plain bool if ranges decide it for all lanes."""
+    """Return a signed comparison, eq or ne; a plain bool if ranges decide it for all lanes."""
     if not isinstance(left, Sum) and not isinstance(right, Sum):
         result: Array = COMPARISONS[predicate](left, right)
         return result
@@ -288,7 +289,7 @@ def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | A
 
 
 def _compare_with_zero(predicate: str, gap: Sum) -> Array:
-    """One pass over the broadcast shape: compare its largest term with minus the others."""
+    """Compare a sum's largest term with minus the rest, in one pass over the broadcast shape."""
     largest = max(range(len(gap.terms)), key=lambda position: gap.terms[position].size)
     rest: Array | int = -gap.constant
     for position, term in enumerate(gap.terms):
@@ -299,7 +300,7 @@ def _compare_with_zero(predicate: str, gap: Sum) -> Array:
 
 
 def factors_of(mask: Any) -> tuple[Array, ...]:
-    """List the arrays whose conjunction a Boolean is (its known part); none for all true."""
+    """Return the arrays whose conjunction a Boolean (its known part) is; none for all true."""
     if isinstance(mask, Mask | Unknown):
         return mask.factors
     return () if mask is None or mask is True else (mask,)
@@ -317,17 +318,17 @@ def _known_part(value: Any) -> Any:
 
 
 def both(left: Any, right: Any) -> Any:
-    """Conjunction of Booleans, kept as factors where shapes do not nest."""
+    """Return the conjunction of two Booleans, as separate factors if shapes do not nest."""
     if isinstance(left, bool):
         return right if left else False
     if isinstance(right, bool):
         return left if right else False
     if isinstance(left, Unknown) or isinstance(right, Unknown):
-        known = both(_known_part(left), _known_part(right))
+        known_part = both(_known_part(left), _known_part(right))
         unknown = unknown_of((left, right))
-        if known is False or unknown is None:
+        if known_part is False or unknown is None:
             return False
-        return unknown if known is True else Unknown(unknown.sources, factors_of(known))
+        return unknown if known_part is True else Unknown(unknown.sources, factors_of(known_part))
     factors = list(factors_of(left))
     for factor in factors_of(right):
         for position, other in enumerate(factors):

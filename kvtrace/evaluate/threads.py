@@ -1,7 +1,7 @@
-"""Matrix products on one thread while a launch is evaluated: NumPy's, and PyTorch's if it is there.
+"""Single-threaded matrix products during an evaluation: NumPy's, and PyTorch's if it is imported.
 
-The products of a launch are many and small. OpenBLAS would share each among all cores, and where
-another process wants one of them, every product waits for a time slice: 16 ms instead of 0.2 ms.
+The products of a launch are many and small. OpenBLAS would split each over all cores, and if
+another process uses one of the cores, every product waits for a time slice: 16 ms, not 0.2 ms.
 """
 
 from __future__ import annotations
@@ -28,18 +28,18 @@ _OPENBLAS = (
 
 
 class Library(Protocol):
-    """A BLAS that can be asked, as threadpoolctl shows it."""
+    """A BLAS whose number of threads can be read and set, with the interface of threadpoolctl."""
 
     @property
     def num_threads(self) -> int:
-        """Threads that a product is shared among."""
+        """The number of threads that compute a product."""
 
     def set_num_threads(self, num_threads: int) -> None:
-        """Share products among so many threads from now on."""
+        """Set the number of threads that compute a product."""
 
 
 class _TorchOnOneThread(threading.local):
-    """Has PyTorch, if the program imported it, use one thread for what this thread asks of it."""
+    """Sets PyTorch, if the program has imported it, to one thread for calls from this thread."""
 
     inside = 0
     _before = 1
@@ -48,8 +48,8 @@ class _TorchOnOneThread(threading.local):
         self.inside += 1
         if self.inside > 1:
             return
-        ask = getattr(sys.modules.get("torch"), "get_num_threads", None)
-        self._before = 1 if ask is None else ask()
+        get_threads = getattr(sys.modules.get("torch"), "get_num_threads", None)
+        self._before = 1 if get_threads is None else get_threads()
         if self._before != 1:
             sys.modules["torch"].set_num_threads(1)
 
@@ -62,8 +62,8 @@ class _TorchOnOneThread(threading.local):
 class OneThread:
     """A context: NumPy's BLAS runs on one thread while any thread is inside it.
 
-    The setting belongs to the whole process; the last to leave puts it back. Where NumPy has a BLAS
-    that cannot be asked, nothing happens. PyTorch's own setting is one of each thread.
+    The setting belongs to the whole process; the last thread to leave restores it. Nothing happens
+    with a BLAS that threadpoolctl does not know. PyTorch has a separate setting for each thread.
     """
 
     def __init__(self) -> None:
@@ -74,7 +74,7 @@ class OneThread:
         self._before: list[int] = []
 
     def _renewed(self) -> None:
-        """Count the thread that forked alone: no other is there to leave."""
+        """After a fork, count only the forking thread as inside: the child has no other threads."""
         before, self._inside = self._inside, self._torch.inside
         if before and not self._inside:
             self._restore()
@@ -111,20 +111,20 @@ class OneThread:
 class _OpenBLAS:
     """The OpenBLAS that NumPy itself is linked with."""
 
-    def __init__(self, ask: Callable[[], int], tell: Callable[[int], None]) -> None:
-        self._ask = ask
-        self.set_num_threads = tell
+    def __init__(self, get_threads: Callable[[], int], set_threads: Callable[[int], None]) -> None:
+        self._get_threads = get_threads
+        self.set_num_threads = set_threads
 
     @property
     def num_threads(self) -> int:
-        return self._ask()
+        return self._get_threads()
 
 
 def _numpy_libraries() -> Sequence[Library]:
-    """Find NumPy's BLAS: by the names of its functions, or else among all libraries loaded.
+    """Return NumPy's BLAS, found by the names of its functions, or else among all libraries.
 
-    The second takes 8 ms or more where PyTorch is loaded too, the first 0.1 ms. A symbol is looked
-    for in a library and what it is linked with, except on Windows.
+    To search all libraries takes 8 ms or more if PyTorch is loaded, to try names 0.1 ms. A symbol
+    is looked up in a library and in the libraries linked with it, except on Windows.
     """
     module: Any = np._core._multiarray_umath  # type: ignore[attr-defined]
     try:
@@ -132,19 +132,19 @@ def _numpy_libraries() -> Sequence[Library]:
     except OSError:
         return _libraries_loaded()
     for name in _OPENBLAS:
-        ask = getattr(library, name.format("get"), None)
-        tell = getattr(library, name.format("set"), None)
-        if ask is not None and tell is not None:
-            tell.restype = None
-            return [_OpenBLAS(ask, tell)]
+        get_threads = getattr(library, name.format("get"), None)
+        set_threads = getattr(library, name.format("set"), None)
+        if get_threads is not None and set_threads is not None:
+            set_threads.restype = None
+            return [_OpenBLAS(get_threads, set_threads)]
     return _libraries_loaded()
 
 
 def _libraries_loaded() -> Sequence[Library]:
     from threadpoolctl import ThreadpoolController
 
-    found = ThreadpoolController().select(user_api="blas").lib_controllers
-    return [library for library in found if "numpy" in library.filepath]
+    libraries = ThreadpoolController().select(user_api="blas").lib_controllers
+    return [library for library in libraries if "numpy" in library.filepath]
 
 
 ONE_THREAD = OneThread()

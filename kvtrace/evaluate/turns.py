@@ -1,8 +1,8 @@
-"""Programs in ascending order, of which one that waits lets those after it continue.
+"""Turns of programs: they run in ascending order, and a waiting program lets later ones run.
 
 A program that spins on memory which a later program writes (a barrier over the grid, a hand-over
-between programs) cannot run to its end before the next begins. So it keeps its stack, in a separate
-thread, until memory has changed. Only one thread runs at any time.
+between programs) cannot end before the next begins. So the waiting program keeps its stack, in a
+separate thread, until memory has changed. Only one thread runs at any time.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ class _Waiter:
 
 
 class Turns:
-    """Runs `run(program)` for each program; `version()` changes whenever memory does."""
+    """Runs `run(program)` for each program; `version()` changes whenever memory changes."""
 
     def __init__(
         self, programs: int, run: Callable[[int], None], version: Callable[[], int]
@@ -42,27 +42,28 @@ class Turns:
         self._finished = threading.Event()
 
     def run_all(self) -> None:
-        """Run all programs to their end; raises what the first failing one raised."""
+        """Run all programs to their end; raise the error of the first program that failed."""
         self._work()
         self._finished.wait()
         if self._failure is not None:
             raise self._failure
 
     def wait_for_change(self, complaint: str, *, gives_up: bool = False) -> bool:
-        """Let others run until memory has changed, and return whether it has.
+        """Let other programs run until memory has changed, and return whether it has.
 
-        If it cannot any more, who `gives_up` continues; else raises Deadlock.
+        If no program can change memory any more, a program that `gives_up` continues; others raise
+        Deadlock.
         """
         return self._wait(_Waiter(self._version(), gives_up), complaint)
 
     def step_aside(self) -> None:
-        """Let others run until each has ended, waits for memory, or steps aside, too."""
+        """Let other programs run until each has ended, waits for memory, or steps aside, too."""
         self._wait(_Waiter(self._version(), gives_up=False, is_aside=True), "")
 
     def _wait(self, waiter: _Waiter, complaint: str) -> bool:
         self._waiting.append(waiter)
         if self._next < self._programs:
-            # The thread is this one's successor: it ends when programs do, or waits in its turn.
+            # The new thread runs the next programs: it ends after the last, or waits itself.
             threading.Thread(target=self._work, daemon=True).start()
         elif not self._wake_one():
             self._fail(Deadlock(complaint))
@@ -89,7 +90,7 @@ class Turns:
             self._fail(Deadlock("programs wait for memory that no program will change any more"))
 
     def _wake_one(self) -> bool:
-        """Resume the first program for which memory has changed, steps aside, or gives up."""
+        """Resume the first waiter that memory has changed for, or that steps aside, or gives up."""
         now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
         aside = (waiter for waiter in self._waiting if waiter.is_aside)

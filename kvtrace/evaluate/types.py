@@ -1,7 +1,7 @@
-"""Element types: how MLIR, Triton and memory name and hold them, and how values are held here.
+"""Element types: their names in MLIR, Triton and memory, and their NumPy dtypes here.
 
-Values of types that NumPy lacks (bf16, fp8) are held as float32 and rounded after each op; memory
-holds their bits.
+Values of types that NumPy lacks (bf16, fp8) are float32 arrays, rounded after each op; memory holds
+their bits.
 """
 
 from __future__ import annotations
@@ -37,7 +37,7 @@ class ElementType:
 
     @property
     def rounded(self) -> bool:
-        """Whether values in flight are wider than the type."""
+        """Values in flight are wider than the type."""
         return self.kind == "f" and self.value != self.memory
 
 
@@ -72,8 +72,8 @@ def _dtype(name: str) -> np.dtype[Any]:
         return np.dtype(name)
     import ml_dtypes  # 3 ms, which most kernels have no need of
 
-    found: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
-    return found
+    dtype: np.dtype[Any] = np.dtype(getattr(ml_dtypes, name))
+    return dtype
 
 
 _SHORT_NAMES: Final = {
@@ -125,7 +125,7 @@ class ValueType:
 
 
 def element_of(name: str) -> ElementType:
-    """Element type by its MLIR name; raises UnsupportedOp for one that is not known.
+    """Return the element type with an MLIR name; UnsupportedOp for an unknown name.
 
     Descriptors name integers with a sign (si32, ui32); values have none.
     """
@@ -136,7 +136,7 @@ def element_of(name: str) -> ElementType:
 
 
 def element_of_short_name(name: str) -> ElementType:
-    """Element type by Triton's short name (fp32, bf16, u8 …)."""
+    """Return the element type with Triton's short name (fp32, bf16, u8 …)."""
     mlir = _SHORT_NAMES.get(name.lstrip("*"))
     if mlir is None:
         raise UnsupportedOp(f"dtype {name!r} is not known; add it to evaluate/types.py")
@@ -149,19 +149,19 @@ _SEEN: dict[int, tuple[Type, ValueType]] = {}
 _MOST_SEEN = 4096
 
 _ORDER: Final = "!ttg.async.token"
-"""The type of what orders copies and waits in TTGIR; no number."""
+"""The type of tokens that order copies and waits in TTGIR; no number."""
 
 
 def value_type(type_: Type) -> ValueType:
-    """Return the evaluator's view of an IR type; raises UnsupportedOp for one that is not known."""
-    seen = _SEEN.get(id(type_))
-    if seen is not None and seen[0] is type_:
-        return seen[1]
-    found = _value_type(type_)
+    """Return the evaluator's type of an IR type; UnsupportedOp for an unknown type."""
+    cached = _SEEN.get(id(type_))
+    if cached is not None and cached[0] is type_:
+        return cached[1]
+    result = _value_type(type_)
     if len(_SEEN) >= _MOST_SEEN:
         _SEEN.clear()
-    _SEEN[id(type_)] = type_, found
-    return found
+    _SEEN[id(type_)] = type_, result
+    return result
 
 
 @lru_cache(maxsize=4096)
@@ -184,7 +184,7 @@ def _value_type(type_: Type) -> ValueType:
 
 
 def _pointee(type_: Type) -> ElementType:
-    """Say what a pointer points to; a pointer itself lies in memory as 64 bits."""
+    """Return the element type of a pointer's target; a pointer in memory has 64 bits."""
     if isinstance(type_, PointerType):
         return _element("i64")
     if isinstance(type_, TensorType):

@@ -1,4 +1,4 @@
-"""How values are held while a batch of programs is evaluated.
+"""Values of a batch of programs under evaluation: arrays, sums of terms, masks, pointers.
 
 Every array has a leading axis over programs (their number, or 1 where all agree) and then the
 value's own axes, each at its extent, or 1 where the value does not vary along it. So splats,
@@ -7,12 +7,12 @@ broadcasts and loop-invariant scalars cost nothing.
 * floats: NumPy arrays.
 * integers: NumPy arrays, or `Sum`: a constant and int64 terms of different shapes whose broadcast
   sum is the value. `row * stride + column` stays two vectors instead of a matrix. A Sum is exact:
-  whatever may leave the width of its type is materialised and wrapped.
+  a result that may exceed the width of its type becomes an array and is wrapped.
 * Booleans: Python bools, NumPy arrays, or `Mask`: factors whose broadcast conjunction is the value.
 * pointers: `Pointer`, an argument and a Sum.
 * parts of the memory that a program's threads share: `SharedView` (see shared_memory.py).
-* anything whose data was not captured: `Unknown`, with the names of the arguments it depends on.
-* under an instrument that follows more than the number: `Shadowed`, the number and its shadow.
+* values that depend on data which was not captured: `Unknown`, with the names of the arguments.
+* under an instrument with shadows: `Shadowed`, the value and its shadow.
 """
 
 from __future__ import annotations
@@ -63,8 +63,8 @@ class Mask:
 class Unknown:
     """A value that depends on data which was not captured.
 
-    `sources` name the arguments whose data it is, or describe what else decides. A Boolean may
-    be known to be false somewhere: wherever one of its `factors` is.
+    `sources` name the arguments with the data, or describe another cause. A Boolean is known to be
+    false wherever one of its `factors` is false.
     """
 
     sources: frozenset[str]
@@ -72,7 +72,7 @@ class Unknown:
 
     @property
     def reason(self) -> str:
-        """Say what decides the value."""
+        """The phrase that says what the value depends on."""
         names = [source for source in sorted(self.sources) if " " not in source]
         phrases = [source for source in sorted(self.sources) if " " in source]
         if names:
@@ -84,7 +84,7 @@ class Unknown:
 class Pointer:
     """Pointers into one argument: `offset` counts bytes from its data pointer.
 
-    `argument` None: it is not known into what (then `offset` is Unknown as well). Every part of the
+    `argument` None: the target is not known (then `offset` is Unknown as well). Every part of the
     offset, terms and constant alike, is a multiple of `unit` (0: no offset yet).
     """
 
@@ -95,7 +95,7 @@ class Pointer:
 
 @dataclass(frozen=True)
 class PointerChoice:
-    """Pointers of which some go into one argument, some into another: `first` where `condition`."""
+    """Pointers into several arguments: `first` where `condition`, else `second`."""
 
     condition: Array
     first: Pointer | PointerChoice
@@ -104,10 +104,10 @@ class PointerChoice:
 
 @dataclass(frozen=True)
 class Shadowed:
-    """A value with a shadow: an array beside it, of its shape, which an instrument follows.
+    """A value with a shadow: an array of the value's shape that an instrument computes.
 
-    Ops are given `actual`, what the kernel computes; the shadow goes with it through branches,
-    loops and calls (see shadows/).
+    Ops run on `actual`, the kernel's own value; the shadow follows through branches, loops and
+    calls (see shadows/).
     """
 
     actual: Any
@@ -115,25 +115,26 @@ class Shadowed:
 
     @classmethod
     def shadow_of(cls, value: Any, type_: ValueType) -> Array:
-        """Return the shadow of any value: of one that has none, what it would be."""
+        """Return the shadow of any value; of a value without one, the default shadow."""
         raise NotImplementedError
 
     @classmethod
-    def joined(cls, value: Any, shadow: Array, given: Sequence[Any]) -> Any:
-        """Put a shadow beside a value; `given` is what both were made of."""
+    def joined(cls, value: Any, shadow: Array, sources: Sequence[Any]) -> Any:
+        """Return a value with its shadow; `sources` are the operands that both come from."""
         raise NotImplementedError
 
     def mapped(self, change: Callable[[Array], Array]) -> Shadowed:
-        """Apply a change of shape to both."""
+        """Return the value with a change of shape applied to value and shadow."""
         return replace(self, actual=map_arrays(self.actual, change), shadow=change(self.shadow))
 
     def merged(self, parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-        """Put together the values of different programs, and their shadows: `merge_programs`."""
+        """Return the merged values and shadows of different programs: `merge_programs`."""
         shadows = of_one_dtype([self.shadow_of(value, type_) for _, value in parts])
         indices = [index for index, _ in parts]
         shadow = _scatter(list(zip(indices, shadows, strict=True)), programs)
-        value = merge_programs([(i, actual(each)) for i, each in parts], programs, type_)
-        return self.joined(value, shadow, [each for _, each in parts])
+        actual_parts = [(index, actual(part)) for index, part in parts]
+        value = merge_programs(actual_parts, programs, type_)
+        return self.joined(value, shadow, [part for _, part in parts])
 
 
 def of_one_dtype(arrays: Sequence[Array]) -> list[Array]:
@@ -156,8 +157,8 @@ class Descriptor:
 class SharedView:
     """A part of one allocation of the memory that a program's threads share.
 
-    `start` is where each program's part begins in the buffer, `lanes` (of the view's shape) how far
-    from there each element is.
+    `start` is the first place of each program's part in the buffer, `lanes` (of the view's shape)
+    the distance of each element from there.
     """
 
     buffer: Any
@@ -166,7 +167,7 @@ class SharedView:
 
     @property
     def places(self) -> Array:
-        """Where in the buffer each program's elements are."""
+        """The places in the buffer of each program's elements."""
         places: Array = self.start.reshape(-1, *(1,) * self.lanes.ndim) + self.lanes
         return places
 
@@ -177,7 +178,7 @@ def constant_sum(value: int) -> Sum:
 
 
 def to_sum(value: Any) -> Sum:
-    """Hold an integer array as a Sum of one term (its range is looked up)."""
+    """Return an integer array as a Sum of one term, with its range."""
     if isinstance(value, Sum):
         return value
     if isinstance(value, bool):
@@ -191,7 +192,7 @@ def to_sum(value: Any) -> Sum:
 
 
 def conjunction(factors: Sequence[Array]) -> Array:
-    """Materialise a mask."""
+    """Return the conjunction of a mask's factors as one array."""
     result = factors[0]
     for factor in factors[1:]:
         result = np.logical_and(result, factor)
@@ -199,7 +200,7 @@ def conjunction(factors: Sequence[Array]) -> Array:
 
 
 def sum_of_terms(value: Sum) -> Array | int:
-    """Materialise a Sum as int64 (modulo 2**64), an int if it has no terms."""
+    """Return a Sum as one int64 array (modulo 2**64), or as an int if it has no terms."""
     if not value.terms:
         return value.constant
     total = value.terms[0]
@@ -209,7 +210,7 @@ def sum_of_terms(value: Sum) -> Array | int:
 
 
 def to_array(value: Any, type_: ValueType | None) -> Array:
-    """Materialise a number; its physical shape may have 1 for any axis.
+    """Return a number as an array, whose physical shape may have 1 for any axis.
 
     `type_` gives rank and dtype; None is allowed only for values that are arrays or masks.
     """
@@ -231,7 +232,7 @@ def to_array(value: Any, type_: ValueType | None) -> Array:
 
 
 def full_array(value: Any, type_: ValueType) -> Array:
-    """Materialise with every lane axis at its logical extent; the program axis may still be 1."""
+    """Return an array with every lane axis at its full extent; the program axis may be 1."""
     array = to_array(value, type_)
     if array.shape[1:] == type_.shape:
         return array
@@ -239,17 +240,17 @@ def full_array(value: Any, type_: ValueType) -> Array:
 
 
 def unknown_of(values: Iterable[Any]) -> Unknown | None:
-    """Join what the unknown ones among the values depend on; None if all are known."""
-    found: Unknown | None = None
+    """Return an Unknown with the sources of all unknown values; None if all are known."""
+    union: Unknown | None = None
     for value in values:
         if isinstance(value, Unknown):
-            sources = value.sources if found is None else found.sources | value.sources
-            found = Unknown(sources)
-    return found
+            sources = value.sources if union is None else union.sources | value.sources
+            union = Unknown(sources)
+    return union
 
 
 def uniform_flag(value: Any) -> bool | None:
-    """Tell a Boolean's value where it is the same for all programs and lanes, else None."""
+    """Return a Boolean that is the same for all programs and lanes, else None."""
     if isinstance(value, bool):
         return value
     array = to_array(value, None)
@@ -265,7 +266,7 @@ def program_flags(value: Any, programs: int) -> Array:
 
 
 def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
-    """Apply a change of shape to each part of a value. It must keep the set of elements."""
+    """Return a value with a change of shape applied to each array; it must keep all elements."""
     kind = type(value)
     if kind is np.ndarray:
         return change(value)
@@ -300,17 +301,17 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
 
 
 def select_programs(value: Any, index: Array) -> Any:
-    """Restrict a value to some of its programs."""
+    """Return a value restricted to some of its programs."""
     return map_arrays(value, lambda array: array if array.shape[0] == 1 else array[index])
 
 
 def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    """Put together values that different programs computed: `parts` are (program index, value).
+    """Return the values of different programs as one value: `parts` are (index, value).
 
     The indices are disjoint; a program in none of them gets an arbitrary value.
     """
     first = parts[0][1]
-    # A value that does not vary over programs is right for all; others were re-indexed.
+    # A value that is the same for all programs needs no merge; others were re-indexed.
     if all(value is first for _, value in parts) and _is_uniform(first):
         return first
     unknown = unknown_of(value for _, value in parts)
@@ -335,17 +336,17 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
 def _is_uniform(value: Any) -> bool:
     uniform = True
 
-    def look(array: Array) -> Array:
+    def check(array: Array) -> Array:
         nonlocal uniform
         uniform = uniform and array.shape[0] == 1
         return array
 
-    map_arrays(value, look)
+    map_arrays(value, check)
     return uniform
 
 
 def actual(value: Any) -> Any:
-    """Return what the kernel computes, without a shadow."""
+    """Return the kernel's own value, without a shadow."""
     return value.actual if isinstance(value, Shadowed) else value
 
 
@@ -358,14 +359,14 @@ def _scatter(parts: Sequence[tuple[Array, Array]], programs: int) -> Array:
 
 
 def pointers_in(value: Pointer | PointerChoice) -> list[Pointer]:
-    """List the pointers that a value may be."""
+    """Return the pointers that a value may be."""
     if isinstance(value, Pointer):
         return [value]
     return pointers_in(value.first) + pointers_in(value.second)
 
 
 def _merge_pointers(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    """Join by argument first; what is left are choices by program."""
+    """Merge pointers into the same argument; combine the rest by program with PointerChoice."""
     leaves = [leaf for _, value in parts for leaf in pointers_in(value)]
     unknown = unknown_of(leaf.offset for leaf in leaves)
     arguments = {leaf.argument for leaf in leaves}
@@ -392,7 +393,7 @@ def _merge_pointers(parts: Sequence[tuple[Array, Any]], programs: int, type_: Va
 
 
 def _spread_out(value: Any, index: Array, programs: int) -> Any:
-    """Give a value of some programs the places of all; the others hold what the first one does."""
+    """Return a value of some programs for all programs; the others repeat the first."""
 
     def spread(array: Array) -> Array:
         if array.shape[0] == 1:
@@ -405,7 +406,7 @@ def _spread_out(value: Any, index: Array, programs: int) -> Any:
 
 
 def offset_array(offset: Sum | Unknown, rank: int) -> Array:
-    """Materialise the byte offsets of pointers."""
+    """Return the byte offsets of pointers as one array."""
     assert isinstance(offset, Sum)
     total = sum_of_terms(offset)
     if isinstance(total, np.ndarray):

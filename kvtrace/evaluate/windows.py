@@ -1,8 +1,9 @@
-"""Blocks of memory as strided views.
+"""Windows: blocks of memory as strided views, instead of index arrays.
 
 The element offsets of an access are a sum of terms. Along an axis where they are an arithmetic
-progression, a view with that stride does what an index array would, many times faster. What is
-left (the base) indexes the first axis of a view of all overlapping windows.
+progression, a view with that stride does the work of an index array, many times faster. The rest of
+the offsets (the base) indexes the first axis of a view of all overlapping windows: offsets
+`100 * row + column` of rows 0, 7, 3, 9 are bases 0, 700, 300, 900 and windows along the columns.
 """
 
 from __future__ import annotations
@@ -28,12 +29,12 @@ class Window:
 
     @property
     def span(self) -> int:
-        """How far the last element of a window lies behind its first."""
+        """The distance of a window's last element from its first."""
         return sum((extent - 1) * step for _, extent, step in self.strided)
 
 
 def step_of(line: Array) -> int | None:
-    """Return the constant positive difference of a one-dimensional array, None if there is none."""
+    """Return the constant positive difference of a one-dimensional array, else None."""
     step = int(line[1]) - int(line[0])
     if step <= 0 or int(line[-1]) - int(line[0]) != step * (len(line) - 1):
         return None
@@ -43,12 +44,12 @@ def step_of(line: Array) -> int | None:
 
 
 def varying_axes(term: Array) -> list[int]:
-    """Axes along which a term has more than one element."""
+    """Return the axes along which a term has more than one element."""
     return [axis for axis, extent in enumerate(term.shape) if extent != 1]
 
 
 def window_of(offset: Sum) -> Window:
-    """Split element offsets into progressions and a base."""
+    """Return element offsets as progressions and a base."""
     terms = list(_separated(offset.terms))
     strided: list[tuple[int, int, int]] = []
     base: Array | int = offset.constant
@@ -73,7 +74,7 @@ def window_of(offset: Sum) -> Window:
 
 
 def _separated(terms: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Split terms that vary over programs and one lane axis into one part for each, if exact."""
+    """Return terms, with a term over programs and one lane axis split in two where exact."""
     result: tuple[Array, ...] = ()
     for term in terms:
         axes = varying_axes(term)
@@ -92,12 +93,12 @@ def _separated(terms: tuple[Array, ...]) -> tuple[Array, ...]:
 
 
 def _base_axes(window: Window, rank: int) -> list[int]:
-    taken = {axis for axis, _, _ in window.strided}
-    return [axis for axis in range(rank) if axis not in taken]
+    strided_axes = {axis for axis, _, _ in window.strided}
+    return [axis for axis in range(rank) if axis not in strided_axes]
 
 
 def _order(window: Window, rank: int) -> tuple[int, ...]:
-    """Say where each axis lies when base axes come first and strided ones last."""
+    """Return the position of each axis if base axes come first and strided axes last."""
     order = [0] * rank
     base_axes = _base_axes(window, rank)
     for position, axis in enumerate([*base_axes, *(axis for axis, _, _ in window.strided)]):
@@ -106,7 +107,7 @@ def _order(window: Window, rank: int) -> tuple[int, ...]:
 
 
 def _windows(flat: Array, window: Window) -> Array:
-    """View memory as all windows that fit into it, overlapping."""
+    """Return a view of memory as all windows that fit, overlapping."""
     item = flat.strides[0]
     count = flat.shape[0] - window.span
     shape = (count, *(extent for _, extent, _ in window.strided))
@@ -115,7 +116,7 @@ def _windows(flat: Array, window: Window) -> Array:
 
 
 def _one_window(flat: Array, window: Window, rank: int) -> Array:
-    """View the only window of an access whose base is one number, in the order of the axes."""
+    """Return the view of the only window of an access with one base, in the order of the axes."""
     assert isinstance(window.base, int)
     item = flat.strides[0]
     shape = [1] * rank
@@ -126,13 +127,13 @@ def _one_window(flat: Array, window: Window, rank: int) -> Array:
 
 
 def _as_strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) -> Array:
-    """View memory under another shape; NumPy checks that it stays inside the base buffer."""
+    """Return a view of memory in another shape; NumPy checks that it stays inside the buffer."""
     base: Any = array
     return np.ndarray(shape, array.dtype, base, 0, strides)
 
 
 def _rows(array: Array, window: Window, rank: int) -> Array:
-    """Order an array's axes as base axes, then strided axes."""
+    """Return an array with its base axes first, then the strided axes."""
     strided = [axis for axis, _, _ in window.strided]
     return array.transpose(*_base_axes(window, rank), *strided)
 
@@ -145,7 +146,7 @@ def _base_rows(window: Window, rank: int) -> Array:
 
 
 def _lane_steps(window: Window) -> Array:
-    """Offsets of a window's elements from its first, over strided axes only."""
+    """Return the offsets of a window's elements from its first, over strided axes only."""
     count = len(window.strided)
     total: Array = np.zeros((1,) * count, np.int64)
     for position, (_, extent, step) in enumerate(window.strided):
@@ -156,9 +157,9 @@ def _lane_steps(window: Window) -> Array:
 
 
 def read_window(flat: Array, window: Window, rank: int, *, copy: bool) -> Array:
-    """Read elements; axes along which offsets do not vary have extent 1 in the result.
+    """Return the elements of a window; axes along which offsets do not vary have extent 1.
 
-    Every element of the window must lie in `flat`. With `copy` False the result may be a view.
+    All elements of the window must lie in `flat`. With `copy` False the result may be a view.
     """
     if isinstance(window.base, int):
         result = _one_window(flat, window, rank)
@@ -170,7 +171,7 @@ def read_window(flat: Array, window: Window, rank: int, *, copy: bool) -> Array:
 
 
 def by_program(window: Window, rank: int) -> Window:
-    """Give each program a separate window, where one window spans the programs as well."""
+    """Return a window with the programs' axis in its base: a separate window for each program."""
     if not window.strided or window.strided[0][0] != 0:
         return window
     _, extent, step = window.strided[0]
@@ -180,7 +181,7 @@ def by_program(window: Window, rank: int) -> Window:
 
 
 def read_masked(flat: Array, window: Window, rank: int, mask: Array) -> Array:
-    """Read elements where active lanes lie in `flat`; others give anything.
+    """Return elements where active lanes lie in `flat`; other lanes have any value.
 
     `mask` has `rank` axes. Windows that reach beyond `flat` are read element by element.
     """
@@ -212,9 +213,9 @@ def read_masked(flat: Array, window: Window, rank: int, mask: Array) -> Array:
 
 
 def write_window(flat: Array, window: Window, rank: int, values: Array) -> None:
-    """Write elements: `values` must broadcast to the window's shape.
+    """Store `values`, which must broadcast to the window's shape.
 
-    Of values for one address, the one of the last program and lane stays.
+    If several values go to one address, the value of the last program and lane stays.
     """
     shape = [1] * rank
     for axis, extent, _ in window.strided:
@@ -234,10 +235,10 @@ def write_window(flat: Array, window: Window, rank: int, values: Array) -> None:
 def write_masked(
     flat: Array, window: Window, shape: tuple[int, ...], values: Array, mask: Array
 ) -> None:
-    """Write active elements: whole windows at once, the others element by element.
+    """Store active elements: whole windows at once, others element by element.
 
-    `shape` is the full one over programs and lanes. If several programs write one address, which
-    of them stays is not defined, as on the hardware.
+    `shape` is the full shape over programs and lanes. If several programs write one address, the
+    remaining value is not defined, as on the hardware.
     """
     rank = len(shape)
     window = by_program(window, rank)
@@ -260,7 +261,7 @@ def write_masked(
 
 
 def _last_of_repeated(values: Array, shape: tuple[int, ...]) -> Array:
-    """Keep what the last program or lane writes where several share an address."""
+    """Return the values of the last program or lane where several share an address."""
     for axis, extent in enumerate(shape):
         if extent == 1 and values.shape[axis] != 1:
             values = np.take(values, [-1], axis=axis)

@@ -1,8 +1,8 @@
 """Compact descriptions of accesses: rows of the table `accesses` (docs/accesses.md).
 
-A few executions are listed one by one. More of them are described together: where bases, trips and
-lanes are nested arithmetic progressions, one row holds them all. What is beyond the limits is left
-out and counted.
+A few executions are listed one by one. Many are described together: if bases, trips and lanes are
+nested arithmetic progressions, one row describes them all. 1,000 programs that each load 128
+consecutive floats are one row. Executions beyond the limits are left out and counted.
 """
 
 import json
@@ -27,39 +27,39 @@ Levels = tuple[tuple[int, ...], ...]
 T = TypeVar("T")
 
 MOST_SINGLE_ROWS = 32
-"""Executions (programs times trips) of an op up to which each has a separate row."""
+"""The most executions (programs times trips) of an op that have a row each."""
 
 MOST_JOINT_ROWS = 64
-"""Rows that describe many executions, of an op."""
+"""The most rows of an op that describe many executions each."""
 
 _MOST_KEPT = 4096
-"""Descriptions that are kept until they are put together."""
+"""The most descriptions in memory before they are joined."""
 
 MOST_RUNS = 64
-"""Runs in one layout."""
+"""The most runs in one layout."""
 
 OPEN = 16
-"""Accesses that are kept open at once, in case that they come again in other trips."""
+"""The most open accesses, which may be repeated in other trips."""
 
 LARGE = 1 << 18
-"""Elements from which on an access is kept open alone."""
+"""The number of elements from which on an access is the only open one."""
 
 
 class OpenAccesses(Generic[T]):
-    """Accesses that may come again in other trips, by what tells them apart; the oldest are closed.
+    """Accesses that may be repeated in other trips, by key; the oldest are closed first.
 
-    Accesses that are kept hold their arrays, so few are.
+    Open accesses keep their arrays in memory, so there are few.
     """
 
     def __init__(self) -> None:
         self._open: dict[Hashable, T] = {}
 
     def find(self, key: Hashable) -> T | None:
-        """Return the access with a key, if it is open."""
+        """Return the open access with a key, or None."""
         return self._open.get(key)
 
     def keep(self, key: Hashable, access: T, elements: int) -> list[T]:
-        """Keep an access of so many elements open; return those that are closed for its sake."""
+        """Add an access of so many elements; return those that are closed to make room."""
         closed = []
         while self._open and (elements > LARGE or len(self._open) >= OPEN):
             closed.append(self._open.pop(next(iter(self._open))))
@@ -67,17 +67,17 @@ class OpenAccesses(Generic[T]):
         return closed
 
     def close(self) -> list[T]:
-        """Close all; return them, the oldest first."""
+        """Close all accesses; return them, the oldest first."""
         closed = list(self._open.values())
         self._open = {}
         return closed
 
 
 class Progression(NamedTuple):
-    """Pairs of a number and a place as nested progressions: programs with bases, or trips.
+    """Pairs of a number and a byte offset (`place`) as nested progressions: programs, or trips.
 
-    `number` and `place` are those of the first pair; `levels` are (how many, step of the number,
-    step of the place), the fastest first; `size` is how many pairs there are.
+    `number` and `place` are the first pair; `levels` are (count, step of the number, step of the
+    place), the fastest first; `size` is the number of pairs.
     """
 
     number: int
@@ -86,7 +86,7 @@ class Progression(NamedTuple):
     size: int
 
     def pairs(self) -> list[tuple[int, int]]:
-        """List the pairs in their order."""
+        """Return the list of pairs, in order."""
         pairs = [(self.number, self.place)]
         for count, by, step in self.levels:
             pairs = [
@@ -104,7 +104,7 @@ class Progression(NamedTuple):
 
 
 class Lanes(NamedTuple):
-    """The lanes of a program that are active: JSON that describes them, where they lie, how many.
+    """A program's active lanes: a description in JSON, the range of offsets, and the number.
 
     `low` and `high` are the lowest and the highest offset from the program's base.
     """
@@ -115,10 +115,10 @@ class Lanes(NamedTuple):
     active: int
 
 
-class Joint(NamedTuple):
-    """Executions described together; levels are (how many, step of the id, step in bytes).
+class JointRow(NamedTuple):
+    """Executions described together; levels are (count, step of the id, step in bytes).
 
-    `lanes` is an object in JSON already.
+    `lanes` is a JSON object as text.
     """
 
     program: int
@@ -133,7 +133,7 @@ class Joint(NamedTuple):
     executions: int
 
     def row(self) -> dict[str, Any]:
-        """Return the row."""
+        """Return the row of `accesses`."""
         programs = _levels_text(self.program_levels)
         trips = _levels_text(self.trip_levels)
         return {
@@ -153,7 +153,7 @@ class AccessRecords:
     def __init__(self) -> None:
         self._executions = 0
         self._single: list[dict[str, Any]] = []
-        self._joint: list[Joint] = []
+        self._joint: list[JointRow] = []
 
     def add(
         self,
@@ -161,14 +161,13 @@ class AccessRecords:
         programs: Sequence[tuple[Progression, Lanes]],
         moments: Sequence[Progression],
     ) -> None:
-        """Describe an access that will not come again.
+        """Add an access that will not be repeated.
 
         Args:
             executions: Programs times trips.
-            programs: Programs with their bases, and the lanes that each of them touches.
-            moments: Trips in which they do, and the constant of each; a trip below 0 is not one of
-                all programs.
-
+            programs: Programs with their bases, and the lanes that each program accesses.
+            moments: The trips, and the constant of each; a trip below 0 stands for different trips
+                of different programs.
         """
         self._executions += executions
         if self._executions <= MOST_SINGLE_ROWS:
@@ -180,15 +179,15 @@ class AccessRecords:
         if self._executions <= MOST_SINGLE_ROWS:
             return self._single, None
         shown = _joined(self._joint)[:MOST_JOINT_ROWS]
-        rows = [each.row() for each in shown]
-        described = sum(each.executions for each in shown)
+        rows = [joint.row() for joint in shown]
+        described = sum(joint.executions for joint in shown)
         if described == self._executions:
             return rows, None
         return rows, f"{described:,} of {self._executions:,} executions are described"
 
 
 def pieces(rows: Integers) -> list[Progression]:
-    """Cut rows of (number, place) into progressions: one, else the longest from the start."""
+    """Return rows of (number, place) as progressions: one, else the longest from the start."""
     levels = nested_progression(rows)
     if levels is not None:
         return [Progression(int(rows[0, 0]), int(rows[0, 1]), tuple(levels), len(rows))]
@@ -205,7 +204,7 @@ def pieces(rows: Integers) -> list[Progression]:
 def lanes_of_box(
     shape: tuple[int, ...], steps: Sequence[int], box: Sequence[tuple[int, int]]
 ) -> Lanes:
-    """Describe lanes in equal steps along each axis, from the first to the last of a box."""
+    """Return lanes in equal steps along each axis, from the first to the last of a box."""
     axes = list(zip(steps, box, strict=True))
     low = sum(step * (first if step > 0 else last) for step, (first, last) in axes)
     high = sum(step * (last if step > 0 else first) for step, (first, last) in axes)
@@ -220,7 +219,7 @@ def lanes_of_box(
 
 
 def lanes_of_pattern(patterns: Patterns, number: int) -> Lanes | None:
-    """Describe the lanes of a pattern; None if none is active."""
+    """Return the lanes of a pattern; None if none is active."""
     lanes = patterns.active_lanes(number)
     if not len(lanes):
         return None
@@ -228,12 +227,12 @@ def lanes_of_pattern(patterns: Patterns, number: int) -> Lanes | None:
     return Lanes(layout, int(lanes.min()), int(lanes.max()), len(lanes))
 
 
-def _joined(rows: list[Joint]) -> list[Joint]:
-    """Put together rows that differ by a progression in the program, then those in the trip."""
+def _joined(rows: list[JointRow]) -> list[JointRow]:
+    """Return rows joined that differ by a progression in the program, then in the trip."""
     for vary in ("program", "trip"):
         if len(rows) == 1:
             break
-        groups: dict[Any, list[Joint]] = {}
+        groups: dict[Any, list[JointRow]] = {}
         for row in rows:
             other = row.trip if vary == "program" else row.program
             key = (other, row.program_levels, row.trip_levels, row.lanes)
@@ -242,7 +241,7 @@ def _joined(rows: list[Joint]) -> list[Joint]:
     return rows
 
 
-def _one_or_all(group: list[Joint], vary: str) -> list[Joint]:
+def _one_or_all(group: list[JointRow], vary: str) -> list[JointRow]:
     if len(group) == 1:
         return group
     levels = nested_rows([(getattr(row, vary), row.base) for row in group])
@@ -264,7 +263,7 @@ def _single_rows(
 ) -> Iterator[dict[str, Any]]:
     listed = [(pair, lanes) for several, lanes in programs for pair in several.pairs()]
     if len(programs) > 1:
-        listed.sort(key=lambda each: each[0])  # programs of two patterns take turns
+        listed.sort(key=lambda entry: entry[0])  # programs of two patterns alternate
     for trip, constant in (pair for moment in moments for pair in moment.pairs()):
         for (program, place), lanes in listed:
             base = place + constant
@@ -280,13 +279,13 @@ def _single_rows(
 
 def _joint(
     programs: Sequence[tuple[Progression, Lanes]], moments: Sequence[Progression]
-) -> Iterator[Joint]:
+) -> Iterator[JointRow]:
     times = [(moment, *moment.span()) for moment in moments]
     for several, lanes in programs:
         low, high = several.span()
         for moment, lowest, highest in times:
             executions = several.size * moment.size
-            yield Joint(
+            yield JointRow(
                 several.number, several.levels, moment.number, moment.levels,
                 several.place + moment.place, lanes.layout,
                 low + lowest + lanes.low, high + highest + lanes.high,
@@ -295,7 +294,7 @@ def _joint(
 
 
 def _lane_layout(patterns: Patterns, number: int) -> dict[str, Any]:
-    """Describe the lanes of a pattern: strides, and which of them are active."""
+    """Return the layout of a pattern's lanes: strides, and which lanes are active."""
     block = patterns.block
     lanes = patterns.lanes[number]
     active = None if patterns.active is None else patterns.active[number]
@@ -314,22 +313,22 @@ def _lane_layout(patterns: Patterns, number: int) -> dict[str, Any]:
 def _lane_runs(
     lanes: Integers, active: NDArray[np.bool_] | None, block: tuple[int, ...]
 ) -> list[list[int]] | None:
-    """Return active lanes as runs [offset, count, step, times, step from time to time].
+    """Return active lanes as runs [offset, count, step, repetitions, step of repetitions].
 
-    None if there are too many.
+    None if there are too many runs.
     """
     whole: tuple[slice, ...] = (slice(None),) * len(block)
     if active is not None and not active.all():
         box = _box(active.reshape(block))
         if box is None:
-            found = progressions(lanes[active], MOST_RUNS)
-            return found and [[first, count, step, 1, 0] for first, count, step in found]
+            runs_of_lanes = progressions(lanes[active], MOST_RUNS)
+            return runs_of_lanes and [[*run, 1, 0] for run in runs_of_lanes]
         whole = tuple(slice(low, high) for low, high in box)
     table = lanes.reshape(block)[whole]
     table = table.reshape(-1, table.shape[-1])
     if (table - table[:, :1] != table[0] - table[0, 0]).any():
-        found = progressions(table.reshape(-1), MOST_RUNS)
-        return found and [[first, count, step, 1, 0] for first, count, step in found]
+        runs_of_lanes = progressions(table.reshape(-1), MOST_RUNS)
+        return runs_of_lanes and [[*run, 1, 0] for run in runs_of_lanes]
     runs: list[list[int]] = []
     start = 0
     for _, count, step in progressions(table[0], MOST_RUNS) or ():
@@ -340,7 +339,7 @@ def _lane_runs(
 
 
 def _strides(lanes: Integers) -> list[int] | None:
-    """Return the bytes from lane to lane along each axis; None if they are not the same."""
+    """Return the bytes from lane to lane along each axis; None if they vary."""
     strides = []
     expected = lanes.reshape(-1)[0]
     for axis, extent in enumerate(lanes.shape):
@@ -354,7 +353,7 @@ def _strides(lanes: Integers) -> list[int] | None:
 
 
 def _box(active: NDArray[np.bool_]) -> list[list[int]] | None:
-    """Return the ranges (first, one past the last) per axis if active lanes are a box."""
+    """Return the ranges (first, one past the last) per axis if active lanes form a box."""
     box = []
     for axis in range(active.ndim):
         others = tuple(a for a in range(active.ndim) if a != axis)
@@ -365,7 +364,7 @@ def _box(active: NDArray[np.bool_]) -> list[list[int]] | None:
 
 
 def _runs_of(active: NDArray[np.bool_]) -> list[list[int]] | None:
-    """Return active lanes as (first, count) in row-major order; None if there are too many runs."""
+    """Return active lanes as (first, count) in row-major order; None for too many runs."""
     edges = np.flatnonzero(np.diff(np.concatenate([[False], active, [False]]).astype(np.int8)))
     if len(edges) > 2 * MOST_RUNS:
         return None

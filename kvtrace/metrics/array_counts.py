@@ -1,7 +1,7 @@
-"""Counts of what one memory op touches in one argument, on arrays of programs and lanes.
+"""Counts of one memory op's sectors and bytes in one argument, on arrays of programs and lanes.
 
-They are for accesses whose masks or addresses are no plain formula, such as those of a gather.
-Accesses that come again, as in a loop, with only their constant changed are counted once.
+They are for accesses whose masks or addresses are not affine, as in a gather. Accesses that are
+repeated with only another constant, as in a loop, are counted once.
 """
 
 from collections.abc import Sequence
@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.observe import Access, AccessParts, AffineFormula
 from kvtrace.metrics.access_records import AccessRecords, OpenAccesses, lanes_of_pattern, pieces
-from kvtrace.metrics.fresh_bytes import Touched
+from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.metrics.patterns import Patterns, patterns_of
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_patterns
 from kvtrace.metrics.unique_bytes import (
@@ -28,27 +28,27 @@ from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 Integers = NDArray[np.int64]
 
 MOST_LANES = 1 << 24
-"""Lanes of distinct patterns that one access may materialise."""
+"""The most lanes of an access's distinct patterns that are computed."""
 
 MOST_WORK = 1 << 26
-"""Lanes that one op of one call may materialise in all."""
+"""The most lanes of one op of one call that are computed in all."""
 
 MOST_RANGES = 1 << 22
-"""Ranges of bytes that one op's distinct bytes may fall into."""
+"""The most ranges of one op's distinct bytes."""
 
-_SCATTERED = "the bytes that it touches lie too scattered to count each"
-_UNDERIVED = "its address could not be derived"
+_SCATTERED = "the bytes that the op touches are too scattered to count each"
+_UNDERIVED = "the address could not be derived"
 
 _PENDING = 256
-"""Sets of distinct bytes that wait to be joined."""
+"""The number of sets of distinct bytes at which they are joined."""
 
 
 @dataclass(eq=False)
-class _Repeated:
-    """Patterns that came with one or more constants: in trips of loops, mostly.
+class _RepeatedAccess:
+    """Patterns that are accessed with one or more constants, mostly in trips of loops.
 
-    `constants` and `iterations` have an entry for each time; an iteration is -1 where programs
-    were in different ones. `sectors` are those already counted, by the constant modulo a sector.
+    `constants` and `iterations` have an entry for each access; an iteration is -1 if programs were
+    in different ones. `sectors` are the counts so far, by the constant modulo a sector.
     """
 
     parts: AccessParts
@@ -59,9 +59,9 @@ class _Repeated:
 
 
 class ArrayCount:
-    """Collects the accesses of one op to one argument; all figures are whole once it is closed.
+    """The accesses of one op to one argument; all figures are complete after `close`.
 
-    `unknown` says why the figures cannot be given exactly, `limit` if kvtrace's limit is why.
+    `unknown` says why the figures are not known, `limit` whether a limit of kvtrace is the reason.
     """
 
     def __init__(self, element_bytes: int, layout: BlockedLayout | None) -> None:
@@ -72,27 +72,29 @@ class ArrayCount:
         self._records = AccessRecords()
         self._rows: tuple[list[dict[str, Any]], str | None] | None = None
         self._sectors = 0
-        self._open: OpenAccesses[_Repeated] = OpenAccesses()
-        self._latest: _Repeated | None = None
+        self._open: OpenAccesses[_RepeatedAccess] = OpenAccesses()
+        self._latest: _RepeatedAccess | None = None
         self._sets: list[Repetition] = []
         self._work = 0
 
     def add(self, access: Access) -> None:
-        """Take in a batch of programs, in one trip or in all that a formula is over."""
+        """Add a batch of programs, in one trip or in all trips of a formula."""
         if self.unknown is not None:
             return
         self._rows = None
         if not access.certain or access.active is None:
             self._give_up(access.reason or _UNDERIVED)
         elif access.parts is not None:
-            self._take(access.parts, [access.parts.constant], [_uniform(access.parts.iteration)])
+            self._add_repeated(
+                access.parts, [access.parts.constant], [_uniform(access.parts.iteration)]
+            )
         elif access.formula is not None and access.each_trip is not None:
             self._add_trips(access, access.formula)
         else:
             self._give_up(access.reason or _UNDERIVED)
 
     def _add_trips(self, access: Access, formula: AffineFormula) -> None:
-        """Take in all trips at once where they differ in nothing but the constant."""
+        """Add all trips at once if they differ only in the constant."""
         each_trip = access.each_trip
         assert each_trip is not None
         axes = [axis for axis in formula.axes if axis.kind == "trip"]
@@ -111,13 +113,15 @@ class ArrayCount:
             moves = (moves[:, None] + steps).reshape(-1)
         innermost = np.arange(axes[-1].first, axes[-1].last + 1) if axes else np.zeros(1)
         iterations = np.tile(innermost.astype(np.int64), len(moves) // len(innermost))
-        self._take(parts, (moves + parts.constant).tolist(), iterations.tolist())
+        self._add_repeated(parts, (moves + parts.constant).tolist(), iterations.tolist())
 
-    def _take(self, parts: AccessParts, constants: list[int], iterations: Sequence[int]) -> None:
-        """Take in accesses that differ only in their constant."""
+    def _add_repeated(
+        self, parts: AccessParts, constants: list[int], iterations: Sequence[int]
+    ) -> None:
+        """Add accesses that differ only in their constant."""
         repeated = self._repeated(parts)
         if repeated is None:
-            self._exceed("it touches too many different lanes to count each")
+            self._exceed("the op touches too many different lanes to count each")
             return
         repeated.constants += constants
         repeated.iterations += iterations
@@ -129,7 +133,7 @@ class ArrayCount:
                 )
             self._sectors += repeated.sectors[int(shift)] * int(count)
 
-    def _repeated(self, parts: AccessParts) -> _Repeated | None:
+    def _repeated(self, parts: AccessParts) -> _RepeatedAccess | None:
         latest = self._latest
         if latest is not None and _are_the_same(latest.parts, parts):
             return latest
@@ -142,7 +146,7 @@ class ArrayCount:
             self._work += patterns.lanes.size
             if self._work > MOST_WORK:
                 return None
-            repeated = _Repeated(parts, patterns)
+            repeated = _RepeatedAccess(parts, patterns)
             elements = patterns.lanes.size + sum(term.size for term in parts.terms)
             for finished in self._open.keep(key, repeated, elements):
                 self._count(finished)
@@ -150,13 +154,13 @@ class ArrayCount:
         return repeated
 
     def close(self) -> None:
-        """Count what is open still."""
+        """Count all open accesses."""
         for repeated in self._open.close():
             self._count(repeated)
         self._latest = None
 
-    def _count(self, repeated: _Repeated) -> None:
-        """Count the bytes of accesses that will not come again, and describe them."""
+    def _count(self, repeated: _RepeatedAccess) -> None:
+        """Count the bytes of accesses that will not be repeated, and describe the accesses."""
         if self.unknown is not None:
             return
         patterns = repeated.patterns
@@ -165,8 +169,11 @@ class ArrayCount:
         for number in range(patterns.size):
             lanes = lanes_of_pattern(patterns, number)
             if lanes is not None:
-                own = np.flatnonzero(patterns.which == number)
-                bases = np.stack([patterns.programs[own], patterns.bases[own]], axis=1)
+                programs_of_pattern = np.flatnonzero(patterns.which == number)
+                bases = np.stack(
+                    [patterns.programs[programs_of_pattern], patterns.bases[programs_of_pattern]],
+                    axis=1,
+                )
                 programs += [(several, lanes) for several in pieces(bases)]
         moments = pieces(np.stack([np.array(repeated.iterations, np.int64), constants], axis=1))
         self._records.add(len(patterns.programs) * len(constants), programs, moments)
@@ -190,7 +197,7 @@ class ArrayCount:
         return self._rows
 
     def unique_bytes(self) -> int | None:
-        """Return the distinct bytes of all accesses; None if not known."""
+        """Return the number of distinct bytes of all accesses; None if not known."""
         if self.unknown is not None:
             return None
         try:
@@ -199,12 +206,12 @@ class ArrayCount:
             self._exceed(_SCATTERED)
             return None
 
-    def touched(self, origin_bytes: int) -> Touched | None:
-        """Return the bytes in the storage, where the data begin at `origin_bytes`, if known."""
+    def touched(self, origin_bytes: int) -> TouchedBytes | None:
+        """Return the bytes in the storage if known; the tensor begins at `origin_bytes`."""
         size = self.unique_bytes()
         if size is None:
             return None
-        return Touched(size, tuple(each.shifted(origin_bytes) for each in self._sets))
+        return TouchedBytes(size, tuple(part.shifted(origin_bytes) for part in self._sets))
 
     def _exceed(self, limit: str) -> None:
         self.limit = f"sectors and unique bytes are null: {limit}"
@@ -216,12 +223,12 @@ class ArrayCount:
 
 
 def _decisive(formula: AffineFormula) -> set[int]:
-    """Numbers of the axes that say which lanes are active."""
+    """Return the numbers of the axes that determine which lanes are active."""
     return {number for _, factors in formula.conditions for number, _ in factors}
 
 
 def _are_the_same(first: AccessParts, second: AccessParts) -> bool:
-    """Whether all but the constant is the very same objects."""
+    """Return whether all but the constant are the very same objects."""
     return (
         first.block == second.block
         and first.terms is second.terms
@@ -245,7 +252,7 @@ def _array_content(array: NDArray[Any]) -> tuple[tuple[int, ...], bytes]:
 
 
 def _uniform(iteration: int | NDArray[np.int64]) -> int:
-    """Return the trip that all programs are in, -1 if they are in different ones."""
+    """Return the trip of all programs, -1 if they are in different trips."""
     if not isinstance(iteration, np.ndarray):
         return int(iteration)
     return int(iteration.flat[0]) if (iteration == iteration.flat[0]).all() else -1

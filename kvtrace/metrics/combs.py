@@ -1,7 +1,8 @@
-"""Sets of bytes as runs that come again at nested distances: what an affine access touches.
+"""Combs: sets of bytes that an affine access touches, as a run repeated at nested distances.
 
-Whole numbers in place of lists of ranges: the size of a set depends on counts and distances alone,
-whatever the number of programs and lanes. Any other set is left to unique_bytes.py.
+A few numbers replace lists of ranges: a set's size depends only on counts and distances, for any
+number of programs and lanes. 1,000 rows of 512 bytes, 4,096 bytes apart, are the run 512 with the
+level (1000, 4096): 512,000 bytes. Other sets are counted in unique_bytes.py.
 """
 
 from collections.abc import Iterable, Sequence
@@ -14,10 +15,10 @@ Box = list[tuple[int, int]]
 
 
 class Comb(NamedTuple):
-    """`run` bytes from `first` on, and the same at all sums of multiples of the distances.
+    """`run` bytes from `first` on, repeated at all sums of multiples of the distances.
 
-    `levels` are (how many, distance), ascending; each distance is at least as long as all before
-    it spans, the run included, so that nothing overlaps.
+    `levels` are (count, distance), ascending; each distance is at least the span of all smaller
+    levels with the run, so that no bytes overlap.
     """
 
     first: int
@@ -40,7 +41,7 @@ def steps_upwards(
 ) -> tuple[int, list[tuple[int, int]]]:
     """Return the lowest sum of `base` and steps, and the steps that matter, all positive.
 
-    `axes` are (step, first value, last value); the result's are (step, how many), in their order.
+    `axes` are (step, first value, last value); the returned steps are (step, count), in order.
     """
     upwards = []
     for step, first, last in axes:
@@ -56,7 +57,7 @@ def steps_upwards(
 
 
 def comb_of(first: int, steps: Sequence[tuple[int, int]], element_bytes: int) -> Comb | None:
-    """Return all elements at `first` plus sums of steps (step > 0, how many); None: no such set."""
+    """Return the elements at `first` plus sums of steps (step > 0, count) as a comb, or None."""
     run = reach = element_bytes
     levels: list[tuple[int, int]] = []
     for step, count in sorted(steps):
@@ -66,7 +67,7 @@ def comb_of(first: int, steps: Sequence[tuple[int, int]], element_bytes: int) ->
             continue
         times, distance = levels[-1] if levels else (0, 1)
         if step % distance == 0 and step <= times * distance:
-            # It continues where the last level ends, or within it.
+            # The new level continues where the last level ends, or within it.
             levels[-1] = (times + (count - 1) * (step // distance), distance)
         elif step >= reach:
             levels.append((count, step))
@@ -77,7 +78,7 @@ def comb_of(first: int, steps: Sequence[tuple[int, int]], element_bytes: int) ->
 
 
 def size_of_combs(combs: Sequence[Comb]) -> int | None:
-    """Count the bytes of a union; None where they interleave in a way that this does not see."""
+    """Return the number of bytes in a union; None if combs interleave irregularly."""
     if len(combs) == 1:
         return combs[0].size
     total = 0
@@ -105,9 +106,9 @@ def _size_of_group(group: list[Comb]) -> int | None:
 
 
 def _boxes(combs: Sequence[Comb]) -> list[Box] | None:
-    """See combs as boxes over the digits of their places: one axis a distance, and one for bytes.
+    """Return combs as boxes over the digits of offsets: an axis per distance, and one for bytes.
 
-    None if a place may have several such digits.
+    None if an offset may have several representations by digits.
     """
     origin = min(comb.first for comb in combs)
     distances = sorted({step for comb in combs for _, step in comb.levels}, reverse=True)
@@ -130,7 +131,7 @@ def _boxes(combs: Sequence[Comb]) -> list[Box] | None:
 
 
 def volume(boxes: list[Box]) -> int:
-    """Count the points of a union of boxes."""
+    """Return the number of points in a union of boxes."""
     if not boxes:
         return 0
     if len(boxes) == 1:

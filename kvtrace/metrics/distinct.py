@@ -1,6 +1,6 @@
-"""The distinct values of an array, without what `numpy.unique` imports.
+"""The distinct values of an array, without the imports of `numpy.unique`.
 
-`numpy.unique` asks whether its array is masked, and that imports `numpy.ma`, which takes 5 ms.
+`numpy.unique` checks whether the array is masked, which imports `numpy.ma` in 5 ms.
 """
 
 from itertools import pairwise
@@ -15,12 +15,12 @@ def distinct(array: NDArray[np.int64]) -> NDArray[np.int64]:
     ordered: NDArray[Any] = np.sort(array, axis=None)
     first = np.ones(ordered.size, np.bool_)
     np.not_equal(ordered[1:], ordered[:-1], out=first[1:])
-    found: NDArray[np.int64] = ordered[first]
-    return found
+    values: NDArray[np.int64] = ordered[first]
+    return values
 
 
 def distinct_counts(array: NDArray[np.int64]) -> list[tuple[int, int]]:
-    """Return the distinct values, ascending, and how often each comes."""
+    """Return the distinct values, ascending, and how often each occurs."""
     ordered: NDArray[Any] = np.sort(array, axis=None)
     starts = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
     edges = [0, *starts.tolist(), ordered.size] if ordered.size else [0]

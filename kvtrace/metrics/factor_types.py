@@ -1,4 +1,4 @@
-"""The type in which a dot multiplies: what decides how fast a device can do it."""
+"""The type in which a dot multiplies, which determines a device's peak rate."""
 
 from typing import Final
 
@@ -28,10 +28,9 @@ _SCALED_NAMES: Final = {
 
 
 def factor_type(op: Op) -> str:
-    """Return the type of a dot's factors, the wider one's where they differ: bf16, tf32, f8E5M2.
+    """Return the type of a dot's factors, the wider type if they differ: bf16, tf32, f8E5M2.
 
-    float32 factors take the precision that the product was asked for: `tf32x3` is three products
-    in tf32.
+    float32 factors have the requested precision: `tf32x3` is three products in tf32.
     """
     if KINDS[op.name].has("left_scale"):
         names = [_scaled_name(op, key) for key in ("a_elem_type", "b_elem_type")]
@@ -40,10 +39,10 @@ def factor_type(op: Op) -> str:
     name = str(factor.element if isinstance(factor, TensorType) else factor)
     if name != "f32":
         return name
-    asked = _plain(op, "inputPrecision")
-    if isinstance(asked, str):
-        return "f32" if asked == "ieee" else asked
-    return _PRECISIONS.get(_IEEE if asked is None else asked, "f32")
+    precision = _plain(op, "inputPrecision")
+    if isinstance(precision, str):
+        return "f32" if precision == "ieee" else precision
+    return _PRECISIONS.get(_IEEE if precision is None else precision, "f32")
 
 
 def _scaled_name(op: Op, key: str) -> str:
@@ -59,8 +58,8 @@ def _bits(name: str) -> int:
 
 
 def _plain(op: Op, key: str) -> int | str | None:
-    found = op.attributes.get(key)
-    if isinstance(found, IntegerAttribute | StringAttribute | EnumAttribute):
-        value = found.value
+    attribute = op.attributes.get(key)
+    if isinstance(attribute, IntegerAttribute | StringAttribute | EnumAttribute):
+        value = attribute.value
         return value if isinstance(value, int | str) else None
     return None

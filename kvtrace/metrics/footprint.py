@@ -1,10 +1,10 @@
-"""What one memory op touches in one argument over the whole launch: sectors, distinct bytes, where.
+"""Footprint of one memory op in one argument over the whole launch: sectors, bytes, addresses.
 
-Accesses without other conditions than a box of lanes are counted from their formulas, whatever the
-size of the grid (formula_counts.py); the others, and formulas among them, on arrays of programs and
-lanes (array_counts.py). Both are needed: of the Llama that was recorded on an H200, half of the
-memory ops are of either kind. They share the model of sectors (sectors.py), sets of bytes and the
-description of accesses (access_records.py).
+Accesses without conditions other than a box of lanes are counted from their formulas, for any size
+of the grid (formula_counts.py); other accesses, and formulas mixed with them, on arrays of programs
+and lanes (array_counts.py). Both are needed: in a Llama recorded on an H200, half of the memory ops
+are of each kind. They share the model of sectors (sectors.py), sets of bytes and the description of
+accesses (access_records.py).
 """
 
 from typing import Any, Protocol
@@ -12,14 +12,14 @@ from typing import Any, Protocol
 from kvtrace.evaluate.observe import Access
 from kvtrace.metrics.array_counts import ArrayCount
 from kvtrace.metrics.formula_counts import FormulaCounts
-from kvtrace.metrics.fresh_bytes import Touched
+from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 
 class Count(Protocol):
-    """What an op touches in an argument; None where that is not known.
+    """The counts of an op in an argument; None if not known.
 
-    `limit` says which figures are None because of a limit of kvtrace's. `records` are the rows of
+    `limit` says which figures are None because of a limit of kvtrace. `records` are the rows of
     `accesses`, and a text of what they leave out (None: nothing).
     """
 
@@ -33,20 +33,20 @@ class Count(Protocol):
 
     @property
     def limit(self) -> str | None:
-        """Which figures are None because of a limit."""
+        """The figures that are None because of a limit, as text."""
 
     def unique_bytes(self) -> int | None:
-        """Return the distinct bytes of all accesses."""
+        """Return the number of distinct bytes of all accesses."""
 
-    def touched(self, origin_bytes: int) -> Touched | None:
-        """Return the bytes in the storage, where the data begin at `origin_bytes`."""
+    def touched(self, origin_bytes: int) -> TouchedBytes | None:
+        """Return the bytes in the storage, where the tensor begins at `origin_bytes`."""
 
 
 class Footprint:
-    """Collects the accesses of one op to one argument.
+    """The accesses of one op to one argument.
 
-    `layout`: how the op's lanes were given to threads, None if that is not known; `formula_counts`:
-    those of the launch's other ops.
+    `layout`: how the op's lanes are distributed to threads, None if not known; `formula_counts`:
+    the counts of the launch's other ops.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class Footprint:
         self._count: Count | None = None
 
     def add(self, access: Access) -> None:
-        """Take in a batch of programs, in one trip or in all that a formula is over."""
+        """Add a batch of programs, in one trip or in all trips of a formula."""
         if access.executions == 0 or access.active == 0:
             return
         self._count = None
@@ -74,9 +74,9 @@ class Footprint:
         self._on_arrays().add(access)
 
     def count(self) -> Count:
-        """Return what all accesses so far touch."""
+        """Return the counts of all accesses so far."""
         if self._count is None and self._formulas:
-            formulas = [each.formula for each in self._formulas if each.formula is not None]
+            formulas = [access.formula for access in self._formulas if access.formula is not None]
             self._count = self._formula_counts.of(formulas, self._element_bytes, self._layout)
         if self._count is None:
             self._count = arrays = self._on_arrays()
@@ -84,7 +84,7 @@ class Footprint:
         return self._count
 
     def _on_arrays(self) -> ArrayCount:
-        """Return the count on arrays, of formulas too that came before what is none."""
+        """Return the count on arrays, which also counts the formulas so far."""
         if self._arrays is None:
             self._arrays = ArrayCount(self._element_bytes, self._layout)
             formulas, self._formulas = self._formulas, []

@@ -1,7 +1,7 @@
-"""Counts of what one memory op touches in one argument, from formulas: programs are not listed.
+"""Counts of one memory op's sectors and bytes in one argument, from formulas, not per program.
 
-They are for accesses that have no other conditions than a box of lanes, whatever the size of the
-grid: a launch of 2^40 programs costs what one program costs.
+They are for accesses without conditions other than a box of lanes, for any size of the grid: a
+launch of 2^40 programs costs as much as one of a single program.
 """
 
 from collections.abc import Sequence
@@ -21,21 +21,21 @@ from kvtrace.metrics.access_records import (
     pieces,
 )
 from kvtrace.metrics.combs import comb_of, size_of_combs, steps_upwards
-from kvtrace.metrics.fresh_bytes import Touched
+from kvtrace.metrics.fresh_bytes import TouchedBytes
 from kvtrace.metrics.progressions import merged_levels
 from kvtrace.metrics.sectors import SECTOR_BYTES, sectors_of_boxes
 from kvtrace.metrics.unique_bytes import Ranges, Repetition, TooManyRanges, size_of_union
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 _MOST_RANGES = 1 << 16
-"""Ranges of bytes that sets which interleave may fall into; arrays do better with more."""
+"""The most ranges of bytes of interleaving sets; with more, arrays are faster."""
 
 Steps = tuple[int, list[tuple[int, int]]]
-"""The lowest place of elements, and (step > 0, how many) that lead to the others."""
+"""The lowest offset of elements, and (step > 0, count) of the others."""
 
 
 class FormulaCount(NamedTuple):
-    """What accesses touch: sectors, bytes, and rows of `accesses` with a text of what they omit."""
+    """Counts of accesses: sectors, bytes, and rows of `accesses` with a text of omissions."""
 
     sectors: int
     size: int
@@ -45,39 +45,39 @@ class FormulaCount(NamedTuple):
     limit: None = None
 
     def unique_bytes(self) -> int:
-        """Return the distinct bytes of all accesses."""
+        """Return the number of distinct bytes of all accesses."""
         return self.size
 
-    def touched(self, origin_bytes: int) -> Touched:
-        """Return the bytes in the storage, where the data begin at `origin_bytes`."""
+    def touched(self, origin_bytes: int) -> TouchedBytes:
+        """Return the bytes in the storage, where the tensor begins at `origin_bytes`."""
         sets = [(first + origin_bytes, steps) for first, steps in self.elements]
         combs = [comb_of(first, steps, self.element_bytes) for first, steps in sets]
-        known = tuple(comb for comb in combs if comb is not None)
-        content = known if len(known) == len(combs) else None
+        regular = tuple(comb for comb in combs if comb is not None)
+        content = regular if len(regular) == len(combs) else None
         listed: tuple[Repetition, ...] | None = None
-        with suppress(TooManyRanges):  # combs may do without
-            listed = tuple(_repetition(*each, self.element_bytes) for each in sets)
-        return Touched(self.size, listed, content, content)
+        with suppress(TooManyRanges):  # combs may be enough
+            listed = tuple(_repetition(*part, self.element_bytes) for part in sets)
+        return TouchedBytes(self.size, listed, content, content)
 
 
 class FormulaCounts:
-    """Counts of one launch: ops that touch the same, such as x and y of a sum, share them."""
+    """Counts of one launch, shared by ops with equal accesses, such as x and y of a sum."""
 
     def __init__(self) -> None:
-        self._known: dict[Any, FormulaCount | None] = {}
+        self._counts: dict[Any, FormulaCount | None] = {}
 
     def of(
         self, formulas: Sequence[AffineFormula], element_bytes: int, layout: BlockedLayout | None
     ) -> FormulaCount | None:
-        """Return `formula_count` of these."""
+        """Return the count of formulas, computed once."""
         key = (element_bytes, layout, *map(_content, formulas))
-        if key not in self._known:
-            self._known[key] = formula_count(formulas, element_bytes, layout)
-        return self._known[key]
+        if key not in self._counts:
+            self._counts[key] = formula_count(formulas, element_bytes, layout)
+        return self._counts[key]
 
 
 def _content(formula: AffineFormula) -> tuple[Any, ...]:
-    """Return all that counts depend on: not how axes are numbered, nor where in a sector it is."""
+    """Return all that counts depend on, without numbers of axes and sector positions."""
     base, axes, origin, _, block, grid, origin_bytes = formula
     steps = [(axis[0], *axis[2:]) for axis in axes]
     return (base, origin, block, grid, origin_bytes % SECTOR_BYTES, *steps)
@@ -86,9 +86,9 @@ def _content(formula: AffineFormula) -> tuple[Any, ...]:
 def formula_count(
     formulas: Sequence[AffineFormula], element_bytes: int, layout: BlockedLayout | None
 ) -> FormulaCount | None:
-    """Return the count of all accesses of an op to an argument; None if they are too irregular.
+    """Return the count of all accesses of an op to an argument; None if they are irregular.
 
-    None of the formulas has conditions, and each reaches some element.
+    None of the formulas has conditions, and each accesses at least one element.
     """
     records = _records(formulas)
     if records is None:
@@ -98,9 +98,9 @@ def formula_count(
     for formula in formulas:
         axes = [(axis.step, axis.first, axis.last) for axis in formula.axes]
         rank = len(axes) - len(formula.block)
-        place = formula.base + formula.origin_bytes
+        offset = formula.base + formula.origin_bytes
         count = sectors_of_boxes(
-            place, axes[:rank], axes[rank:], formula.block, element_bytes, layout
+            offset, axes[:rank], axes[rank:], formula.block, element_bytes, layout
         )
         if count is None:
             return None
@@ -113,15 +113,15 @@ def formula_count(
 
 
 def _size(elements: list[Steps], element_bytes: int) -> int | None:
-    """Count the distinct bytes of elements."""
+    """Return the number of distinct bytes of elements."""
     combs = [comb_of(first, steps, element_bytes) for first, steps in elements]
-    known = [comb for comb in combs if comb is not None]
-    if len(known) == len(combs):
-        size = size_of_combs(known)
+    regular = [comb for comb in combs if comb is not None]
+    if len(regular) == len(combs):
+        size = size_of_combs(regular)
         if size is not None:
             return size
     try:
-        return size_of_union([_repetition(*each, element_bytes) for each in elements], _MOST_RANGES)
+        return size_of_union([_repetition(*part, element_bytes) for part in elements], _MOST_RANGES)
     except TooManyRanges:
         return None
 
@@ -135,7 +135,7 @@ def _repetition(first: int, steps: list[tuple[int, int]], element_bytes: int) ->
 
 
 class _Box(NamedTuple):
-    """Programs that touch the same box of lanes, in one or more trips."""
+    """Programs that access the same box of lanes, in one or more trips."""
 
     programs: Progression
     lanes: Lanes
@@ -143,7 +143,7 @@ class _Box(NamedTuple):
 
 
 def _records(formulas: Sequence[AffineFormula]) -> AccessRecords | None:
-    """Describe accesses, whose axes are the nested progressions; None if they are nested deeper."""
+    """Return records of accesses with nested progressions as axes; None if nested too deep."""
     opened: OpenAccesses[_Box] = OpenAccesses()
     closed: list[_Box] = []
     for formula in formulas:
@@ -154,9 +154,9 @@ def _records(formulas: Sequence[AffineFormula]) -> AccessRecords | None:
         steps = [axis.step for axis in lanes]
         ends = [(axis.first, axis.last) for axis in lanes]
         extents = list(zip(formula.block, steps, strict=True))
-        # An axis of one lane has no step that matters; arrays tell apart whether it has one.
-        told_apart = [step if extent > 1 else step != 0 for extent, step in extents]
-        key = (formula.block, programs, *ends, *told_apart)
+        # The step of an axis of one lane does not matter, only whether it has a step.
+        significant_steps = [step if extent > 1 else step != 0 for extent, step in extents]
+        key = (formula.block, programs, *ends, *significant_steps)
         box = opened.find(key)
         if box is None:
             box = _Box(programs, lanes_of_box(formula.block, steps, ends), [])
@@ -174,11 +174,11 @@ def _records(formulas: Sequence[AffineFormula]) -> AccessRecords | None:
 
 
 def _programs(formula: AffineFormula) -> Progression | None:
-    """Return the ids of the programs, and their part of the place."""
+    """Return the ids of the programs, and their part of the offset."""
     width, height, _ = formula.grid
 
-    def number(place: Sequence[int]) -> int:
-        x, y, z = place
+    def number(coordinates: Sequence[int]) -> int:
+        x, y, z = coordinates
         return x + width * (y + height * z)
 
     axes = [axis for axis in formula.axes if axis.kind == "program"]
@@ -187,7 +187,7 @@ def _programs(formula: AffineFormula) -> Progression | None:
 
 
 def _moment(formula: AffineFormula) -> Progression | None:
-    """Return the trips of the innermost loop, and their part of the place."""
+    """Return the trips of the innermost loop, and their part of the offset."""
     axes = [axis for axis in formula.axes if axis.kind == "trip"]
     moves = [0] * len(axes)
     moves[-1:] = [1] * len(moves[-1:])
@@ -197,7 +197,7 @@ def _moment(formula: AffineFormula) -> Progression | None:
 def _progression(
     number: int, place: int, axes: Sequence[AffineAxis], moves: Sequence[int]
 ) -> Progression | None:
-    """Return what axes go through from a number and the place that is at value 0 of all of them."""
+    """Return the pairs over axes from a number and a place at value 0 of all axes."""
     counts = [axis.last - axis.first + 1 for axis in axes]
     rows = zip(counts, moves, (axis.step for axis in axes), strict=True)
     levels = merged_levels(reversed(list(rows)))

@@ -1,8 +1,8 @@
-"""What each op of a launch touches that no op before it does: their sum is what a launch moves.
+"""Fresh bytes of each op: bytes that no earlier op of the launch touches. Their sum is moved.
 
-Reads and writes are counted apart, storage by storage, whichever arguments share it. As exact as
-`unique_bytes`: a union of the same sets, which are counted by whole numbers where they are combs
-and listed only where they may overlap.
+Reads and writes are counted separately, storage by storage, also if arguments share a storage. The
+counts are as exact as `unique_bytes`: unions of the same sets, which are counted by formulas if
+they are combs, and listed only if they may overlap.
 """
 
 from collections.abc import Hashable, Sequence
@@ -11,16 +11,15 @@ from dataclasses import dataclass
 from kvtrace.metrics.combs import Comb, size_of_combs
 from kvtrace.metrics.unique_bytes import Repetition, TooManyRanges, size_of_union
 
-#: Ranges of bytes that what several ops touch may fall into.
+#: The most ranges of bytes that several ops touch.
 MOST_RANGES = 1 << 20
 
 
 @dataclass(frozen=True, eq=False)
-class Touched:
-    """The bytes of a storage that one op touches: as repetitions and as combs, or None of either.
+class TouchedBytes:
+    """The bytes of a storage that one op touches: as repetitions and as combs, or None.
 
-    `size` is how many they are. Two of equal `content` are the same bytes; None: not known to be
-    the same as any.
+    `size` is the number of bytes. Equal `content` means the same bytes; None: not comparable.
     """
 
     size: int
@@ -29,34 +28,36 @@ class Touched:
     content: Hashable = None
 
 
-def fresh_bytes(ops: Sequence[Touched]) -> list[int | None]:
-    """Return for each, in their order, how many bytes none before it touches; None: not known."""
-    found: list[int | None] = []
-    before: list[Touched] = []
+def fresh_bytes(ops: Sequence[TouchedBytes]) -> list[int | None]:
+    """Return for each op, in order, how many of its bytes are fresh; None: not known."""
+    sizes: list[int | None] = []
+    before: list[TouchedBytes] = []
     total: int | None = 0
-    known: set[Hashable] = set()
-    for each in ops:
-        if each.content is not None and each.content in known:
-            found.append(0 if total is not None else None)
+    contents: set[Hashable] = set()
+    for op in ops:
+        if op.content is not None and op.content in contents:
+            sizes.append(0 if total is not None else None)
             continue
-        known.add(each.content)
-        before.append(each)
-        now = each.size if len(before) == 1 else _size(before)
-        found.append(None if now is None or total is None else now - total)
+        contents.add(op.content)
+        before.append(op)
+        now = op.size if len(before) == 1 else _size(before)
+        sizes.append(None if now is None or total is None else now - total)
         total = now
-    return found
+    return sizes
 
 
-def _size(ops: Sequence[Touched]) -> int | None:
-    """Count the bytes of a union."""
-    if all(each.combs is not None for each in ops):
-        size = size_of_combs([comb for each in ops for comb in each.combs or ()])
+def _size(ops: Sequence[TouchedBytes]) -> int | None:
+    """Return the number of bytes in a union."""
+    if all(op.combs is not None for op in ops):
+        size = size_of_combs([comb for op in ops for comb in op.combs or ()])
         if size is not None:
             return size
-    sets = [each.sets for each in ops if each.sets is not None]
+    sets = [op.sets for op in ops if op.sets is not None]
     if len(sets) < len(ops):
         return None
     try:
-        return size_of_union([one for several in sets for one in several], MOST_RANGES)
+        return size_of_union(
+            [repetition for repetitions in sets for repetition in repetitions], MOST_RANGES
+        )
     except TooManyRanges:
         return None

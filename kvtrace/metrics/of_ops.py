@@ -1,7 +1,7 @@
-"""What each IR op of a call did: executions, lanes, bytes, sectors, FLOPs, and where it went.
+"""Metrics of each IR op of a call: executions, lanes, bytes, sectors, FLOPs, and addresses.
 
-Rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid or they are null; what
-could not be counted or described whole is in `notes`.
+They are rows of `ops`, `accesses` and `loops`. Figures are exact over the whole grid, or null;
+`notes` names the figures that could not be counted and the accesses that are left out.
 """
 
 from collections.abc import Mapping, Sequence
@@ -20,7 +20,7 @@ from kvtrace.metrics.distinct import distinct_counts
 from kvtrace.metrics.factor_types import factor_type
 from kvtrace.metrics.footprint import Footprint
 from kvtrace.metrics.formula_counts import FormulaCounts
-from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
+from kvtrace.metrics.fresh_bytes import TouchedBytes, fresh_bytes
 from kvtrace.metrics.stacks import OpStacks, Stack, StackRows
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
@@ -36,17 +36,17 @@ _NAMED_AFTER = {
 
 
 def kind_of(op: Op) -> str:
-    """Return the op's kind as the `ops` table names it."""
+    """Return the op's kind in the `ops` table."""
     row = KINDS.get(op.name)
     return "other" if row is None else row.effect or _NAMED_AFTER.get(row.kind, "other")
 
 
 OpFacts = tuple[str, str | None, Stack]
-"""What the IR says of an op: its kind and dtype as `ops` has them, and its source stack."""
+"""Facts of an op in the IR: kind and dtype as in `ops`, and the source stack."""
 
 
 class ModuleFacts:
-    """What the IR says of the ops of one module, each worked out when it is asked for."""
+    """Facts of the ops of one module in the IR, computed when first needed."""
 
     def __init__(self) -> None:
         self._ops: dict[int, OpFacts] = {}
@@ -54,27 +54,27 @@ class ModuleFacts:
 
     def of(self, op: Op) -> OpFacts:
         """Return the facts of an op."""
-        found = self._ops.get(op.index)
-        if found is None:
+        facts = self._ops.get(op.index)
+        if facts is None:
             kind = kind_of(op)
             dtype = factor_type(op) if kind == "dot" else _element_name(op)
-            found = self._ops[op.index] = kind, dtype, self._stacks.of(op)
-        return found
+            facts = self._ops[op.index] = kind, dtype, self._stacks.of(op)
+        return facts
 
 
 @once_per_module
 def facts_of(_module: Module) -> ModuleFacts:
-    """Return what the IR says of the ops of a module."""
+    """Return the facts of a module's ops."""
     return ModuleFacts()
 
 
 @once_per_module
 def loops_around(module: Module) -> Mapping[int, int]:
-    """Map the index of each op to the index of the innermost loop around it."""
+    """Return the index of the innermost loop around each op, by the op's index."""
     around: dict[int, int] = {}
     if not any(op.name in LOOPS for op in module.ops):
         return around
-    for op in module.ops:  # parents come before what is inside them
+    for op in module.ops:  # parents come before their children
         parent = op.parent
         if parent is None:
             continue
@@ -95,7 +95,7 @@ class _OpCount:
 
 @dataclass(slots=True)
 class _MemoryCount(_OpCount):
-    """`footprints`: what the op touches, by argument (None: nobody knows which)."""
+    """`footprints`: the op's footprints, by argument (None: unknown argument)."""
 
     active: int | None = 0
     element_bytes: int = 0
@@ -104,12 +104,12 @@ class _MemoryCount(_OpCount):
     def footprint(
         self, access: Access, layout: BlockedLayout | None, formula_counts: FormulaCounts
     ) -> Footprint:
-        """Return what the op touches in one argument."""
-        found = self.footprints.get(access.argument)
-        if found is None:
-            found = Footprint(access.element_bytes, layout, formula_counts)
-            self.footprints[access.argument] = found
-        return found
+        """Return the op's footprint in one argument."""
+        footprint = self.footprints.get(access.argument)
+        if footprint is None:
+            footprint = Footprint(access.element_bytes, layout, formula_counts)
+            self.footprints[access.argument] = footprint
+        return footprint
 
     def figures(self, names: list[str]) -> dict[str, Any]:
         """Return the columns of `ops` that only memory ops have."""
@@ -127,11 +127,11 @@ class _MemoryCount(_OpCount):
 
 
 class Metrics(Observer):
-    """Counts of one call. Where a mask depends on data that is not there, masked lanes are null.
+    """Counts of one call. If a mask depends on data that was not recorded, masked lanes are null.
 
-    Give rows only once the evaluation is over. `layouts`: how lanes of memory ops were given to
-    threads, by op index, where that is known; `facts`: those of the module's ops; `arguments`: the
-    call's, which say what shares a storage (without them, nothing does).
+    Rows are complete after the evaluation. `layouts`: how lanes of memory ops are distributed to
+    threads, by op index, where known; `facts`: facts of the module's ops; `arguments`: the call's
+    arguments, which say which share a storage (without arguments, none do).
     """
 
     def __init__(
@@ -150,13 +150,13 @@ class Metrics(Observer):
 
     @classmethod
     def of_call(cls, call: "Call") -> "Metrics":
-        """Make one for a call, with the layouts that its kernel was compiled with."""
+        """Return the metrics of a call, with the layouts that its kernel was compiled with."""
         facts = facts_of(call.module)
         return cls(call.layouts, facts, call.arguments)
 
     @property
     def modelled(self) -> tuple[int, int]:
-        """Memory ops whose sectors go by the compiled layout, and by the order of lanes."""
+        """Numbers of memory ops whose sectors are counted by compiled layout, and by lane order."""
         compiled = sum(index in self._layouts for index in self._memory)
         return compiled, len(self._memory) - compiled
 
@@ -182,8 +182,10 @@ class Metrics(Observer):
         op = access.op
         count = self._memory.get(op.index)
         if count is None:
-            known = self._counts.get(op.index) or _OpCount(op)
-            count = _MemoryCount(op, known.executions, known.elements, known.flops)
+            compute_count = self._counts.get(op.index) or _OpCount(op)
+            count = _MemoryCount(
+                op, compute_count.executions, compute_count.elements, compute_count.flops
+            )
             self._counts[op.index] = self._memory[op.index] = count
         count.executions += access.executions
         count.elements += access.lanes
@@ -195,7 +197,7 @@ class Metrics(Observer):
             count.active += access.active
 
     def loop(self, op: Op, trips: np.ndarray[Any, Any]) -> None:
-        """Keep the trip counts of a batch of programs: how many programs have which."""
+        """Add the trip counts of a batch of programs."""
         _, counts = self._trips.setdefault(op.index, (op, {}))
         if trips.size and trips.strides == (0,):  # one count for all
             several = [(int(trips[0]), len(trips))]
@@ -236,30 +238,30 @@ class Metrics(Observer):
         return rows
 
     def _fresh_bytes(self) -> dict[int, int | None]:
-        """Return by op how many bytes of a storage no op before it reads, or writes."""
-        groups: dict[tuple[bool, Any], list[tuple[int, Touched]]] = {}
-        found: dict[int, list[int | None]] = {}
+        """Return by op how many bytes of a storage no earlier op reads, or writes."""
+        groups: dict[tuple[bool, Any], list[tuple[int, TouchedBytes]]] = {}
+        sizes_of_ops: dict[int, list[int | None]] = {}
         for index in sorted(self._memory):
             count = self._memory[index]
             for argument, footprint in count.footprints.items():
                 storage, origin = self._place_of(argument)
                 touched = footprint.count().touched(origin)
                 if touched is None:
-                    found.setdefault(index, []).append(None)
+                    sizes_of_ops.setdefault(index, []).append(None)
                     continue
                 key = (kind_of(count.op) == "load", storage)
                 groups.setdefault(key, []).append((index, touched))
         for group in groups.values():
             sizes = fresh_bytes([touched for _, touched in group])
             for (index, _), size in zip(group, sizes, strict=True):
-                found.setdefault(index, []).append(size)
-        return {index: _total(sizes) for index, sizes in found.items()}
+                sizes_of_ops.setdefault(index, []).append(size)
+        return {index: _total(sizes) for index, sizes in sizes_of_ops.items()}
 
     def _place_of(self, argument: int | None) -> tuple[Any, int]:
-        """Return what tells an argument's storage, and where in it the argument's data begin."""
-        known = None if argument is None or not self._arguments else self._arguments[argument]
-        if isinstance(known, TensorArgument):
-            return id(known.storage), known.offset_bytes
+        """Return a key of an argument's storage, and the argument's offset in it."""
+        value = None if argument is None or not self._arguments else self._arguments[argument]
+        if isinstance(value, TensorArgument):
+            return id(value.storage), value.offset_bytes
         return ("argument", argument), 0
 
     def access_rows(
@@ -272,15 +274,15 @@ class Metrics(Observer):
             for argument, footprint in self._memory[index].footprints.items():
                 name = None if argument is None else names[argument]
                 for row in footprint.count().records[0]:
-                    place = {"call_id": call_id, "op_index": index, "arg": name}
-                    place.update(row)
+                    complete = {"call_id": call_id, "op_index": index, "arg": name}
+                    complete.update(row)
                     if not looped:
-                        place["iteration"] = None
-                    rows.append(place)
+                        complete["iteration"] = None
+                    rows.append(complete)
         return rows
 
     def notes(self, call_id: int) -> list[str]:
-        """Say which figures are null because of a limit, and which accesses are left out."""
+        """Return texts of figures that are null because of a limit, and of accesses left out."""
         notes = []
         for index in sorted(self._memory):
             count = self._memory[index]
@@ -316,22 +318,22 @@ class Metrics(Observer):
 
 
 def _median(counts: Mapping[int, int]) -> int:
-    """Return the median of values that come so many times each, rounded down."""
-    places = sum(counts.values())
+    """Return the median, rounded down, of values with counts."""
+    total = sum(counts.values())
     middle = []
-    for place in ((places - 1) // 2, places // 2):
+    for position in ((total - 1) // 2, total // 2):
         passed = 0
         for value in sorted(counts):
             passed += counts[value]
-            if passed > place:
+            if passed > position:
                 middle.append(value)
                 break
     return sum(middle) // 2
 
 
 def _total(figures: list[int | None]) -> int | None:
-    known = [figure for figure in figures if figure is not None]
-    return sum(known) if len(known) == len(figures) else None
+    numbers = [figure for figure in figures if figure is not None]
+    return sum(numbers) if len(numbers) == len(figures) else None
 
 
 def _element_name(op: Op) -> str | None:

@@ -1,8 +1,8 @@
-"""An access as few distinct patterns of lanes, each shared by many programs.
+"""Patterns: an access as a few distinct blocks of lanes, each shared by many programs.
 
-Addresses of a block nearly always split into a base per program and offsets per lane, and masks
-are all on for most programs. So what a launch of millions of lanes touches is worked out on one
-block per distinct pattern; where programs truly differ (a gather), each is its own pattern.
+Addresses of a block are nearly always a base per program plus offsets per lane, and masks are all
+on for most programs. So a launch of millions of lanes is counted on one block per distinct pattern;
+if programs really differ (in a gather), each has its own pattern.
 """
 
 from dataclasses import dataclass
@@ -22,7 +22,7 @@ Flags = NDArray[np.bool_]
 class Patterns:
     """Lane offsets and masks of a batch of programs, without the access's constant.
 
-    Program i touches `bases[i] + lanes[which[i]]` where `active[which[i]]`. `lanes` and `active`
+    Program i accesses `bases[i] + lanes[which[i]]` where `active[which[i]]`. `lanes` and `active`
     have one row per pattern and one column per lane, in row-major order of the block; the offsets
     count from the first lane. `active` None: all lanes are.
     """
@@ -36,7 +36,7 @@ class Patterns:
 
     @property
     def size(self) -> int:
-        """Number of distinct patterns."""
+        """The number of distinct patterns."""
         return len(self.lanes)
 
     def active_lanes(self, number: int) -> Integers:
@@ -46,7 +46,7 @@ class Patterns:
 
 
 def patterns_of(parts: AccessParts, most_lanes: int) -> Patterns | None:
-    """Split an access into patterns; None if that would materialise more than `most_lanes`."""
+    """Return an access as patterns; None if more than `most_lanes` would be computed."""
     programs = len(parts.programs)
     lanes = prod(parts.block)
     if lanes > most_lanes or any(a.size > most_lanes for a in (*parts.terms, *parts.factors)):
@@ -89,7 +89,7 @@ def patterns_of(parts: AccessParts, most_lanes: int) -> Patterns | None:
 
 
 def _base_and_rest(term: Integers) -> tuple[Integers, Integers | None]:
-    """Split a term into a part per program and one that has a single row if programs agree."""
+    """Return a term as a part per program, and a rest with a single row if programs agree."""
     if term.shape[0] == 1:
         return np.zeros(1, np.int64), term
     if term.size == term.shape[0]:
@@ -100,24 +100,24 @@ def _base_and_rest(term: Integers) -> tuple[Integers, Integers | None]:
 
 
 def _without_equal_rows(array: NDArray[Any]) -> NDArray[Any]:
-    """Keep one row of an array if all of them are equal."""
+    """Return one row of an array if all rows are equal."""
     return array[:1] if len(array) > 1 and bool((array == array[:1]).all()) else array
 
 
 def _classes(arrays: list[NDArray[Any]], programs: int) -> tuple[Integers, Integers]:
-    """Number programs by their rows of the arrays; give the numbers and a program for each."""
+    """Return the class of each program by its rows of the arrays, and a program per class."""
     which: Integers = np.zeros(programs, np.int64)
     examples: Integers = np.zeros(min(programs, 1), np.int64)
     for array in arrays:
-        own, count = _row_numbers(array.reshape(len(array), -1))
-        joint = which * count + own
+        numbers, count = _row_numbers(array.reshape(len(array), -1))
+        joint = which * count + numbers
         _, examples, which = np.unique(joint, return_index=True, return_inverse=True)
         which = which.reshape(-1)
     return which.astype(np.int64), examples.astype(np.int64)
 
 
 def _row_numbers(rows: NDArray[Any]) -> tuple[Integers, int]:
-    """Number equal rows alike: by a random projection, which is then checked."""
+    """Return numbers that are equal for equal rows: by a random projection, then verified."""
     weights = np.random.default_rng(0).integers(-(1 << 62), 1 << 62, rows.shape[1])
     projected = (rows * weights).sum(axis=1)
     _, first, inverse = np.unique(projected, return_index=True, return_inverse=True)

@@ -1,4 +1,7 @@
-"""Sequences of numbers as nested arithmetic progressions: `base + i*s + j*t + …`."""
+"""Nested arithmetic progressions: sequences of numbers as `base + i*s + j*t + …`.
+
+0, 4, 8, 100, 104, 108 has the levels (3, 4) and (2, 100).
+"""
 
 from collections.abc import Iterable, Sequence
 
@@ -6,17 +9,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 Nest = list[tuple[int, ...]]
-"""Levels, fastest first: how many, and the step of each column."""
+"""Levels, fastest first: the count, and the step of each column."""
 
 
 DEEPEST = 8
-"""Levels that are looked for."""
+"""The most levels of a progression."""
 
 
 def nested_progression(rows: NDArray[np.int64], deepest: int = DEEPEST) -> Nest | None:
-    """Find levels so that row i is the first one plus the steps of i's digits in mixed radix.
+    """Return levels so that row i is the first row plus the steps of i's mixed-radix digits.
 
-    `rows` has shape (n, columns). One row gives no levels; None: it is not such a sequence.
+    `rows` has shape (n, columns). One row has no levels; None: the rows are no such sequence.
     """
     levels: Nest = []
     while len(rows) > 1:
@@ -34,28 +37,28 @@ def nested_progression(rows: NDArray[np.int64], deepest: int = DEEPEST) -> Nest 
 
 
 def merged_levels(levels: Iterable[tuple[int, ...]]) -> Nest | None:
-    """Return levels as `nested_progression` finds them, from others that make the same sequence.
+    """Return levels in the form of `nested_progression`, from others for the same sequence.
 
-    Those of one round go, and one that the next continues is merged with it. None: there are more
-    than it looks for.
+    Levels with count 1 are dropped, and a level that the next continues is merged with it. None:
+    there are more than DEEPEST.
     """
-    found: Nest = []
+    result: Nest = []
     for level in levels:
         count = level[0]
         if count == 1:
             continue
-        if found:
-            known = found[-1]
-            rounds = known[0]
-            if all(b == rounds * a for a, b in zip(known[1:], level[1:], strict=True)):
-                found[-1] = (rounds * count, *known[1:])
+        if result:
+            last = result[-1]
+            rounds = last[0]
+            if all(b == rounds * a for a, b in zip(last[1:], level[1:], strict=True)):
+                result[-1] = (rounds * count, *last[1:])
                 continue
-        found.append(level)
-    return found if len(found) <= DEEPEST else None
+        result.append(level)
+    return result if len(result) <= DEEPEST else None
 
 
 def nested_rows(rows: Sequence[tuple[int, ...]]) -> Nest | None:
-    """Do as `nested_progression`, for few rows."""
+    """Return the levels of few rows, as `nested_progression`."""
     levels: Nest = []
     while len(rows) > 1:
         step = _step(rows[0], rows[1])
@@ -66,8 +69,8 @@ def nested_rows(rows: Sequence[tuple[int, ...]]) -> Nest | None:
             return None
         levels.append((count, *step))
         for start in range(count, len(rows), count):
-            for place in range(start + 1, start + count):
-                if _step(rows[place - 1], rows[place]) != step:
+            for position in range(start + 1, start + count):
+                if _step(rows[position - 1], rows[position]) != step:
                     return None
         rows = rows[::count]
     return levels
@@ -78,7 +81,7 @@ def _step(first: tuple[int, ...], second: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def leading_progression(rows: NDArray[np.int64]) -> int:
-    """Return how many rows from the first on go in equal steps (at least 1)."""
+    """Return the number of leading rows with equal steps (at least 1)."""
     if len(rows) < 3:
         return len(rows)
     steps = rows[1:] - rows[:-1]
@@ -87,17 +90,17 @@ def leading_progression(rows: NDArray[np.int64]) -> int:
 
 
 def progressions(values: NDArray[np.int64], most: int) -> list[list[int]] | None:
-    """Cut a sequence into (first, count, step) from its start; None if that needs over `most`."""
-    found: list[list[int]] = []
+    """Return a sequence cut into (first, count, step) from its start; None for over `most`."""
+    result: list[list[int]] = []
     rows = values.reshape(-1, 1)
     # A cut changes two second differences at most.
     if np.count_nonzero(np.diff(values, 2)) > 2 * most:
         return None
     while len(rows):
-        if len(found) == most:
+        if len(result) == most:
             return None
         count = leading_progression(rows)
         step = int(rows[1, 0] - rows[0, 0]) if count > 1 else 0
-        found.append([int(rows[0, 0]), count, step])
+        result.append([int(rows[0, 0]), count, step])
         rows = rows[count:]
-    return found
+    return result

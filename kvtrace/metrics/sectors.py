@@ -1,21 +1,21 @@
-"""32-byte sectors that groups of lanes touch: how well an access coalesces.
+"""Sectors of 32 bytes that groups of lanes touch, which show how well an access coalesces.
 
 Each group counts the distinct 32-byte sectors that its active lanes touch; a perfect access counts
-one sector for 32 bytes. Which lanes go together, by the better of two models that can be had:
+one sector for 32 bytes. A group is, by the better model available:
 
-* what one instruction of a warp moves, by the layout that the op was compiled with
-  (recorded_calls/thread_layouts.py): 32 threads, or 64 on AMD, each with what its instructions
-  move;
-* without one, 32 lanes that follow each other in the row-major order of the block. TTIR has no
-  layout, so this is the logical order and not the threads': a block that is read along its first
-  axis counts worse here than a compiler that turns its threads' order makes it.
+* the lanes of one instruction of a warp, by the layout that the op was compiled with
+  (recorded_calls/thread_layouts.py): 32 threads, or 64 on AMD, with the lanes of each thread's
+  instruction;
+* without a layout, 32 consecutive lanes in the row-major order of the block. TTIR has no layout, so
+  this is the logical order and not the threads' order: a block that is read along its first axis
+  counts worse here than with a compiler that reorders threads.
 
-The first gives what Nsight Compute counts for kernels tried on an H200. Storages are taken to begin
-on a sector, as allocators for devices see to.
+The first model gives Nsight Compute's counts for the kernels tried on an H200. Storages are taken
+to begin on a sector, as device allocators guarantee.
 
-Blocks that hold the same lanes differ only in where they begin within a sector, so one block is
-counted for each such place: lanes that a mask leaves in a box by `sectors_of_boxes`, which counts
-programs and trips without listing them, any others by `sectors_of_patterns`.
+Blocks with the same lanes differ only in their start within a sector, so one block is counted for
+each start: boxes of lanes by `sectors_of_boxes`, which counts programs and trips without listing
+them, other lanes by `sectors_of_patterns`.
 """
 
 from collections.abc import Iterable, Sequence
@@ -32,20 +32,20 @@ from kvtrace.recorded_calls.thread_layouts import BlockedLayout, LaneOrder, lane
 SECTOR_BYTES = 32
 GROUP_LANES = 32
 _NOWHERE = 1 << 62
-"""Above every sector, and far enough from the end of int64 for differences."""
+"""A number above every sector, and far enough from the end of int64 for differences."""
 
 
 Axis = tuple[int, int, int]
 """Step in bytes, first value, last value."""
 
 MOST_LANES = 1 << 20
-"""Lanes of a block that are counted one by one; Triton allows no more in one."""
+"""The most lanes of a block that are counted one by one; Triton's limit of a block."""
 
 
 def sectors_of_patterns(
     patterns: Patterns, shift: int, element_bytes: int, layout: BlockedLayout | None
 ) -> int:
-    """Count the sectors of all programs, `shift` bytes from where their bases say."""
+    """Return the sectors of all programs, with `shift` bytes added to their bases."""
     order = _order(layout, patterns.block, element_bytes)
     phases = (patterns.bases + shift) % SECTOR_BYTES
     total = 0
@@ -66,16 +66,15 @@ def sectors_of_boxes(
     element_bytes: int,
     layout: BlockedLayout | None,
 ) -> int | None:
-    """Count the sectors of the elements at `base` plus steps; None for too large a block.
+    """Return the sectors of the elements at `base` plus steps; None for too large a block.
 
     Args:
         base: byte offset from the start of the storage.
         outer: axes of programs and trips, steps in bytes.
-        lanes: axes of a block's lanes, as far as the mask leaves them, steps in bytes.
+        lanes: axes of a block's active lanes, steps in bytes.
         block: the block's shape.
         element_bytes: size of an element.
         layout: how lanes are distributed to threads; None: in the order of the block.
-
     """
     if prod(block) > MOST_LANES:
         return None
@@ -88,7 +87,7 @@ def sectors_of_boxes(
 
 
 def starts_in_sectors(base: int, axes: Iterable[Axis]) -> tuple[dict[int, int], int]:
-    """Count how often sums of `base` and steps lie where in a sector, and how often all that is."""
+    """Return counts of offsets in a sector of `base` plus steps, and a common factor."""
     starts = {base % SECTOR_BYTES: 1}
     times = 1
     for step, first, last in axes:
@@ -98,13 +97,15 @@ def starts_in_sectors(base: int, axes: Iterable[Axis]) -> tuple[dict[int, int], 
             continue
         period = SECTOR_BYTES // gcd(step, SECTOR_BYTES)
         rounds, rest = divmod(count, period)
-        found: dict[int, int] = {}
-        for start, known in starts.items():
-            place = start + step * first
+        next_starts: dict[int, int] = {}
+        for start, start_count in starts.items():
+            first_offset = start + step * first
             for turn in range(min(period, count)):
-                at = (place + turn * step) % SECTOR_BYTES
-                found[at] = found.get(at, 0) + known * (rounds + (turn < rest))
-        starts = found
+                offset = (first_offset + turn * step) % SECTOR_BYTES
+                next_starts[offset] = next_starts.get(offset, 0) + start_count * (
+                    rounds + (turn < rest)
+                )
+        starts = next_starts
     return starts, times
 
 
@@ -116,15 +117,15 @@ def _sectors_of_box(
     element_bytes: int,
     order: LaneOrder | None,
 ) -> int:
-    places: NDArray[np.int64] = np.zeros((1,) * len(block), np.int64)
+    offsets: NDArray[np.int64] = np.zeros((1,) * len(block), np.int64)
     active: NDArray[np.bool_] = np.ones((1,) * len(block), np.bool_)
     for axis, (step, first, last) in enumerate(lanes):
         line = np.arange(block[axis]).reshape([-1 if a == axis else 1 for a in range(len(block))])
-        places = places + line * step
+        offsets = offsets + line * step
         active = active & (line >= first) & (line <= last)
-    places = np.broadcast_to(places, block).reshape(1, -1)
+    offsets = np.broadcast_to(offsets, block).reshape(1, -1)
     chosen = None if active.all() else np.broadcast_to(active, block).reshape(1, -1)
-    return int(_ordered_counts(places, chosen, start, element_bytes, order).sum())
+    return int(_ordered_counts(offsets, chosen, start, element_bytes, order).sum())
 
 
 def _order(
@@ -140,7 +141,7 @@ def _ordered_counts(
     element_bytes: int,
     order: LaneOrder | None,
 ) -> NDArray[np.int64]:
-    """Count as `sector_counts`, with lanes in the order of a layout, or as they are."""
+    """Return `sector_counts` with lanes in the order of a layout, or unchanged."""
     if order is None:
         return sector_counts(lanes, active, shift, element_bytes)
     active = None if active is None else active[:, order.lanes]
@@ -154,7 +155,7 @@ def sector_counts(
     element_bytes: int,
     width: int = GROUP_LANES,
 ) -> NDArray[np.int64]:
-    """Count the sectors of each row of byte offsets, `shift` added to all of them.
+    """Return the sectors of each row of byte offsets plus `shift`.
 
     Args:
         lanes: byte offsets, shape (patterns, lanes).
@@ -165,7 +166,6 @@ def sector_counts(
 
     Returns:
         Sectors per pattern, summed over groups: shape (patterns,).
-
     """
     patterns, count = lanes.shape
     width = min(width, max(count, 1))

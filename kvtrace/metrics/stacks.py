@@ -1,4 +1,4 @@
-"""Source stacks of IR ops as rows of `stacks`, each distinct one once."""
+"""Source stacks of IR ops as rows of `stacks`, without duplicates."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -13,7 +13,7 @@ Stack = tuple[int | None, tuple[Frame, ...]]
 
 
 class StackRows:
-    """Collects distinct stacks; ids are hashes of the content, so capture's and ours agree."""
+    """Distinct stacks; ids are hashes of the content, so they equal capture's ids."""
 
     def __init__(self) -> None:
         self._frames: dict[int, tuple[Frame, ...]] = {}
@@ -23,7 +23,7 @@ class StackRows:
         return self.note(stack_of(frames))
 
     def note(self, stack: Stack) -> int | None:
-        """Take a stack in, and give its id."""
+        """Add a stack, and return its id."""
         identity, frames = stack
         if identity is not None and identity not in self._frames:
             self._frames[identity] = frames
@@ -44,34 +44,34 @@ class StackRows:
 
 
 def stack_of(frames: Sequence[Frame]) -> Stack:
-    """Return a stack with its id; None for no frames."""
+    """Return a stack with its id, which is None without frames."""
     listed = tuple(frames)
     return (stack_id(listed) if listed else None), listed
 
 
 class OpStacks:
-    """The stacks of one module's ops; each place of a block is worked out once."""
+    """The stacks of one module's ops, computed once for each location in a block."""
 
     def __init__(self) -> None:
         self._functions: dict[int, str | None] = {}
         self._stacks: dict[tuple[int, int], Stack] = {}
 
     def of(self, op: Op) -> Stack:
-        """Return the stack of an op inside a function, as `source_stack` lists it, and its id."""
+        """Return the stack of an op inside a function, as `source_stack` lists it, with its id."""
         # Blocks and locations live as long as their module.
         block = id(op.block)
-        place = block, id(op.location)
-        found = self._stacks.get(place)
-        if found is None:
+        key = block, id(op.location)
+        stack = self._stacks.get(key)
+        if stack is None:
             if block not in self._functions:
                 self._functions[block] = function_name(op)
-            found = self._stacks[place] = _stack_at(op.location, self._functions[block])
-        return found
+            stack = self._stacks[key] = _stack_at(op.location, self._functions[block])
+        return stack
 
 
-_MOST_KNOWN = 4096
-_KNOWN: dict[tuple[str, int, int, str | None], Stack] = {}
-"""Stacks of one frame, which nearly all are: a place is looked up faster than its id is made."""
+_MOST_CACHED = 4096
+_CACHE: dict[tuple[str, int, int, str | None], Stack] = {}
+"""Stacks of one frame, as nearly all are: a lookup is faster than computing the id."""
 
 
 def _stack_at(location: Location, function: str | None) -> Stack:
@@ -79,9 +79,9 @@ def _stack_at(location: Location, function: str | None) -> Stack:
     if not isinstance(place, FileLocation):
         return stack_of(frames_in(location, function))
     key = (place.file, place.line, place.column, function)
-    found = _KNOWN.get(key)
-    if found is None:
-        if len(_KNOWN) >= _MOST_KNOWN:
-            _KNOWN.clear()
-        found = _KNOWN[key] = stack_of(frames_in(place, function))
-    return found
+    stack = _CACHE.get(key)
+    if stack is None:
+        if len(_CACHE) >= _MOST_CACHED:
+            _CACHE.clear()
+        stack = _CACHE[key] = stack_of(frames_in(place, function))
+    return stack

@@ -1,4 +1,4 @@
-"""Sets of bytes as sorted ranges that neither overlap nor touch: exact, and small where dense."""
+"""Sets of bytes as sorted ranges that neither overlap nor touch: exact, and small if dense."""
 
 from dataclasses import dataclass
 from math import prod
@@ -13,31 +13,31 @@ from kvtrace.metrics.progressions import nested_progression
 Integers = NDArray[np.int64]
 
 _BATCH = 1 << 21
-"""How many ranges are sorted at once."""
+"""The number of ranges that are sorted at once."""
 
 _LISTED = 1 << 16
-"""Ranges up to which repetitions are listed at once, since neighbors may join."""
+"""The most ranges of repetitions that are listed at once, since neighbors may join."""
 
 
 class TooManyRanges(Exception):
-    """The set falls into more ranges than may be kept."""
+    """The set has more ranges than the limit."""
 
 
 @dataclass(frozen=True, eq=False)
 class Ranges:
-    """Ranges of bytes [first, end), ascending and apart from each other."""
+    """Ranges of bytes [first, end), ascending and with gaps between them."""
 
     first: Integers
     end: Integers
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
+        """The number of bytes."""
         return int((self.end - self.first).sum())
 
 
 def merged(first: Integers, end: Integers) -> Ranges:
-    """Sort ranges, which may overlap, and join those that overlap or touch."""
+    """Return ranges, which may overlap, sorted, with those joined that overlap or touch."""
     if len(first) < 2:
         return Ranges(first, end)
     if (first[1:] < first[:-1]).any():
@@ -51,7 +51,7 @@ def merged(first: Integers, end: Integers) -> Ranges:
 
 
 def joined(sets: list[Ranges]) -> Ranges:
-    """Return the union."""
+    """Return the union of sets."""
     if len(sets) == 1:
         return sets[0]
     return merged(np.concatenate([s.first for s in sets]), np.concatenate([s.end for s in sets]))
@@ -60,8 +60,8 @@ def joined(sets: list[Ranges]) -> Ranges:
 def spread(ranges: Ranges, offsets: Integers, most: int) -> Ranges:
     """Return the union of the ranges moved by each offset.
 
-    Raises TooManyRanges if it falls into more than `most`, or takes more than 64 times as many to
-    work out.
+    Raises TooManyRanges if the union has more than `most` ranges, or needs more than 64 times as
+    many to compute.
     """
     offsets = distinct(offsets)
     if len(offsets) == 1:
@@ -72,7 +72,7 @@ def spread(ranges: Ranges, offsets: Integers, most: int) -> Ranges:
     parts = []
     for start in range(0, len(offsets), step):
         moves = offsets[start : start + step]
-        # Moves outermost: ranges of one move stay in order, and mostly of all of them.
+        # Moves outermost: ranges of one move stay in order, and mostly those of all moves.
         first = (moves[:, None] + ranges.first).reshape(-1)
         parts.append(merged(first, (moves[:, None] + ranges.end).reshape(-1)))
         if sum(len(part.first) for part in parts) > 2 * most:
@@ -85,9 +85,9 @@ def spread(ranges: Ranges, offsets: Integers, most: int) -> Ranges:
 
 @dataclass(frozen=True, eq=False)
 class Repetition:
-    """Ranges that come again at regular distances without overlapping: counted, not listed.
+    """Ranges repeated at regular distances without overlapping: counted, not listed.
 
-    `levels` are (how many, distance); each distance is at least as long as all before it spans.
+    `levels` are (count, distance); each distance is at least the span of all earlier levels.
     """
 
     ranges: Ranges
@@ -95,12 +95,12 @@ class Repetition:
 
     @property
     def size(self) -> int:
-        """Number of bytes."""
+        """The number of bytes."""
         return self.ranges.size * self._times
 
     @property
     def hull(self) -> tuple[int, int]:
-        """The first byte and one past the last."""
+        """The first byte and one past the last byte."""
         reach = sum((count - 1) * step for count, step in self.levels)
         return int(self.ranges.first[0]), int(self.ranges.end[-1]) + reach
 
@@ -109,7 +109,7 @@ class Repetition:
         return prod(count for count, _ in self.levels)
 
     def listed(self, most: int) -> Ranges:
-        """List all ranges. Raises TooManyRanges if that takes more than `most`."""
+        """Return all ranges. Raises TooManyRanges if there are more than `most`."""
         if len(self.ranges.first) * self._times > most:
             raise TooManyRanges
         ranges = self.ranges
@@ -118,7 +118,7 @@ class Repetition:
         return ranges
 
     def repeated(self, count: int, step: int, most: int) -> "Repetition":
-        """Return it `count` times, `step` > 0 bytes apart; raises TooManyRanges as `listed`."""
+        """Return the set `count` times, `step` > 0 bytes apart; raises TooManyRanges."""
         low, high = self.hull
         many = len(self.ranges.first) * self._times * count > _LISTED
         if many and step >= high - low:
@@ -127,42 +127,42 @@ class Repetition:
         return Repetition(spread(self.listed(most), moves, most))
 
     def shifted(self, by: int) -> "Repetition":
-        """Return it `by` bytes further on."""
+        """Return the set moved by `by` bytes."""
         return Repetition(Ranges(self.ranges.first + by, self.ranges.end + by), self.levels)
 
     def moved(self, offsets: Integers, most: int) -> "Repetition":
-        """Return the union over offsets that are not a progression; raises TooManyRanges."""
+        """Return the union over offsets that are no progression; raises TooManyRanges."""
         return Repetition(spread(self.listed(most), offsets, most))
 
 
 def size_of_union(sets: list[Repetition], most: int) -> int:
-    """Count the bytes of a union; only sets that may overlap are listed.
+    """Return the number of bytes in a union; only sets that may overlap are listed.
 
     Raises TooManyRanges if listing takes more than `most`.
     """
     total = 0
     group: list[Repetition] = []
     end = 0
-    for each in sorted(sets, key=lambda each: each.hull):
-        low, high = each.hull
+    for repetition in sorted(sets, key=lambda repetition: repetition.hull):
+        low, high = repetition.hull
         if group and low >= end:
             total += _size_of_group(group, most)
             group = []
         end = max(end, high) if group else high
-        group.append(each)
+        group.append(repetition)
     return total + _size_of_group(group, most)
 
 
 def _size_of_group(group: list[Repetition], most: int) -> int:
     if len(group) == 1:
         return group[0].size
-    return joined([each.listed(most) for each in group]).size if group else 0
+    return joined([repetition.listed(most) for repetition in group]).size if group else 0
 
 
 def touched(
     patterns: Patterns, constants: Integers, element_bytes: int, most: int
 ) -> list[Repetition]:
-    """Return sets whose union is all that the programs touch, moved by each of the constants.
+    """Return sets whose union is all bytes that programs access, moved by each constant.
 
     Args:
         patterns: byte offsets of lanes, and the programs that have them.
@@ -171,8 +171,7 @@ def touched(
         most: how many ranges may be listed.
 
     Raises:
-        TooManyRanges: listing what overlaps takes more than `most` ranges.
-
+        TooManyRanges: listing overlapping sets needs more than `most` ranges.
     """
     if patterns.size > 1 and len(patterns.programs) * patterns.lanes.shape[1] <= _BATCH:
         ranges = _every_lane(patterns, element_bytes)
@@ -189,7 +188,7 @@ def touched(
 
 
 def _at_all(ranges: Ranges, offsets: list[Integers], most: int) -> Repetition:
-    """Move ranges by every sum of offsets, small steps first: what touches is joined early."""
+    """Return ranges moved by every sum of offsets, small steps first, to join neighbors early."""
     start = 0
     levels: list[tuple[int, int]] = []
     irregular: list[Integers] = []

@@ -1,8 +1,8 @@
-"""Which memory ops can follow each other with no barrier between them, by a kernel's PTX.
+"""Barriers of compiled kernels: the memory ops that can follow each other without one, by PTX.
 
-An instruction belongs to the memory ops at its source location; one whose location no memory op has
-may belong to any op that does what it does. So a path may be listed that no program takes, and none
-is left out. A path is certain only between instructions at the source locations of their ops.
+An instruction belongs to the memory ops at its source location; if no memory op has the location,
+the instruction may belong to any op with the same effect. So a path may be listed that no program
+takes, but none is left out. A path is certain only between instructions at their ops' locations.
 
 The format is PTX's: https://docs.nvidia.com/cuda/parallel-thread-execution/, chapters "Parallel
 Synchronization and Communication Instructions: bar, barrier" and "Debugging Directives: .loc".
@@ -28,35 +28,36 @@ _BARRIER: Final = re.compile(r"(?:bar|barrier)(?:\.cta)?\.sync(?:\.aligned)?")
 _ASYNCHRONOUS: Final = re.compile(r"cp\.(?:reduce\.)?async\.(?!commit|wait|bulk\.(?:commit|wait))")
 _ELSEWHERE: Final = re.compile(r"\.(?:shared|param|local|const)\b")
 _UNFOLLOWED: Final = re.compile(r"^\s*(?:@!?%\w+\s+)?(?:brx|setmaxnreg)\b", re.MULTILINE)
-"""Jumps by a table; and kernels whose warps do different things, which share no barrier."""
+"""Jumps by a table; and kernels with specialized warps, which share no barrier."""
 _ENDS: Final = ("ret", "exit", "trap")
-_DOES: Final = {"ld": "load", "st": "store", "atom": "atomic", "red": "atomic"}
+_EFFECTS: Final = {"ld": "load", "st": "store", "atom": "atomic", "red": "atomic"}
 
-#: PTX of more instructions that matter is not followed.
+#: The most points of a kernel whose paths are followed.
 _MOST_POINTS: Final = 20_000
 
-_Where = tuple[int, int]
+_LineAndColumn = tuple[int, int]
 
 
 @dataclass
 class _Point:
-    """An instruction that accesses memory, is a barrier, or goes elsewhere.
+    """An instruction that accesses memory, is a barrier, or jumps.
 
-    `ops` are those that it may belong to; `placed` says that all of these are at its location.
+    `ops` are the memory ops that the instruction may belong to; `is_located` says that all of these
+    ops are at the instruction's location.
     """
 
     ops: frozenset[int] = frozenset()
-    placed: bool = False
+    is_located: bool = False
     is_barrier: bool = False
-    goes_on: bool = True
+    falls_through: bool = True
     target: str | None = None
 
 
 @dataclass(frozen=True, eq=False)
 class CompiledBarriers:
-    """The barriers of a kernel's PTX, read when it is first asked for them.
+    """The barriers of a kernel's PTX, which is parsed when first needed.
 
-    `triton` is the version whose locations the PTX has.
+    `triton` is the version that wrote the locations in the PTX.
     """
 
     module: Module = field(repr=False)
@@ -64,50 +65,53 @@ class CompiledBarriers:
     triton: str | None
 
     def separate(self, first: Op, second: Op, between: Iterable[Op] = ()) -> bool | None:
-        """Tell whether a barrier lies on every path from one memory op to another.
+        """Return whether a barrier lies on every path from one memory op to another.
 
-        PTX has paths past loops of no trips: `between` are memory ops that are surely done, after
-        the first and before the second. None: it is not known, as for asynchronous copies, or
-        where which op an instruction belongs to is not.
+        PTX has paths around loops, for 0 trips: `between` are memory ops that certainly run after
+        the first and before the second. None: not known, as for asynchronous copies, or if an
+        instruction's op is not known.
         """
-        if self._reached is None or not {first.index, second.index} <= self._reached.keys():
+        if self._followers is None or not {first.index, second.index} <= self._followers.keys():
             return None
-        if second.index not in self._reached[first.index]:
+        if second.index not in self._followers[first.index]:
             return True
-        if any(self._separates(first, each, second) for each in between):
+        if any(self._separates(first, middle, second) for middle in between):
             return True
-        return False if second.index in self._surely_reached.get(first.index, ()) else None
+        return False if second.index in self._certain_followers.get(first.index, ()) else None
 
     def _separates(self, first: Op, middle: Op, second: Op) -> bool:
-        """Whether an op is done after the first and before the second, a barrier beside it."""
-        if self._reached is None or middle.index not in self._reached:
+        """Return whether an op between two others has a barrier on either side."""
+        if self._followers is None or middle.index not in self._followers:
             return False
-        if first.index in self._after[middle.index] or middle.index in self._after[second.index]:
+        if (
+            first.index in self._followers_past_barriers[middle.index]
+            or middle.index in self._followers_past_barriers[second.index]
+        ):
             return False
-        before = middle.index not in self._reached[first.index]
-        return before or second.index not in self._reached[middle.index]
+        before = middle.index not in self._followers[first.index]
+        return before or second.index not in self._followers[middle.index]
 
     def ends(self, op: Op) -> bool:
-        """Whether an op was found, and none of its instructions is asynchronous."""
-        return self._reached is not None and op.index in self._reached
+        """Return whether an op is in the PTX, and none of its instructions is asynchronous."""
+        return self._followers is not None and op.index in self._followers
 
     @property
-    def _reached(self) -> Mapping[int, frozenset[int]] | None:
-        """By the index of each op that is found: those that may follow without a barrier."""
-        return None if self._followed is None else self._followed[0]
+    def _followers(self) -> Mapping[int, frozenset[int]] | None:
+        """By the index of each op in the PTX: ops that may follow without a barrier."""
+        return None if self._paths is None else self._paths[0]
 
     @property
-    def _surely_reached(self) -> Mapping[int, frozenset[int]]:
-        """The same of instructions at the location of their ops."""
-        return {} if self._followed is None else self._followed[2]
+    def _certain_followers(self) -> Mapping[int, frozenset[int]]:
+        """The same, only for instructions at the location of their ops."""
+        return {} if self._paths is None else self._paths[2]
 
     @property
-    def _after(self) -> Mapping[int, frozenset[int]]:
-        """The same, behind barriers, too."""
-        return {} if self._followed is None else self._followed[1]
+    def _followers_past_barriers(self) -> Mapping[int, frozenset[int]]:
+        """The ops that may follow each op, also after barriers."""
+        return {} if self._paths is None else self._paths[1]
 
     @cached_property
-    def _followed(self) -> tuple[Mapping[int, frozenset[int]], ...] | None:
+    def _paths(self) -> tuple[Mapping[int, frozenset[int]], ...] | None:
         body = _BODY.search(self.ptx)
         if body is None or _UNFOLLOWED.search(body[1]) or len(_BODY.findall(self.ptx)) > 1:
             return None
@@ -115,114 +119,115 @@ class CompiledBarriers:
         if len(points) > _MOST_POINTS or any(p.target not in labels for p in points if p.target):
             return None
         return tuple(
-            {op: after for op, after in found.items() if op not in asynchronous}
-            for found in (
+            {op: after for op, after in following.items() if op not in asynchronous}
+            for following in (
                 _all_following(points, labels),
                 _all_following(points, labels, past_barriers=True),
-                _all_following([_placed(point) for point in points], labels),
+                _all_following([_only_located(point) for point in points], labels),
             )
         )
 
     def _points(self, body: str) -> tuple[list[_Point], dict[str, int], set[int]]:
-        """Return what matters of the instructions, where labels are, and asynchronous ops."""
-        places = _places(self.module)
+        """Return the points of the instructions, positions of labels, and asynchronous ops."""
+        ops_by_location = _ops_by_location(self.module)
         by_effect = {
-            does: frozenset(op.index for op in self.module.ops if effect_of(op) == does)
-            for does in _DOES.values()
+            effect: frozenset(op.index for op in self.module.ops if effect_of(op) == effect)
+            for effect in _EFFECTS.values()
         }
         every = frozenset().union(*by_effect.values())
         points: list[_Point] = []
         labels: dict[str, int] = {}
         asynchronous: set[int] = set()
-        for where, guarded, name, rest in instructions(body, self.triton):
-            mine = places.get(where, frozenset())
-            does = _DOES.get(name.partition(".")[0])
+        for location, guarded, name, rest in instructions(body, self.triton):
+            located_ops = ops_by_location.get(location, frozenset())
+            effect = _EFFECTS.get(name.partition(".")[0])
             if name == ":":
                 labels[rest] = len(points)
             elif _BARRIER.fullmatch(name):
                 points.append(_Point(is_barrier=not guarded and rest in ("0", "0x0")))
             elif _ASYNCHRONOUS.match(name):
-                ops = mine or every
+                ops = located_ops or every
                 asynchronous |= ops
                 points.append(_Point(ops))
-            elif does is not None and not _ELSEWHERE.search(name):
-                alike = by_effect[does]
-                own = mine & alike
-                points.append(_Point(own or alike, placed=bool(own)))
+            elif effect is not None and not _ELSEWHERE.search(name):
+                with_effect = by_effect[effect]
+                located = located_ops & with_effect
+                points.append(_Point(located or with_effect, is_located=bool(located)))
             elif name == "bra" or name.startswith("bra."):
-                points.append(_Point(goes_on=guarded, target=rest))
+                points.append(_Point(falls_through=guarded, target=rest))
             elif name.partition(".")[0] in _ENDS:
-                points.append(_Point(goes_on=guarded))
-        points.append(_Point(goes_on=False))
+                points.append(_Point(falls_through=guarded))
+        points.append(_Point(falls_through=False))
         return points, labels, asynchronous
 
 
-def instructions(ptx: str, triton: str | None) -> Iterator[tuple[_Where, bool, str, str]]:
-    """Yield line and column, whether it is guarded, name and operands of each instruction.
+def instructions(ptx: str, triton: str | None) -> Iterator[tuple[_LineAndColumn, bool, str, str]]:
+    """Yield location, whether guarded, name and operands of each instruction.
 
-    A label is an instruction named ":". `triton` is the version whose locations the PTX has.
+    A label is an instruction named ":". `triton` is the version that wrote the locations in the
+    PTX.
     """
     shift = column_shift(triton)
-    where = (0, 0)
+    location = (0, 0)
     for line in ptx.splitlines():
         text = line.partition("//")[0].strip()
         label = _LABEL.match(text)
         if label is not None:
-            yield where, False, ":", label[1]
+            yield location, False, ":", label[1]
             continue
         for part in text.split(";"):
-            found = _LINE.match(part.strip())
-            if found is None:
+            match = _LINE.match(part.strip())
+            if match is None:
                 continue
-            guard, name, rest = found.groups()
+            guard, name, rest = match.groups()
             if name == ".loc":
                 numbers = rest.replace(",", " ").split()
-                where = int(numbers[1]), int(numbers[2]) + shift
+                location = int(numbers[1]), int(numbers[2]) + shift
             else:
-                yield where, guard is not None, name, rest
+                yield location, guard is not None, name, rest
 
 
-def _places(module: Module) -> Mapping[_Where, frozenset[int]]:
-    found: dict[_Where, set[int]] = defaultdict(set)
+def _ops_by_location(module: Module) -> Mapping[_LineAndColumn, frozenset[int]]:
+    by_location: dict[_LineAndColumn, set[int]] = defaultdict(set)
     for op in module.ops:
         if op.name in MEMORY and op.name in POINTED:
             for frame in source_stack(op)[:1]:
-                found[frame.line, frame.column].add(op.index)
-    return {where: frozenset(ops) for where, ops in found.items()}
+                by_location[frame.line, frame.column].add(op.index)
+    return {location: frozenset(ops) for location, ops in by_location.items()}
 
 
-def _placed(point: _Point) -> _Point:
-    return point if point.placed else replace(point, ops=frozenset())
+def _only_located(point: _Point) -> _Point:
+    return point if point.is_located else replace(point, ops=frozenset())
 
 
 def _all_following(
     points: list[_Point], labels: Mapping[str, int], *, past_barriers: bool = False
 ) -> Mapping[int, frozenset[int]]:
-    found: dict[int, set[int]] = defaultdict(set)
+    following: dict[int, set[int]] = defaultdict(set)
     for position, point in enumerate(points):
         if point.ops:
             after = _following(points, labels, position, past_barriers)
             for op in point.ops:
-                found[op] |= after
-    return {op: frozenset(after) for op, after in found.items()}
+                following[op] |= after
+    return {op: frozenset(after) for op, after in following.items()}
 
 
 def _following(
     points: list[_Point], labels: Mapping[str, int], start: int, past_barriers: bool
 ) -> set[int]:
-    """Return the ops at the points that can come after one, before a barrier does or not."""
+    """Return the ops at points that can come after one, up to a barrier or past barriers."""
     reached: set[int] = set()
-    seen: set[int] = set()
-    waiting = [start + 1]
-    while waiting:
-        position = waiting.pop()
-        while position not in seen:
-            seen.add(position)
+    visited: set[int] = set()
+    pending = [start + 1]
+    while pending:
+        position = pending.pop()
+        while position not in visited:
+            visited.add(position)
             point = points[position]
             reached |= point.ops
             if point.target is not None:
-                waiting.append(labels[point.target])
-            if not point.goes_on or (point.is_barrier and not past_barriers):
+                pending.append(labels[point.target])
+            if not point.falls_through or (point.is_barrier and not past_barriers):
                 break
             position += 1
     return reached

@@ -1,4 +1,4 @@
-"""What the code that was made of a kernel for a device tells of the threads of its programs."""
+"""Facts from a kernel's compiled code about the threads of its programs."""
 
 from __future__ import annotations
 
@@ -13,13 +13,14 @@ from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 
 
 @dataclass(frozen=True, slots=True)
-class Compiled:
-    """What TTGIR and PTX tell.
+class CompiledFacts:
+    """Facts from TTGIR and PTX.
 
-    `layouts` say, by op index, which threads the lanes of memory ops went to. `barriers` is None
-    where there is no PTX, or a program is of several blocks of threads. `ahead` is how many trips
-    early a pipelined loop starts loads, by op index. `splits` says of programs of several CTAs
-    that do not wait for each other among how many the lanes of memory ops are split, by axis.
+    `layouts` distribute the lanes of memory ops to threads, by op index. `barriers` is None without
+    PTX, or if a program has several blocks of threads. `ahead` is the number of trips that a
+    pipelined loop starts loads early, by op index. `splits` is the number of CTAs that lanes of
+    memory ops are split among, by op index and axis, if a program's CTAs do not wait for each
+    other.
     """
 
     layouts: Mapping[int, BlockedLayout]
@@ -35,16 +36,16 @@ def compiled_code(
     num_ctas: int | None = None,
     *,
     triton: str | None,
-) -> Compiled | None:
-    """Read the code of a kernel, of `num_ctas` blocks of threads a program; None without TTGIR.
+) -> CompiledFacts | None:
+    """Return facts from a kernel's code, with `num_ctas` CTAs per program; None without TTGIR.
 
-    `triton` is the version whose locations it has.
+    `triton` is the version that wrote the locations in the code.
     """
     if ttgir is None:
         return None
-    alone = ptx is not None and num_ctas in (None, 1)
+    has_one_cta = ptx is not None and num_ctas in (None, 1)
     code = without_inner_places(ptx or "")
-    barriers = CompiledBarriers(module, code, triton) if alone else None
+    barriers = CompiledBarriers(module, code, triton) if has_one_cta else None
     layouts = thread_layouts(module, ttgir, code, triton=triton)
-    splits = {} if alone or ptx is None else cta_splits(module, ttgir, code, triton=triton)
-    return Compiled(layouts, barriers, trips_ahead(module, ttgir, triton=triton), splits)
+    splits = {} if has_one_cta or ptx is None else cta_splits(module, ttgir, code, triton=triton)
+    return CompiledFacts(layouts, barriers, trips_ahead(module, ttgir, triton=triton), splits)

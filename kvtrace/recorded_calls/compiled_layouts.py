@@ -1,8 +1,8 @@
-"""The layouts that memory ops were compiled with: from the TTGIR and PTX made for a device.
+"""The layouts that memory ops were compiled with, from TTGIR and PTX.
 
-TTIR has no layout; TTGIR gives each tensor one. The ops of both are matched by their source
-locations, inlined calls included. Blocked layouts and slices of them are read; an op that was
-compiled with another layout, or with different ones in different places, has none here.
+TTIR has no layouts; TTGIR has one for each tensor. The ops of both are matched by their source
+locations, inlined calls included. Blocked layouts and slices of blocked layouts are read; ops with
+other layouts, or with different layouts in different places, have none here.
 
 The formats are PTX's (`.loc`, `ld.global.v4.b32`) and that of Triton's printer:
 `#blocked = #ttg.blocked<{sizePerThread = [1, 4], …}>`, and lines that end in `loc(#loc12)`.
@@ -31,12 +31,12 @@ _SEVERAL_CTAS = re.compile(r"CGALayout = \[\[")
 _BASES = re.compile(r"CGALayout = \[(\[.*?\])\]")
 _BASIS = re.compile(r"\[([\d, ]+)\]")
 _CLUSTER = re.compile(r"\.cluster\b|::cluster\b|\bmapa\b|\bmbarrier\b")
-"""What PTX has where CTAs wait for each other, or reach each other's shared memory."""
+"""PTX of CTAs that wait for each other, or access each other's shared memory."""
 _LEAVING = re.compile(
     r"barrier\.cluster\.arrive[\w.]*;\s*barrier\.cluster\.wait[\w.]*;"
     r"(?:\s|//.*|\.loc\s.*|\$L\w+:)*(?=ret;)"
 )
-"""Where CTAs wait for each other before they end, as Triton 3.9 has them do."""
+"""PTX of CTAs that wait for each other before they end, as from Triton 3.9."""
 _ACCESS = re.compile(
     rf"(?:{'|'.join(map(re.escape, sorted(POINTED)))})\s"
     r".*?tensor<(?:\d+x)+!tt\.ptr<[^>]*>, "
@@ -58,11 +58,11 @@ _NAME = re.compile(r'"(?:[^"\\]|\\.)*"\((.*)\)$')
 def thread_layouts(
     module: Module, ttgir: str, ptx: str = "", *, triton: str | None
 ) -> dict[int, BlockedLayout]:
-    """Return the layouts of a module's memory ops, by op index, as far as `ttgir` tells them.
+    """Return the layouts of a module's memory ops, by op index, as far as `ttgir` has them.
 
-    `ptx` tells how much of a thread's lanes one instruction moves: where alignment is not known,
-    as under a mask whose bound is odd, the compiler moves them one by one. `triton` is the version
-    whose locations they have.
+    `ptx` has the bytes that one instruction moves for a thread: if alignment is not known, as with
+    an odd bound in a mask, the compiler moves lanes one by one. `triton` is the version that wrote
+    the locations in both.
     """
     shift = column_shift(triton)
     widths = _widths(ptx, shift)
@@ -72,19 +72,19 @@ def thread_layouts(
         layout = layouts.get(name)
         return layout if layout is None or dim is None else replace(layout, sliced=dim)
 
-    found = _by_op(module, ttgir, layout_of, shift)
+    layouts_of_ops = _by_op(module, ttgir, layout_of, shift)
     return {
         op.index: replace(layout, vector_bytes=widths.get(place[0], VECTOR_BYTES))
-        for op, (place, layout) in found.items()
+        for op, (place, layout) in layouts_of_ops.items()
     }
 
 
 def cta_splits(
     module: Module, ttgir: str, ptx: str, *, triton: str | None
 ) -> dict[int, tuple[int, ...]]:
-    """Return among how many CTAs of a program the lanes of memory ops are split, along each axis.
+    """Return the number of CTAs that lanes of memory ops are split among, by op index and axis.
 
-    By op index. It is empty where the PTX has CTAs that reach each other: one may wait for another.
+    Empty if the PTX has CTAs that access each other: one may wait for another.
     """
     if not ptx or _CLUSTER.search(_LEAVING.sub("", ptx)):
         return {}
@@ -96,34 +96,34 @@ def cta_splits(
             return split
         return None if split[dim] > 1 else (*split[:dim], *split[dim + 1 :])
 
-    found = _by_op(module, ttgir, split_of, column_shift(triton))
-    return {op.index: split for op, (_, split) in found.items()}
+    splits_of_ops = _by_op(module, ttgir, split_of, column_shift(triton))
+    return {op.index: split for op, (_, split) in splits_of_ops.items()}
 
 
 _Read = TypeVar("_Read")
 
 
 def _by_op(
-    module: Module, ttgir: str, read: Callable[[str, int | None], _Read | None], shift: int
+    module: Module, ttgir: str, read_layout: Callable[[str, int | None], _Read | None], shift: int
 ) -> dict[Op, tuple[Place, _Read]]:
-    """Return, by memory op, its place and what `read` gives for its layout and sliced axis."""
+    """Return each memory op's place, and the result of `read_layout` for its layout."""
     aliases = dict(_ALIAS.findall(ttgir))
-    found: dict[Place, _Read | None] = {}
-    for dim, parent, own, alias in _ACCESS.findall(ttgir):
-        layout = read(parent or own, int(dim) if dim else None)
+    layouts: dict[Place, _Read | None] = {}
+    for dim, parent, layout_name, alias in _ACCESS.findall(ttgir):
+        layout = read_layout(parent or layout_name, int(dim) if dim else None)
         place = _place(alias, aliases, shift)
-        found[place] = layout if found.get(place, layout) == layout else None
+        layouts[place] = layout if layouts.get(place, layout) == layout else None
     result = {}
     for op in module.ops:
         place = tuple((frame.line, frame.column) for frame in source_stack(op))
-        layout = found.get(place) if place else None
+        layout = layouts.get(place) if place else None
         if layout is not None and op.name in POINTED:
             result[op] = place, layout
     return result
 
 
 def _split(body: str) -> tuple[int, ...] | None:
-    """Return among how many CTAs a layout splits each axis; None: two may have the same lane."""
+    """Return the number of CTAs that a layout splits each axis among; None for shared lanes."""
     lists = {key: _numbers(numbers) for key, numbers in _LIST.findall(body)}
     if "CTASplitNum" in lists:  # until Triton 3.5
         split = lists["CTASplitNum"]
@@ -131,11 +131,11 @@ def _split(body: str) -> tuple[int, ...] | None:
     bases = _BASES.search(body)
     if bases is None or "order" not in lists:
         return None
-    found = [_numbers(basis) for basis in _BASIS.findall(bases[1])]
-    along = [sorted(basis[axis] for basis in found if basis[axis]) for axis in lists["order"]]
-    whole = all(each == [1 << bit for bit in range(len(each))] for each in along)
-    alone = all(len(basis) - basis.count(0) == 1 for basis in found)
-    if not whole or not alone:
+    vectors = [_numbers(basis) for basis in _BASIS.findall(bases[1])]
+    along = [sorted(vector[axis] for vector in vectors if vector[axis]) for axis in lists["order"]]
+    are_powers = all(steps == [1 << bit for bit in range(len(steps))] for steps in along)
+    have_one_axis = all(len(vector) - vector.count(0) == 1 for vector in vectors)
+    if not are_powers or not have_one_axis:
         return None
     counts = dict(zip(lists["order"], map(len, along), strict=True))
     return tuple(1 << counts[axis] for axis in sorted(counts))
@@ -146,10 +146,10 @@ def _numbers(text: str) -> tuple[int, ...]:
 
 
 def trips_ahead(module: Module, ttgir: str, *, triton: str | None) -> dict[int, int]:
-    """Return how many trips before its own a pipelined loop starts to load, by the load's index.
+    """Return how many trips early a pipelined loop starts each load, by the load's index.
 
-    One copy of each load is in the loop, and as many are before it as trips are started early. Of
-    loads that share a place in the source, as in an unrolled loop, nothing is known.
+    One copy of each load is in the loop, and one more before the loop for each trip that is started
+    early. Loads that share a source location, as in an unrolled loop, are left out.
     """
     aliases, shift = dict(_ALIAS.findall(ttgir)), column_shift(triton)
     copies = Counter(_place(alias, aliases, shift) for alias in _COPY.findall(ttgir))
@@ -169,16 +169,16 @@ def _blocked(ttgir: str) -> Mapping[str, BlockedLayout]:
     for name, body in _LAYOUT.findall(ttgir):
         lists = {key: _numbers(numbers) for key, numbers in _LIST.findall(body) if numbers}
         clusters = lists.get("CTAsPerCGA", lists.get("CTASplitNum", (1,)))
-        alone = prod(clusters) == 1 and not _SEVERAL_CTAS.search(body)
+        has_one_cta = prod(clusters) == 1 and not _SEVERAL_CTAS.search(body)
         keys = ("sizePerThread", "threadsPerWarp", "warpsPerCTA", "order")
-        if all(key in lists for key in keys) and alone:
+        if all(key in lists for key in keys) and has_one_cta:
             per_thread, threads, warps, order = (lists[key] for key in keys)
             layouts[name] = BlockedLayout(per_thread, threads, warps, order)
     return layouts
 
 
 def _widths(ptx: str, shift: int) -> dict[tuple[int, int], int]:
-    """Return the bytes of one thread's instruction by source place; the fewest, if they differ."""
+    """Return the bytes of one thread's instruction by source location; the fewest, if they vary."""
     widths: dict[tuple[int, int], int] = {}
     place = None
     for line, column, vector, bits, copied in _INSTRUCTION.findall(ptx):
@@ -191,7 +191,7 @@ def _widths(ptx: str, shift: int) -> dict[tuple[int, int], int]:
 
 
 def _place(location: str, aliases: Mapping[str, str], shift: int) -> Place:
-    """Resolve a location to lines and columns, innermost first."""
+    """Return the lines and columns of a location, innermost first."""
     if location in aliases:
         return _place(aliases[location], aliases, shift)
     file = _FILE.match(location)

@@ -1,7 +1,7 @@
-"""Tensor descriptors made on the host, as the IR takes them.
+"""Tensor descriptors created on the host, as parameters of the IR function.
 
-A parameter that is a descriptor becomes several parameters of the IR function. Where the target has
-descriptors: the descriptor, its shape, its strides. Where it has none, the compiler lowers it to:
+A parameter that is a descriptor becomes several parameters of the IR function. If the target has
+descriptors: the descriptor, its shape, its strides. If not, the compiler lowers the descriptor to:
 pointer, shape, strides, one or two flags (padding with NaN; rounding to tf32, from Triton 3.7 on),
 shape, strides.
 """
@@ -18,12 +18,12 @@ from kvtrace.schema.errors import KvtraceError
 _NAN: Final = "padding='nan'"
 _ROUNDING: Final = re.compile(r"round_f32_to_tf32=(True|False)")
 
-#: How capture writes what tells descriptors of one tensor apart.
+#: The text in which capture records a descriptor's shape and strides.
 _FORM: Final = re.compile(r"shape=(?P<shape>\([^)]*\)) strides=(?P<strides>\([^)]*\))")
 
 
 class UnreadableDescriptor(KvtraceError):
-    """The record of a descriptor does not say its shape and strides."""
+    """The record of a descriptor has no shape and strides."""
 
     slug = "unreadable-descriptor"
 
@@ -36,11 +36,11 @@ def descriptor_arguments(
     `parameters` are the types of the IR function's parameters from its first one on.
     """
     name = arg["name"]
-    found = _FORM.search(arg["scalar"] or "")
-    if found is None:
+    match = _FORM.search(arg["scalar"] or "")
+    if match is None:
         raise UnreadableDescriptor(f"the record of descriptor {name} has no shape and strides")
     try:
-        shape, strides = (_integers(found[part]) for part in ("shape", "strides"))
+        shape, strides = (_integers(match[part]) for part in ("shape", "strides"))
     except ValueError as error:
         raise UnreadableDescriptor(
             f"the record of descriptor {name} has a shape or strides that are not numbers"
@@ -61,22 +61,22 @@ def descriptor_arguments(
     ]
     if not lowered:
         return [tensor, *extents]
-    behind = parameters[1 + len(extents) :]
-    flags = takewhile(lambda kind: isinstance(kind, IntegerType) and kind.width == 1, behind)
+    following = parameters[1 + len(extents) :]
+    flags = takewhile(lambda kind: isinstance(kind, IntegerType) and kind.width == 1, following)
     rounding = _ROUNDING.search(arg["scalar"])
-    # the flags decide values, and no address; not all were recorded
+    # flags affect values, but no address; not all were recorded
     recorded = (
         tensor.padding_nan if "padding=" in arg["scalar"] else None,
         None if rounding is None else rounding[1] == "True",
     )
-    known = [
+    flag_arguments = [
         ScalarArgument(f"{name}.flag.{number}", flag)
         for number, (flag, _) in enumerate(zip(recorded, flags, strict=False))
     ]
-    return [tensor, *extents, *known, *extents]
+    return [tensor, *extents, *flag_arguments, *extents]
 
 
 def _integers(text: str) -> tuple[int, ...]:
-    """Read what `repr` wrote of a tuple; see `recorded.py` for why not by `ast`."""
+    """Return the integers of a tuple's `repr`; see `recorded.py` for why not by `ast`."""
     inner = text.strip("()").rstrip(",")
     return tuple(map(int, inner.split(","))) if inner else ()

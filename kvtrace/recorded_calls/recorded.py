@@ -1,7 +1,7 @@
-"""The unique calls of a run, made ready for the evaluator from the tables alone.
+"""The unique calls of a run as arguments of the evaluator, from the tables alone.
 
-Tensors whose contents were recorded (KVTRACE_TENSORS) have their data as it was at the first launch
-of the call of which it is known; all others are unknown. `Call.launches` has other launches'.
+Tensors whose contents were recorded (KVTRACE_TENSORS) have the data of the call's first launch with
+recorded contents; all others are unknown. `Call.launches` has the data of other launches.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kvtrace.evaluate.types import element_of_short_name
 from kvtrace.ir import Module
 from kvtrace.ir.columns import triton_of
 from kvtrace.ir.relocation import module_defined_in
-from kvtrace.recorded_calls.compiled_code import Compiled, compiled_code
+from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code
 from kvtrace.recorded_calls.host_descriptors import descriptor_arguments
 from kvtrace.recorded_calls.thread_layouts import BlockedLayout
 from kvtrace.schema.contents import (
@@ -35,10 +35,10 @@ if TYPE_CHECKING:
     from kvtrace.ir.types import Type
     from kvtrace.schema.trace import Run, Trace
 
-#: Gives the content of an artifact, None where it is not there.
+#: Returns the content of an artifact, None if it was not recorded.
 ContentOf = Callable[[str], bytes | None]
 
-#: Characters of a value that a message shows.
+#: The most characters of a value in a message.
 _SHOWN: Final = 40
 
 _KERNEL_COLUMNS = (
@@ -46,22 +46,22 @@ _KERNEL_COLUMNS = (
     "num_stages", "options",
 )  # fmt: skip
 
-#: Where kernels come from that Triton's compiler made. Those of other backends have no IR to
+#: Origins of kernels that Triton's compiler made. Kernels of other backends have no IR to
 #: evaluate: their calls are observed while the program runs, or their figures follow from shapes.
 _COMPILED: Final = frozenset({None, "jit", "inductor", "autotune", GLUON, "interpreter"})
 
 
 class CannotReplay(KvtraceError):
-    """A call's record does not hold what evaluating it needs."""
+    """A call's record lacks data that the evaluation needs."""
 
     slug = "cannot-replay"
 
 
 class UnfitRecord(CannotReplay):
-    """A call's record is not as kvtrace writes it."""
+    """A call's record does not have the form that kvtrace writes."""
 
     def __init__(self, error: Exception) -> None:
-        """Say what it ended in, and where."""
+        """Name the error and its place."""
         super().__init__(
             f"its record is not as kvtrace writes it, or kvtrace has a defect: {place_of(error)}"
         )
@@ -71,11 +71,10 @@ class UnfitRecord(CannotReplay):
 class Call:
     """One row of `calls` with its kernel's name and IR.
 
-    `recorded` names the tensors whose contents are there: what is concluded from them holds for
-    those contents. `warps` and `ctas` are how many of them a program has, `stages` how deep its
-    loops are pipelined, `triton` the version that compiled it, where that was recorded, and
-    `compiled` what the code made for a device tells. `launches` has the contents of all its
-    launches, as far as known.
+    `recorded` names the tensors with recorded contents: conclusions hold for these contents.
+    `warps` and `ctas` are a program's numbers of warps and CTAs, `stages` the pipeline stages of
+    loops, `triton` the version that compiled the kernel, if recorded, and `compiled` facts from the
+    compiled code. `launches` has the contents of all launches, as far as known.
     """
 
     call_id: int
@@ -88,7 +87,7 @@ class Call:
     ctas: int | None = None
     stages: int | None = None
     triton: str | None = None
-    compiled: Compiled | None = field(default=None, hash=False, compare=False)
+    compiled: CompiledFacts | None = field(default=None, hash=False, compare=False)
     launches: KnownLaunches | None = field(default=None, hash=False, compare=False)
 
     @property
@@ -99,12 +98,12 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class KnownLaunches:
-    """The distinct contents that the launches of a call had, and the call with any of them.
+    """The distinct contents of a call's launches, and the call with any of these contents.
 
     Attributes:
-        contents: which there are.
-        call: gives the call with some contents (None: with none at all), and the names of tensors
-            of which only their view was recorded: what lies outside of it is zero there.
+        contents: the distinct contents.
+        call: returns the call with given contents (None: without any), and the names of tensors of
+            which only the view was recorded, with zeros outside the view.
     """
 
     contents: CallContents
@@ -121,11 +120,10 @@ class UnreadyCall:
 
 
 def without_ir(trace: Trace, run: Run) -> str | None:
-    """Return why no call of a run can be evaluated: another tool recorded times alone; else None.
+    """Return why no call of a run can be evaluated (imported times without IR), or None.
 
     Raises:
         TraceDamaged: as `Trace.table`.
-
     """
     from kvtrace.schema.layout import IMPORTED  # which first launches do not need
 
@@ -139,28 +137,28 @@ def without_ir(trace: Trace, run: Run) -> str | None:
 
 
 def not_evaluated(kernel: str) -> str:
-    """Return why a kernel that is written in Gluon is neither evaluated nor judged by its calls."""
+    """Return why the calls of a kernel in Gluon are neither evaluated nor judged."""
     return f"kernel {kernel} is written in Gluon, which has no TTIR and is not evaluated"
 
 
 def calls_of(
     trace: Trace, run: Run, only: Container[int] | None = None
 ) -> Iterator[Call | UnreadyCall]:
-    """Return each unique call of `run`, in order of its id; parsed IR is shared between calls.
+    """Yield each unique call of `run`, in order of its id; parsed IR is shared between calls.
 
-    Calls that were observed while the program ran are left out, and those that are not among
-    `only` (None: none is).
+    Calls that were observed while the program ran are left out, and so are calls that are not in
+    `only` (None: all are yielded).
     """
     kernel_rows = trace.table("kernels", (run,), columns=_KERNEL_COLUMNS).to_pylist()
     kernels = {row["kernel_id"]: row for row in kernel_rows}
-    modules: dict[int, tuple[Module, Compiled | None]] = {}
+    modules: dict[int, tuple[Module, CompiledFacts | None]] = {}
     contents = contents_of(trace, run)
     for row in trace.table("calls", (run,)).to_pylist():
         if only is not None and row["call_id"] not in only:
             continue
         kernel = kernels.get(row["kernel_id"])
         if kernel is None:
-            reason = f"the trace has no record of its kernel, whose kernel_id is {row['kernel_id']}"
+            reason = f"the trace has no record of the kernel with kernel_id {row['kernel_id']}"
             yield UnreadyCall(row["call_id"], "?", reason)
             continue
         if kernel["origin"] not in _COMPILED:
@@ -179,7 +177,7 @@ def _call(
     trace: Trace,
     row: dict[str, Any],
     kernel: dict[str, Any],
-    modules: dict[int, tuple[Module, Compiled | None]],
+    modules: dict[int, tuple[Module, CompiledFacts | None]],
     contents: CallContents | None,
 ) -> Call:
     kernel_id = row["kernel_id"]
@@ -197,8 +195,8 @@ def _call(
         values, partial = _values(trace, row["args"], chosen, whole)
         args = with_values(row["args"], {place: str(place) for place in values})
         content = {str(place): value for place, value in values.items()}
-        made = call_of({**row, "args": args}, kernel, module, content.get, compiled)
-        return made, partial
+        result = call_of({**row, "args": args}, kernel, module, content.get, compiled)
+        return result, partial
 
     first, _ = call(contents.sets[0], True)
     return replace(first, launches=KnownLaunches(contents, call))
@@ -207,27 +205,27 @@ def _call(
 def _values(
     trace: Trace, args: list[dict[str, Any]], chosen: ContentSet | None, whole: bool
 ) -> tuple[dict[int, bytes], frozenset[str]]:
-    """Return storages' contents by the argument's place, and the arguments with a part of them.
+    """Return storages' contents by the argument's position, and arguments with partial contents.
 
-    `whole`: leave out those of which only a part is there.
+    `whole`: leave out partial contents.
     """
     values: dict[int, bytes] = {}
     partial: set[str] = set()
     by_group: dict[int, int] = {}
-    for held in () if chosen is None else chosen.held:
-        arg, content = args[held.arg], trace.artifact(held.artifact)
+    for recorded_part in () if chosen is None else chosen.held:
+        arg, content = args[recorded_part.arg], trace.artifact(recorded_part.artifact)
         if content is None:
             continue
-        size, end = arg["storage_bytes"], held.offset_bytes + len(content)
+        size, end = arg["storage_bytes"], recorded_part.offset_bytes + len(content)
         if size is None:
-            continue  # which part of its storage this is, nobody knows
+            continue  # the part of the storage is not known
         if len(content) == size:
-            values[held.arg] = content
+            values[recorded_part.arg] = content
         elif not whole and end <= size:
             partial.add(arg["name"])
-            place = by_group.setdefault(_group(held.arg, arg), held.arg)
-            before = values.get(place, bytes(size))
-            values[place] = before[: held.offset_bytes] + content + before[end:]
+            position = by_group.setdefault(_group(recorded_part.arg, arg), recorded_part.arg)
+            earlier = values.get(position, bytes(size))
+            values[position] = earlier[: recorded_part.offset_bytes] + content + earlier[end:]
     return values, frozenset(partial)
 
 
@@ -236,20 +234,19 @@ def call_of(
     kernel: Mapping[str, Any],
     module: Module,
     content: ContentOf,
-    compiled: Compiled | None = None,
+    compiled: CompiledFacts | None = None,
 ) -> Call:
-    """Make a call of its row of `calls` and that of its kernel in `kernels`.
+    """Return a call from its row of `calls` and its kernel's row of `kernels`.
 
     Args:
         row: call_id, grid_x/y/z and args.
-        kernel: name, signature and, where it is known, num_warps.
+        kernel: name, signature and, if known, num_warps.
         module: the kernel's IR.
-        content: gives the contents of tensors by the `value_artifact` of an argument.
+        content: returns the contents of tensors by the `value_artifact` of an argument.
         compiled: see `Call`.
 
     Raises:
-        CannotReplay: an argument is of a kind that the evaluator cannot take.
-
+        CannotReplay: an argument is of a kind that the evaluator does not support.
     """
     parameters = tuple(value.type for value in module.main.arguments)
     arguments = _arguments(content, row["args"] or [], kernel["signature"] or [], parameters)
@@ -289,7 +286,7 @@ def _module(trace: Trace, kernel: dict[str, Any]) -> Module:
 
 
 def stage_artifact(kernel: Mapping[str, Any], name: str) -> str | None:
-    """Return the hash of what a stage of the compiler made of a kernel; None: nothing is kept."""
+    """Return the hash of a compiler stage's output for a kernel; None if not recorded."""
     stages = kernel["stages"] or []
     return next((stage["artifact"] for stage in stages if stage["stage"] == name), None)
 
@@ -309,38 +306,38 @@ def _arguments(
     signature: list[dict[str, Any]],
     parameters: tuple[Type, ...],
 ) -> tuple[Argument, ...]:
-    """The IR function's arguments: the parameters of the signature that are not constexpr."""
+    """Return the IR function's arguments: the signature's parameters without constexpr."""
     if len(args) != len(signature):
         raise CannotReplay(f"{len(args)} arguments were recorded for {len(signature)} parameters")
     storages = _storages(content, args)
-    found: list[Argument] = []
+    arguments: list[Argument] = []
     for position, (arg, parameter) in enumerate(zip(args, signature, strict=True)):
         if parameter["type"] == "constexpr":
             continue
         if arg["kind"] == "descriptor":
             storage = storages[_group(position, arg)]
-            found += descriptor_arguments(arg, storage, parameters[len(found) :])
+            arguments += descriptor_arguments(arg, storage, parameters[len(arguments) :])
         else:
-            found.append(_argument(position, arg, storages))
-    return tuple(found)
+            arguments.append(_argument(position, arg, storages))
+    return tuple(arguments)
 
 
 def _storages(content: ContentOf, args: list[dict[str, Any]]) -> dict[int, Storage]:
-    """Make the storages of a call's tensors by alias group: its own, since evaluation writes."""
+    """Return new storages of a call's tensors by alias group, which evaluation may write to."""
     storages: dict[int, Storage] = {}
     for position, arg in enumerate(args):
         if arg["kind"] not in ("tensor", "descriptor"):
             continue
-        held = content(arg["value_artifact"]) if arg["value_artifact"] else None
+        contents = content(arg["value_artifact"]) if arg["value_artifact"] else None
         group = _group(position, arg)
         size = arg["storage_bytes"]
         if size is None:
             storages.setdefault(group, Storage(least_storage_bytes(args, position, _width)))
             continue
-        if size < 0 or (held is not None and len(held) != size):
+        if size < 0 or (contents is not None and len(contents) != size):
             raise CannotReplay(f"the storage of {arg['name']} cannot have {size:,} bytes")
-        if group not in storages or (held and storages[group].data is None):
-            data = None if held is None else np.frombuffer(held, np.uint8).copy()
+        if group not in storages or (contents and storages[group].data is None):
+            data = None if contents is None else np.frombuffer(contents, np.uint8).copy()
             storages[group] = Storage(size, data)
     return storages
 
@@ -350,8 +347,8 @@ def _width(dtype: str) -> int:
 
 
 def _group(position: int, arg: dict[str, Any]) -> int:
-    found = arg["alias_group"]
-    return position if found is None else int(found)
+    alias_group = arg["alias_group"]
+    return position if alias_group is None else int(alias_group)
 
 
 def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) -> Argument:
@@ -374,7 +371,7 @@ def _argument(position: int, arg: dict[str, Any], storages: dict[int, Storage]) 
 
 
 def _extent(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """Return shape and strides of a tensor; a pointer without has the rest of its storage."""
+    """Return shape and strides of a tensor; a pointer without them gets its storage's rest."""
     whole = arg["shape"] is not None and arg["strides"] is not None
     if arg["offset_bytes"] is None or (arg["storage_bytes"] is None and not whole):
         raise CannotReplay(
@@ -388,7 +385,7 @@ def _extent(arg: dict[str, Any]) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def _literal(text: str) -> int | float | bool:
-    """Read what `repr` wrote; not by `ast`, as programs with threads are judged while they run.
+    """Return the number of a `repr`, without `ast`: programs with threads are judged as they run.
 
     Python 3.11 fails when two threads parse at once ("AST constructor recursion depth mismatch").
     """

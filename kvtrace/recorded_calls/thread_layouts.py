@@ -1,7 +1,7 @@
-"""Which thread holds which lane of a memory op, and which lanes one instruction of a warp moves.
+"""Thread layouts: the lanes of a memory op in each thread, and in each instruction of a warp.
 
-Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html. compiled_layouts.py finds out
-with which one an op was compiled.
+Layouts: https://triton-lang.org/main/dialects/TritonGPUAttrDefs.html. compiled_layouts.py finds the
+layout that an op was compiled with.
 """
 
 from dataclasses import dataclass
@@ -13,12 +13,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 VECTOR_BYTES: Final = 16
-"""What one thread moves with one instruction at most."""
+"""The most bytes that one thread moves with one instruction."""
 
 
 @dataclass(frozen=True)
 class BlockedLayout:
-    """Triton's blocked layout: per axis, how many lanes a thread, a warp and a block hold.
+    """Triton's blocked layout: lanes per thread, threads per warp and warps per block, by axis.
 
     `order` lists the axes, fastest first. `sliced` is an axis that the tensor lacks. One
     instruction moves up to `vector_bytes` for a thread.
@@ -32,25 +32,25 @@ class BlockedLayout:
     vector_bytes: int = VECTOR_BYTES
 
     def digits(self, axis: int) -> tuple[tuple[int, int], tuple[int, int]]:
-        """Return how threads of a warp, and warps, follow from the index along an axis.
+        """Return the digits of threads in a warp, and of warps, in the index along an axis.
 
-        Each is the index divided by the first number, modulo the second.
+        Each digit is the index divided by the first number, modulo the second.
         """
         size, threads, warps = self.per_thread[axis], self.threads[axis], self.warps[axis]
         return (size, threads), (size * threads, warps)
 
     def fits(self, block: tuple[int, ...]) -> bool:
-        """Whether a tensor of this shape can have the layout."""
+        """Return whether a tensor of this shape can have the layout."""
         return len(block) + (self.sliced is not None) == len(self.order)
 
     def extents(self, block: tuple[int, ...]) -> tuple[int, ...]:
-        """Return the extents of a block along the layout's axes; 1 along one that it lacks."""
+        """Return a block's extents along the layout's axes; 1 along an axis the block lacks."""
         if self.sliced is None:
             return block
         return (*block[: self.sliced], 1, *block[self.sliced :])
 
     def is_repeated(self, block: tuple[int, ...]) -> bool:
-        """Whether several threads hold the same lane of a block."""
+        """Return whether several threads have the same lane of a block."""
         return any(
             size * threads * warps > max(extent, size)
             for size, threads, warps, extent in zip(
@@ -71,10 +71,12 @@ class LaneOrder:
 def lane_order(
     layout: BlockedLayout, block: tuple[int, ...], element_bytes: int
 ) -> LaneOrder | None:
-    """Sort the lanes of a block by the instruction that moves them; None if they do not fit.
+    """Return the lanes of a block sorted by the instruction that moves them.
 
-    An instruction of a warp moves, for each of its threads, some lanes that follow each other along
-    the fastest axis. Of threads that hold the same lane, one counts.
+    None if they do not fit.
+
+    An instruction of a warp moves, for each of its threads, some consecutive lanes along the
+    fastest axis. Of threads with the same lane, one counts.
     """
     if not layout.fits(block) or not block:
         return None

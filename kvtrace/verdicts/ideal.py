@@ -1,6 +1,6 @@
 """Evaluation with a shadow beside each integer: its value without a width.
 
-An instrument of array evaluation. If an op wraps around, its result becomes a `Wrapped` value; the
+An instrument of array evaluation. If an op wraps around, its result becomes a `WrappedNumber` value; the
 ideal number in it is carried through casts, branches, loops, reductions and calls. Where a number
 decides something (an address in active lanes, a mask, a branch, a loop's bounds, a stored index)
 both numbers are compared: a difference shows the wrap. A wrap that cancels, is masked off or is
@@ -30,7 +30,7 @@ from kvtrace.evaluate.shadows.ideal.integers import (
     read_unsigned,
 )
 from kvtrace.evaluate.shadows.ideal.tt_reduce import combination_of
-from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers, origins_of
+from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers, origins_of
 from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import Array, Pointer, Unknown, actual
 from kvtrace.ir import Op, Value
@@ -88,7 +88,7 @@ class Ideals(Shadows):
     They are compared where they decide something.
     """
 
-    kind = Wrapped
+    kind = WrappedNumber
 
     def __init__(self, module: Module) -> None:
         super().__init__(module)
@@ -110,7 +110,7 @@ class Ideals(Shadows):
             bits = integer_bits(parameter.type) or 1
             if bits > 1 and isinstance(number, int) and 1 << (bits - 1) <= number < 1 << bits:
                 ideal = narrowed(np.full((1,), number, object))
-                values[parameter.id] = Wrapped(values[parameter.id], ideal, frozenset())
+                values[parameter.id] = WrappedNumber(values[parameter.id], ideal, frozenset())
 
     def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
         """Compare the numbers that decide a branch, a jump, or whether a loop continues."""
@@ -169,11 +169,11 @@ class Ideals(Shadows):
 
     def _is_below_zero(self, value: Any) -> bool:
         """Return whether a number is a difference of unsigned integers, and so may be negative."""
-        return isinstance(value, Wrapped) and not self._differences.isdisjoint(value.origins)
+        return isinstance(value, WrappedNumber) and not self._differences.isdisjoint(value.origins)
 
     def _meant(self, op: Op, value: Any) -> Any:
         """Return a value, or its actual number if it is a hash and the op mixes its bits."""
-        hashed = isinstance(value, Wrapped) and not self._hashes.isdisjoint(value.origins)
+        hashed = isinstance(value, WrappedNumber) and not self._hashes.isdisjoint(value.origins)
         return actual(value) if hashed and op.name in MIXING else value
 
     # -- computing both --------------------------------------------------------------------------
@@ -196,7 +196,7 @@ class Ideals(Shadows):
 
         def computed(values: list[Any], scope: Any) -> None:
             operands = run(values, scope)
-            wrapped = [operand for operand in operands if type(operand) is Wrapped]
+            wrapped = [operand for operand in operands if type(operand) is WrappedNumber]
             if not wrapped and not grows:
                 return
             if grows and any(isinstance(operand, Unknown) for operand in operands):
@@ -221,7 +221,7 @@ class Ideals(Shadows):
 
         def combined(values: list[Any], scope: Any) -> None:
             operands = run(values, scope)
-            if not grows and not any(type(value) is Wrapped for value in operands):
+            if not grows and not any(type(value) is WrappedNumber for value in operands):
                 return
             if combination is None or any(map(is_unknown, (*operands, values[op.results[0].id]))):
                 self._hide(op, operands)
@@ -262,21 +262,21 @@ class Ideals(Shadows):
                 # Numbers are the same; that they are read as unsigned ones makes the difference.
                 unsigned = read_unsigned(plain, type_.element.bits)
                 self.seen.wrapped(op, scope, np.where(below, ideal, unsigned), unsigned)
-                return Wrapped(result, ideal, origins | {op.index})
+                return WrappedNumber(result, ideal, origins | {op.index})
         if not np.any(ideal != plain):
             negative = not self._differences.isdisjoint(origins) and limits(ideal)[0] < 0
-            return Wrapped(result, ideal, origins) if negative else result
+            return WrappedNumber(result, ideal, origins) if negative else result
         if _is_number(value) and (op.name in GROWING or op.name in COMBINING):
             low, high = limits(ideal)
             bits = type_.element.bits
             fits = -(1 << (bits - 1)) <= low and high < (1 << bits)
-            wrapped_before = any(isinstance(operand, Wrapped) for operand in operands)
+            wrapped_before = any(isinstance(operand, WrappedNumber) for operand in operands)
             if not fits or not wrapped_before:
                 origins |= {op.index}
                 self.seen.wrapped(op, scope, ideal, plain)
         if origins:
             self.seen.reached.setdefault(op.index, set()).update(origins)
-        return Wrapped(result, ideal, origins)
+        return WrappedNumber(result, ideal, origins)
 
     def _below(self, op: Op, operands: Sequence[Any], ideal: Array) -> Array:
         type_ = value_type(op.operand("left").type)
@@ -344,7 +344,7 @@ class Ideals(Shadows):
         numbers = ideal_numbers(loaded, type_)
         if limits(numbers)[0] < 0:
             ideal = read_unsigned(numbers, type_.element.bits)
-            values[result.id] = Wrapped(loaded, ideal, frozenset())
+            values[result.id] = WrappedNumber(loaded, ideal, frozenset())
 
 
 def _is_number(value: Value) -> bool:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.shadows.driver import is_unknown
-from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers
+from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers
 from kvtrace.evaluate.types import ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
 from kvtrace.ir import Op, Value
@@ -71,7 +71,7 @@ class Seen:
     def lose(self, operands: Iterable[Any]) -> None:
         """Note that wrapped values are not carried further."""
         for value in operands:
-            if isinstance(value, Wrapped):
+            if isinstance(value, WrappedNumber):
                 self.hidden |= value.origins
 
     def use(
@@ -87,7 +87,7 @@ class Seen:
         """Compare the ideal and actual numbers of a value that decides something."""
         if is_unknown(number) or is_unknown(active):
             self.blind = True
-        if not isinstance(number, Wrapped) or not number.origins or self._is_irrelevant(op, value):
+        if not isinstance(number, WrappedNumber) or not number.origins or self._is_irrelevant(op, value):
             return
         if is_unknown(number.actual) or is_unknown(active) or not scope.certain:
             self.hidden |= number.origins
@@ -133,7 +133,7 @@ class Seen:
             return False
         return isinstance(value.owner, Op) and value.owner.index not in self._deciding
 
-    def _differing(self, number: Wrapped, type_: ValueType, purpose: Purpose) -> Array:
+    def _differing(self, number: WrappedNumber, type_: ValueType, purpose: Purpose) -> Array:
         plain = ideal_numbers(number.actual, type_)
         differs = np.asarray(number.shadow != plain, np.bool_)
         if purpose == "index":  # memory does not say whether it holds unsigned integers
@@ -143,7 +143,7 @@ class Seen:
         return differs
 
     def _show(
-        self, op: Op, number_: Wrapped, scope: Any, purpose: Purpose, position: tuple[int, ...]
+        self, op: Op, number_: WrappedNumber, scope: Any, purpose: Purpose, position: tuple[int, ...]
     ) -> None:
         earliest = {op: number for number, op in enumerate(self._wraps)}
         origin = min(number_.origins, key=lambda op: earliest.get(op, len(earliest)))

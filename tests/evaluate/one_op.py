@@ -1,4 +1,4 @@
-"""Evaluates a single op on arrays, by way of a kernel in generic IR written here."""
+"""Evaluation of a single op on arrays, in a kernel of generic IR."""
 
 import ml_dtypes
 import numpy as np

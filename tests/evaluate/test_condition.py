@@ -1,4 +1,4 @@
-"""What a problem grants: measured by moving inputs, whatever a candidate computes."""
+"""Conditions of problems, measured by moving inputs, independent of a candidate."""
 
 import numpy as np
 import pytest
@@ -49,7 +49,7 @@ def test_conditions_are_those_of_the_inputs_types():
     assert half.working == pytest.approx(single.working, rel=1e-3)
 
 
-def test_of_two_types_each_input_moves_by_its_own():
+def test_inputs_of_different_types_move_by_their_own_units():
     x, w = np.random.default_rng(0).standard_normal((2, 4000))
     _, condition, _ = measured(lambda x, w: x + 0 * w, x, w, types=("f32", "bf16"))
     assert (condition.stored <= unit_of("f32") * np.abs(x) * 1.001).all()
@@ -98,7 +98,7 @@ def test_a_large_tensor_of_single_numbers_grants_no_more_than_a_small_one():
     assert radii[1] < 1.5e-8  # exp(x) - 1 loses 3e-8
 
 
-def test_masks_and_zeros_stay():
+def test_masks_and_zeros_are_not_moved():
     mask = np.array([0.0, 1.0, 1.0, 0.0])
     assert (Draw(0, 1.0).moved(mask, 0.5) == mask).all()
     moved = Draw(0, 1.0).moved(np.array([0.0, 2.0, -np.inf]), 0.5)
@@ -106,7 +106,7 @@ def test_masks_and_zeros_stay():
     assert moved[1] != 2.0
 
 
-def test_what_is_no_number_is_granted_nothing_that_is_known():
+def test_results_that_are_not_finite_have_no_bound():
     x = np.array([-1.0, 0.0, 2.0])
     with np.errstate(all="ignore"):
         _, _, radius = measured(np.log, x)

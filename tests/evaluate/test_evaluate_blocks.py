@@ -84,11 +84,11 @@ def test_a_switch_takes_each_program_to_its_case(numbers):
     assert run(SWITCH, numbers) == expected
 
 
-def test_a_switch_on_unknown_data_leaves_what_it_gives_unknown():
+def test_a_switch_on_unknown_data_has_unknown_results():
     assert run(SWITCH, [2, 5], known=False) == [-7, -7]
 
 
-def test_an_end_of_a_block_that_is_not_known_is_refused_and_is_no_return():
+def test_an_unknown_terminator_is_refused():
     text = (
         HEAD
         + """

@@ -1,4 +1,4 @@
-"""Cases of the catalogue: what the evaluator gives is what must come out. One in three, usually."""
+"""Cases of the catalogue have the expected results in the evaluator; usually one case in three."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def marked(cases):
 @pytest.mark.parametrize(
     "case", list(marked(ALL_CASES[:: usually(3, thorough=1)])), ids=lambda case: case.name
 )
-def test_the_evaluator_gives_what_must_come_out(case, record_property):
+def test_the_evaluator_gives_the_expected_results(case, record_property):
     record_property("conformance", (case.op, case.dtype, bool(case.undefined)))
     with np.errstate(all="ignore"):
         expected = case.expected(case.inputs)
@@ -38,5 +38,5 @@ def test_the_evaluator_gives_what_must_come_out(case, record_property):
     for planned in (True, False):
         outputs = evaluated(case, planned=planned)
         for name, got in outputs.items():
-            found = difference(got, expected[name], case.bound)
-            assert found.within, (name, planned, found)
+            result = difference(got, expected[name], case.bound)
+            assert result.within, (name, planned, result)

@@ -1,4 +1,4 @@
-"""The table of coverage in the documentation is that of the catalogue, and forgets nothing."""
+"""The table of coverage in the documentation equals the catalogue's, and is complete."""
 
 import re
 
@@ -20,11 +20,11 @@ def documented():
         if row[0] == "op":
             columns = tuple(row[1:])
             assert columns in (DTYPES, LIBRARY_DTYPES)
-        found = re.fullmatch(r"\| `(.*?)` \|(.*)\|", line)
-        if not found or "tl." in found.group(1):
+        result = re.fullmatch(r"\| `(.*?)` \|(.*)\|", line)
+        if not result or "tl." in result.group(1):
             continue
-        op = prefix + found.group(1).replace("\\|", "|")
-        marks = [mark.strip() for mark in found.group(2).split("|")]
+        op = prefix + result.group(1).replace("\\|", "|")
+        marks = [mark.strip() for mark in result.group(2).split("|")]
         cells.update({(op, d): m for d, m in zip(columns, marks, strict=True) if m})
     return cells
 

@@ -1,4 +1,4 @@
-"""What a first launch imports, counted in modules: time differs from machine to machine.
+"""Imports of a first launch, counted in modules: time differs from machine to machine.
 
 The limits are what it takes now and a little more. One that is passed asks whether the new module
 is needed by every first launch; if it is, the limit is raised here.
@@ -57,14 +57,14 @@ def text():
 
 def imported(text, *, observed):
     """List what a process imports for its first launch, NumPy being there."""
-    said = subprocess.run(
+    process = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         input=json.dumps([observed, text]),
         text=True,
         check=True,
         stdout=subprocess.PIPE,
     )
-    return json.loads(said.stdout)
+    return json.loads(process.stdout)
 
 
 def ours(modules):
@@ -73,11 +73,11 @@ def ours(modules):
 
 @pytest.mark.parametrize(("observed", "most"), [(False, 97), (True, 129)])
 def test_a_first_launch_imports_what_it_needs(text, observed, most):
-    found = imported(text, observed=observed)
+    result = imported(text, observed=observed)
 
-    assert [name for name in found if name.startswith(NEVER)] == []
-    assert "kvtrace.evaluate.by_arrays" not in found
-    assert len(ours(found)) <= most, ours(found)
+    assert [name for name in result if name.startswith(NEVER)] == []
+    assert "kvtrace.evaluate.by_arrays" not in result
+    assert len(ours(result)) <= most, ours(result)
 
 
 def test_meanings_of_ops_that_a_kernel_lacks_are_not_imported(text):

@@ -28,7 +28,7 @@ def test_map_elementwise_runs_scalar_code_for_each_lane():
 
 
 @since(3, 7, "squeeze, unsqueeze and to_tensor")
-def test_an_axis_of_one_comes_and_goes():
+def test_axes_of_extent_1_are_added_and_removed():
     x, out = torch.randn(2, 32)
 
     launch(language.squeezed, (1,), {"x": x, "out": out}, {"BLOCK": 32})

@@ -1,4 +1,4 @@
-"""What is kept for a module goes with it: ever-new kernels do not fill a program's memory."""
+"""Memory of compiled code and plans is freed with their module."""
 
 import gc
 import weakref

@@ -44,11 +44,11 @@ def test_an_operator_equals_torch_forward_and_backward(name, traced):
     ]
     upstream: list[torch.Tensor] = []
 
-    wanted, wanted_gradients = outcome(operator.torchs, inputs, leaves, upstream)
+    expected, wanted_gradients = outcome(operator.torchs, inputs, leaves, upstream)
     got, gradients = outcome(operator.ours, inputs, leaves, upstream)
 
     close = {"rtol": operator.tolerance, "atol": operator.tolerance}
-    for ours, torchs in zip(got, wanted, strict=True):
+    for ours, torchs in zip(got, expected, strict=True):
         torch.testing.assert_close(ours, torchs, **close)
     for ours, torchs in zip(gradients, wanted_gradients, strict=True):
         torch.testing.assert_close(ours, torchs, check_dtype=False, **close)

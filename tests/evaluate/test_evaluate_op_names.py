@@ -1,4 +1,4 @@
-"""Names of ops stand in the op table and in the files of meanings, and nowhere else in the room."""
+"""Names of ops are in the op table and in files that implement ops, and nowhere else here."""
 
 import ast
 from pathlib import Path

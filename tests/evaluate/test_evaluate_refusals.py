@@ -1,4 +1,4 @@
-"""What cannot be evaluated is refused in one sentence that says what, where and in which kernel."""
+"""Refusals of the evaluator: one sentence that names the op, the line and the kernel."""
 
 import numpy as np
 import pytest
@@ -62,7 +62,7 @@ def test_an_op_that_is_not_reached_does_no_harm():
     run_odd(0, np.zeros(4, np.uint8))
 
 
-def test_an_op_without_a_meaning_gives_the_unknown_of_the_unknown():
+def test_an_unimplemented_op_on_unknown_operands_has_unknown_results():
     recorder = run_odd(1, None)
     assert [access.kind for access in recorder.accesses] == ["load", "store"]
 
@@ -82,7 +82,7 @@ def test_arguments_must_fit_the_parameters():
     module = compile_for(vector_add, arguments, {"BLOCK": 8})
     bound = bind(vector_add, arguments)
 
-    with pytest.raises(BadArguments, match="4 parameters, 3 arguments"):
+    with pytest.raises(BadArguments, match="4 parameters, but 3 arguments"):
         evaluate(module, bound[:3], (1,))
     with pytest.raises(BadArguments, match=r"'out' .* is a tensor"):
         evaluate(module, [*bound[:3], bound[2]], (1,))

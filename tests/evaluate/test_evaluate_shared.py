@@ -1,4 +1,4 @@
-"""Shared memory as TTGIR has it: views of buffers, copies that arrive when they are waited for."""
+"""Shared memory in TTGIR: views of buffers, and copies that arrive at the wait for them."""
 
 import re
 
@@ -59,15 +59,15 @@ def module(*lines):
 @pytest.fixture
 def faults(monkeypatch):
     """What comes too early in the launches of a test."""
-    told = {}
+    faults = {}
 
     def began(self, programs):
-        made(self, programs)
-        self.faults = told
+        original(self, programs)
+        self.faults = faults
 
-    made = SharedMemory.__init__
+    original = SharedMemory.__init__
     monkeypatch.setattr(SharedMemory, "__init__", began)
-    return told
+    return faults
 
 
 def run(kernel, programs=2):
@@ -104,8 +104,8 @@ def test_views_are_of_the_same_elements(faults):
         f'%result = "tt.reshape"(%rows) : (tensor<4x32xf32>) -> {TENSOR}',
     ))  # fmt: skip
 
-    wanted = [np.tile(row.reshape(8, 16)[4:8, 8:16].T.reshape(-1), 4) for row in x]
-    assert np.array_equal(out, wanted)
+    expected = [np.tile(row.reshape(8, 16)[4:8, 8:16].T.reshape(-1), 4) for row in x]
+    assert np.array_equal(out, expected)
     assert not faults
 
 
@@ -177,12 +177,12 @@ def test_a_phase_that_is_over_is_not_waited_for():
     assert np.array_equal(out, x)
 
 
-def test_a_part_that_is_not_there_is_refused():
+def test_an_index_beyond_the_parts_of_a_view_is_refused():
     kernel = module(
         f'%buffer = "ttg.local_alloc"() : () -> {BUFFER}',
         f'%part = "ttg.memdesc_index"(%buffer, %size) : ({BUFFER}, i32) -> {PART}',
         f'%result = "tt.bitcast"(%loaded) : ({TENSOR}) -> {TENSOR}',
     )
 
-    with pytest.raises(UnsupportedOp, match=r"memdesc_index' beyond the 2 parts that there are"):
+    with pytest.raises(UnsupportedOp, match=r"memdesc_index' beyond the 2 parts of the view"):
         run(kernel)

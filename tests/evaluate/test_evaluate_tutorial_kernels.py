@@ -35,7 +35,7 @@ def philox_4x32(counter: int, seed: int) -> list[int]:
 
 
 @pytest.mark.parametrize("size", [10, 777])
-def test_dropout_keeps_what_the_mask_says(size):
+def test_dropout_keeps_the_elements_of_the_mask(size):
     x, keep = torch.randn(size), (torch.rand(size) > 0.3).int()
     out = torch.empty(size)
 
@@ -83,9 +83,9 @@ def test_seeded_dropout_repeats_with_its_seed_only():
 
     assert torch.equal(outs[0], outs[1])
     assert not torch.equal(outs[0], outs[2])
-    kept = outs[0] != 0
-    assert 0.4 < float(kept.float().mean()) < 0.6
-    torch.testing.assert_close(outs[0][kept], x[kept] * 2)
+    remaining = outs[0] != 0
+    assert 0.4 < float(remaining.float().mean()) < 0.6
+    torch.testing.assert_close(outs[0][remaining], x[remaining] * 2)
 
 
 @pytest.mark.parametrize("dtype", list(TOLERANCES))

@@ -61,7 +61,7 @@ def test_a_view_inside_a_larger_storage_is_told_apart():
     assert defect.lanes == 4
 
 
-def test_before_the_start_counts_negative():
+def test_bytes_before_the_start_are_negative():
     storage = torch.arange(64.0)
     x, out, recorder = storage[8:], torch.empty(32), Recorder()
 
@@ -120,7 +120,7 @@ def test_an_index_from_memory_is_judged_by_its_data():
     assert defect.lanes == 24
 
 
-def test_witness_and_count_do_not_hang_on_chunks():
+def test_witness_and_count_are_the_same_for_all_chunk_sizes():
     x = torch.arange(1000.0)
     counts = []
     for chunk_bytes in (1, 1 << 20):
@@ -152,7 +152,7 @@ def given_outside(kernel, outside, dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.int8, torch.int32, torch.int64, torch.float32])
-def test_lanes_out_of_bounds_are_given_what_is_said_to_lie_there(dtype):
+def test_lanes_out_of_bounds_load_the_numbers_outside(dtype):
     inside = [20, 21, 22, 23]
 
     assert given_outside(copy_or_seven, Outside(), dtype) == [*inside, 0, 0, 7, 7]
@@ -162,7 +162,7 @@ def test_lanes_out_of_bounds_are_given_what_is_said_to_lie_there(dtype):
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
-def test_so_are_lanes_of_an_atomic_and_memory_stays_as_it_is(dtype):
+def test_atomic_lanes_out_of_bounds_get_the_numbers_outside_and_change_nothing(dtype):
     inside = [20, 21, 22, 23]
 
     assert given_outside(counted_before, Outside(), dtype) == [*inside, 0, 0, 0, 0]

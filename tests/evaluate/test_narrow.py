@@ -1,4 +1,4 @@
-"""Precision that kernels give away is found in their IR."""
+"""Loss of precision that is found in a kernel's IR."""
 
 import pytest
 import torch
@@ -115,7 +115,7 @@ def test_rounding_to_a_type_of_no_tensor_is_found():
         (torch.bfloat16, torch.bfloat16, torch.float32, 0),
     ],
 )
-def test_rounding_is_meant_where_what_is_rounded_or_becomes_of_it_has_the_type(x, w, out, found):
+def test_rounding_is_intended_if_its_source_or_result_has_the_type(x, w, out, found):
     module = module_of(weighted, {"x": x, "w": w, "out": out})
     assert len(list(foreign_roundings(module))) == found
     assert rounds_on_the_way(module)

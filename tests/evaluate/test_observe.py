@@ -1,4 +1,4 @@
-"""What observers hear: details by program and element, in any chunking."""
+"""Events of observers: details by program and element, for any chunk size."""
 
 from itertools import chain
 
@@ -52,7 +52,7 @@ def test_an_unknown_address_has_no_elements():
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_totals_do_not_hang_on_chunks(name):
+def test_totals_are_the_same_for_all_chunk_sizes(name):
     function, grid, arguments, constexprs = CASES[name]
     totals = []
     for chunk_bytes in (1, 1 << 30):
@@ -94,7 +94,7 @@ def test_loops_of_causal_attention_are_as_long_as_each_program_needs():
     assert sorted(chain(*recorder.loops)) == sorted([0, 2, 4, 0, 2, 4] + [2] * 6)
 
 
-def test_nothing_is_worked_out_for_events_that_nobody_overrides():
+def test_events_without_listeners_are_not_computed():
     class Deaf(Observer):
         pass
 

@@ -127,7 +127,7 @@ def test_old_values_of_a_counter_hand_out_distinct_places():
     assert torch.equal(out[: len(positive)], positive)
 
 
-def test_the_last_program_sees_what_all_have_left():
+def test_the_last_program_reads_the_results_of_all_others():
     x = torch.randn(500)
     partial, out = torch.zeros(8), torch.zeros(1)
     counter = torch.zeros(1, dtype=torch.int32)

@@ -1,9 +1,9 @@
-"""What a kernel reaches through addresses in memory."""
+"""Storages that a kernel reaches through addresses in memory."""
 
 import numpy as np
 
 from kvtrace.evaluate.arguments import ScalarArgument, Storage, TensorArgument
-from kvtrace.evaluate.reach import Held, follows_addresses, reached
+from kvtrace.evaluate.reach import LiveStorage, follows_addresses, reached
 from tests.kernels import language
 from tests.kernels.launching import compile_for
 
@@ -12,7 +12,7 @@ class Memory:
     """A made-up memory of storages at given addresses."""
 
     def __init__(self, **held):
-        self.held = {name: Held(storage, dtype) for name, (storage, dtype) in held.items()}
+        self.held = {name: LiveStorage(storage, dtype) for name, (storage, dtype) in held.items()}
         self.asked = []
 
     def find(self, addresses):
@@ -37,24 +37,24 @@ def tensor(name, held, count, offset=0, dtype="i64"):
 BASE = 1 << 40
 
 
-def test_tables_are_followed_and_what_they_lead_to_is_named_by_its_place():
+def test_tensors_reached_through_tables_are_named_by_the_table_and_index():
     inner = storage(BASE + 4096, [7, BASE + 8192 + 8])
     end = storage(BASE + 8192, [BASE + 4096, 5])
     memory = Memory(inner=(inner, "i64"), end=(end, "fp32"))
     table = tensor("table", storage(BASE, [3, 0, BASE + 4096]), 3)
 
-    found = reached(
+    result = reached(
         [ScalarArgument("n", 1 << 30), ScalarArgument("m", 1 << 31), table], memory.find
     )
 
-    assert [(t.name, t.storage, t.dtype, t.shape) for t in found] == [
+    assert [(t.name, t.storage, t.dtype, t.shape) for t in result] == [
         ("*table[2]", inner, "i64", (2,)),
         ("**table[2][1]", end, "fp32", (4,)),
     ]
     assert memory.asked == [[1 << 31], [BASE + 4096], [BASE + 8200]]
 
 
-def test_an_address_of_an_arguments_view_adds_nothing_and_one_beside_it_adds_its_storage():
+def test_an_address_inside_an_arguments_view_adds_no_storage_but_one_outside_does():
     shared = storage(BASE + 4096, range(8))
     view = tensor("view", shared, 2, offset=16)
     within = tensor("within", storage(BASE, [BASE + 4096 + 24]), 1)
@@ -62,13 +62,13 @@ def test_an_address_of_an_arguments_view_adds_nothing_and_one_beside_it_adds_its
     memory = Memory(shared=(shared, "i64"))
 
     assert reached([view, within], memory.find) == []
-    (found,) = reached([view, beside], memory.find)
+    (result,) = reached([view, beside], memory.find)
 
-    assert found.storage is shared
-    assert found.storage_bytes == found.view_bytes == (0, 64)
+    assert result.storage is shared
+    assert result.storage_bytes == result.view_bytes == (0, 64)
 
 
-def test_numbers_lead_somewhere_too_and_a_table_may_begin_inside_its_storage():
+def test_integer_arguments_are_followed_and_a_table_may_begin_inside_its_storage():
     target = storage(BASE + 4096, [1])
     memory = Memory(target=(target, "fp16"))
     table = tensor("table", storage(BASE, [0, 0, BASE + 4096]), 2, offset=8)

@@ -61,10 +61,10 @@ def test_a_function_is_within_8_units_however_small_its_result(name):
     got = function(x)
 
     with mpmath.workprec(300):
-        wanted = [definition(mpmath.mpf(v)) for v in x.tolist()]
+        expected = [definition(mpmath.mpf(v)) for v in x.tolist()]
         units = [
             abs((mpmath.mpf(a) - b) / mpmath.mpf(math.ulp(float(b))))
-            for a, b in zip(got.tolist(), wanted, strict=True)
+            for a, b in zip(got.tolist(), expected, strict=True)
         ]
     assert max(units) <= 8
 

@@ -1,4 +1,4 @@
-"""Matrix products on one thread: inside only, whoever leaves last."""
+"""Matrix products on one thread: only inside the context, for any order of leaving."""
 
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
@@ -27,14 +27,14 @@ def test_one_thread_inside_and_as_before_outside():
         assert blas_threads() == before
 
 
-def test_an_error_inside_puts_it_back():
+def test_an_error_inside_restores_the_number_of_threads():
     before = blas_threads()
     with pytest.raises(ZeroDivisionError), OneThread():
         raise ZeroDivisionError
     assert blas_threads() == before
 
 
-def test_pytorch_is_held_to_one_thread_in_the_thread_that_asks():
+def test_pytorch_uses_one_thread_in_the_evaluating_thread():
     import torch
 
     before = torch.get_num_threads()

@@ -66,7 +66,7 @@ def full_mask(mask):
 
 @settings(deadline=None)
 @given(offset=sums())
-def test_a_window_reads_what_its_offsets_say(offset):
+def test_a_window_reads_the_elements_at_its_offsets(offset):
     flat = np.random.default_rng(0).standard_normal(offset.high + 1)
 
     values = read_window(flat, window_of(offset), 3, copy=False)
@@ -89,7 +89,7 @@ def test_masked_reads_touch_nothing_outside_and_give_every_active_lane(offset, m
 
 @settings(deadline=None)
 @given(offset=sums())
-def test_a_window_writes_what_its_offsets_say(offset):
+def test_a_window_writes_the_elements_at_its_offsets(offset):
     flat, expected = np.zeros(offset.high + 1), np.zeros(offset.high + 1)
     values = np.arange(1.0, 61.0).reshape(SHAPE)
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate import evaluate, parsed
-from kvtrace.recorded_calls.compiled_code import Compiled
+from kvtrace.recorded_calls.compiled_code import CompiledFacts
 from kvtrace.recorded_calls.recorded import Call
 from tests.kernels.launching import bind, compile_for, generic_for, to_array, to_tensor
 
@@ -40,7 +40,7 @@ class Launched:
             module,
             arguments,
             (),
-            compiled=Compiled(self.layouts(module), None, {}),
+            compiled=CompiledFacts(self.layouts(module), None, {}),
         )
         self.alive = given  # whose memory the storages are
         return call

@@ -1,4 +1,4 @@
-"""Distinct bytes of a launch are those of all its ops together, not of the one with most."""
+"""Fresh bytes of a launch add up to the union over all ops, not to the largest op's bytes."""
 
 import torch
 
@@ -6,24 +6,24 @@ import kvtrace
 from kvtrace.cli import main
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.metrics.combs import Comb
-from kvtrace.metrics.fresh_bytes import Touched, fresh_bytes
+from kvtrace.metrics.fresh_bytes import TouchedBytes, fresh_bytes
 from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.trace import open_trace
 from tests.metrics import halves
 
 
 def comb(first, run, *levels):
-    found = Comb(first, run, levels)
-    return Touched(found.size, None, (found,), (found,))
+    result = Comb(first, run, levels)
+    return TouchedBytes(result.size, None, (result,), (result,))
 
 
-def test_what_comes_again_is_not_fresh():
+def test_bytes_of_earlier_ops_are_not_fresh():
     assert fresh_bytes([comb(0, 400), comb(0, 400), comb(400, 400)]) == [400, 0, 400]
     assert fresh_bytes([comb(0, 400), comb(200, 400), comb(100, 100)]) == [400, 200, 0]
 
 
-def test_what_cannot_be_joined_is_not_known_from_there_on():
-    scattered = Touched(30, None)
+def test_fresh_bytes_are_unknown_after_a_union_with_too_many_ranges():
+    scattered = TouchedBytes(30, None)
     assert fresh_bytes([comb(0, 4, (10, 12)), scattered, comb(0, 4)]) == [40, None, None]
     assert fresh_bytes([scattered]) == [30]
 
@@ -41,5 +41,5 @@ def test_two_masked_loads_of_one_tensor_and_a_store(tmp_path):
     fresh = [row["fresh_bytes"] for row in plain_rows(trace.table("ops")) if row["buffer"]]
     assert fresh == [400, 400, 400, 400, 200, 400, 400, 0, 400]
     (kernel,) = read_profile(trace, trace.runs, calls=True).kernels
-    found = sorted((call.call_id, call.derived.unique_bytes) for call in kernel.calls)
-    assert found == [(0, 1200), (1, 1000), (2, 800)]
+    result = sorted((call.call_id, call.derived.unique_bytes) for call in kernel.calls)
+    assert result == [(0, 1200), (1, 1000), (2, 800)]

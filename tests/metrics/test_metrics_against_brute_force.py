@@ -1,4 +1,4 @@
-"""Sectors, distinct bytes and access records equal what counting lane by lane gives."""
+"""Sectors, distinct bytes and access records equal counts lane by lane."""
 
 from collections import Counter
 
@@ -70,7 +70,7 @@ def test_counts_and_records_equal_those_made_lane_by_lane(call, chunk_bytes):
 
 @settings(max_examples=usually(50, thorough=150), deadline=None)
 @given(st.data())
-def test_what_several_masked_ops_touch_of_shared_storages(data):
+def test_bytes_of_several_masked_ops_on_shared_storages(data):
     """Loads and stores of views that overlap, each under a mask of its own."""
     count = st.integers(0, 700)
     view = st.integers(0, 300)
@@ -176,17 +176,17 @@ def test_any_terms_and_masks_are_counted_as_lane_by_lane(several, trips, step):
     rows, notes = metrics.access_rows(0, ["x"], {}), metrics.notes(0)
     assert notes or sum(record["active"] for record in rows) == total
     if not notes and not any("null" in record["layout"] for record in rows):
-        found = Counter(a for record in rows for a in addresses_of(record["layout"]))
-        assert found == Counter(brute.addresses[LOAD.index])
+        result = Counter(a for record in rows for a in addresses_of(record["layout"]))
+        assert result == Counter(brute.addresses[LOAD.index])
 
 
 @given(st.lists(st.integers(-3, 3), min_size=1, max_size=40), st.integers(1, 40))
-def test_progressions_say_what_they_were_made_from(values, most):
-    found = progressions(np.array(values), most)
-    if found is None:
+def test_progressions_list_the_numbers_they_came_from(values, most):
+    result = progressions(np.array(values), most)
+    if result is None:
         assert len(values) > most
         return
-    assert [first + i * step for first, count, step in found for i in range(count)] == values
+    assert [first + i * step for first, count, step in result for i in range(count)] == values
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(-5, 5)), max_size=4), st.integers(-5, 5))
@@ -194,11 +194,11 @@ def test_nested_progressions_are_found(levels, base):
     values = [base]
     for count, step in levels:
         values = [value + i * step for i in range(count) for value in values]
-    found = nested_progression(np.array(values).reshape(-1, 1))
-    if found is None:
+    result = nested_progression(np.array(values).reshape(-1, 1))
+    if result is None:
         return  # a progression that runs on into the next level by chance
     again = [base]
-    for count, step in found:
+    for count, step in result:
         again = [value + i * step for i in range(count) for value in again]
     assert again == values
 
@@ -213,23 +213,23 @@ def test_repeated_ranges_have_the_size_of_their_union(listed, data):
         patch.setattr("kvtrace.metrics.unique_bytes._LISTED", listed)
         for starts, levels in data.draw(st.lists(st.tuples(some, steps), min_size=1, max_size=3)):
             first = np.array(sorted(starts))
-            found = Repetition(merged(first, first + 4))
+            result = Repetition(merged(first, first + 4))
             for count, step in sorted(levels, key=lambda level: level[1]):
-                found = found.repeated(count, step, 1 << 20)
+                result = result.repeated(count, step, 1 << 20)
                 starts = [start + i * step for start in starts for i in range(count)]
             bytes_ = {start + i for start in starts for i in range(4)}
-            assert found.size == len(bytes_)
-            assert found.hull == (min(bytes_), max(bytes_) + 1)
-            sets.append(found)
+            assert result.size == len(bytes_)
+            assert result.hull == (min(bytes_), max(bytes_) + 1)
+            sets.append(result)
             expected |= bytes_
         assert size_of_union(sets, 1 << 20) == len(expected)
 
 
-def test_what_is_strided_and_large_is_counted_and_not_listed():
+def test_large_strided_sets_are_counted_without_listing():
     strided = merged(np.arange(0, 8192, 8), np.arange(0, 8192, 8) + 4)
-    found = Repetition(strided).repeated(1_000_000, 8192, 1 << 16)
-    assert found.size == 1_000_000 * 4096
+    result = Repetition(strided).repeated(1_000_000, 8192, 1 << 16)
+    assert result.size == 1_000_000 * 4096
     with pytest.raises(TooManyRanges):
-        found.listed(1 << 16)
+        result.listed(1 << 16)
     tail = Repetition(Ranges(strided.first + 8192 * 1_000_000, strided.end + 8192 * 1_000_000))
-    assert size_of_union([tail, found], 1 << 16) == 1_000_001 * 4096
+    assert size_of_union([tail, result], 1 << 16) == 1_000_001 * 4096

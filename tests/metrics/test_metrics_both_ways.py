@@ -1,4 +1,4 @@
-"""What formulas give in closed form equals what their trips give, worked out on arrays."""
+"""Counts from formulas equal counts of their trips on arrays."""
 
 import itertools
 import json
@@ -105,9 +105,9 @@ def test_random_formulas_give_what_arrays_give(data):
     first = data.draw(formulas())
     several = [first, *data.draw(st.lists(formulas(block=first.block), max_size=2))]
     layout = data.draw(st.sampled_from([None, None, LAYOUT]))
-    found = formula_count(several, element_bytes, layout)
-    assert found is not None
-    assert figures(found) == on_arrays(several, element_bytes, layout)
+    result = formula_count(several, element_bytes, layout)
+    assert result is not None
+    assert figures(result) == on_arrays(several, element_bytes, layout)
 
 
 @settings(max_examples=100, deadline=None)
@@ -116,9 +116,9 @@ def test_an_access_that_comes_again_in_other_trips_is_described_with_the_first(d
     first = data.draw(formulas(block=(16,), program_axes=[(0, 5, 64), (1, 2, 1024)]))
     again = first._replace(base=first.base + data.draw(st.sampled_from([0, 32, 128])))
     several = [first, again] if data.draw(st.booleans()) else [first, again, first]
-    found = formula_count(several, 4, None)
-    assert found is not None
-    assert figures(found) == on_arrays(several, 4, None)
+    result = formula_count(several, 4, None)
+    assert result is not None
+    assert figures(result) == on_arrays(several, 4, None)
 
 
 @settings(max_examples=50, deadline=None)
@@ -168,16 +168,16 @@ def test_launches_have_the_same_rows_both_ways(call):
     assert closed == arrays
 
 
-def test_nothing_goes_by_the_number_of_programs():
+def test_counts_from_formulas_take_the_same_time_for_any_grid():
     formula = AffineFormula(
         0, (AffineAxis("program", 0, 4096, 0, (1 << 40) - 1, (1, 0, 0)),
             AffineAxis("lane", 0, 4, 0, 1023)),
         (0, 0, 0), (), (1024,), (1 << 40, 1, 1),
     )  # fmt: skip
-    found = formula_count([formula], 4, None)
-    assert found is not None
-    assert (found.sectors, found.unique_bytes()) == (1 << 47, 1 << 52)
-    ((row,), _) = found.records
+    result = formula_count([formula], 4, None)
+    assert result is not None
+    assert (result.sectors, result.unique_bytes()) == (1 << 47, 1 << 52)
+    ((row,), _) = result.records
     assert json.loads(row["layout"])["programs"] == [0, [[1 << 40, 1, 4096]]]
 
 
@@ -243,7 +243,7 @@ def test_the_volume_of_boxes_counts_each_point_once(several):
 
 
 @given(st.lists(st.tuples(st.integers(1, 4), st.integers(-3, 3), st.integers(-9, 9)), max_size=4))
-def test_levels_are_merged_as_they_would_be_found(levels):
+def test_merged_levels_equal_those_found_from_the_numbers(levels):
     rows = [(5, 7)]
     for count, *steps in levels:
         rows = [
@@ -251,6 +251,6 @@ def test_levels_are_merged_as_they_would_be_found(levels):
             for turn in range(count)
             for row in rows
         ]
-    found = nested_progression(np.array(rows))
-    assert nested_rows(rows) == found
-    assert merged_levels(levels) == found
+    result = nested_progression(np.array(rows))
+    assert nested_rows(rows) == result
+    assert merged_levels(levels) == result

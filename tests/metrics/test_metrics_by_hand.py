@@ -63,7 +63,7 @@ def test_a_stride_of_two_touches_twice_the_sectors_and_no_more_bytes():
     assert figures(store) == (4096, 4096, 128)
 
 
-def test_a_masked_tail_touches_what_is_left():
+def test_a_masked_tail_touches_only_active_lanes():
     ops, *_ = observed(
         strided, (4,), {"x": torch.ones(1024), "out": torch.empty(1024), "n": 1001},
         {"step": 1, "BLOCK": 256},
@@ -139,7 +139,7 @@ def test_few_executions_have_rows_of_their_own_and_many_share_one(programs, rows
     assert {row["iteration"] for row in stores} == {None}
 
 
-def test_limits_are_said_and_not_guessed_around(monkeypatch):
+def test_figures_beyond_a_limit_are_null_with_a_note(monkeypatch):
     monkeypatch.setattr("kvtrace.metrics.array_counts.MOST_RANGES", 100)
     ops, _, notes, _ = observed(
         strided, (4,), {"x": torch.ones(2048), "out": torch.empty(1024), "n": 1024},

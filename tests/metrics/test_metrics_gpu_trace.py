@@ -26,7 +26,7 @@ def judged(recorded):
     return open_trace(recorded)
 
 
-def test_it_was_recorded_on_a_gpu_and_is_whole(recorded):
+def test_the_trace_was_recorded_on_a_gpu_and_is_complete(recorded):
     trace = open_trace(recorded)
     (run,) = trace.runs
     assert run.devices[0]["name"] == "NVIDIA H200"
@@ -36,7 +36,7 @@ def test_it_was_recorded_on_a_gpu_and_is_whole(recorded):
 
 
 @pytest.mark.process
-def test_every_access_is_proven_but_the_one_that_hangs_on_targets(judged):
+def test_every_access_is_proven_but_the_one_indexed_by_targets(judged):
     rows = judged.table("findings").to_pylist()
     assert Counter(row["verdict"] for row in rows)["violation"] == 0
     (unknown,) = [row for row in rows if row["verdict"] == "unknown"]
@@ -85,7 +85,7 @@ def test_a_launch_takes_few_bytes(recorded):
 
 
 @pytest.mark.process
-def test_the_commands_read_it(judged, recorded, tmp_path, capsys):
+def test_the_commands_read_the_trace(judged, recorded, tmp_path, capsys):
     for arguments in (
         ["info", str(recorded), "--json"],
         ["profile", str(recorded), "--json"],

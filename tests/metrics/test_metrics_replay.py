@@ -1,4 +1,4 @@
-"""Counts of what each op did, against arithmetic done by hand."""
+"""Counts of each op in a replay, against arithmetic done by hand."""
 
 import shutil
 
@@ -85,25 +85,25 @@ def without_a_kernel(recorded, tmp_path_factory):
     folder = shutil.copytree(recorded, tmp_path_factory.mktemp("lost") / "out")
     (part,) = (folder / "kernels").rglob("*.parquet")
     rows = pq.read_table(part, partitioning=None)
-    kept = rows.filter(pc.not_equal(rows.column("name"), "copy"))
-    pq.write_table(kept.replace_schema_metadata(rows.schema.metadata), part)
+    remaining = rows.filter(pc.not_equal(rows.column("name"), "copy"))
+    pq.write_table(remaining.replace_schema_metadata(rows.schema.metadata), part)
     return folder
 
 
-def test_a_call_without_its_kernel_is_told_in_a_sentence_and_the_others_go_on(without_a_kernel):
+def test_a_call_without_its_kernel_is_reported_and_the_others_are_replayed(without_a_kernel):
     from kvtrace.schema.trace import open_trace
 
     trace = open_trace(without_a_kernel)
     outcome = replay(trace, trace.runs[0])
 
     assert len(outcome.failures) == 2
-    assert all("the trace has no record of its kernel" in each for each in outcome.failures)
+    assert all("the trace has no record of the kernel" in each for each in outcome.failures)
     assert {row["kind"] for row in trace.table("ops").to_pylist()} >= {"load", "store"}
 
 
 def test_sanitize_judges_the_calls_whose_kernels_are_there(without_a_kernel, capsys):
     code = main(["sanitize", str(without_a_kernel)])
-    told = capsys.readouterr()
+    output = capsys.readouterr()
 
     assert code in (0, 1)
-    assert "the trace has no record of its kernel" in told.out + told.err
+    assert "the trace has no record of the kernel" in output.out + output.err

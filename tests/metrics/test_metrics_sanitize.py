@@ -47,45 +47,45 @@ def test_masked_accesses_are_proven(findings):
 
 
 def test_a_store_past_its_storage_has_a_witness_at_its_line(findings):
-    (found,) = [
+    (result,) = [
         f for f in of(findings, "copy_without_mask", "violation") if f["rule"] == "out-of-bounds"
     ]
-    assert found["line"] == line_of("the store has none")
-    assert found["file"].endswith("kernels.py")
-    assert (found["access"], found["arg"]) == ("store", "result")
-    assert found["program"] == [3, 0, 0]
-    assert found["lane"] == [232]
-    assert found["address_offset"] == 4000
-    assert found["past_end_bytes"] == 4
-    assert found["lanes"] == 24
+    assert result["line"] == line_of("the store has none")
+    assert result["file"].endswith("kernels.py")
+    assert (result["access"], result["arg"]) == ("store", "result")
+    assert result["program"] == [3, 0, 0]
+    assert result["lane"] == [232]
+    assert result["address_offset"] == 4000
+    assert result["past_end_bytes"] == 4
+    assert result["lanes"] == 24
 
 
 def test_a_store_past_its_view_but_inside_its_storage_is_told_apart(findings):
-    (found,) = [
+    (result,) = [
         f for f in of(findings, "copy_without_mask", "violation") if f["rule"] == "out-of-view"
     ]
-    assert found["severity"] == "warning"
-    assert found["address_offset"] == 400
-    assert "inside its storage" in found["message"]
+    assert result["severity"] == "warning"
+    assert result["address_offset"] == 400
+    assert "inside its storage" in result["message"]
 
 
 def test_an_access_before_the_start_is_negative(findings):
-    (found,) = of(findings, "read_before", "violation")
-    assert found["arg"] == "source"
-    assert found["address_offset"] == -8
-    assert found["past_end_bytes"] < 0
-    assert "before the start" in found["message"]
+    (result,) = of(findings, "read_before", "violation")
+    assert result["arg"] == "source"
+    assert result["address_offset"] == -8
+    assert result["past_end_bytes"] < 0
+    assert "before the start" in result["message"]
 
 
 def test_an_address_from_data_is_unknown_and_says_whose(findings):
-    (found,) = of(findings, "gather", "unknown")
-    assert found["access"] == "load"
-    assert "chosen" in found["reason"]
-    assert found["assumption"] == "0 <= chosen < 1000"
+    (result,) = of(findings, "gather", "unknown")
+    assert result["access"] == "load"
+    assert "chosen" in result["reason"]
+    assert result["assumption"] == "0 <= chosen < 1000"
     assert [f["rule"] for f in of(findings, "gather", "proven")].count("out-of-bounds") == 2
 
 
-def test_again_replaces_its_own_rows_only(trace):
+def test_again_replaces_only_the_rows_of_sanitize(trace):
     (run,) = trace.runs
     before = trace.table("launches").num_rows
     sanitize(trace, run)
@@ -233,10 +233,10 @@ def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
         evaluate(call.module, call.arguments, call.grid, observers=judgement.observers)
     verdicts = judgement.verdicts(str(ended.value))
 
-    (found,) = [verdict for verdict in verdicts if verdict.verdict == "violation"]
-    assert found.rule == "device-assert"
-    assert (found.program, found.lane, found.lanes) == ((2, 0, 0), (700 - 512,), 1)
-    assert found.message == "device_assert fails: the index is too large"
+    (result,) = [verdict for verdict in verdicts if verdict.verdict == "violation"]
+    assert result.rule == "device-assert"
+    assert (result.program, result.lane, result.lanes) == ((2, 0, 0), (700 - 512,), 1)
+    assert result.message == "device_assert fails: the index is too large"
     # The loads of the indices are proven for all contents; what they decide ended with the launch.
     (gathered,) = [verdict for verdict in verdicts if verdict.verdict == "unknown"]
     assert "the index is too large" in gathered.reason

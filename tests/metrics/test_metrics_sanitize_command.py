@@ -76,10 +76,10 @@ def test_a_suppressed_violation_is_exit_code_0_and_told(sanitize):
     assert "ignored:   the allocator pads" in out
     assert "note[unused-ignore]: this comment suppresses nothing: no finding of race" not in out
     assert "note[unused-ignore]" in out
-    found = {f["rule"]: f for f in json.loads(sanitize("suppressed", "--json")[1])}
-    assert found["out-of-bounds"]["suppressed"]
-    assert found["out-of-bounds"]["suppress_reason"] == "the allocator pads"
-    assert not found["unused-ignore"]["suppressed"]
+    result = {f["rule"]: f for f in json.loads(sanitize("suppressed", "--json")[1])}
+    assert result["out-of-bounds"]["suppressed"]
+    assert result["out-of-bounds"]["suppress_reason"] == "the allocator pads"
+    assert not result["unused-ignore"]["suppressed"]
 
 
 def test_strict_counts_what_is_unknown(sanitize, monkeypatch):
@@ -113,7 +113,7 @@ def test_warnings_alone_fail_with_strict_only(sanitize, tmp_path, monkeypatch):
 def test_rules_are_chosen_by_options_and_by_the_setting(sanitize, monkeypatch):
     def rules(*options):
         code, out, _ = sanitize("defect", "--json", "--all", *options)
-        return {found["rule"] for found in json.loads(out)}, code
+        return {result["rule"] for result in json.loads(out)}, code
 
     assert rules("--rule", "out-of-view") == ({"out-of-view"}, 0)
     assert rules("--rule", "out-of-view", "--strict") == ({"out-of-view"}, 1)

@@ -1,4 +1,4 @@
-"""What accesses touch, worked out lane by lane: what the passes' counts are compared with."""
+"""Bytes and sectors of accesses computed lane by lane, as a reference for the passes' counts."""
 
 import itertools
 import json

@@ -1,4 +1,4 @@
-"""Which threads hold which lanes: layouts made by hand, and what was compiled for an H200."""
+"""Thread layouts: made by hand, and compiled for an H200."""
 
 import shutil
 from pathlib import Path
@@ -112,9 +112,9 @@ def test_sectors_go_by_the_layout_where_there_is_one():
 def calls(request, tmp_path_factory):
     out = shutil.copytree(FIXTURES / request.param, tmp_path_factory.mktemp("gpu") / "out")
     trace = open_trace(out)
-    found = list(calls_of(trace, trace.runs[0]))
-    assert all(isinstance(call, Call) for call in found)
-    return found
+    result = list(calls_of(trace, trace.runs[0]))
+    assert all(isinstance(call, Call) for call in result)
+    return result
 
 
 def test_every_block_that_the_fixtures_kernels_touch_has_its_compiled_layout(calls):
@@ -127,7 +127,7 @@ def test_every_block_that_the_fixtures_kernels_touch_has_its_compiled_layout(cal
         assert set(call.layouts) == blocks
 
 
-def test_without_compiled_code_there_is_none(calls):
+def test_a_kernel_without_compiled_code_has_no_layouts(calls):
     assert thread_layouts(calls[0].module, "", triton=None) == {}
     assert thread_layouts(calls[0].module, "garbage #blocked = loc(", triton=None) == {}
 

@@ -234,7 +234,7 @@ def _expected(call: Call, memory: BoundedMemory, after: StorageAfter) -> Expecte
         return f"what it stores to {tensor.name} depends on tensors that were not kept"
     element = _element(tensor, memory.elements.get(id(tensor.storage), set()))
     size = element.bytes
-    kept = memory.planes.kept.get(id(tensor.storage))
+    kept = memory.planes.by_storage.get(id(tensor.storage))
     phase = tensor.offset_bytes % size if kept is None else kept[1]
     if kept is not None and kept[0] != size:
         return f"{tensor.name} is written as elements of another size than its own"

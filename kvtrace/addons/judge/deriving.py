@@ -25,7 +25,7 @@ from kvtrace.evaluate.scope import MOST_STEPS
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
 from kvtrace.evaluate.shadows.errors.planes import PLANES
 from kvtrace.evaluate.shadows.errors.roundings import constants_radius
-from kvtrace.evaluate.shadows.errors.tt_memory import Kept
+from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
 from kvtrace.ir import Module
 from kvtrace.schema.errors import KvtraceError
 
@@ -44,7 +44,7 @@ class DerivedBounds:
     """
 
     launches: int
-    planes: dict[int, Kept] = field(default_factory=dict)
+    planes: dict[int, StoragePlanes] = field(default_factory=dict)
     reasons: dict[int, str] = field(default_factory=dict)
 
     def evaluate(
@@ -96,7 +96,7 @@ class DerivedBounds:
         assert memory is not None
         memory.finish()
         for number in writes:
-            kept_planes = memory.planes.kept.get(id(numbers[number]))
+            kept_planes = memory.planes.by_storage.get(id(numbers[number]))
             if kept_planes is not None:
                 self.planes[number] = kept_planes
         return None

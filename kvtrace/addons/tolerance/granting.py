@@ -38,7 +38,7 @@ if TYPE_CHECKING:
     from kvtrace.addons.tolerance.launched import Launched
     from kvtrace.addons.tolerance.references import Referred
     from kvtrace.evaluate.shadows.errors.exact_values import Numbers
-    from kvtrace.evaluate.shadows.errors.tt_memory import Kept
+    from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
 
 
 def with_grants(
@@ -116,7 +116,7 @@ def _of_formula(
 
     def moved(draw: Draw) -> Mapping[str, Numbers]:
         again = launch.before()
-        before: dict[int, Kept] = {}
+        before: dict[int, StoragePlanes] = {}
         for storage, values in held.items():
             tensor = again[places[storage]]
             assert isinstance(tensor, TensorArgument)

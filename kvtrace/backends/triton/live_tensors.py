@@ -16,7 +16,7 @@ from kvtrace.backends.triton.runtime_arguments import memory_view
 from kvtrace.capture.arguments import short_dtype
 from kvtrace.capture.host_devices import memory_kind
 from kvtrace.evaluate.arguments import Storage
-from kvtrace.evaluate.reach import Held
+from kvtrace.evaluate.reach import LiveStorage
 
 #: Start and size in bytes of a storage, and a tensor with this storage.
 Memory = tuple[int, int, Any]
@@ -25,13 +25,15 @@ Memory = tuple[int, int, Any]
 _earlier_tensors: Final[dict[int, "weakref.ref[Any]"]] = {}
 
 
-def storages_at(addresses: NDArray[np.int64]) -> list[Held]:
+def storages_at(addresses: NDArray[np.int64]) -> list[LiveStorage]:
     """Return the storages that any of the ascending addresses lies in, and keep them alive.
 
     The garbage collector is asked only about addresses outside of storages found before.
     """
     return [
-        Held(Storage(nbytes, memory_view(start, nbytes), start, tensor), short_dtype(tensor.dtype))
+        LiveStorage(
+            Storage(nbytes, memory_view(start, nbytes), start, tensor), short_dtype(tensor.dtype)
+        )
         for start, nbytes, tensor in _holding(addresses)
     ]
 

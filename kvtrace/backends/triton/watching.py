@@ -17,7 +17,7 @@ import triton
 
 from kvtrace.clients.observation import Launch, Observation
 from kvtrace.clients.registry import load_clients
-from kvtrace.recorded_calls.compiled_code import Compiled, compiled_code
+from kvtrace.recorded_calls.compiled_code import CompiledFacts, compiled_code
 
 if TYPE_CHECKING:
     from kvtrace.capture.session import Session
@@ -36,7 +36,7 @@ class Watch:
         """Start an observation, whose results are added to the session's run at its end."""
         self.session = session
         self._everywhere: list[Member] | None = None
-        self._compiled: weakref.WeakKeyDictionary[Module, Compiled | None]
+        self._compiled: weakref.WeakKeyDictionary[Module, CompiledFacts | None]
         self._compiled = weakref.WeakKeyDictionary()
         self.observation = Observation(session.message, session.problem)
         session.at_end.append(self._finish)
@@ -69,7 +69,7 @@ class Watch:
     ) -> None:
         """Execute a launch; `identity` is the compiler's hash, `stage` returns a compiled stage."""
 
-        def compiled() -> Compiled | None:
+        def compiled() -> CompiledFacts | None:
             if module not in self._compiled:
                 code = stage("ttgir"), stage("ptx"), num_ctas
                 self._compiled[module] = compiled_code(module, *code, triton=triton.__version__)

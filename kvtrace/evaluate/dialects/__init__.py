@@ -1,7 +1,7 @@
-"""Meanings of ops, one file per dialect (`tt` is split by subject). See registry.py for the tables.
+"""Array functions of ops, a file per dialect (`tt` by subject). registry.py has the tables.
 
 To add an op: find its dialect's file, write a small pure function, register it, and name the file
-in the op's row of `kvtrace.ir.ops`. A file is imported when a module that has one of its ops is
+in the op's row of `kvtrace.ir.ops`. A file is imported when a module with one of its ops is
 evaluated.
 """
 

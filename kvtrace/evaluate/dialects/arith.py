@@ -33,7 +33,7 @@ from kvtrace.ir.integers import PREDICATES
 
 
 def unsigned(array: Array) -> Array:
-    """See the bits of signed integers as unsigned."""
+    """Return the bits of signed integers as unsigned integers."""
     if array.dtype == np.bool_:
         return array
     return array.view(np.dtype(f"u{array.dtype.name}"))
@@ -48,7 +48,7 @@ def _signed(array: Array, like: Array) -> Array:
 
 @semantics("arith.constant", "llvm.mlir.constant")
 def constant(op: Op, _compiler: Compiler) -> Step:
-    """Return a value that does not depend on the program."""
+    """Return the step of a value that does not depend on the program."""
     result = op.results[0].id
     value = constant_value(op, value_type(op.results[0].type))
 
@@ -59,7 +59,7 @@ def constant(op: Op, _compiler: Compiler) -> Step:
 
 
 def constant_value(op: Op, type_: ValueType) -> Any:
-    """Hold a constant attribute as a value."""
+    """Return a constant attribute as a value."""
     attribute = op.attributes["value"]
     rank = len(type_.shape) + 1
     if isinstance(attribute, IntegerAttribute):
@@ -97,7 +97,7 @@ elementwise("arith.ori")(np.bitwise_or)
 
 @elementwise("arith.addi")
 def addi(left: Array, right: Array) -> Array:
-    """Addition; on Booleans modulo 2."""
+    """Return the sum; of Booleans, modulo 2."""
     result: Array
     result = np.logical_xor(left, right) if left.dtype == np.bool_ else np.add(left, right)
     return result
@@ -105,7 +105,7 @@ def addi(left: Array, right: Array) -> Array:
 
 @elementwise("arith.subi")
 def subi(left: Array, right: Array) -> Array:
-    """Subtraction; on Booleans modulo 2."""
+    """Return the difference; of Booleans, modulo 2."""
     result: Array
     result = np.logical_xor(left, right) if left.dtype == np.bool_ else np.subtract(left, right)
     return result
@@ -120,7 +120,7 @@ def xori(left: Array, right: Array) -> Array:
 
 @semantics("arith.andi")
 def andi(op: Op, compiler: Compiler) -> Step:
-    """And of bits. Booleans stay factors of a conjunction."""
+    """Return the step of a bitwise and; Booleans stay factors of a conjunction."""
     type_ = value_type(op.results[0].type)
     left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
@@ -152,7 +152,7 @@ def _shift_in_range(array: Array, amount: Array) -> Array:
 
 @elementwise("arith.shli")
 def shli(left: Array, right: Array) -> Array:
-    """Shift left; by the width or more gives 0 (PTX shl clamps)."""
+    """Return left shifted left; 0 if by the width or more (PTX shl clamps)."""
     inside = _shift_in_range(left, right)
     bits = unsigned(left)
     shifted = np.left_shift(bits, np.where(inside, right, 0).astype(bits.dtype))
@@ -161,7 +161,7 @@ def shli(left: Array, right: Array) -> Array:
 
 @elementwise("arith.shrui")
 def shrui(left: Array, right: Array) -> Array:
-    """Shift right, zeros coming in; by the width or more gives 0."""
+    """Return left shifted right, filled with zeros; 0 if by the width or more."""
     inside = _shift_in_range(left, right)
     bits = unsigned(left)
     shifted = np.right_shift(bits, np.where(inside, right, 0).astype(bits.dtype))
@@ -170,7 +170,7 @@ def shrui(left: Array, right: Array) -> Array:
 
 @elementwise("arith.shrsi")
 def shrsi(left: Array, right: Array) -> Array:
-    """Shift right, the sign coming in; by the width or more leaves only the sign."""
+    """Return left shifted right, filled with the sign, also if by the width or more."""
     last = left.dtype.type(left.dtype.itemsize * 8 - 1)
     amount = np.where(_shift_in_range(left, right), right, last)
     return _signed(np.right_shift(left, amount), left)
@@ -249,7 +249,7 @@ _UNSIGNED_COMPARISONS = {
 
 
 def compare_integers(predicate: str, left: Array, right: Array) -> Array:
-    """Compare integers, or Booleans (signed predicates see true as -1)."""
+    """Return a comparison of integers, or Booleans (true is -1 for signed predicates)."""
     if predicate in _UNSIGNED_COMPARISONS:
         result: Array = _UNSIGNED_COMPARISONS[predicate](unsigned(left), unsigned(right))
         return result
@@ -261,7 +261,7 @@ def compare_integers(predicate: str, left: Array, right: Array) -> Array:
 
 @semantics("arith.cmpi")
 def cmpi(op: Op, compiler: Compiler) -> Step:
-    """Compare integers; ranges may decide it without looking at lanes."""
+    """Return the step of an integer comparison, which ranges may decide for all lanes."""
     predicate = PREDICATES[op.attributes["predicate"].value]  # type: ignore[union-attr, index]
     type_ = value_type(op.operand("left").type)
     left, right = op.operand("left").id, op.operand("right").id
@@ -276,7 +276,7 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
             return
         chosen = predicate
         if number and chosen not in sums.COMPARISONS:
-            # Where neither can be negative, unsigned order is signed order.
+            # If neither can be negative, unsigned order equals signed order.
             first, second = to_sum(first), to_sum(second)
             if first.low >= 0 and second.low >= 0 and sums.fits(first, bits):
                 chosen = "s" + chosen[1:]
@@ -307,7 +307,7 @@ def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Ste
 
 
 def compare_floats(predicate: int, left: Array, right: Array) -> Array:
-    """Compare by MLIR's predicate number.
+    """Return a comparison of floats by MLIR's predicate number.
 
     1 to 6: ordered and eq, gt, ge, lt, le, ne; 7: ordered; 8 to 13: unordered or eq to ne; 14:
     unordered; 0 and 15 are false and true.
@@ -340,7 +340,7 @@ elementwise("arith.cmpf", attributes=("predicate",))(compare_floats)
 
 @semantics("arith.select")
 def select(op: Op, compiler: Compiler) -> Step:
-    """Choose lane by lane; a pointer keeps its argument under an unknown condition."""
+    """Return the step of a choice by lane; under unknown conditions pointers keep a target."""
     type_ = value_type(op.results[0].type)
     condition_type = value_type(op.operand("condition").type)
     condition_slot = op.operand("condition").id

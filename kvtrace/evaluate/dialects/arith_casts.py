@@ -28,9 +28,9 @@ from kvtrace.ir.ops import UNSIGNED
 
 
 def truncated_float(array: Array, element: ElementType) -> Array:
-    """Convert between float types; the caller rounds to types that NumPy lacks.
+    """Return floats in another float type; the caller rounds to types that NumPy lacks.
 
-    float64 becomes bfloat16 by way of float32 rounded to odd, which rounds only once.
+    float64 becomes bfloat16 through float32 rounded to odd, so that rounding happens only once.
     """
     if array.dtype == np.float64 and element.rounded:
         nearest = array.astype(element.value)
@@ -39,34 +39,34 @@ def truncated_float(array: Array, element: ElementType) -> Array:
 
 
 def signed_to_float(array: Array, element: ElementType) -> Array:
-    """Convert signed integers to floats, rounding once."""
+    """Return signed integers as floats, rounded once."""
     if array.dtype == np.bool_:
         return -array.astype(element.value)
     return array.astype(element.value)
 
 
 def unsigned_to_float(array: Array, element: ElementType) -> Array:
-    """Convert unsigned integers to floats, rounding once."""
+    """Return unsigned integers as floats, rounded once."""
     return unsigned(array).astype(element.value)
 
 
 def float_to_signed(array: Array, element: ElementType) -> Array:
-    """Convert floats to signed integers toward zero."""
+    """Return floats as signed integers, rounded toward zero."""
     return to_integer(array, element, signed=True)
 
 
 def float_to_unsigned(array: Array, element: ElementType) -> Array:
-    """Convert floats to unsigned integers toward zero."""
+    """Return floats as unsigned integers, rounded toward zero."""
     return to_integer(array, element, signed=False)
 
 
 def zero_extended(array: Array, element: ElementType) -> Array:
-    """Widen with zeros."""
+    """Return integers widened with zeros."""
     return unsigned(array).astype(element.value)
 
 
 def truncated_integer(array: Array, element: ElementType) -> Array:
-    """Keep the low bits."""
+    """Return the low bits of integers."""
     if element.kind == "b":
         return (array & 1).astype(np.bool_)
     return array.astype(element.value)
@@ -83,7 +83,7 @@ typed_result(
 
 
 def integer_conversion(op: Op) -> Callable[[Array], Array]:
-    """Return what a change of width does to arrays."""
+    """Return the array function of a change of width."""
     source = value_type(op.operand("source").type).element
     target = value_type(op.results[0].type).element
     as_unsigned = op.name in UNSIGNED
@@ -99,7 +99,7 @@ def integer_conversion(op: Op) -> Callable[[Array], Array]:
 
 @semantics("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def integer_cast(op: Op, compiler: Compiler) -> Step:
-    """Change the width of integers. Sums stay sums where the number stays the same."""
+    """Return the step of a change of width; a Sum with the same number stays a Sum."""
     source = value_type(op.operand("source").type)
     target = value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
@@ -133,7 +133,7 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
 
 
 def rebits(array: Array, source: ElementType, target: ElementType) -> Array:
-    """See the bits of values under another type of the same width."""
+    """Return values with the same bits in another type of the same width."""
     if source.kind == "b" or target.kind == "b":
         return array.astype(target.value)
     stored = np.ascontiguousarray(to_memory(array, source)).view(target.memory)
@@ -142,7 +142,7 @@ def rebits(array: Array, source: ElementType, target: ElementType) -> Array:
 
 @semantics("arith.bitcast", "tt.bitcast")
 def bitcast(op: Op, compiler: Compiler) -> Step:
-    """See bits under another type; for pointers only what they point to changes."""
+    """Return the step of a bitcast, which changes only the pointee's type of pointers."""
     source = value_type(op.operand("source").type)
     target = value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id

@@ -37,20 +37,20 @@ def _two_results(
 
 
 def sum_and_carry(left: Array, right: Array) -> tuple[Array, Array]:
-    """Unsigned sum, and whether it left the width."""
+    """Return the unsigned sum, and whether it exceeds the width."""
     total = unsigned(left) + unsigned(right)
     return total.view(left.dtype), np.asarray(total < unsigned(left))
 
 
 def low_and_high_unsigned(left: Array, right: Array) -> tuple[Array, Array]:
-    """Both halves of the unsigned product."""
+    """Return both halves of the unsigned product."""
     left, right = np.broadcast_arrays(left, right)
     left, right = np.ascontiguousarray(left), np.ascontiguousarray(right)
     return np.asarray(left * right), mulhiui(left, right)
 
 
 def low_and_high_signed(left: Array, right: Array) -> tuple[Array, Array]:
-    """Both halves of the signed product."""
+    """Return both halves of the signed product."""
     return np.asarray(left * right), high_half_signed(left, right)
 
 

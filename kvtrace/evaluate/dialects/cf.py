@@ -1,8 +1,8 @@
-"""`cf`: branches between blocks, as early returns give them; and functions and calls.
+"""`cf`: branches between blocks, as from early returns; and functions and calls.
 
-Blocks run in an order in which every block comes after those that jump forward to it, so programs
-that parted come together again where their ways meet. A jump backward makes a loop of blocks; of
-those that wait, the first in that order runs next.
+Blocks run in reverse post-order: every block after those that jump forward to it, so programs that
+parted are joined again where their paths meet. A jump backward makes a loop of blocks; of the
+blocks that wait, the first in that order runs next.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from kvtrace.ir.types import Type
 
 @dataclass
 class Arrival:
-    """Programs that come to a block: their indices in the function's scope, values, doubts."""
+    """Programs that arrive at a block: their indices in the function's scope, values, doubts."""
 
     index: Array
     values: list[Any]
@@ -42,18 +42,18 @@ class Arrival:
     doubt: Unknown | None = None
 
 
-_Way = tuple[Block, tuple[int, ...]]
-"""A block to go to, and the slots of what it is passed."""
+_Jump = tuple[Block, tuple[int, ...]]
+"""A target block, and the slots of the values passed to it."""
 
 
 class FunctionBody:
-    """The blocks of a function, the entry first, in an order fit to run."""
+    """The blocks of a function in the order in which they run, the entry first."""
 
     def __init__(self, body: Sequence[Block], compiler: Compiler) -> None:
         self._blocks = blocks = {block: compiler.block(block) for block in body}
         self._entry = body[0]
         self._kernel = compiler.kernel
-        self._ways = {block: _ways_of(block, compiler.kernel) for block in body}
+        self._jumps = {block: _jumps_of(block, compiler.kernel) for block in body}
         self._order = _reverse_post_order(self._entry)
         self._place = {block: position for position, block in enumerate(self._order)}
         self._live = _live_slots(blocks, self._order)
@@ -66,21 +66,21 @@ class FunctionBody:
 
     @property
     def arguments(self) -> tuple[int, ...]:
-        """Slots of what the function is given."""
+        """The slots of the function's parameters."""
         return self._blocks[self._entry].arguments
 
     @property
     def outer(self) -> frozenset[int]:
-        """Slots of values that it uses from outside."""
+        """The slots of values that the function uses from outside."""
         return frozenset().union(*(block.outer for block in self._blocks.values()))
 
     @property
     def least_steps(self) -> int:
-        """Steps that every program takes."""
+        """The number of steps that every program runs."""
         return 1 + len(self._blocks[self._entry].steps)
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Run for the programs of a scope, arguments being set; give the returned values."""
+        """Run the function for the programs of a scope, with arguments set; return its results."""
         waiting: dict[Block, list[Arrival]] = {
             self._entry: [Arrival(np.arange(scope.programs), values, scope)]
         }
@@ -94,11 +94,11 @@ class FunctionBody:
             if arrival.doubt is not None:
                 in_doubt.add(block)
             outcome = self._blocks[block].run(arrival.values, arrival.scope)
-            condition, ways = self._ways[block]
+            condition, jumps_ = self._jumps[block]
             if condition is not None:
-                self._branch(waiting, condition, ways, arrival)
-            elif ways:
-                self._go(waiting, ways[0], arrival)
+                self._branch(waiting, condition, jumps_, arrival)
+            elif jumps_:
+                self._go(waiting, jumps_[0], arrival)
             else:
                 returned.append((arrival, outcome))
         return self._returned(returned, scope)
@@ -106,12 +106,12 @@ class FunctionBody:
     def _go(
         self,
         waiting: dict[Block, list[Arrival]],
-        way: _Way,
+        jump: _Jump,
         arrival: Arrival,
     ) -> None:
-        target, passed = way
-        given = [arrival.values[slot] for slot in passed]
-        for slot, value in zip(self._blocks[target].arguments, given, strict=True):
+        target, passed = jump
+        arguments = [arrival.values[slot] for slot in passed]
+        for slot, value in zip(self._blocks[target].arguments, arguments, strict=True):
             arrival.values[slot] = value
         waiting.setdefault(target, []).append(arrival)
 
@@ -119,38 +119,38 @@ class FunctionBody:
         self,
         waiting: dict[Block, list[Arrival]],
         slot: int,
-        ways: Sequence[_Way],
+        jumps_: Sequence[_Jump],
         arrival: Arrival,
     ) -> None:
         condition = arrival.values[slot]
         if isinstance(condition, Unknown):
-            for way in ways:
+            for jump in jumps_:
                 doubtful = arrival.scope.doubtful(condition.reason)
                 other = Arrival(arrival.index, list(arrival.values), doubtful, condition)
-                self._go(waiting, way, other)
+                self._go(waiting, jump, other)
             return
         flag = uniform_flag(condition)
         flags = np.broadcast_to(
             np.asarray(flag) if flag is not None else to_array(condition, None).reshape(-1),
             (len(arrival.index),),
         )
-        for way, chosen in zip(ways, (flags, ~flags), strict=True):
+        for jump, chosen in zip(jumps_, (flags, ~flags), strict=True):
             if chosen.all():
-                self._go(waiting, way, arrival)
+                self._go(waiting, jump, arrival)
             elif chosen.any():
-                self._go_some(waiting, way, arrival, np.flatnonzero(chosen))
+                self._go_some(waiting, jump, arrival, np.flatnonzero(chosen))
 
     def _go_some(
         self,
         waiting: dict[Block, list[Arrival]],
-        way: _Way,
+        jump: _Jump,
         arrival: Arrival,
         index: Array,
     ) -> None:
-        target, passed = way
+        target, passed = jump
         values = selected(arrival.values, self._live[target], index, every=False)
-        for slot, given in zip(self._blocks[target].arguments, passed, strict=True):
-            value = arrival.values[given]
+        for slot, argument_slot in zip(self._blocks[target].arguments, passed, strict=True):
+            value = arrival.values[argument_slot]
             values[slot] = selected([value], frozenset({0}), index, every=False)[0]
         scope = arrival.scope.restricted(index)
         waiting.setdefault(target, []).append(
@@ -158,7 +158,7 @@ class FunctionBody:
         )
 
     def _joined(self, block: Block, arrivals: list[Arrival], scope: Scope) -> Arrival:
-        """Put together programs that come to a block by several ways."""
+        """Return the programs that arrive at a block on several paths as one arrival."""
         joined = arrivals[0]
         slots = self._live[block] | set(self._blocks[block].arguments)
         for other in arrivals[1:]:
@@ -172,7 +172,7 @@ class FunctionBody:
         doubt = first.doubt or second.doubt
         certain = first.scope.certain and second.scope.certain
         if len(np.intersect1d(first.index, second.index)):
-            # Both ways of an unknown branch: the same programs, one of two sets of values.
+            # Both paths of an unknown branch: the same programs, one of two sets of values.
             unknown = doubt or Unknown(frozenset())
             for slot in slots:
                 values[slot] = either(first.values[slot], second.values[slot], unknown)
@@ -209,31 +209,31 @@ class FunctionBody:
 def _joined_value(pieces: list[tuple[Array, Any]], programs: int, type_: Type | None) -> Any:
     if all(value is None for _, value in pieces):
         return None
-    held = sums.ADDRESS if type_ is None else value_type(type_)
-    return merge_programs(pieces, programs, held)
+    value_type_ = sums.ADDRESS if type_ is None else value_type(type_)
+    return merge_programs(pieces, programs, value_type_)
 
 
-def _ways_of(block: Block, kernel: str) -> tuple[int | None, list[_Way]]:
-    """Return the slot that decides where the end of a block goes, and where it may go.
+def _jumps_of(block: Block, kernel: str) -> tuple[int | None, list[_Jump]]:
+    """Return the slot of the condition at the end of a block, and the block's jumps.
 
-    It goes nowhere where the function returns.
+    A block that returns has no jumps.
     """
     end = block.ops[-1]
     if end.successors and end.name not in KINDS:
         raise unsupported(end, kernel)
     condition = deciding(end) if end.successors else ()
-    ways = [(target, slots_of(passed)) for target, passed in jumps(end)]
-    return condition[0].id if condition else None, ways
+    jumps_ = [(target, slots_of(passed)) for target, passed in jumps(end)]
+    return condition[0].id if condition else None, jumps_
 
 
 def _reverse_post_order(entry: Block) -> list[Block]:
     order: list[Block] = []
-    seen: set[Block] = set()
+    visited: set[Block] = set()
 
     def visit(block: Block) -> None:
-        seen.add(block)
+        visited.add(block)
         for target in block.ops[-1].successors:
-            if target not in seen:
+            if target not in visited:
                 visit(target)
         order.append(block)
 
@@ -244,7 +244,7 @@ def _reverse_post_order(entry: Block) -> list[Block]:
 def _live_slots(
     blocks: dict[Block, CompiledBlock], order: list[Block]
 ) -> dict[Block, frozenset[int]]:
-    """Slots that a block, or any block after it, reads and that are set before it."""
+    """Return the slots that each block, or a later one, reads and that earlier blocks set."""
     live: dict[Block, frozenset[int]] = {block: frozenset() for block in order}
     defined = {
         block: frozenset(blocks[block].arguments)
@@ -258,15 +258,15 @@ def _live_slots(
             needed = set(blocks[block].outer)
             for target in block.ops[-1].successors:
                 needed |= live[target]
-            found = frozenset(needed - defined[block])
-            changed = changed or found != live[block]
-            live[block] = found
+            live_in = frozenset(needed - defined[block])
+            changed = changed or live_in != live[block]
+            live[block] = live_in
     return live
 
 
 @semantics("tt.call", "func.call")
 def call(op: Op, compiler: Compiler) -> Step:
-    """Run another function of the module for the same programs."""
+    """Return the step that runs another function of the module for the same programs."""
     name = attribute(op, "callee")
     body = compiler.function(name)
     operands, results = slots_of(op.group("argument")), slots_of(op.results)

@@ -1,7 +1,7 @@
 """Functions of CUDA's libdevice (and AMD's OCML), by their names without prefix.
 
-After the libdevice user's guide, https://docs.nvidia.com/cuda/libdevice-users-guide/ . What the
-libraries approximate is exact here, and their approximate forms (fast_…) are as well.
+After the libdevice user's guide, https://docs.nvidia.com/cuda/libdevice-users-guide/ . Functions
+that the libraries approximate are exact here, also their approximate forms (fast_…).
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ _DIRECTIONS: tuple[Direction, ...] = ("rn", "rz", "rd", "ru")
 
 
 def _wide(function: _Function) -> _Function:
-    """Compute in float64 and round to the first float operand's type."""
+    """Return a function computed in float64 and rounded to the first float operand's type."""
 
     def rounded(*arrays: Array) -> Array:
         dtype = next(array.dtype for array in arrays if array.dtype.kind == "f")
@@ -42,25 +42,25 @@ def _wide(function: _Function) -> _Function:
 
 
 def _exponent(array: Array) -> Array:
-    """Exponents of finite numbers other than 0."""
+    """Return the exponents of finite numbers other than 0."""
     return np.asarray(np.frexp(array)[1] - 1)
 
 
 def ilogb(array: Array) -> Array:
-    """Exponent as an integer: the smallest for 0 and NaN, the largest for infinity."""
+    """Return the exponent as an integer: the smallest for 0 and NaN, the largest for infinity."""
     limits = np.iinfo(np.int32)
     result = np.where((array == 0) | np.isnan(array), limits.min, _exponent(array))
     return np.where(np.isinf(array), limits.max, result).astype(np.int32)
 
 
 def logb(array: Array) -> Array:
-    """Exponent as a float."""
+    """Return the exponent as a float."""
     result = np.where(array == 0, -np.inf, _exponent(array))
     return np.where(np.isinf(array), np.inf, np.where(np.isnan(array), np.nan, result))
 
 
 def remainder(left: Array, right: Array) -> Array:
-    """IEEE remainder: left minus right times the nearest whole number, ties to even."""
+    """Return the IEEE remainder: left minus right times the nearest whole number, ties to even."""
     rest = np.fmod(np.abs(left), 2 * np.abs(right))
     divisor = np.abs(right)
     rest = np.where(np.isinf(divisor), np.abs(left), rest)
@@ -72,25 +72,25 @@ def remainder(left: Array, right: Array) -> Array:
 
 
 def fdim(left: Array, right: Array) -> Array:
-    """Positive difference."""
+    """Return the positive difference."""
     unordered = np.isnan(left) | np.isnan(right)
     return np.where(unordered, np.nan, np.where(left > right, left - right, 0))
 
 
 def saturate(array: Array) -> Array:
-    """Limit to [0, 1]; NaN gives 0."""
+    """Return numbers limited to [0, 1]; 0 for NaN."""
     return np.asarray(np.fmin(np.fmax(array, 0), 1))
 
 
 def first_set(array: Array) -> Array:
-    """Position of the lowest bit that is set, counted from 1; 0 if none is."""
+    """Return the position of the lowest set bit, counted from 1; 0 if no bit is set."""
     bits = array.dtype.itemsize * 8
     zeros = math.cttz(array)
     return np.where(zeros == bits, 0, zeros + 1)
 
 
 def reversed_bits(array: Array) -> Array:
-    """Bits in opposite order."""
+    """Return integers with their bits in reverse order."""
     raw = np.ascontiguousarray(array)[..., None].view(np.uint8)
     bits = np.unpackbits(raw, axis=-1, bitorder="little")[..., ::-1]
     packed = np.ascontiguousarray(np.packbits(bits, axis=-1, bitorder="little"))
@@ -98,7 +98,7 @@ def reversed_bits(array: Array) -> Array:
 
 
 def byte_permute(left: Array, right: Array, selector: Array) -> Array:
-    """Pick four of the eight bytes of two words, by the low three bits of each nibble."""
+    """Return four of the eight bytes of two words, by the low three bits of each nibble."""
     both = unsigned(left).astype(np.uint64) | (unsigned(right).astype(np.uint64) << np.uint64(32))
     result = np.zeros(both.shape, np.uint64)
     for position in range(4):
@@ -109,13 +109,13 @@ def byte_permute(left: Array, right: Array, selector: Array) -> Array:
 
 
 def product_of_24_bits(left: Array, right: Array) -> Array:
-    """Low 32 bits of the product of the low 24 bits, sign-extended."""
+    """Return the low 32 bits of the product of the low 24 bits, sign-extended."""
     shift = np.int32(8)
     return ((left << shift) >> shift) * ((right << shift) >> shift)
 
 
 def unsigned_product_of_24_bits(left: Array, right: Array) -> Array:
-    """Low 32 bits of the product of the low 24 bits."""
+    """Return the low 32 bits of the product of the low 24 bits."""
     low = np.int32(0xFFFFFF)
     return np.asarray((left & low) * (right & low))
 
@@ -150,13 +150,13 @@ def _half_of(array: Array, shift: int) -> Array:
 
 
 def reciprocal_of_high_word(array: Array) -> Array:
-    """1 / x where the low halves of x and of the result are taken as 0."""
+    """Return 1 / x, with the low halves of x and of the result taken as 0."""
     mask = np.int64(-1) << np.int64(32)
     high = (np.ascontiguousarray(array).view(np.int64) & mask).view(np.float64)
     return (np.ascontiguousarray(1 / high).view(np.int64) & mask).view(np.float64)
 
 
-def _seen_as(dtype: type[np.generic]) -> _Function:
+def _viewed_as(dtype: type[np.generic]) -> _Function:
     return lambda array: np.ascontiguousarray(array).view(dtype)
 
 
@@ -298,14 +298,14 @@ FUNCTIONS: dict[str, _Function] = {
     "double2hiint": lambda array: _half_of(array, 32),
     "double2loint": lambda array: _half_of(array, 0),
     "hiloint2double": _joined_halves,
-    "double_as_longlong": _seen_as(np.int64),
-    "longlong_as_double": _seen_as(np.float64),
-    "float_as_int": _seen_as(np.int32),
-    "float_as_uint": _seen_as(np.int32),
-    "int_as_float": _seen_as(np.float32),
-    "uint_as_float": _seen_as(np.float32),
+    "double_as_longlong": _viewed_as(np.int64),
+    "longlong_as_double": _viewed_as(np.float64),
+    "float_as_int": _viewed_as(np.int32),
+    "float_as_uint": _viewed_as(np.int32),
+    "int_as_float": _viewed_as(np.float32),
+    "uint_as_float": _viewed_as(np.float32),
 }
-"""Meanings by name; a trailing f or d that says the type may be left out."""
+"""Functions by name; a trailing f or d for the type may be left out."""
 
 for _direction in _DIRECTIONS:
     for _letter in ("f", "d"):
@@ -370,20 +370,20 @@ ACCURACY: Final[dict[str, Accuracy]] = {
 
 _DIRECTED: Final = tuple(f"_{direction}" for direction in _DIRECTIONS)
 
-NOT_SAID: Final = Accuracy(float("inf"), follows="jumps")
+UNDOCUMENTED: Final = Accuracy(float("inf"), follows="jumps")
 
 
 def accuracy_of(symbol: str) -> Accuracy:
-    """Say how near a device's function of that symbol comes to its meaning."""
+    """Return the accuracy of a device's function by its symbol."""
     name = _plain(symbol)
-    found = ACCURACY.get(name) or ACCURACY.get(name[:-1] if name[-1:] in ("f", "d") else name)
-    if found is None and name.endswith(_DIRECTED):
-        return JUMPS  # rounded as its name says, which a radius is not taken through
-    return NOT_SAID if found is None else found
+    accuracy = ACCURACY.get(name) or ACCURACY.get(name[:-1] if name[-1:] in ("f", "d") else name)
+    if accuracy is None and name.endswith(_DIRECTED):
+        return JUMPS  # rounded as its name says; no radius is passed on
+    return UNDOCUMENTED if accuracy is None else accuracy
 
 
 def library_function(symbol: str) -> _Function | None:
-    """Find the meaning of `__nv_tanhf`, `__ocml_tanh_f32` and the like; None if there is none."""
+    """Return the function of `__nv_tanhf`, `__ocml_tanh_f32` and the like; None if unknown."""
     name = _plain(symbol)
     if name in FUNCTIONS:
         return FUNCTIONS[name]
@@ -402,7 +402,7 @@ def _plain(symbol: str) -> str:
 
 @semantics("tt.extern_elementwise")
 def extern_elementwise(op: Op, compiler: Compiler) -> Step:
-    """Call a function of a device library, by its symbol."""
+    """Return the step of a device library's function, by its symbol."""
     symbol = str(attribute(op, "symbol"))
     function = library_function(symbol)
     if function is None:

@@ -55,21 +55,21 @@ elementwise("math.isfinite", accuracy=JUMPS)(np.isfinite)
 
 @elementwise("math.rsqrt", flops=1, accuracy=Accuracy(2))
 def rsqrt(array: Array) -> Array:
-    """1 / sqrt(x)."""
+    """Return 1 / sqrt(array)."""
     result: Array = np.reciprocal(np.sqrt(array))
     return result
 
 
 @elementwise("math.round", flops=1)
 def round_half_away(array: Array) -> Array:
-    """Round to the nearest integer, halves away from zero."""
+    """Return the nearest integers, halves rounded away from zero."""
     result: Array = np.copysign(np.floor(np.abs(array) + array.dtype.type(0.5)), array)
     return result
 
 
 @elementwise("math.fma", flops=2)
 def fma(left: Array, right: Array, addend: Array) -> Array:
-    """Left * right + addend rounded once. A multiplication and an addition are never fused."""
+    """Return left * right + addend, rounded once; separate ops are never fused."""
     return directed.fused_multiply_add("rn", left, right, addend)
 
 
@@ -79,33 +79,33 @@ _ERF_END = 6.0
 
 @cache
 def _erf_table() -> Array:
-    """Erf at multiples of the step, from -6 to 6, beyond which float64 gives ±1."""
+    """Return erf at multiples of the step, from -6 to 6, beyond which float64 gives ±1."""
     count = round(_ERF_END / _ERF_STEP)
     return np.array([math.erf(position * _ERF_STEP) for position in range(-count, count + 1)])
 
 
 @elementwise("math.erfc", flops=1, accuracy=Accuracy(6))
 def erfc(array: Array) -> Array:
-    """1 - erf(x), with its own relative precision where erf is near 1."""
+    """Return 1 - erf(x), precise also where erf is near 1."""
     return special.erfc(array).astype(array.dtype)
 
 
 @elementwise("math.ctpop")
 def ctpop(array: Array) -> Array:
-    """Count the bits that are set."""
+    """Return the number of set bits."""
     return np.asarray(_bits(array).sum(axis=-1).astype(array.dtype))
 
 
 @elementwise("math.ctlz")
 def ctlz(array: Array) -> Array:
-    """Count zero bits from the highest down."""
+    """Return the number of zero bits from the highest down."""
     bits = _bits(array)[..., ::-1]
     return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
 
 
 @elementwise("math.cttz")
 def cttz(array: Array) -> Array:
-    """Count zero bits from the lowest up."""
+    """Return the number of zero bits from the lowest up."""
     bits = _bits(array)
     return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
 
@@ -118,9 +118,9 @@ def _bits(array: Array) -> Array:
 
 @elementwise("math.erf", flops=1, accuracy=Accuracy(2))
 def erf(array: Array) -> Array:
-    """Error function: a table and its Taylor series to third order, good to 1e-12.
+    """Return the error function, by a table and Taylor series of third order, within 1e-12.
 
-    float64 goes through the C library.
+    float64 is computed by the C library.
 
     With s = 2/sqrt(pi) exp(-x^2) the derivatives are s, -2xs and (4x^2 - 2)s.
     """

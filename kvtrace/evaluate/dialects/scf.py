@@ -1,7 +1,7 @@
 """`scf`: structured control flow over a batch of programs.
 
-Where programs disagree, a branch or trip runs for those that take it: their values are selected
-by index and the results scattered back. Where a condition is unknown, both ways run in doubt.
+If programs disagree, a branch or trip runs for the programs that take it: their values are selected
+by index and the results scattered back. If a condition is unknown, both branches run in doubt.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from kvtrace.ir.integers import counter_ranges, signed_range, wraps_around
 
 @semantics("scf.if")
 def if_(op: Op, compiler: Compiler) -> Step:
-    """Run the branch that each program takes."""
+    """Return the step that runs the branch of each program."""
     condition_slot = op.operand("condition").id
     results = slots_of(op.results)
     types = [value_type(value.type) for value in op.results]
@@ -60,10 +60,10 @@ def if_(op: Op, compiler: Compiler) -> Step:
             first, second = outcomes[0][position], outcomes[1][position]
             values[slot] = either(first, second, unknown)
 
-    def run_parts(values: list[Any], scope: Scope, taken: Array) -> None:
+    def run_parts(values: list[Any], scope: Scope, takes_first: Array) -> None:
         parts: list[tuple[Array, list[Any]]] = []
         for branch, index in zip(
-            branches, (np.flatnonzero(taken), np.flatnonzero(~taken)), strict=True
+            branches, (np.flatnonzero(takes_first), np.flatnonzero(~takes_first)), strict=True
         ):
             if branch is None:
                 continue
@@ -81,20 +81,20 @@ def if_(op: Op, compiler: Compiler) -> Step:
         if isinstance(condition, bool):
             run_one(branches[0 if condition else 1], values, scope)
             return
-        taken = to_array(condition, None).reshape(-1)
-        if taken.all():
+        takes_first = to_array(condition, None).reshape(-1)
+        if takes_first.all():
             run_one(branches[0], values, scope)
-        elif not taken.any():
+        elif not takes_first.any():
             run_one(branches[1], values, scope)
         else:
-            run_parts(values, scope, taken)
+            run_parts(values, scope, takes_first)
 
     return step
 
 
 @semantics("scf.index_switch")
 def index_switch(op: Op, compiler: Compiler) -> Step:
-    """Run the region whose case equals the operand, the first region (default) if none does."""
+    """Return the step of the region whose case equals the operand, else the first (default)."""
     selector = op.operand("selector").id
     selector_type = value_type(op.operand("selector").type)
     cases = [int(case) for case in attribute(op, "cases", [])]
@@ -120,8 +120,10 @@ def index_switch(op: Op, compiler: Compiler) -> Step:
         numbers = np.broadcast_to(numbers, (scope.programs,))
         parts: list[tuple[Array, list[Any]]] = []
         default = ~np.isin(numbers, cases)
-        for block, taken in zip(blocks, [default, *(numbers == c for c in cases)], strict=True):
-            index = np.flatnonzero(taken)
+        for block, selected_programs in zip(
+            blocks, [default, *(numbers == c for c in cases)], strict=True
+        ):
+            index = np.flatnonzero(selected_programs)
             if not len(index):
                 continue
             every = len(index) == scope.programs
@@ -142,17 +144,17 @@ def index_switch(op: Op, compiler: Compiler) -> Step:
 
 
 _MOST_TRIPS: Final = 1 << 20
-"""How many trips of a loop are run whose counter wraps around: it may never end."""
+"""The most trips of a loop whose counter wraps around, which may never end."""
 _FIRST_TRIPS: Final = 1 << 10
-"""How many of them are run where there are more, so that what they do is seen."""
+"""The number of trips that run if there are more, so that their accesses are reported."""
 _FAR: Final = 1 << 62
 
 
 @semantics("scf.for")
 def for_(op: Op, compiler: Compiler) -> Step:
-    """Count from a lower bound in steps while below an upper bound, carrying values.
+    """Return the step of a loop that counts from a lower bound to an upper one, carrying values.
 
-    The counter has the width that it has on a device, where it wraps around.
+    The counter wraps around at its width, as on a device.
     """
     if "unsignedCmp" in op.attributes:
         raise UnsupportedOp(f"the loop at {place(op)} compares unsigned integers")
@@ -193,9 +195,9 @@ class _For:
     def _laps(
         self, scope: Scope, low: int, high: int, by: int
     ) -> tuple[list[range], Deadlock | TooLarge | None]:
-        """Return all counters of a loop, a range each time until they wrap around.
+        """Return all counters of a loop, as one range until each wraparound.
 
-        If there are too many, those of some trips, and what is to be raised after them.
+        If there are too many, return the counters of some trips, and the error to raise after them.
         """
         bits = self.type.element.bits
         if not wraps_around(low, high, by, bits):
@@ -204,23 +206,23 @@ class _For:
         if by == 0:
             complaint = f"{loop} never ends: it counts from {low:,} to {high:,} in steps of 0"
             return [range(low, low + 1)], Deadlock(complaint)
-        found: list[range] = []
+        ranges: list[range] = []
         trips = 0
         for lap in counter_ranges(low, high, by, bits):
-            found.append(lap)
+            ranges.append(lap)
             trips += len(lap)
             if trips > _MOST_TRIPS:
                 break
         else:
-            return found, None
+            return ranges, None
         least, most = signed_range(bits)
-        past, on = (most, least) if by > 0 else (least, most)
+        last_before, first_after = (most, least) if by > 0 else (least, most)
         complaint = (
-            f"{loop}, which counts from {low:,} to {high:,} in steps of {by:,}, passes {past:,} "
-            f"and continues near {on:,}: it takes more than the {_MOST_TRIPS:,} trips that such a "
-            "loop is given; fix its bounds"
+            f"{loop}, which counts from {low:,} to {high:,} in steps of {by:,}, passes "
+            f"{last_before:,} and continues near {first_after:,}: it takes more than the "
+            f"{_MOST_TRIPS:,} trips that such a loop is given; fix its bounds"
         )
-        return [found[0][:_FIRST_TRIPS]], TooLarge(complaint)
+        return [ranges[0][:_FIRST_TRIPS]], TooLarge(complaint)
 
     def _same_for_all(
         self,
@@ -263,16 +265,16 @@ class _For:
         self._finish(values, scope, carried, trips)
 
     def _trips(self, scope: Scope, low: Array, high: Array, by: Array) -> Array:
-        """Return how many trips each program takes."""
+        """Return the number of trips of each program."""
         _, most = signed_range(self.type.element.bits)
         if max(-int(low.min(initial=0)), int(high.max(initial=0))) > _FAR:  # the distance overflows
-            low, high, by = (each.astype(object) for each in (low, high, by))
+            low, high, by = (bound.astype(object) for bound in (low, high, by))
         upward = np.where(by > 0, by, 1)
         runs = low < high
         trips = np.where(runs, -((low - high) // upward), 0)
         last = low + (trips - 1) * upward
         for program in np.flatnonzero(runs & ((by <= 0) | (last > most - upward))):
-            bounds = (int(each[program]) for each in (low, high, by))
+            bounds = (int(bound[program]) for bound in (low, high, by))
             counters, error = self._laps(scope, *bounds)
             if error is not None:
                 raise error
@@ -289,7 +291,7 @@ class _For:
         counter: Array,
         trip: int,
     ) -> list[Any]:
-        """Run one trip for the programs in `index`; give the carried values of all."""
+        """Run one trip for the programs in `index`; return the carried values of all programs."""
         body = self.body
         induction, *arguments = body.arguments
         every = len(index) == scope.programs
@@ -324,7 +326,7 @@ class _For:
 def replaced(
     before: list[Any], after: list[Any], index: Array, programs: int, types: list[ValueType]
 ) -> list[Any]:
-    """Put the values of some programs over those of all."""
+    """Return the values of all programs, with those of some programs replaced."""
     everyone = np.ones(programs, np.bool_)
     everyone[index] = False
     rest = np.flatnonzero(everyone)
@@ -355,7 +357,7 @@ def _uniform_integer(value: Any) -> int | None:
 
 @semantics("scf.while")
 def while_(op: Op, compiler: Compiler) -> Step:
-    """Repeat while the condition that the first region computes holds."""
+    """Return the step of a loop that repeats while the first region's condition holds."""
     return _While(op, compiler).step
 
 
@@ -423,7 +425,7 @@ class _While:
         flags: Array,
         programs: int,
     ) -> tuple[list[Any], Array]:
-        """Run the second region for those that continue; give carried values and who they are."""
+        """Run the second region for programs that continue; return their values and indices."""
         if not flags.all():
             going = np.flatnonzero(flags)
             inner = selected(inner, self.after.outer, going, every=False)

@@ -20,7 +20,7 @@ _ROOT_OF_HALF, _ROOT_OF_HALF_REST = 0.7071067811865476, -4.833646656726457e-17
 
 
 def _scalar(function: Callable[[float], float], *, pole: float) -> Callable[[Array], Array]:
-    """Lift a function of Python's math module; overflow gives infinity, a pole the given value."""
+    """Return an array function from Python's math; overflow gives infinity, a pole `pole`."""
 
     def guarded(x: float) -> float:
         try:
@@ -45,7 +45,7 @@ tgamma = _scalar(math.gamma, pole=math.inf)
 
 
 def sinpi(array: Array) -> Array:
-    """Sine of pi x: the argument is reduced before pi comes in."""
+    """Return sin(pi x); the argument is reduced before it is multiplied by pi."""
     x = np.asarray(array, np.float64)
     near = np.rint(2 * x)
     rest = np.pi * (x - near / 2)
@@ -55,7 +55,7 @@ def sinpi(array: Array) -> Array:
 
 
 def cospi(array: Array) -> Array:
-    """Cosine of pi x."""
+    """Return cos(pi x)."""
     x = np.asarray(array, np.float64)
     near = np.rint(2 * x)
     rest = np.pi * (x - near / 2)
@@ -65,10 +65,10 @@ def cospi(array: Array) -> Array:
 
 
 def erfcx(array: Array) -> Array:
-    """exp(x^2) erfc(x); for large x the asymptotic series 7.12.1."""
+    """Return exp(x^2) erfc(x); for large x by the asymptotic series 7.12.1."""
     x = np.asarray(array, np.float64)
     near = np.minimum(x, 20.0)
-    # exp makes of the square's rounding error a relative one, as large as the square: 200 ulp.
+    # exp turns the square's rounding error into a relative error as large as the square: 200 ulp.
     square, error = two_product(near, near)
     direct = np.exp(square) * (1 + np.where(np.isfinite(error), error, 0)) * erfc(near)
     far = np.maximum(x, 20.0)
@@ -80,7 +80,7 @@ def erfcx(array: Array) -> Array:
 
 
 def erfcinv(array: Array) -> Array:
-    """Inverse of erfc on (0, 2), by Newton's method on log(erfc); that of erf near its zero."""
+    """Return the inverse of erfc on (0, 2), by Newton's method on log(erfc), or on erf near 0."""
     x = np.asarray(array, np.float64)
     small = np.minimum(x, 2 - x)
     safe = np.clip(small, 5e-324, 1.0)
@@ -104,7 +104,7 @@ def _inner_erfinv(inner: Array) -> Array:
 
 
 def erfinv(array: Array) -> Array:
-    """Inverse of erf on (-1, 1): Newton's method near 0, erfcinv elsewhere."""
+    """Return the inverse of erf on (-1, 1): Newton's method near 0, erfcinv elsewhere."""
     x = np.asarray(array, np.float64)
     y = _inner_erfinv(np.clip(x, -0.6, 0.6))
     tail = np.copysign(erfcinv(1 - np.abs(x)), x)
@@ -112,10 +112,10 @@ def erfinv(array: Array) -> Array:
 
 
 def normcdf(array: Array) -> Array:
-    """Distribution function of the standard normal distribution.
+    """Return the distribution function of the standard normal distribution.
 
-    The argument of erfc is a product that has been rounded; its error goes in by the derivative
-    (7.2.2), without which the far tail loses digits.
+    The argument of erfc is a rounded product; its error is corrected by the derivative (7.2.2),
+    without which the far tail loses digits.
     """
     x = np.asarray(array, np.float64)
     scaled, error = two_product(x, np.full_like(x, -_ROOT_OF_HALF))
@@ -126,29 +126,27 @@ def normcdf(array: Array) -> Array:
 
 
 def normcdfinv(array: Array) -> Array:
-    """Inverse of the distribution function of the standard normal distribution."""
+    """Return the inverse of the standard normal distribution function."""
     return np.asarray(-math.sqrt(2.0) * erfcinv(2 * np.asarray(array, np.float64)))
 
 
 def bessel_i(order: int, array: Array) -> Array:
-    """Modified Bessel function of the first kind of order 0 or 1, by SciPy.
+    """Return the modified Bessel function of the first kind of order 0 or 1, by SciPy.
 
     Raises:
         UnsupportedOp: SciPy is not installed.
-
     """
     function = _scipy().i1 if order else _scipy().i0
     return np.asarray(function(np.clip(array, -1e3, 1e3)))  # 1e3 overflows; infinities give NaN
 
 
 def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
-    """Bessel function "j" or "y" of integer orders by element, by SciPy and 10.4.1.
+    """Return the Bessel function "j" or "y" of integer orders by element, by SciPy and 10.4.1.
 
     From arguments of 1e9 on, SciPy may give NaN, as a phase would lose its digits.
 
     Raises:
         UnsupportedOp: SciPy is not installed.
-
     """
     sizes, x = np.broadcast_arrays(np.abs(orders.astype(np.int64)), np.asarray(array, np.float64))
     odd = sizes % 2 == 1

@@ -1,4 +1,4 @@
-"""`tt`: pointers made into integers and back, through the addresses of storages.
+"""`tt`: conversion of pointers to integers and back, through the addresses of storages.
 
 An address that lies in no storage stays a pointer whose offset counts from address 0: it can be
 stored and turned into an integer again, but nothing can be accessed there.
@@ -32,14 +32,14 @@ _UNEXPLAINED = "an address that no argument explains"
 
 
 def address_of(tensor: TensorArgument) -> int | None:
-    """Return the address of a tensor's data pointer, None where it is not known."""
+    """Return the address of a tensor's data pointer, None if it is not known."""
     start = tensor.storage.start
     return None if start is None else start + tensor.offset_bytes
 
 
 @semantics("tt.ptr_to_int")
 def ptr_to_int(op: Op, compiler: Compiler) -> Step:
-    """Return addresses; they are unknown for tensors without data."""
+    """Return the step that converts pointers to addresses, unknown for tensors without data."""
     type_ = value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
 
@@ -50,7 +50,7 @@ def ptr_to_int(op: Op, compiler: Compiler) -> Step:
 
 
 def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
-    """Turn pointers into addresses."""
+    """Return pointers as addresses."""
     if isinstance(pointer, PointerChoice):
         first, second = (
             addresses_of(launch, part, type_) for part in (pointer.first, pointer.second)
@@ -73,7 +73,7 @@ def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
 
 @semantics("tt.int_to_ptr")
 def int_to_ptr(op: Op, compiler: Compiler) -> Step:
-    """Find the arguments whose storages addresses lie in; unknown if there is none."""
+    """Return the step that converts addresses to pointers into arguments."""
     type_ = value_type(op.operand("source").type)
     slot, result = op.operand("source").id, op.results[0].id
 
@@ -84,24 +84,24 @@ def int_to_ptr(op: Op, compiler: Compiler) -> Step:
 
 
 def located(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:
-    """Turn addresses into pointers into the arguments that hold them: those whose view does first.
+    """Return addresses as pointers into the arguments that contain them, by views first.
 
-    The others stay addresses.
+    Other addresses stay addresses.
     """
     if isinstance(address, Unknown):
         return Pointer(None, address)
     numbers = to_array(address, type_).astype(np.int64, copy=False)
-    left = np.ones(numbers.shape, np.bool_)
+    unlocated = np.ones(numbers.shape, np.bool_)
     parts: list[tuple[Array, Pointer]] = []
     for position, start, low, high in _ranges(launch):
-        inside = left & (numbers >= start + low) & (numbers < start + high)
+        inside = unlocated & (numbers >= start + low) & (numbers < start + high)
         if not inside.any():
             continue
         offsets = np.where(inside, numbers - start, 0)
         parts.append((inside, Pointer(position, to_sum(offsets))))
-        left &= ~inside
+        unlocated &= ~inside
     result: Pointer | PointerChoice = Pointer(None, to_sum(numbers))
-    if parts and not left.any():
+    if parts and not unlocated.any():
         result = parts.pop()[1]
     for inside, pointer in parts:
         result = PointerChoice(inside, pointer, result)
@@ -109,7 +109,7 @@ def located(launch: Launch, address: Any, type_: ValueType) -> Pointer | Pointer
 
 
 def _ranges(launch: Launch) -> list[tuple[int, int, int, int]]:
-    """List position, address of the data pointer, and reach in bytes: views, then storages."""
+    """Return position, data pointer's address and range in bytes: of views, then of storages."""
     placed = [
         (position, argument, start)
         for position, argument in enumerate(launch.arguments)

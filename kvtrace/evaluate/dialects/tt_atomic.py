@@ -1,4 +1,4 @@
-"""`tt`: atomics. Lanes and programs take effect in ascending order."""
+"""`tt`: atomics. Lanes and programs run in ascending order."""
 
 from __future__ import annotations
 
@@ -19,13 +19,13 @@ from kvtrace.ir.updates import update_of
 
 
 def is_used(op: Op, compiler: Compiler) -> bool:
-    """Tell whether any op uses the first result of an op."""
+    """Return whether any op uses the first result of an op."""
     return bool(flow_of(compiler.module).uses(op.results[0]))
 
 
 @semantics("tt.atomic_load")
 def atomic_load(op: Op, _compiler: Compiler) -> Step:
-    """Read; what masked-off lanes are given is left open, and zero here."""
+    """Return the step of a load; masked-off lanes are undefined, and zero here."""
     type_ = value_type(op.results[0].type)
     pointer, mask, result = op.operand("pointer").id, slot_of(op, "mask"), op.results[0].id
 
@@ -38,12 +38,12 @@ def atomic_load(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.atomic_store")
 def atomic_store(op: Op, _compiler: Compiler) -> Step:
-    """Write where the mask allows."""
+    """Return the step of a masked store."""
     type_ = value_type(op.operand("value").type)
-    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
+    pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def step(values: list[Any], scope: Scope) -> None:
-        value = values[given]
+        value = values[data]
         if not isinstance(value, Unknown):
             value = to_array(value, type_)
         chosen = None if mask is None else values[mask]
@@ -54,7 +54,7 @@ def atomic_store(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.atomic_poll")
 def atomic_poll(op: Op, _compiler: Compiler) -> Step:
-    """Wait until memory is as expected; with a timeout, as long as other programs change it."""
+    """Return the step of a wait for an expected value; a timeout ends with other programs."""
     type_ = value_type(op.operand("expected").type)
     pointer, expected, result = (
         op.operand("pointer").id,
@@ -64,23 +64,23 @@ def atomic_poll(op: Op, _compiler: Compiler) -> Step:
     gives_up = op.optional("timeout") is not None
 
     def step(values: list[Any], scope: Scope) -> None:
-        wanted = values[expected]
+        expected_value = values[expected]
         while True:
-            found = scope.launch.memory.load(op, scope, values[pointer], None, None, type_)
-            unknown = unknown_of((found, wanted))
+            contents = scope.launch.memory.load(op, scope, values[pointer], None, None, type_)
+            unknown = unknown_of((contents, expected_value))
             if unknown is not None:
                 values[result] = unknown
                 return
-            seen = np.equal(found, to_array(wanted, type_))
-            if seen.all() or not _memory_changes(op, scope, gives_up=gives_up):
-                values[result] = seen
+            equal = np.equal(contents, to_array(expected_value, type_))
+            if equal.all() or not _memory_changes(op, scope, gives_up=gives_up):
+                values[result] = equal
                 return
 
     return step
 
 
 def _memory_changes(op: Op, scope: Scope, *, gives_up: bool) -> bool:
-    """Let other programs continue until memory has changed; no other: False, or Deadlock."""
+    """Let other programs run until memory has changed; without any: False, or Deadlock."""
     complaint = (
         f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits forever: memory is not "
         f"as program {int(scope.linear[0])} expects it, and no other program will change it"
@@ -94,11 +94,11 @@ def _memory_changes(op: Op, scope: Scope, *, gives_up: bool) -> bool:
 
 @semantics("tt.atomic_rmw")
 def atomic_rmw(op: Op, compiler: Compiler) -> Step:
-    """Read, combine, write; give what was read."""
+    """Return the step of a read-modify-write, which returns the old contents."""
     type_ = value_type(op.operand("value").type)
     name = update_of(op)
     wants_old = is_used(op, compiler)
-    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
+    pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
     result = op.results[0].id
 
     def update(flat: Array, index: Array, lanes: list[Array]) -> Array | None:
@@ -106,7 +106,7 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
 
     def step(values: list[Any], scope: Scope) -> None:
         chosen = None if mask is None else values[mask]
-        operand = values[given]
+        operand = values[data]
         operands = [operand if isinstance(operand, Unknown) else to_array(operand, type_)]
         values[result] = scope.launch.memory.atomic(
             op, scope, values[pointer], operands, chosen, type_, update
@@ -117,7 +117,7 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.atomic_cas")
 def atomic_cas(op: Op, _compiler: Compiler) -> Step:
-    """Write where memory is as expected; give what was there."""
+    """Return the step of a compare-and-swap, which returns the old contents."""
     type_ = value_type(op.operand("expected").type)
     pointer, result = op.operand("pointer").id, op.results[0].id
     expected, new = op.operand("expected").id, op.operand("value").id
@@ -126,9 +126,9 @@ def atomic_cas(op: Op, _compiler: Compiler) -> Step:
         return compare_and_swap(flat, index, lanes[0], lanes[1])
 
     def step(values: list[Any], scope: Scope) -> None:
-        given = [values[expected], values[new]]
-        unknown = unknown_of(given)
-        operands = [unknown or to_array(value, type_) for value in given]
+        swap_values = [values[expected], values[new]]
+        unknown = unknown_of(swap_values)
+        operands = [unknown or to_array(value, type_) for value in swap_values]
         values[result] = scope.launch.memory.atomic(
             op, scope, values[pointer], operands, None, type_, update
         )

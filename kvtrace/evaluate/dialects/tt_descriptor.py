@@ -1,7 +1,7 @@
 """`tt`: tensor descriptors, as base pointer, extents and strides with a box of lanes.
 
-Lanes outside the descriptor's extents are not defects: loads pad them, stores drop them, except for
-those that a target writes in one chunk with lanes inside (`kvtrace.ir.tensor_maps`).
+Lanes outside the descriptor's extents are not defects: loads pad them, stores drop them, except
+lanes that a target writes in one chunk with lanes inside (`kvtrace.ir.tensor_maps`).
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ _PAD_NAN = 2
 
 @semantics("tt.make_tensor_descriptor")
 def make_tensor_descriptor(op: Op, _compiler: Compiler) -> Step:
-    """Keep base, extents and strides."""
+    """Return the step that stores base, extents and strides."""
     base, sizes = op.operand("pointer").id, slots_of(op.group("size"))
     strides = slots_of(op.group("stride"))
     padding_nan = attribute(op, "padding", 1) in (_PAD_NAN, "nan")
@@ -62,8 +62,8 @@ def block_access(
 ) -> tuple[Any, Any]:
     """Return pointers and mask of a block that starts at a position (one scalar per axis).
 
-    A position may also be a vector of the axis's own extents (as gathers have). The inner extent
-    counts as the next multiple of `chunk`.
+    A position may also be a vector with the axis's extent (in gathers). The inner extent is rounded
+    up to a multiple of `chunk`.
     """
     rank = len(block.shape)
     size = block.element.bytes
@@ -89,17 +89,17 @@ def block_access(
 
 
 def _whole_chunks(extent: Sum, chunk: int, type_: ValueType) -> Sum:
-    """Round an extent up to a multiple of so many elements."""
+    """Return an extent rounded up to a multiple of so many elements."""
     return extent if chunk == 1 else to_sum(-(-to_array(extent, type_) // chunk) * chunk)
 
 
 def _spread(value: Any, rank: int) -> Any:
-    """Give a scalar the lane axes of a block."""
+    """Return a scalar with the lane axes of a block."""
     return map_arrays(value, lambda array: array.reshape((array.shape[0],) + (1,) * rank))
 
 
 def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
-    """Coordinates along one axis of a block."""
+    """Return the coordinates along one axis of a block."""
     rank = len(shape)
     value = to_sum(position)
     if any(term.ndim == 2 for term in value.terms):
@@ -123,21 +123,21 @@ def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
 
 
 def descriptor_of(value: Any) -> Descriptor:
-    """Return a descriptor, of nothing known where the value is unknown."""
+    """Return a descriptor, with an unknown base if the value is unknown."""
     if isinstance(value, Descriptor):
         return value
     return Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
 
 
 def padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
-    """Return what lanes outside of a descriptor's extents are given; None: zero."""
+    """Return the value of lanes outside a descriptor's extents; None: zero."""
     if not descriptor.padding_nan or element.kind != "f":
         return None
     return np.full((1,) * (rank + 1), np.nan, element.value)
 
 
 def _reading(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
-    """Make a step that reads a block at positions; what lies outside the extents is padding."""
+    """Return a step that loads a block at positions, padded outside the extents."""
     target = value_type(op.results[0].type)
     source, result = op.operand("descriptor").id, op.results[0].id
 
@@ -154,27 +154,27 @@ def _reading(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
 def _writing(
     op: Op, block: ValueType, positions: Sequence[int], module: Module, write: Any
 ) -> Step:
-    """Make a step that has a block written: `write(scope, pointer, value, mask)`."""
+    """Return a step that calls `write(scope, pointer, value, mask)` for a block."""
     chunk = elements_stored_at_once(module, block.element.bytes)
-    given = value_type(op.operand("value").type)
+    data = value_type(op.operand("value").type)
     target, source = op.operand("descriptor").id, op.operand("value").id
 
     def step(values: list[Any], scope: Scope) -> None:
         descriptor = descriptor_of(values[target])
-        places = [values[slot] for slot in positions]
-        pointer, mask = block_access(descriptor, places, block, chunk)
+        indices = [values[slot] for slot in positions]
+        pointer, mask = block_access(descriptor, indices, block, chunk)
         value = values[source]
-        if given.shared:
+        if data.shared:
             value = scope.launch.shared.read(op, value)
         elif not isinstance(value, Unknown):
-            value = to_array(value, given)
-        write(scope, pointer, reshaped(value, given, block), mask)
+            value = to_array(value, data)
+        write(scope, pointer, reshaped(value, data, block), mask)
 
     return step
 
 
 def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
-    """Drop (or add) axes of extent 1 between a descriptor's block and a tensor."""
+    """Return a value without (or with additional) axes of extent 1."""
     if block.shape == target.shape:
         return value
 
@@ -186,7 +186,7 @@ def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
 
 
 def storing(op: Op, block: ValueType, positions: Sequence[int], module: Module) -> Step:
-    """Make a step that writes a block at positions."""
+    """Return a step that stores a block at positions."""
 
     def store(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.store(op, scope, pointer, value, mask, block)
@@ -196,20 +196,20 @@ def storing(op: Op, block: ValueType, positions: Sequence[int], module: Module) 
 
 @semantics("tt.descriptor_load")
 def descriptor_load(op: Op, _compiler: Compiler) -> Step:
-    """Read a block."""
+    """Return the step of a load of a block."""
     return _reading(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
 
 
 @semantics("tt.descriptor_store")
 def descriptor_store(op: Op, compiler: Compiler) -> Step:
-    """Write a block; what lies outside the extents is dropped."""
+    """Return the step of a store of a block; lanes outside the extents are dropped."""
     block = value_type(op.operand("descriptor").type)
     return storing(op, block, slots_of(op.group("index")), compiler.module)
 
 
 @semantics("tt.descriptor_reduce")
 def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
-    """Combine a block into memory atomically."""
+    """Return the step of an atomic update with a block."""
     block = value_type(op.operand("descriptor").type)
     name = update_of(op)
     if name in ("min", "max") and "xui" in str(op.operand("descriptor").type):
@@ -227,7 +227,7 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
 
 
 def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
-    """Return the type of a gather's or scatter's rows, and the operand that names them."""
+    """Return the type of a gather's or scatter's rows, and the slots of row and column."""
     element, rows = value_type(op.operand("descriptor").type).element, value_type(tensor.type)
     block = ValueType(rows.text, rows.shape, element)
     return block, (op.operand("row").id, op.operand("column").id)
@@ -235,11 +235,11 @@ def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
 
 @semantics("tt.descriptor_gather")
 def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
-    """Read rows by index, from a column on."""
+    """Return the step of a load of rows by index, from a column on."""
     return _reading(op, *rows_of(op, op.results[0]))
 
 
 @semantics("tt.descriptor_scatter")
 def descriptor_scatter(op: Op, compiler: Compiler) -> Step:
-    """Write rows by index, from a column on."""
+    """Return the step of a store of rows by index, from a column on."""
     return storing(op, *rows_of(op, op.operand("value")), compiler.module)

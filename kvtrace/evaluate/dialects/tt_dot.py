@@ -35,9 +35,9 @@ _TF32 = 0
 
 @dataclass(frozen=True)
 class DotForm:
-    """How a dot computes: the precision it works in, whether factors are cut to tf32 first.
+    """The arithmetic of a dot: the working precision, and whether factors are cut to tf32.
 
-    Integers are multiplied as float64, which is exact for 8 bits, and come back as integers.
+    Integers are multiplied as float64, which is exact for 8 bits, and converted back.
     """
 
     working: np.dtype[Any]
@@ -46,7 +46,7 @@ class DotForm:
 
 
 def dot_form(op: Op) -> DotForm:
-    """Read the form of a `tt.dot`; what is neither tf32 nor integer counts as exact products."""
+    """Return the form of a `tt.dot`; precisions but tf32 and integers count as exact products."""
     left, total = (value_type(op.operand(name).type).element for name in ("left", "added"))
     integers = total.kind == "i"
     working = np.dtype(np.float64 if integers or total.bits == 64 else np.float32)
@@ -55,7 +55,7 @@ def dot_form(op: Op) -> DotForm:
 
 
 def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) -> Array:
-    """Multiply matrices on the last two axes in the working precision."""
+    """Return the matrix product over the last two axes in the working precision."""
     if tf32:
         left, right = truncated_to_tf32(left), truncated_to_tf32(right)
     left, right = left.astype(working, copy=False), right.astype(working, copy=False)
@@ -66,46 +66,48 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
 
 
 def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
-    """Return what gives a dot's factors, read where they are in shared memory, and its addend.
+    """Return a function that returns a dot's factors and addend, read from shared memory.
 
-    Of a dot that says whether it adds, the addend is zero in programs where it does not. One that
-    others need not wait for has its views of shared memory in use from then on.
+    If the dot has a flag for adding, the addend is zero in programs where the flag is false. Views
+    of shared memory stay in use until the wait for an asynchronous dot.
     """
     slots = slots_of(op.operand(name) for name in ("left", "right", "added"))
     adds = slot_of(op, "adds") if KINDS[op.name].has("adds") else None
     type_ = value_type(op.operand("added").type)
     nobody_waits = is_asynchronous(op)
 
-    def given(values: list[Any], scope: Scope) -> list[Any]:
-        found = [values[slot] for slot in slots]
-        views = [value for value in found if isinstance(value, SharedView)]
+    def operands(values: list[Any], scope: Scope) -> list[Any]:
+        operand_values = [values[slot] for slot in slots]
+        views = [value for value in operand_values if isinstance(value, SharedView)]
         if views:
-            found = [scope.launch.shared.given(op, value) for value in found]
+            operand_values = [
+                scope.launch.shared.contents_of(op, value) for value in operand_values
+            ]
         if nobody_waits:
             scope.launch.shared.begin_reads(scope, views)
         if adds is not None:
-            found[2] = _where(values[adds], found[2], scope.programs, type_)
-        return found
+            operand_values[2] = _where(values[adds], operand_values[2], scope.programs, type_)
+        return operand_values
 
-    return given
+    return operands
 
 
 def _where(flags: Any, value: Any, programs: int, type_: ValueType) -> Any:
-    """Return a value in programs where a flag holds, zero in others."""
+    """Return a value in programs where a flag is true, zero in others."""
     if isinstance(flags, Unknown):
         return flags
-    held = program_flags(flags, programs)
-    if held.all():
+    program_is_set = program_flags(flags, programs)
+    if program_is_set.all():
         return value
     zero = np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
-    rows = np.flatnonzero(held)
-    parts = [(rows, select_programs(value, rows)), (np.flatnonzero(~held), zero)]
+    rows = np.flatnonzero(program_is_set)
+    parts = [(rows, select_programs(value, rows)), (np.flatnonzero(~program_is_set), zero)]
     return merge_programs(parts, programs, type_) if len(rows) else zero
 
 
 @semantics("tt.dot")
 def dot(op: Op, compiler: Compiler) -> Step:
-    """Multiply and add. tf32 inputs are truncated, see rounding.py; other splits count as exact."""
+    """Return the step of a product plus addend; tf32 factors are truncated (rounding.py)."""
     left_type, right_type, sum_type = (
         value_type(op.operand(name).type) for name in ("left", "right", "added")
     )
@@ -149,7 +151,7 @@ _BYTE_FORMATS = {0: "f8E4M3FN", "e4m3": "f8E4M3FN", 1: "f8E5M2", "e5m2": "f8E5M2
 
 
 def unpacked(array: Array, kind: int | str, axis: int) -> Array:
-    """Turn an operand of a scaled dot into float32; 4-bit values are packed along `axis`."""
+    """Return an operand of a scaled dot as float32; 4-bit values are packed along `axis`."""
     if kind in _PACKED:
         bits = array.view(np.uint8)
         pair = np.stack([_E2M1[bits & 15], _E2M1[bits >> 4]], axis=axis)
@@ -163,26 +165,26 @@ def unpacked(array: Array, kind: int | str, axis: int) -> Array:
 
 
 def scale_factors(bits: Array) -> Array:
-    """Turn e8m0 bytes into powers of two; 255 is NaN."""
+    """Return e8m0 bytes as powers of two; 255 is NaN."""
     exponent = bits.view(np.uint8).astype(np.int32) - 127
     return np.where(exponent == 128, np.float32(np.nan), np.ldexp(np.float32(1), exponent))
 
 
 @semantics("tt.dot_scaled")
 def dot_scaled(op: Op, compiler: Compiler) -> Step:
-    """Multiply blocks of K elements that share a power-of-two scale each, and add."""
+    """Return the step of a product of blocks along K that share a power-of-two scale each."""
     along_depth = [bool(attribute(op, f"{side}_k_pack", default=True)) for side in ("lhs", "rhs")]
     kinds = (attribute(op, "a_elem_type"), attribute(op, "b_elem_type"))
     slots = slots_of(op.operands)
-    factors_given = [op.operand("left"), op.operand("right")]
-    types = [value_type(value.type) for value in factors_given]
+    factor_values = [op.operand("left"), op.operand("right")]
+    types = [value_type(value.type) for value in factor_values]
     scales = [op.optional("left_scale"), op.optional("right_scale")]
     added, sum_type = op.operand("added").id, value_type(op.operand("added").type)
     result = op.results[0].id
 
     def scaled(values: list[Any], position: int) -> Array:
         axis = -1 - position
-        raw = full_array(values[factors_given[position].id], types[position])
+        raw = full_array(values[factor_values[position].id], types[position])
         packed_axis = axis if along_depth[position] else -3 - axis
         array = unpacked(raw, kinds[position], packed_axis)
         scale = scales[position]

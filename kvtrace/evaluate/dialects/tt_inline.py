@@ -46,13 +46,13 @@ def global_timer() -> Array:
 
 
 def asks_where_it_runs(op: Op) -> bool:
-    """Whether assembly reads what no launch decides: a processor's number, a clock."""
+    """Return whether assembly reads a processor's number or a clock."""
     return _SPECIAL.search(str(attribute(op, "asm_string"))) is not None
 
 
 @semantics("tt.elementwise_inline_asm")
 def inline_asm(op: Op, compiler: Compiler) -> Step:
-    """Run assembly that has a meaning; any other is refused where its data are known."""
+    """Return the step of inline assembly; unknown assembly is refused if its data are known."""
     text = str(attribute(op, "asm_string")).strip()
     slots, results = slots_of(op.group("source")), slots_of(op.results)
     types = [value_type(value.type) for value in op.group("source")]
@@ -72,11 +72,11 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
     except UnsupportedOp as error:
         function = refusal(error)
 
-    asks = asks_where_it_runs(op)
+    reads_hardware = asks_where_it_runs(op)
 
     def step(values: list[Any], scope: Scope) -> None:
         unknown = unknown_of(values[slot] for slot in slots)
-        if asks and not scope.launch.memory.executes:
+        if reads_hardware and not scope.launch.memory.executes:
             unknown = Unknown(frozenset({"where and when a program runs"}))
         if unknown is not None:
             for slot in results:
@@ -84,9 +84,9 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
             return
         if isinstance(function, UnsupportedOp):
             raise function
-        given = [to_array(values[slot], t) for slot, t in zip(slots, types, strict=True)]
+        arrays = [to_array(values[slot], t) for slot, t in zip(slots, types, strict=True)]
         try:
-            outcome = function(*given)
+            outcome = function(*arrays)
         except UnsupportedOp as error:
             raise refusal(error) from error
         outcomes = outcome if isinstance(outcome, tuple) else (outcome,)
@@ -104,19 +104,19 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
 def _meaning_of(
     op: Op, text: str, types: list[ValueType], result_types: list[ValueType]
 ) -> Callable[..., Any]:
-    """Look assembly up as a whole, then as a single instruction; else read it as PTX."""
+    """Return the function of assembly: registered as a whole, as an instruction, or read as PTX."""
     whole = ASSEMBLY.get(normalised(text))
     if whole is not None:
         return whole
-    found = re.fullmatch(r"([\w.]+) \$0((?:,(?:\$\d+|-?(?:0x)?[\da-fA-F]+))+)", normalised(text))
-    instruction = ASSEMBLY.get(found.group(1)) if found else None
+    match = re.fullmatch(r"([\w.]+) \$0((?:,(?:\$\d+|-?(?:0x)?[\da-fA-F]+))+)", normalised(text))
+    instruction = ASSEMBLY.get(match.group(1)) if match else None
     packed = int(attribute(op, "packed_element", 1))
-    if found is None or instruction is None or packed != 1 or len(op.results) != 1:
+    if match is None or instruction is None or packed != 1 or len(op.results) != 1:
         from kvtrace.evaluate.ptx.lanes import on_lanes
 
         return on_lanes(text, str(attribute(op, "constraints", "")), packed, types, result_types)
     element = value_type(op.results[0].type).element
-    terms = found.group(2)[1:].split(",")
+    terms = match.group(2)[1:].split(",")
 
     def single(*arrays: Any) -> Any:
         chosen = [
@@ -132,7 +132,7 @@ def _meaning_of(
 
 @semantics("tt.map_elementwise")
 def map_elementwise(op: Op, compiler: Compiler) -> Step:
-    """Run scalar code for every lane, or several lanes, each time as a separate program."""
+    """Return the step that runs scalar code for each lane, or several, as a separate program."""
     pack = int(attribute(op, "pack", 1))
     quiet = Compiler(compiler.module, observed=False)
     body = FunctionBody(op.regions[0].blocks, quiet)
@@ -153,14 +153,14 @@ def map_elementwise(op: Op, compiler: Compiler) -> Step:
         for position, (slot, type_) in enumerate(zip(slots, types, strict=True)):
             array = np.broadcast_to(full_array(values[slot], type_), (programs, *type_.shape))
             lanes = array.reshape(programs * calls, pack)
-            for place in range(pack):
-                inner[body.arguments[position * pack + place]] = lanes[:, place]
+            for lane in range(pack):
+                inner[body.arguments[position * pack + lane]] = lanes[:, lane]
         outcome = body.run(inner, scope.restricted(index))
         for position, (slot, type_) in enumerate(zip(results, result_types, strict=True)):
             parts = []
-            for place in range(position * pack, (position + 1) * pack):
-                scalar = value_type(blocks_end(op, place).type)
-                parts.append(np.broadcast_to(to_array(outcome[place], scalar), (len(index),)))
+            for lane in range(position * pack, (position + 1) * pack):
+                scalar = value_type(blocks_end(op, lane).type)
+                parts.append(np.broadcast_to(to_array(outcome[lane], scalar), (len(index),)))
             values[slot] = np.stack(parts, axis=-1).reshape(programs, *type_.shape)
 
     return compiler.counted(op, step, types[0].size, 0)

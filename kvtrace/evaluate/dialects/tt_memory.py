@@ -23,7 +23,7 @@ from kvtrace.ir import Op
 
 
 def moved(pointer: Any, steps: Any, size: int) -> Any:
-    """Advance pointers by a number of elements of `size` bytes."""
+    """Return pointers moved by a number of elements of `size` bytes."""
     if isinstance(pointer, PointerChoice):
         return PointerChoice(
             pointer.condition,
@@ -54,7 +54,7 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
 
 @semantics("tt.addptr")
 def addptr(op: Op, compiler: Compiler) -> Step:
-    """Advance pointers; the index counts elements and is sign-extended."""
+    """Return the step that moves pointers; the index counts elements and is sign-extended."""
     size = value_type(op.operand("pointer").type).element.bytes
     pointer, index = op.operand("pointer").id, op.operand("offset").id
     result = op.results[0].id
@@ -67,7 +67,7 @@ def addptr(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.load")
 def load(op: Op, _compiler: Compiler) -> Step:
-    """Read; masked-off lanes give `other`, or zero as NVIDIA's code does without one."""
+    """Return the step of a load; masked-off lanes have `other`, or zero as in NVIDIA's code."""
     loaded_type = value_type(op.results[0].type)
     type_ = _as_stored(loaded_type)
     pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
@@ -89,19 +89,19 @@ def load(op: Op, _compiler: Compiler) -> Step:
 
 
 def _as_stored(type_: ValueType) -> ValueType:
-    """Return the type that lies in memory: pointers are integers of 64 bits there."""
+    """Return the type in memory: pointers are integers of 64 bits there."""
     return ValueType("i64", type_.shape, ADDRESS.element) if type_.pointer else type_
 
 
 @semantics("tt.store")
 def store(op: Op, _compiler: Compiler) -> Step:
-    """Write where the mask allows."""
+    """Return the step of a masked store."""
     stored_type = value_type(op.operand("value").type)
     type_ = _as_stored(stored_type)
-    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
+    pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def step(values: list[Any], scope: Scope) -> None:
-        value = values[given]
+        value = values[data]
         if stored_type.pointer:
             value = addresses_of(scope.launch, value, type_)
         if not isinstance(value, Unknown):

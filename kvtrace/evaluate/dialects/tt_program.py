@@ -1,4 +1,4 @@
-"""`tt`: programs, ranges, assertions, printing; and `gpu` leftovers."""
+"""`tt`: programs, ranges, assertions, printing; and `gpu` ops without effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kvtrace.ir.types import TensorType
 
 @semantics("tt.get_program_id")
 def program_id(op: Op, _compiler: Compiler) -> Step:
-    """Return the program's index along an axis of the grid."""
+    """Return the step of the program's index along an axis of the grid."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -47,7 +47,7 @@ def program_id(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.get_num_programs")
 def num_programs(op: Op, _compiler: Compiler) -> Step:
-    """Return the grid's extent along an axis."""
+    """Return the step of the grid's extent along an axis."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -60,7 +60,7 @@ def range_of(op: Op, kernel: str) -> tuple[int, int]:
     """Return the first integer of a range, and one past its last.
 
     Raises:
-        UnsupportedOp: it does not fill its tensor.
+        UnsupportedOp: the range does not fill its tensor.
 
     """
     start, end = int(attribute(op, "start", 0)), int(attribute(op, "end", 0))
@@ -72,7 +72,7 @@ def range_of(op: Op, kernel: str) -> tuple[int, int]:
 
 @semantics("tt.make_range")
 def make_range(op: Op, compiler: Compiler) -> Step:
-    """Return consecutive integers along a lane axis."""
+    """Return the step of consecutive integers along a lane axis."""
     start, end = range_of(op, compiler.kernel)
     result = op.results[0].id
     line = np.arange(start, end, dtype=np.int64).reshape(1, -1)
@@ -86,7 +86,7 @@ def make_range(op: Op, compiler: Compiler) -> Step:
 
 @semantics("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
 def poison(op: Op, _compiler: Compiler) -> Step:
-    """Return any value: zero, so that runs can be repeated."""
+    """Return the step of an undefined value: zero, so that runs can be repeated."""
     type_ = value_type(op.results[0].type)
     result = op.results[0].id
     zero: Any
@@ -105,7 +105,7 @@ def poison(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.assert")
 def assert_(op: Op, _compiler: Compiler) -> Step:
-    """Stop with the kernel's own message if the condition fails in a program that gets here."""
+    """Return the step that stops with the kernel's message if the condition fails."""
     slot, message = op.operand("condition").id, attribute(op, "message", "")
     kind = value_type(op.operand("condition").type)
 
@@ -145,19 +145,19 @@ def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedA
 
 
 def _coordinates(scope: Scope, position: int) -> tuple[int, int, int]:
-    """Return a program's place in the grid."""
+    """Return a program's ids in the grid."""
     linear = int(scope.linear[position])
     x, y, _ = scope.launch.grid
     return linear % x, linear // x % y, linear // (x * y)
 
 
 _MOST_LINES = 10_000
-"""How many lines one `tl.device_print` may print; CUDA's buffer holds fewer."""
+"""The most lines that one `tl.device_print` prints; CUDA's buffer has room for fewer."""
 
 
 @semantics("tt.print")
 def print_(op: Op, _compiler: Compiler) -> Step:
-    """Print every element, as Triton does on NVIDIA GPUs, where the launch is executed."""
+    """Return the step that prints every element, as on NVIDIA GPUs, in an executed launch."""
     slots = slots_of(op.group("value"))
     types = [value_type(value.type) for value in op.group("value")]
     prefix = str(attribute(op, "prefix", ""))
@@ -181,12 +181,12 @@ def print_(op: Op, _compiler: Compiler) -> Step:
 
     def step(values: list[Any], scope: Scope) -> None:
         shown = [_printable(scope, values[s], t) for s, t in zip(slots, types, strict=True)]
-        known = not any(isinstance(value, Unknown) for value in shown)
-        if not (known and scope.certain and scope.launch.memory.executes):
+        is_known = not any(isinstance(value, Unknown) for value in shown)
+        if not (is_known and scope.certain and scope.launch.memory.executes):
             return
         for count, line in enumerate(lines(shown, scope)):
             if count == _MOST_LINES:
-                print("… and more, which kvtrace leaves out")
+                print("… kvtrace does not print the remaining lines")
                 return
             print(line)
 
@@ -194,7 +194,7 @@ def print_(op: Op, _compiler: Compiler) -> Step:
 
 
 def _printable(scope: Scope, value: Any, type_: ValueType) -> Any:
-    """Return pointers as addresses, and all else as it is."""
+    """Return pointers as addresses, and other values unchanged."""
     if not type_.pointer:
         return value
     from kvtrace.evaluate.dialects.tt_addresses import addresses_of
@@ -220,7 +220,7 @@ def _shown(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
            "ttg.barrier", "rocdl.barrier", "tt.grid_dependency_wait",
            "tt.grid_dependency_launch_dependents")  # fmt: skip
 def nothing(_op: Op, _compiler: Compiler) -> Step:
-    """Do nothing: no result depends on it."""
+    """Return a step without effect: no result depends on the op."""
 
     def step(_values: list[Any], _scope: Scope) -> None:
         return

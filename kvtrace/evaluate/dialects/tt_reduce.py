@@ -44,7 +44,7 @@ _UFUNCS: dict[str, Any] = {
 
 
 def simple_ufunc(block: Block, type_: ValueType) -> Any:
-    """Return the NumPy function that a combining region of one op is, None if it is more."""
+    """Return the NumPy function of a combining region of a single op, else None."""
     if len(block.ops) != 2:
         return None
     op, end = block.ops
@@ -58,7 +58,7 @@ def simple_ufunc(block: Block, type_: ValueType) -> Any:
 
 
 def _float_ops(block: Block) -> int:
-    """Count float operations of one combination."""
+    """Return the number of float operations of one combination."""
     return sum(
         1
         for op in block.ops
@@ -70,10 +70,10 @@ def _float_ops(block: Block) -> int:
 
 
 def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
-    """Reduce an axis; narrow floats are combined in float32 and rounded once per row.
+    """Return an array reduced along an axis; narrow floats are combined in float32.
 
-    Hardware combines within threads, then between them, in a separate order, so the last bits
-    of float sums differ there as well.
+    Hardware combines within threads, then between them, in another order, so the last bits of float
+    sums differ there.
     """
     dtype = type_.element.value
     rounded = rounding_to(type_.element)
@@ -88,7 +88,7 @@ def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
 
 
 def along(op: Op, function: Any, array: Array) -> Array:
-    """Reduce or scan an array by a NumPy function, along the axis that an op says."""
+    """Return an array reduced or scanned by a NumPy function, along the op's axis."""
     axis = int(attribute(op, "axis")) + 1
     if KINDS[op.name].kind is Kind.REDUCTION:
         return np.asarray(function.reduce(array, axis=axis))
@@ -103,7 +103,7 @@ def _part(value: Any, axis: int, low: int, high: int) -> Any:
 
 
 class _Combiner:
-    """Runs a combining region on whole arrays, or on such with shadows."""
+    """Runs a combining region on whole arrays, with or without shadows."""
 
     def __init__(self, block: Block, compiler: Compiler) -> None:
         inside = compiler.instrument
@@ -116,7 +116,7 @@ class _Combiner:
     def combine(
         self, values: list[Any], scope: Scope, left: list[Any], right: list[Any]
     ) -> list[Any]:
-        """Combine two lists of values; scalars of the region represent whole arrays."""
+        """Return two lists of values combined; scalars of the region stand for whole arrays."""
         inner = list(values)
         shape = _shape_of(left[0])
         for slot in self.compiled.outer:
@@ -130,7 +130,7 @@ class _Combiner:
 
 
 def compiled_operands(block: CompiledBlock) -> Any:
-    """Operands of a block's terminator."""
+    """Return the operands of a block's terminator."""
     return block.terminator.operands
 
 
@@ -144,7 +144,7 @@ def _shape_of(value: Any) -> tuple[int, ...]:
 
 
 def _spread(value: Any, type_: ValueType, shape: tuple[int, ...]) -> Any:
-    """Materialise a value, with its shadow, in a shape."""
+    """Return a value, with its shadow, broadcast to a shape."""
     array = to_array(actual(value), type_)
     if array.shape != shape:
         array = np.broadcast_to(array, shape)
@@ -155,7 +155,7 @@ def _spread(value: Any, type_: ValueType, shape: tuple[int, ...]) -> Any:
 
 @semantics("tt.reduce")
 def reduce(op: Op, compiler: Compiler) -> Step:
-    """Combine all elements along an axis, in a tree where the region is more than one op."""
+    """Return the step of a reduction, in a tree if the region has more than one op."""
     block = op.regions[0].blocks[0]
     axis = int(attribute(op, "axis")) + 1
     types = [value_type(value.type) for value in op.group("source")]
@@ -184,7 +184,7 @@ def reduce(op: Op, compiler: Compiler) -> Step:
             arrays = combiner.combine(values, scope, left, right)
             count = half
         for slot, array in zip(results, arrays, strict=True):
-            values[slot] = map_arrays(array, lambda each: np.squeeze(each, axis))
+            values[slot] = map_arrays(array, lambda part: np.squeeze(part, axis))
 
     return compiler.counted(op, step_in_tree, types[0].size, flops)
 
@@ -211,22 +211,24 @@ def _reduce_simply(function: Any, slot: int, result: int, axis: int, type_: Valu
 def _full_operands(
     values: list[Any], slots: tuple[int, ...], types: list[ValueType]
 ) -> list[Any] | None:
-    """Materialise operands, with their shadows, in one shape; None: some are unknown."""
+    """Return operands, with their shadows, in one shape; None if any is unknown."""
     if unknown_of(values[slot] for slot in slots) is not None:
         return None
-    given = [values[slot] for slot in slots]
-    arrays = [full_array(actual(value), type_) for value, type_ in zip(given, types, strict=True)]
-    shadows = [value.shadow for value in given if isinstance(value, Shadowed)]
+    operands = [values[slot] for slot in slots]
+    arrays = [
+        full_array(actual(value), type_) for value, type_ in zip(operands, types, strict=True)
+    ]
+    shadows = [value.shadow for value in operands if isinstance(value, Shadowed)]
     programs = max(array.shape[0] for array in (*arrays, *shadows))
     return [
         _spread(value, type_, (programs, *type_.shape))
-        for value, type_ in zip(given, types, strict=True)
+        for value, type_ in zip(operands, types, strict=True)
     ]
 
 
 @semantics("tt.scan")
 def scan(op: Op, compiler: Compiler) -> Step:
-    """Combine every prefix along an axis (every suffix if reverse)."""
+    """Return the step of a scan: all prefixes along an axis (suffixes if reverse), combined."""
     block = op.regions[0].blocks[0]
     axis = int(attribute(op, "axis")) + 1
     reverse = bool(attribute(op, "reverse", default=False))
@@ -275,7 +277,7 @@ def _accumulate_simply(function: Any, axis: int, type_: ValueType) -> _Accumulat
 
 
 def _accumulate(combiner: _Combiner, axis: int) -> _Accumulation:
-    """Scan in log2(n) passes: each adds what lies a distance before (Hillis and Steele)."""
+    """Return a scan in log2(n) passes: each adds the element a distance before (Hillis, Steele)."""
 
     def run(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:
         extent, distance = _shape_of(arrays[0])[axis], 1
@@ -294,27 +296,27 @@ def _accumulate(combiner: _Combiner, axis: int) -> _Accumulation:
 
 
 def _joined(parts: Sequence[Any], axis: int, type_: ValueType) -> Any:
-    """Put values, with their shadows, one after the other along an axis."""
-    array = np.concatenate([actual(each) for each in parts], axis)
-    shadowed = next((each for each in parts if isinstance(each, Shadowed)), None)
+    """Return values, with their shadows, concatenated along an axis."""
+    array = np.concatenate([actual(part) for part in parts], axis)
+    shadowed = next((part for part in parts if isinstance(part, Shadowed)), None)
     if shadowed is None:
         return array
     shadows = [
-        np.broadcast_to(shadowed.shadow_of(each, type_), actual(each).shape) for each in parts
+        np.broadcast_to(shadowed.shadow_of(part, type_), actual(part).shape) for part in parts
     ]
     return replace(shadowed, actual=array, shadow=np.concatenate(shadows, axis))
 
 
 @semantics("tt.histogram")
 def histogram(op: Op, compiler: Compiler) -> Step:
-    """Count values 0 to bins - 1; others (and masked lanes) are not counted."""
+    """Return the step that counts values 0 to bins - 1, without others and masked lanes."""
     type_ = value_type(op.operand("source").type)
     bins = value_type(op.results[0].type).shape[0]
     dtype = value_type(op.results[0].type).element.value
     slot, result = op.operand("source").id, op.results[0].id
-    given = op.optional("mask")
-    mask_slot = None if given is None else given.id
-    mask_type = None if given is None else value_type(given.type)
+    mask_operand = op.optional("mask")
+    mask_slot = None if mask_operand is None else mask_operand.id
+    mask_type = None if mask_operand is None else value_type(mask_operand.type)
 
     def step(values: list[Any], _scope: Scope) -> None:
         mask = True if mask_slot is None else values[mask_slot]

@@ -1,4 +1,4 @@
-"""`tt`: ops that only rearrange a tensor's elements. All work on views where NumPy can."""
+"""`tt`: ops that only rearrange a tensor's elements, as views where NumPy can."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def _mapped(op: Op, change: Callable[[Array], Array]) -> Step:
 
 @semantics("tt.splat", "tt.unsplat")
 def splat(op: Op, _compiler: Compiler) -> Step:
-    """Repeat a scalar: one lane that represents all (and back, for a tensor of one element)."""
+    """Return the step that repeats a scalar, as one lane for all (and back, for one element)."""
     rank = len(value_type(op.results[0].type).shape)
     ones = (1,) * rank
     return _mapped(op, lambda array: array.reshape(array.shape[0], *ones))
@@ -40,27 +40,27 @@ def splat(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.expand_dims")
 def expand_dims(op: Op, _compiler: Compiler) -> Step:
-    """Add an axis of extent 1."""
+    """Return the step that adds an axis of extent 1."""
     axis = int(attribute(op, "axis")) + 1
     return _mapped(op, lambda array: np.expand_dims(array, axis))
 
 
 @semantics("tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor")
 def broadcast(op: Op, _compiler: Compiler) -> Step:
-    """Keep the array: axes that do not vary have extent 1 anyway."""
+    """Return the step that keeps the array: constant axes have extent 1 anyway."""
     return _mapped(op, lambda array: array)
 
 
 @semantics("tt.trans")
 def trans(op: Op, _compiler: Compiler) -> Step:
-    """Permute axes."""
+    """Return the step that permutes axes."""
     order = (0, *(axis + 1 for axis in attribute(op, "order")))
     return _mapped(op, lambda array: array.transpose(order))
 
 
 @semantics("tt.reshape")
 def reshape(op: Op, _compiler: Compiler) -> Step:
-    """Give the elements another shape, in row-major order."""
+    """Return the step of a change of shape, in row-major order."""
     source = value_type(op.operand("source").type).shape
     target = value_type(op.results[0].type).shape
 
@@ -77,13 +77,13 @@ def reshape(op: Op, _compiler: Compiler) -> Step:
 def _reshaped_lanes(
     lanes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the physical lanes after a reshape if no element has to be repeated, else None."""
+    """Return the physical lanes after a reshape if no element is repeated, else None."""
     if all(extent == 1 for extent in lanes):
         return (1,) * len(target)
     if lanes == source:
         return target
-    kept = [extent for extent in source if extent != 1]
-    if kept != [extent for extent in target if extent != 1]:
+    long_axes = [extent for extent in source if extent != 1]
+    if long_axes != [extent for extent in target if extent != 1]:
         return None
     # Only axes of extent 1 come or go.
     physical = iter(lane for lane, extent in zip(lanes, source, strict=True) if extent != 1)
@@ -92,7 +92,7 @@ def _reshaped_lanes(
 
 @semantics("tt.join")
 def join(op: Op, compiler: Compiler) -> Step:
-    """Put two tensors side by side along a new last axis."""
+    """Return the step that stacks two tensors along a new last axis."""
     type_ = value_type(op.operand("first").type)
     left, right = op.operand("first").id, op.operand("second").id
     result = op.results[0].id
@@ -111,7 +111,7 @@ def join(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.split")
 def split(op: Op, compiler: Compiler) -> Step:
-    """Take apart along the last axis, of extent 2."""
+    """Return the step that splits the last axis, of extent 2."""
     type_ = value_type(op.operand("source").type)
     slot = op.operand("source").id
     left, right = op.results[0].id, op.results[1].id
@@ -129,7 +129,7 @@ def split(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.cat")
 def cat(op: Op, compiler: Compiler) -> Step:
-    """Join two tensors along their only axis."""
+    """Return the step that concatenates two tensors along their only axis."""
     type_ = value_type(op.operand("first").type)
     left, right = op.operand("first").id, op.operand("second").id
     result = op.results[0].id
@@ -149,7 +149,7 @@ def cat(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.gather")
 def gather(op: Op, compiler: Compiler) -> Step:
-    """Pick elements along an axis by index."""
+    """Return the step that selects elements along an axis by index."""
     axis = int(attribute(op, "axis")) + 1
     source_type, index_type = (value_type(op.operand(name).type) for name in ("source", "index"))
     source, index = op.operand("source").id, op.operand("index").id

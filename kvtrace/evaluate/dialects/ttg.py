@@ -1,4 +1,4 @@
-"""`ttg`: what TTGIR has besides TTIR. Layouts change no value; shared memory is memory.
+"""`ttg`: ops that TTGIR has besides TTIR. Layouts change no value; shared memory is memory.
 
 Shared memory, and when copies into it arrive, are in shared_memory.py.
 """
@@ -28,28 +28,28 @@ from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import allowed_in_flight
 
 _ORDERED = True
-"""The value of tokens: the ops that take them define what they order."""
+"""The value of all tokens: the ops that take tokens define the order."""
 
 
 @semantics("ttg.local_alloc")
 def local_alloc(op: Op, _compiler: Compiler) -> Step:
-    """Make a buffer, with a tensor in it if one is given."""
+    """Return the step that allocates a buffer, with a tensor in it if there is an operand."""
     result, type_ = op.results[0].id, value_type(op.results[0].type)
     source = op.optional("source")
-    given = None if source is None else (source.id, value_type(source.type))
+    initial = None if source is None else (source.id, value_type(source.type))
 
     def step(values: list[Any], scope: Scope) -> None:
         shared = scope.launch.shared
         view = values[result] = shared.allocate(scope, type_)
-        if given is not None:
-            shared.write(op, scope, view, values[given[0]], given[1])
+        if initial is not None:
+            shared.write(op, scope, view, values[initial[0]], initial[1])
 
     return step
 
 
 @semantics("ttg.local_dealloc")
 def local_dealloc(op: Op, _compiler: Compiler) -> Step:
-    """Give a buffer back."""
+    """Return the step that frees a buffer."""
     slot = op.operand("shared").id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -60,7 +60,7 @@ def local_dealloc(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.local_load")
 def local_load(op: Op, _compiler: Compiler) -> Step:
-    """Read a view as a tensor."""
+    """Return the step that loads a view as a tensor."""
     slot, result = op.operand("shared").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -71,7 +71,7 @@ def local_load(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.local_store")
 def local_store(op: Op, _compiler: Compiler) -> Step:
-    """Write a tensor to a view."""
+    """Return the step that stores a tensor to a view."""
     target, source = op.operand("shared").id, op.operand("value").id
     type_ = value_type(op.operand("value").type)
 
@@ -82,7 +82,7 @@ def local_store(op: Op, _compiler: Compiler) -> Step:
 
 
 def _viewed(op: Op, change: Callable[[Array], Array]) -> Step:
-    """Make a step that gives a view of the same elements, at other places or fewer."""
+    """Return a step for a view of the same elements, at other places or fewer."""
     slot, result = op.operand("shared").id, op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -96,21 +96,21 @@ def _viewed(op: Op, change: Callable[[Array], Array]) -> Step:
 
 @semantics("ttg.memdesc_trans")
 def memdesc_trans(op: Op, _compiler: Compiler) -> Step:
-    """Permute axes."""
+    """Return the step that permutes axes."""
     order = tuple(attribute(op, "order"))
     return _viewed(op, lambda lanes: lanes.transpose(order))
 
 
 @semantics("ttg.memdesc_reshape")
 def memdesc_reshape(op: Op, _compiler: Compiler) -> Step:
-    """Give the elements another shape, in row-major order."""
+    """Return the step of a change of shape, in row-major order."""
     shape = value_type(op.results[0].type).shape
     return _viewed(op, lambda lanes: lanes.reshape(shape))
 
 
 @semantics("ttg.memdesc_subslice")
 def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
-    """Take a block, from an offset along each axis on."""
+    """Return the step that selects a block, from an offset along each axis on."""
     shape = value_type(op.results[0].type).shape
     starts = attribute(op, "offsets")
     block = tuple(slice(first, first + n) for first, n in zip(starts, shape, strict=True))
@@ -119,12 +119,12 @@ def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.memdesc_index")
 def memdesc_index(op: Op, compiler: Compiler) -> Step:
-    """Take one of the parts along the first axis, which each program says."""
-    slot, place, result = op.operand("shared").id, op.operand("index").id, op.results[0].id
+    """Return the step that selects a part along the first axis, by an index per program."""
+    slot, index_slot, result = op.operand("shared").id, op.operand("index").id, op.results[0].id
     type_, shape = value_type(op.operand("index").type), value_type(op.results[0].type).shape
 
     def step(values: list[Any], _scope: Scope) -> None:
-        view, index = values[slot], values[place]
+        view, index = values[slot], values[index_slot]
         unknown = unknown_of((view, index))
         if unknown is not None:
             values[result] = unknown
@@ -132,7 +132,7 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
         numbers = np.broadcast_to(to_array(index, type_).reshape(-1), view.start.shape)
         count = len(view.lanes)
         if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
-            raise unsupported(op, compiler.kernel, f"beyond the {count} parts that there are")
+            raise unsupported(op, compiler.kernel, f"beyond the {count} parts of the view")
         first = view.lanes.reshape(count, -1)[:, 0]
         lanes = (view.lanes[0] - first[0]).reshape(shape)
         values[result] = SharedView(view.buffer, view.start + first[numbers], lanes)
@@ -142,7 +142,7 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
 
 @semantics("ttg.async_copy_global_to_local")
 def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
-    """Begin to copy from memory; lanes that are masked off get `other`, or zero without one."""
+    """Return the step that begins a copy; masked-off lanes get `other`, or zero."""
     target = op.operand("shared").id
     type_ = value_type(op.operand("shared").type)
     pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
@@ -163,7 +163,7 @@ def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.async_commit_group")
 def async_commit_group(op: Op, _compiler: Compiler) -> Step:
-    """Close a group of copies, which can then be waited for."""
+    """Return the step that closes a group of copies."""
     results = slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -176,11 +176,11 @@ def async_commit_group(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.async_wait")
 def async_wait(op: Op, _compiler: Compiler) -> Step:
-    """Wait until no more than `num` groups of copies are in flight."""
-    left, results = allowed_in_flight(op), slots_of(op.results)
+    """Return the step that waits until at most `num` groups of copies are in flight."""
+    most_in_flight, results = allowed_in_flight(op), slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
-        scope.launch.shared.wait(scope, left)
+        scope.launch.shared.wait(scope, most_in_flight)
         for slot in results:
             values[slot] = _ORDERED
 
@@ -189,7 +189,7 @@ def async_wait(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.global_scratch_alloc")
 def global_scratch_alloc(op: Op, _compiler: Compiler) -> Step:
-    """Give memory that only descriptors are put in, which then replace its address."""
+    """Return the step of scratch memory, whose address a descriptor later replaces."""
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -200,7 +200,7 @@ def global_scratch_alloc(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.fp4_to_fp")
 def fp4_to_fp(op: Op, compiler: Compiler) -> Step:
-    """Unpack two 4-bit floats from each byte, along an axis."""
+    """Return the step that unpacks two 4-bit floats from each byte, along an axis."""
     type_, target = value_type(op.operand("source").type), value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
     axis = int(attribute(op, "axis")) - len(type_.shape)

@@ -40,18 +40,18 @@ _FILLS_NAN = 1
 
 @semantics("ttng.warp_group_dot")
 def warp_group_dot(op: Op, compiler: Compiler) -> Step:
-    """Multiply and add, as a dot; its result is made at once, though others need not wait."""
+    """Return the step of a dot, computed at once although later ops need not wait."""
     return dot(op, compiler)
 
 
 @semantics("ttng.warp_group_dot_wait")
 def warp_group_dot_wait(op: Op, _compiler: Compiler) -> Step:
-    """Pass values on when no more than `pendings` products are left to end."""
-    left = allowed_in_flight(op)
+    """Return the step that passes values on when at most `pendings` products remain."""
+    most_pending = allowed_in_flight(op)
     pairs = list(zip(slots_of(op.results), slots_of(op.group("passed")), strict=True))
 
     def step(values: list[Any], scope: Scope) -> None:
-        scope.launch.shared.end_reads(scope, left)
+        scope.launch.shared.end_reads(scope, most_pending)
         for result, slot in pairs:
             values[result] = values[slot]
 
@@ -63,7 +63,7 @@ def warp_group_dot_wait(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttng.init_barrier")
 def init_barrier(op: Op, _compiler: Compiler) -> Step:
-    """Begin a barrier's first phase."""
+    """Return the step that begins a barrier's first phase."""
     slot = op.operand("barrier").id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -74,7 +74,7 @@ def init_barrier(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttng.wait_barrier")
 def wait_barrier(op: Op, _compiler: Compiler) -> Step:
-    """Wait until a barrier's phase of a parity is over, and what it is about has arrived."""
+    """Return the step that waits for the end of a barrier's phase, by parity."""
     barrier, parity = op.operand("barrier").id, op.operand("phase").id
     type_, predicate = value_type(op.operand("phase").type), slot_of(op, "predicate")
 
@@ -95,7 +95,7 @@ def wait_barrier(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttng.tensormap_create")
 def tensormap_create(op: Op, _compiler: Compiler) -> Step:
-    """Put a descriptor into scratch memory: it replaces the address from then on.
+    """Return the step that stores a descriptor in scratch memory, in place of the address.
 
     Extents and strides come innermost axis first, strides in bytes and without the innermost.
     """
@@ -116,32 +116,32 @@ def tensormap_create(op: Op, _compiler: Compiler) -> Step:
 
 
 def _elements(values: list[Any], stride: Value, size: int) -> Any:
-    """Return a stride in elements of one in bytes."""
-    held = values[stride.id]
-    if isinstance(held, Unknown):
-        return held
-    return to_sum(to_array(held, value_type(stride.type)) // size)
+    """Return a stride in bytes as a stride in elements."""
+    in_bytes = values[stride.id]
+    if isinstance(in_bytes, Unknown):
+        return in_bytes
+    return to_sum(to_array(in_bytes, value_type(stride.type)) // size)
 
 
 @semantics("ttng.reinterpret_tensor_descriptor")
 def reinterpret_tensor_descriptor(op: Op, compiler: Compiler) -> Step:
-    """Give the descriptor that was put into scratch memory."""
+    """Return the step that reads the descriptor in scratch memory."""
     slot, result = op.operand("scratch").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
-        held = values[slot]
-        if not isinstance(held, Descriptor):
+        descriptor = values[slot]
+        if not isinstance(descriptor, Descriptor):
             if scope.launch.memory.complete:
                 raise unsupported(op, compiler.kernel, "of a descriptor that was put elsewhere")
-            held = Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
-        values[result] = held
+            descriptor = Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
+        values[result] = descriptor
 
     return step
 
 
 @semantics("ttng.async_tma_copy_global_to_local")
 def async_tma_copy_global_to_local(op: Op, compiler: Compiler) -> Step:
-    """Begin to copy a block."""
+    """Return the step that begins the copy of a block."""
     if op.group("offset"):
         raise unsupported(op, compiler.kernel, "of an image's patches")
     block = value_type(op.operand("descriptor").type)
@@ -150,33 +150,33 @@ def async_tma_copy_global_to_local(op: Op, compiler: Compiler) -> Step:
 
 @semantics("ttng.async_tma_gather")
 def async_tma_gather(op: Op, _compiler: Compiler) -> Step:
-    """Begin to copy rows by index, from a column on."""
+    """Return the step that begins the copy of rows by index, from a column on."""
     return _arriving(op, *rows_of(op, op.operand("shared")))
 
 
 def _arriving(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
-    """Make a step that begins to copy; a barrier says when it has arrived."""
+    """Return a step that begins a copy, which ends at the wait for a barrier."""
     type_ = value_type(op.operand("shared").type)
     names = ("descriptor", "shared", "barrier")
     slots = (*slots_of(op.operand(name) for name in names), *positions)
     predicate = op.operand("predicate").id
 
     def step(values: list[Any], scope: Scope) -> None:
-        given = [values[slot] for slot in slots]
+        operands = [values[slot] for slot in slots]
         flags = values[predicate]
         if isinstance(flags, Unknown):
-            scope.launch.shared.copy(op, scope, given[1], flags, type_)
+            scope.launch.shared.copy(op, scope, operands[1], flags, type_)
             return
         active = program_flags(flags, scope.programs)
         if not active.all():
             rows = np.flatnonzero(active)
             if not rows.size:
                 return
-            given = [select_programs(value, rows) for value in given]
+            operands = [select_programs(value, rows) for value in operands]
             scope = scope.restricted(rows)
-        held, view, barrier, *places = given
-        descriptor = descriptor_of(held)
-        pointer, mask = block_access(descriptor, places, block)
+        described, view, barrier, *indices = operands
+        descriptor = descriptor_of(described)
+        pointer, mask = block_access(descriptor, indices, block)
         other = padding(descriptor, block.element, len(block.shape))
         loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
         loaded = reshaped(loaded, block, type_)
@@ -187,18 +187,18 @@ def _arriving(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
 
 @semantics("ttng.async_tma_copy_local_to_global")
 def async_tma_copy_local_to_global(op: Op, compiler: Compiler) -> Step:
-    """Copy a block to memory, at once; what lies outside the descriptor's extents is dropped."""
+    """Return the step that stores a block at once; lanes outside extents are dropped."""
     block = value_type(op.operand("descriptor").type)
     return storing(op, block, slots_of(op.group("index")), compiler.module)
 
 
 @semantics("ttng.async_tma_scatter")
 def async_tma_scatter(op: Op, compiler: Compiler) -> Step:
-    """Copy rows to memory by index, from a column on, at once."""
+    """Return the step that stores rows by index, from a column on, at once."""
     return storing(op, *rows_of(op, op.operand("value")), compiler.module)
 
 
 @semantics("ttng.async_tma_reduce")
 def async_tma_reduce(op: Op, compiler: Compiler) -> Step:
-    """Combine a block into memory atomically, at once."""
+    """Return the step that updates memory atomically with a block, at once."""
     return descriptor_reduce(op, compiler)

@@ -1,16 +1,16 @@
-"""The affine plan: what a launch does, worked out once, without looking at any program or lane.
+"""The affine plan of a launch: its accesses as formulas, its arithmetic as a few instructions.
 
 Integers, pointers and masks stay affine forms over program axes, lane axes and loop trips, so each
-access is a formula, and what is left to compute is a short list of array instructions on strided
-views. Whatever does not fit (data-dependent addresses or branches, accesses that leave their
-tensor, programs that depend on each other) raises `Unplannable`; the array evaluator does it then,
-or those programs of it that do not fit.
+access is one formula for all programs and lanes (`4096 * program + 4 * lane`), and the rest is a
+short list of array instructions on strided views. Everything else (data-dependent addresses or
+branches, accesses that leave their tensor, programs that depend on each other) raises
+`Unplannable`; then the array evaluator runs the launch, or the programs that do not fit.
 
-grid.py plans a launch region by region with the steps of walk.py; facts.py tells observers;
-optimize.py has what is computed done with less (longer_products.py, trips_at_once.py); generate.py
-and code/ write NumPy code (with PyTorch's functions for some of it, where the program has imported
-that: torch_kernels.py), execute.py runs it over the chunks of chunks.py; launch.py keeps plans.
-What makes plans (planning.py and all that it imports) is imported when one is made. May import what
+grid.py plans a launch region by region with the steps of walk.py; facts.py reports to observers;
+optimize.py saves instructions (longer_products.py, trips_at_once.py); generate.py and code/ write
+NumPy code (with some of PyTorch's functions if the program has imported PyTorch:
+torch_kernels.py), execute.py runs the code over the chunks of chunks.py; launch.py caches plans.
+planning.py, with all that it imports, is imported when a plan is created. May import what
 kvtrace.evaluate may; only engine.py imports it.
 """
 

@@ -1,4 +1,4 @@
-"""Laws of memory accesses: what a load gives, and what stores and atomic updates leave to do."""
+"""Planning of memory accesses: records, and instructions for loads, stores and atomic updates."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kvtrace.evaluate.plan.array_functions import (
     widening,
 )
 from kvtrace.evaluate.plan.instructions import Atomic, Load, Map, Operand, Operation, Store
-from kvtrace.evaluate.plan.masks import ALL, NOTHING, Resolved, resolved
+from kvtrace.evaluate.plan.masks import ALL, NOTHING, ResolvedMask, resolved
 from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import LeavesTensor, Unplannable
 from kvtrace.evaluate.plan.values import (
@@ -39,8 +39,8 @@ from kvtrace.evaluate.types import ElementType, ValueType
 from kvtrace.ir import Op
 
 
-def mask_of(walk: Walk, mask: Any) -> Resolved:
-    """Resolve the mask of a memory op."""
+def mask_of(walk: Walk, mask: Any) -> ResolvedMask:
+    """Return the resolved mask of a memory op."""
     if mask is None:
         return ALL
     if isinstance(mask, Constant):
@@ -51,9 +51,9 @@ def mask_of(walk: Walk, mask: Any) -> Resolved:
 
 
 def record(
-    walk: Walk, op: Op, kind: AccessKind, pointer: Pointer, mask: Resolved, element: ElementType
+    walk: Walk, op: Op, kind: AccessKind, pointer: Pointer, mask: ResolvedMask, element: ElementType
 ) -> None:
-    """Note an access, and see that it stays inside its tensor's view."""
+    """Record an access; LeavesTensor if it may leave its tensor's view."""
     trips = tuple((symbol, walk.domain.ranges[symbol]) for symbol in walk.nest)
     lanes = None if mask.nothing else mask.lanes(pointer.shape)
     low, high = (0, 0) if lanes is None else walk.domain.extremes(pointer.form, lanes)
@@ -73,8 +73,8 @@ def record(
         raise LeavesTensor(f"a {kind} leaves {tensor.name}, or its mask is not a box of lanes")
 
 
-def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: ValueType) -> Any:
-    """Plan a read; lanes that the mask leaves out give `other`, or zero if it is None."""
+def load(walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, other: Any, type_: ValueType) -> Any:
+    """Return the value of a planned load; masked-off lanes have `other`, or zero if None."""
     if not isinstance(pointer, Pointer):
         raise Unplannable("a pointer that no argument explains")
     element = type_.element
@@ -104,27 +104,27 @@ def load(walk: Walk, op: Op, pointer: Any, mask: Resolved, other: Any, type_: Va
     return value
 
 
-def _boxed(walk: Walk, value: Tensor, mask: Resolved, outside: Any) -> Tensor:
-    """Return lanes that were read with what lies around them."""
+def _boxed(walk: Walk, value: Tensor, mask: ResolvedMask, outside: Any) -> Tensor:
+    """Return loaded lanes inside the mask's box, with `outside` around them."""
     assert mask.box is not None
-    held = walk.materialised(outside)
-    if isinstance(held, Constant):
-        return Tensor(value.register, value.shape, mask.box, held)
-    held = walk.padded(held)
+    fill = walk.materialised(outside)
+    if isinstance(fill, Constant):
+        return Tensor(value.register, value.shape, mask.box, fill)
+    fill = walk.padded(fill)
     varies = any(
-        cut is not None and n != 1 for cut, n in zip(mask.box, held.register.lanes, strict=True)
+        cut is not None and n != 1 for cut, n in zip(mask.box, fill.register.lanes, strict=True)
     )
     if not varies:
-        return Tensor(value.register, value.shape, mask.box, held)
+        return Tensor(value.register, value.shape, mask.box, fill)
     zero = Constant(value.register.dtype.type(0), value.shape)
     full = walk.padded(Tensor(value.register, value.shape, mask.box, zero))
     inside = _box_conditions(mask, value.shape)
-    chosen = walk.elementwise(selection(value.register.dtype), (inside, full, held), value.shape)
+    chosen = walk.elementwise(selection(value.register.dtype), (inside, full, fill), value.shape)
     assert isinstance(chosen, Tensor)
     return chosen
 
 
-def _box_conditions(mask: Resolved, shape: tuple[int, ...]) -> Condition:
+def _box_conditions(mask: ResolvedMask, shape: tuple[int, ...]) -> Condition:
     forms = []
     for axis, cut in enumerate(mask.box or ()):
         if cut is None:
@@ -135,8 +135,10 @@ def _box_conditions(mask: Resolved, shape: tuple[int, ...]) -> Condition:
     return Condition(tuple(forms), shape)
 
 
-def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: ValueType) -> None:
-    """Plan a write of the lanes that a mask leaves."""
+def store(
+    walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, value: Any, type_: ValueType
+) -> None:
+    """Plan a store of the lanes that are active in a mask."""
     if not isinstance(pointer, Pointer):
         raise Unplannable("a pointer that no argument explains")
     element = type_.element
@@ -155,32 +157,32 @@ def store(walk: Walk, op: Op, pointer: Any, mask: Resolved, value: Any, type_: V
     walk.emit(Store(None, operands, pointer.argument, form, extents, element.memory))
 
 
-def _placed(walk: Walk, pointer: Pointer, mask: Resolved) -> tuple[Affine, tuple[int, ...]]:
-    """Return where the lanes that a mask leaves begin, and how many there are along each axis."""
+def _placed(walk: Walk, pointer: Pointer, mask: ResolvedMask) -> tuple[Affine, tuple[int, ...]]:
+    """Return the address of a mask's first active lane, and the number of lanes per axis."""
     lanes = mask.lanes(pointer.shape)
     form = walk.domain.folded(pointer.form)
     start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
     return shifted(form, start), tuple([last - first + 1 for first, last in lanes])
 
 
-def _stored(walk: Walk, value: Any, mask: Resolved, element: ElementType) -> Operand:
-    """Return what is written, as it lies in memory, with the lanes that a mask leaves."""
-    held = walk.materialised(value)
+def _stored(walk: Walk, value: Any, mask: ResolvedMask, element: ElementType) -> Operand:
+    """Return the elements to store, in memory's type, for the active lanes of a mask."""
+    source = walk.materialised(value)
     narrow = narrowing(element)
-    if isinstance(held, Constant):
+    if isinstance(source, Constant):
         if narrow is None:
-            return held.value
-        number: np.generic = narrow.function(np.full(1, held.value))[0]
+            return source.value
+        number: np.generic = narrow.function(np.full(1, source.value))[0]
         return number
     if mask.box is None:
-        held = walk.padded(held)
-    elif held.box != mask.box:
-        held = walk.cropped(held, mask.box)
-    return held.register if narrow is None else _narrowed(walk, held.register, narrow)
+        source = walk.padded(source)
+    elif source.box != mask.box:
+        source = walk.cropped(source, mask.box)
+    return source.register if narrow is None else _narrowed(walk, source.register, narrow)
 
 
 def _narrowed(walk: Walk, source: Register, narrow: Operation) -> Register:
-    """Turn values into elements as they lie in memory."""
+    """Return values as elements of memory's type."""
     latest = walk.instructions[-1] if walk.instructions else None
     if isinstance(latest, Map) and latest.operation is ROUND_TO_BF16 and latest.target is source:
         return walk.map(ROUND_AND_NARROW, latest.operands)
@@ -188,9 +190,9 @@ def _narrowed(walk: Walk, source: Register, narrow: Operation) -> Register:
 
 
 def _refuse_overlap(walk: Walk, form: Affine, extents: tuple[int, ...], size: int, op: Op) -> None:
-    """See that no two programs or lanes write to one address.
+    """Raise Unplannable if two programs or lanes may write to one address.
 
-    An axis that does not matter to the address at all is fine: then the last one stays.
+    An axis that does not change the address is fine: then the last value stays.
     """
     steps = [
         (abs(number), walk.domain.extent(symbol))
@@ -212,7 +214,7 @@ def _refuse_overlap(walk: Walk, form: Affine, extents: tuple[int, ...], size: in
 def _refuse_repeats(
     walk: Walk, form: Affine, extents: tuple[int, ...], operands: tuple[Operand, ...]
 ) -> None:
-    """See that a masked store has a separate address for each program and lane."""
+    """Raise Unplannable if a masked store shares an address between programs or lanes."""
     axes, lanes = walk.axes_of(form), walk.lanes_of(form, extents)
     for operand in operands:
         if not isinstance(operand, Register):
@@ -226,12 +228,12 @@ def atomic(
     walk: Walk,
     op: Op,
     pointer: Any,
-    mask: Resolved,
+    mask: ResolvedMask,
     value: Any,
     type_: ValueType,
     update: Callable[..., Any],
 ) -> None:
-    """Plan an atomic update of the lanes that a mask leaves; `update` does it on arrays."""
+    """Plan an atomic update of a mask's active lanes; `update` computes it on arrays."""
     if not isinstance(pointer, Pointer):
         raise Unplannable("a pointer that no argument explains")
     element = type_.element
@@ -240,8 +242,8 @@ def atomic(
         return
     tensor = walk.arguments[pointer.argument]
     assert isinstance(tensor, TensorArgument)
-    places = shifted(walk.domain.folded(pointer.form), tensor.offset_bytes)
-    even, rest = multiples(places, element.bytes)
+    offsets = shifted(walk.domain.folded(pointer.form), tensor.offset_bytes)
+    even, rest = multiples(offsets, element.bytes)
     if rest.outer or rest.lanes or rest.constant % element.bytes:
         raise Unplannable("an atomic update of an address that is not aligned")
     lanes = mask.lanes(type_.shape)

@@ -1,7 +1,8 @@
-"""Affine forms over program axes, loop trips and lane axes, and the ranges that these run over.
+"""Affine forms over program axes, loop trips and lane axes, and the ranges of these variables.
 
-Program axes and trips are *symbols*, numbered per region; lanes are the axes of the tensor that a
-form describes. All numbers are exact Python integers.
+`7 + 4 * s0 + 2 * l1` is 7 + 4 times symbol 0 + 2 times the lane of axis 1. Program axes and trips
+are *symbols*, numbered per region; lanes are the axes of the tensor that a form describes. All
+numbers are exact Python integers.
 """
 
 from __future__ import annotations
@@ -34,7 +35,7 @@ class Affine:
 
     @property
     def is_constant(self) -> bool:
-        """Whether it is the same for all programs, trips and lanes."""
+        """The form is the same for all programs, trips and lanes."""
         return not self.outer and not self.lanes
 
     def coefficient(self, symbol: int) -> int:
@@ -99,7 +100,7 @@ def shifted(form: Affine, by: int) -> Affine:
 
 
 def substituted(form: Affine, symbol: int, value: Affine) -> Affine:
-    """Put a form over other symbols in the place of a symbol."""
+    """Return a form with a symbol replaced by a form over other symbols."""
     number = form.coefficient(symbol)
     if not number:
         return form
@@ -108,7 +109,7 @@ def substituted(form: Affine, symbol: int, value: Affine) -> Affine:
 
 
 def multiples(form: Affine, divisor: int) -> tuple[Affine, Affine]:
-    """Split into terms whose coefficients are multiples of a divisor, and the rest.
+    """Return the terms whose coefficients are multiples of a divisor, and the rest.
 
     The constant is part of the rest.
     """
@@ -123,7 +124,7 @@ def multiples(form: Affine, divisor: int) -> tuple[Affine, Affine]:
 
 
 def over(form: Affine, divisor: int) -> Affine:
-    """Divide a form all of whose numbers are multiples of the divisor."""
+    """Return form / divisor, for a form whose numbers are all multiples of the divisor."""
     return Affine(
         form.constant // divisor,
         tuple((symbol, number // divisor) for symbol, number in form.outer),
@@ -132,7 +133,7 @@ def over(form: Affine, divisor: int) -> Affine:
 
 
 class Domain:
-    """The range of each symbol."""
+    """The ranges of symbols."""
 
     __slots__ = ("ranges",)
 
@@ -140,12 +141,12 @@ class Domain:
         self.ranges = ranges
 
     def extent(self, symbol: int) -> int:
-        """How many values a symbol takes."""
+        """Return the number of values of a symbol."""
         first, last = self.ranges[symbol]
         return last - first + 1
 
     def folded(self, form: Affine) -> Affine:
-        """Put the value in the place of symbols that take only one."""
+        """Return a form with the values of symbols that have only one."""
         constant = form.constant
         outer = []
         ranges = self.ranges
@@ -160,7 +161,7 @@ class Domain:
         return Affine(constant, tuple(outer), form.lanes)
 
     def extremes(self, form: Affine, lanes: Sequence[Interval]) -> Interval:
-        """Smallest and largest value; both are reached. `lanes`: the range of each lane axis."""
+        """Return the smallest and largest value (both occur); `lanes`: ranges of lane axes."""
         low, high = within(form, lanes)
         ranges = self.ranges
         for symbol, number in form.outer:
@@ -175,7 +176,7 @@ class Domain:
 
 
 def within(form: Affine, lanes: Sequence[Interval]) -> Interval:
-    """Smallest and largest value over lanes, where all symbols are 0."""
+    """Return the smallest and largest value over lanes if all symbols are 0."""
     low = high = form.constant
     for number, (first, last) in zip(form.lanes, lanes, strict=False):
         if number > 0:

@@ -1,4 +1,4 @@
-"""Array functions that write into a given array, for the generated code."""
+"""Array functions of the generated code, which write into an existing array."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALL = frozenset(range(8))
 
 
 def ufunc_operation(name: str, function: Any, dtype: np.dtype[Any]) -> Operation:
-    """Wrap a NumPy ufunc whose result has a given dtype."""
+    """Return the operation of a NumPy ufunc with a given result dtype."""
     return Operation(name, function, function, _ALL, dtype)
 
 
@@ -31,13 +31,13 @@ CONJUNCTION = ufunc_operation("and", np.logical_and, np.dtype(np.bool_))
 
 
 def converted_into(array: Array, out: Array) -> Array:
-    """Convert as NumPy's casts do."""
+    """Store an array in `out`, converted as by NumPy's casts."""
     np.copyto(out, array, casting="unsafe")
     return out
 
 
 def truncated_into(array: Array, out: Array) -> Array:
-    """Drop the bits of float32 that tf32 lacks."""
+    """Store float32 numbers in `out` without the bits that tf32 lacks."""
     np.bitwise_and(array.view(np.uint32), np.uint32(0xFFFFE000), out=out.view(np.uint32))
     return out
 
@@ -48,7 +48,7 @@ TO_TF32 = Operation(
 
 
 def choose(condition: Any, first: Any, second: Any, out: Array) -> Array:
-    """Lane by lane `first` where `condition`, else `second`; `out` may be `second`."""
+    """Store `first` where `condition`, else `second`; `out` may be `second`."""
     if out is not second:
         np.copyto(out, second)
     np.copyto(out, first, where=condition)
@@ -56,12 +56,12 @@ def choose(condition: Any, first: Any, second: Any, out: Array) -> Array:
 
 
 def selection(dtype: np.dtype[Any]) -> Operation:
-    """Return the operation (condition, first, second)."""
+    """Return the operation (condition, first, second), which selects lane by lane."""
     return Operation("choose", np.where, choose, frozenset({2}), dtype)
 
 
 def round_bf16_into(values: Array, out: Array) -> Array:
-    """Round float32 to bfloat16, ties to even, NaN stays NaN: as `numerics.rounded_to_bf16`."""
+    """Store float32 rounded to bfloat16 in `out`, as `rounding.rounded_to_bf16`."""
     bits = values.view(np.uint32)
     bias = bits >> np.uint32(16)
     bias &= np.uint32(1)
@@ -76,7 +76,7 @@ def round_bf16_into(values: Array, out: Array) -> Array:
 
 
 def not_numbers(values: Array) -> Array | None:
-    """Tell where an array has NaN; None if nowhere. Finding that out takes one pass."""
+    """Return where an array has NaN, None if nowhere, which takes one pass."""
     if values.flags.forc and not np.isnan(np.maximum.reduce(values, None)):
         return None
     broken: Array = np.isnan(values)
@@ -113,7 +113,7 @@ def _narrow_bf16(values: Array) -> Array:
 
 
 def round_and_narrow_into(values: Array, out: Array) -> Array:
-    """Round and narrow float32 to bfloat16; `out` may be any view."""
+    """Store float32 rounded and narrowed to bfloat16; `out` may be any view."""
     broken = not_numbers(values)
     np.copyto(out, values, casting="unsafe")
     if broken is not None:
@@ -130,11 +130,11 @@ NARROW_BF16 = Operation("narrow_bf16", _narrow_bf16, _narrow_bf16_into, frozense
 ROUND_AND_NARROW = Operation(
     "round_and_narrow", _round_and_narrow, round_and_narrow_into, frozenset(), _BF16
 )
-"""Both at once: what is rounded only to be stored is converted in one pass."""
+"""Rounds and narrows in one pass, for values that are rounded only to be stored."""
 
 
 def widening(element: ElementType) -> Operation | None:
-    """Return the operation from memory to values in flight, None if they are the same."""
+    """Return the operation from memory to values in flight, None if both are the same."""
     if element.name == "bf16":
         return WIDEN_BF16
     if element.value == element.memory:
@@ -149,7 +149,7 @@ def widening(element: ElementType) -> Operation | None:
 
 
 def narrowing(element: ElementType) -> Operation | None:
-    """Return the operation from values in flight, already rounded, to memory."""
+    """Return the operation from rounded values in flight to memory, None if both are the same."""
     if element.name == "bf16":
         return NARROW_BF16
     if element.value == element.memory:
@@ -166,7 +166,7 @@ def narrowing(element: ElementType) -> Operation | None:
 def ramp(
     base: int, terms: tuple[tuple[int, int, int, int], ...], rank: int, dtype: np.dtype[Any]
 ) -> Array:
-    """Integers `base + sum(coefficient * index)`; terms are (axis, start, extent, coefficient)."""
+    """Return `base + sum(coefficient * index)`; terms are (axis, start, extent, coefficient)."""
     total: Any = np.full((1,) * rank, base, np.int64)
     for axis, start, extent, coefficient in terms:
         shape = [1] * rank
@@ -186,18 +186,18 @@ def update_memory(
     shape: tuple[int, ...],
     update: Callable[..., Any],
 ) -> None:
-    """Combine values into a storage at element indices, programs and lanes in ascending order."""
+    """Update a storage at element indices, programs and lanes in ascending order."""
     memory = buffer[: len(buffer) // dtype.itemsize * dtype.itemsize].view(dtype)
-    places, given = np.broadcast_to(index, shape), np.broadcast_to(values, shape)
+    indices, operands = np.broadcast_to(index, shape), np.broadcast_to(values, shape)
     if mask is None:
-        update(memory, places.reshape(-1), given.reshape(-1))
+        update(memory, indices.reshape(-1), operands.reshape(-1))
         return
     chosen = np.broadcast_to(mask, shape)
-    update(memory, places[chosen], given[chosen])
+    update(memory, indices[chosen], operands[chosen])
 
 
 def ramp_condition(base: int, terms: tuple[tuple[int, int, int, int], ...], rank: int) -> Array:
-    """Whether a ramp is >= 0: its largest term against minus the others, in one pass."""
+    """Return where a ramp is >= 0: its largest term against minus the others, in one pass."""
     if not terms:
         return np.full((1,) * rank, base >= 0)
     *others, last = sorted(terms, key=lambda term: term[2])
@@ -208,7 +208,7 @@ def ramp_condition(base: int, terms: tuple[tuple[int, int, int, int], ...], rank
 
 
 def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Reduce by fmax: by maximum, which is faster, unless that comes upon a NaN."""
+    """Reduce by fmax: by maximum, which is faster, unless the result has a NaN."""
     np.maximum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmax.reduce(array, axis, dtype, out)
@@ -216,7 +216,7 @@ def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
 
 
 def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Reduce by fmin, in the same way."""
+    """Reduce by fmin: by minimum, which is faster, unless the result has a NaN."""
     np.minimum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmin.reduce(array, axis, dtype, out)
@@ -227,10 +227,10 @@ _BLOCK = 512
 
 
 def _row_sums(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Add up the last axis, by products with ones where it lies along memory.
+    """Add up the last axis, by products with ones if it is contiguous in memory.
 
-    BLAS keeps many partial sums, and longer rows are cut into blocks that NumPy adds in pairs, so
-    the error is as small as of NumPy's own sum, which is four times slower.
+    BLAS has many partial sums, and longer rows are cut into blocks that NumPy adds in pairs, so the
+    error is as small as of NumPy's own sum, which is four times slower.
     """
     columns = array.shape[-1]
     suits = axis == array.ndim - 1 and array.strides[-1] == array.itemsize and columns >= 32

@@ -1,6 +1,6 @@
-"""Ops that are planned as calls of the array evaluator's own steps, on whole arrays.
+"""Ops planned as calls of the array evaluator's own steps, on whole arrays.
 
-The step sees all program axes as one leading axis, as it does there.
+The step gets all program axes as one leading axis, as in array evaluation.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.plan.steps import PlanCompiler
 
 
-#: Ops that say which programs they run in, which no plan knows.
+#: Ops that report their programs, which a plan does not have.
 _REPORTING = named(lambda row: row.kind is Kind.REPORT)
 
 
@@ -32,7 +32,7 @@ def _refuse(_walk: Walk) -> None:
 
 
 def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan an op by the step that the array evaluator compiled for it; results have all lanes."""
+    """Return the step that calls the array evaluator's step; results have all lanes."""
     if any(part.name in _REPORTING for part in op.walk()):
         return _refuse
     run = compiler.arrays.step(op)
@@ -68,25 +68,25 @@ def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 
 def _captured(op: Op) -> list[Value]:
-    """List the values from outside that an op's regions use."""
-    found: dict[int, Value] = {}
+    """Return the values from outside that an op's regions use."""
+    captured: dict[int, Value] = {}
     for region in op.regions:
         for block in region.blocks:
             outer = outer_slots(block)
             for inner in block.ops:
                 for part in inner.walk():
-                    found.update((v.id, v) for v in part.operands if v.id in outer)
-    return list(found.values())
+                    captured.update((v.id, v) for v in part.operands if v.id in outer)
+    return list(captured.values())
 
 
 def _programs_of(arrays: tuple[Array, ...], ranks: list[int]) -> tuple[int, ...]:
-    """Extents of the program axes that all arrays have together; lanes come after them."""
+    """Return the broadcast extents of the arrays' program axes, which precede the lanes."""
     count = arrays[0].ndim - ranks[0]
     return tuple(max(array.shape[axis] for array in arrays) for axis in range(count))
 
 
 def _flattened(array: Array, rank: int, programs: tuple[int, ...]) -> Array:
-    """Join the program axes into one, of extent 1 where the array does not vary over them."""
+    """Return an array with one program axis, of extent 1 if the array is the same for all."""
     count = array.ndim - rank
     outer, lanes = array.shape[:count], array.shape[count:]
     if all(extent == 1 for extent in outer):

@@ -1,4 +1,4 @@
-"""What registers that a loop carries vary over: program axes, and lanes."""
+"""Shapes of the registers that a loop carries: the program axes and lanes they vary over."""
 
 from __future__ import annotations
 
@@ -20,26 +20,26 @@ from kvtrace.evaluate.plan.walk import Walk
 
 
 class Shape(NamedTuple):
-    """Whether a register varies over each program axis, and its physical lanes."""
+    """Flags of the program axes that a register varies over, and its physical lanes."""
 
     axes: tuple[bool, ...]
     lanes: tuple[int, ...]
 
 
 def shape_of(walk: Walk, value: Constant | Tensor) -> Shape:
-    """Return what a value varies over."""
+    """Return the shape of a value's register."""
     if isinstance(value, Tensor):
         return Shape(value.register.axes, value.register.lanes)
     return Shape((False,) * len(walk.axes), (1,) * len(value.shape))
 
 
 def full_shape(walk: Walk, value: Constant | Tensor) -> Shape:
-    """Return the shape of what varies over everything."""
+    """Return the shape of a register that varies over all axes."""
     return Shape((True,) * len(walk.axes), value.shape)
 
 
 def joined(shape: Shape, other: Shape | Register) -> Shape:
-    """Return the shape of what varies as either does."""
+    """Return the shape of a register that varies over the axes of both."""
     return Shape(
         tuple([a or b for a, b in zip(shape.axes, other.axes, strict=True)]),
         tuple([max(a, b) for a, b in zip(shape.lanes, other.lanes, strict=True)]),
@@ -53,10 +53,10 @@ def are_reached(
     starts: Sequence[Shape],
     tried: Sequence[Shape],
 ) -> bool:
-    """Tell whether carried registers come to vary as was tried, from what they start as.
+    """Return whether carried registers come to vary over the tried shapes, from their starts.
 
-    `body` was made with what was tried. False also where that is not easily seen: only of these
-    instructions is it plain that a narrower operand changes no other instruction.
+    `body` was planned with the tried shapes. False also for instructions of which it is not certain
+    that a narrower operand changes no other instruction.
     """
     least: dict[Register, Shape] = dict(zip(carried, starts, strict=True))
     for instruction in body:
@@ -69,9 +69,9 @@ def are_reached(
         if target is None:
             return False
         if not any(source in least for source in sources):
-            continue  # it does not depend on what is carried
-        known = [least.get(s) or Shape(s.axes, s.lanes) for s in sources]
-        least[target] = _least(instruction, target, known)
+            continue  # it does not depend on carried registers
+        shapes = [least.get(s) or Shape(s.axes, s.lanes) for s in sources]
+        least[target] = _least(instruction, target, shapes)
     return all(
         joined(start, least.get(outcome, outcome)) == shape
         for start, outcome, shape in zip(starts, outcomes, tried, strict=True)
@@ -81,9 +81,9 @@ def are_reached(
 _PLAIN = frozenset({Load, Map, Ramp, Reduce, View})
 
 
-def _least(instruction: Instruction, target: Register, known: Sequence[Shape]) -> Shape:
-    """Return what a result varies over, where its operands vary over no more than is known."""
-    first, *others = known
+def _least(instruction: Instruction, target: Register, shapes: Sequence[Shape]) -> Shape:
+    """Return the smallest shape of a result whose operands have the given shapes."""
+    first, *others = shapes
     if isinstance(instruction, View):
         count = len(first.axes)
         moved = instruction.axes[count:]
@@ -94,7 +94,7 @@ def _least(instruction: Instruction, target: Register, known: Sequence[Shape]) -
         axis = instruction.axis
         return Shape(first.axes, first.lanes[:axis] + first.lanes[axis + 1 :])
     if isinstance(instruction, Dot):
-        axes = tuple([any(flags) for flags in zip(*[shape.axes for shape in known], strict=True)])
+        axes = tuple([any(flags) for flags in zip(*[shape.axes for shape in shapes], strict=True)])
         return Shape(axes, target.lanes)
     for other in others:
         first = joined(first, other)

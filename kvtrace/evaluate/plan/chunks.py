@@ -1,34 +1,34 @@
-"""How many programs run at once: as many as their intermediate results leave room for."""
+"""Chunks: the programs that run at once, as many as their intermediate results leave room for."""
 
 from __future__ import annotations
 
 import itertools
 from collections.abc import Iterator, Sequence
 
-from kvtrace.evaluate.plan.code.cells import Cell, Generated
+from kvtrace.evaluate.plan.code.cells import Cell, GeneratedCode
 from kvtrace.evaluate.plan.execute import Chunk, Executable, bytes_of
 
 CHUNK_BYTES = 4 << 20
-"""How much the intermediate results of the programs that run at once may take together."""
+"""The size limit of all intermediate results of the programs that run at once."""
 
-_COPIES_MADE = 2
-"""How many arrays functions hold on to while they make one."""
+_TEMPORARIES = 2
+"""The number of arrays that a function has in memory while it creates one."""
 
 
 def executable(
-    code: Generated,
+    code: GeneratedCode,
     ranges: Sequence[tuple[int, int]],
 ) -> Executable:
-    """Divide the programs of a region (first and last value along each axis) into chunks."""
+    """Return the code of a region with its programs (ranges of each axis) cut into chunks."""
     extents = [last - first + 1 for first, last in ranges]
-    arrays = [*code.cells, *code.made * _COPIES_MADE]
+    arrays = [*code.cells, *code.made * _TEMPORARIES]
     sizes = _cut(arrays, extents)
     starts = tuple(first for first, _ in ranges)
     return Executable(code, tuple(_chunks(starts, extents, sizes)))
 
 
 def _cut(cells: Sequence[Cell], extents: Sequence[int]) -> tuple[int, ...]:
-    """Cut the slowest axes of chunks into equal parts until all cells fit the limit."""
+    """Return the extents of chunks: the slowest axes cut evenly until all cells fit the limit."""
     cut = list(extents)
     for axis, extent in enumerate(extents):
         total = sum([bytes_of(cell, cut) for cell in cells])
@@ -47,6 +47,6 @@ def _chunks(starts: Sequence[int], extents: Sequence[int], sizes: Sequence[int])
     ends = [start + extent for start, extent in zip(starts, extents, strict=True)]
     for corner in itertools.product(*axes):
         counts = tuple(
-            min(size, end - place) for place, size, end in zip(corner, sizes, ends, strict=True)
+            min(size, end - begin) for begin, size, end in zip(corner, sizes, ends, strict=True)
         )
         yield corner, counts

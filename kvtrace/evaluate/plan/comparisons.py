@@ -1,4 +1,4 @@
-"""Laws of planned conditions: masks stay conjunctions of affine forms as long as they can."""
+"""Planning of conditions: masks stay conjunctions of affine forms as long as possible."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvtrace.ir.integers import decided
 def comparison(
     walk: Walk, predicate: str, left: Integer, right: Integer
 ) -> Condition | Constant | None:
-    """Compare integers; None where the outcome is not a conjunction of affine forms."""
+    """Return a comparison of integers; None if it is no conjunction of affine forms."""
     if predicate[0] == "u":
         if any(walk.extremes(value.form, value.shape)[0] < 0 for value in (left, right)):
             return None
@@ -38,19 +38,19 @@ def comparison(
 
 
 def settled(walk: Walk, forms: tuple[Affine, ...], shape: tuple[int, ...]) -> Condition | Constant:
-    """Return a condition without what always holds."""
-    left = []
+    """Return a condition without the forms that always hold."""
+    undecided = []
     for form in forms:
         low, high = walk.extremes(form, shape)
         if high < 0:
             return Constant(np.bool_(False), shape)
         if low < 0:
-            left.append(form)
-    return Condition(tuple(left), shape) if left else Constant(np.bool_(True), shape)
+            undecided.append(form)
+    return Condition(tuple(undecided), shape) if undecided else Constant(np.bool_(True), shape)
 
 
 def with_constant(one: Any, other: Any, *, exclusive: bool) -> Any:
-    """Return (exclusive) or with a Boolean that is the same everywhere; None: not that simple."""
+    """Return (exclusive) or with a constant Boolean; None if the result is no condition."""
     if not isinstance(one, Constant) or isinstance(other, Constant):
         return None
     if not one.value:
@@ -63,7 +63,7 @@ def with_constant(one: Any, other: Any, *, exclusive: bool) -> Any:
 
 
 def is_same(walk: Walk, first: Any, second: Any) -> bool:
-    """Tell whether two values are one integer, or one pointer."""
+    """Return whether two values are the same integer or pointer."""
     if isinstance(first, Pointer):
         if not isinstance(second, Pointer) or first.argument != second.argument:
             return False
@@ -74,15 +74,15 @@ def is_same(walk: Walk, first: Any, second: Any) -> bool:
 
 
 def decided_by_programs(walk: Walk, condition: Condition) -> Condition | Constant:
-    """Resolve a condition that does not vary over lanes, asking for a split if necessary."""
+    """Return a condition decided by program; SplitAxis if programs differ."""
     if any(form.lanes for form in condition.forms):
         return condition
-    found = resolved(walk, condition)
-    return Constant(np.bool_(not found.nothing), condition.shape)
+    mask = resolved(walk, condition)
+    return Constant(np.bool_(not mask.nothing), condition.shape)
 
 
 def chosen(walk: Walk, operation: Operation, condition: Condition, first: Any, second: Any) -> Any:
-    """Choose lane by lane; under a mask that is a box of lanes nothing is computed."""
+    """Return a selection lane by lane; under a mask that is a box no instruction is emitted."""
     mask = resolved(walk, condition)
     if mask.nothing:
         return second
@@ -98,7 +98,7 @@ def chosen(walk: Walk, operation: Operation, condition: Condition, first: Any, s
 
 
 def _is_uniform(value: Constant | Tensor, box: Any) -> bool:
-    """Whether a value does not vary along the axes that a box cuts."""
+    """Return whether a value does not vary along the axes that a box cuts."""
     if isinstance(value, Constant):
         return True
     if value.box is not None:

@@ -1,4 +1,4 @@
-"""Which way control goes: every program of a region goes the same one."""
+"""Control flow of a plan: all programs of a region take the same branch."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _MOST_BLOCKS = 1000
 
 
 def decided(walk: Walk, condition: Any) -> bool:
-    """Tell which way a region's programs go; asks for a split where they part."""
+    """Return the branch of a region's programs; SplitAxis where they differ."""
     if isinstance(condition, Constant):
         return bool(condition.value)
     if not isinstance(condition, Condition):
@@ -26,7 +26,7 @@ def decided(walk: Walk, condition: Any) -> bool:
 
 
 def walk_function(walk: Walk, compiler: PlanCompiler, body: Region) -> list[Any]:
-    """Walk the blocks of a function from its entry to a return; give what it returns."""
+    """Walk the blocks of a function from entry to return; return the returned values."""
     block = compiler.block(body.blocks[0])
     for _ in range(_MOST_BLOCKS):
         operands = block.walk(walk)
@@ -36,10 +36,10 @@ def walk_function(walk: Walk, compiler: PlanCompiler, body: Region) -> list[Any]
         if end.name not in KINDS:
             raise Unplannable(f"{end.name} is not planned")
         condition = deciding(end)
-        way = 1 if condition and not decided(walk, walk.values[condition[0].id]) else 0
-        target, passed = jumps(end)[way]
+        branch = 1 if condition and not decided(walk, walk.values[condition[0].id]) else 0
+        target, passed = jumps(end)[branch]
         block = compiler.block(target)
-        given = [walk.values[value.id] for value in passed]
-        for slot, value in zip(block.arguments, given, strict=True):
+        arguments = [walk.values[value.id] for value in passed]
+        for slot, value in zip(block.arguments, arguments, strict=True):
             walk.values[slot] = value
     raise Unplannable("blocks that jump backwards")

@@ -1,4 +1,4 @@
-"""Running generated code over the chunks of a region."""
+"""Execution of generated code over the chunks of a region."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 if TYPE_CHECKING:
-    from kvtrace.evaluate.plan.code.cells import Cell, Generated
+    from kvtrace.evaluate.plan.code.cells import Cell, GeneratedCode
     from kvtrace.evaluate.values import Array
 
 _ALIGNMENT = 64
@@ -19,11 +19,11 @@ _KEPT_CHUNKS = 8
 
 _HUGE_PAGE = 2 << 20
 _LEAST_OF_HUGE_PAGES = 4 << 20
-"""NumPy asks the system for huge pages for arrays of this size and more."""
+"""NumPy requests huge pages from the system for arrays of this size and more."""
 
 
 class _Scratch(threading.local):
-    """Memory for intermediate results, one block per thread, as large as the largest chunk yet."""
+    """Memory for intermediate results: one block per thread, as large as the largest chunk yet."""
 
     block: Array | None = None
 
@@ -35,11 +35,11 @@ class _Scratch(threading.local):
 
 
 def _block_of(size: int) -> Array:
-    """Make a block; a large one at the beginning of a huge page.
+    """Return a new block of memory; a large block begins at a huge page.
 
-    In new memory, every page of 4 KiB stops the program for about a microsecond when it is first
-    touched: as long as the first launch of a small kernel takes otherwise. Of what is asked for
-    here beyond the size, nothing is touched.
+    In new memory, every page of 4 KiB stops the program for about a microsecond when first
+    accessed: as long as the first launch of a small kernel takes otherwise. Memory beyond `size` is
+    not accessed.
     """
     alignment, whole = _ALIGNMENT, size + _ALIGNMENT
     if size >= _HUGE_PAGE // 4:
@@ -57,9 +57,9 @@ Chunk = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(eq=False)
 class Executable:
-    """The code of a region and how its programs are divided."""
+    """The code of a region, and the chunks of its programs."""
 
-    code: Generated
+    code: GeneratedCode
     chunks: tuple[Chunk, ...]
     arrays: dict[tuple[int, ...], tuple[Array, list[Array], int]] = field(default_factory=dict)
 
@@ -72,30 +72,30 @@ class Executable:
     def _cells(self, extents: tuple[int, ...]) -> list[Array]:
         if not self.code.cells:
             return []
-        known = self.arrays.get(extents)
-        size = None if known is None else known[2]
+        cached = self.arrays.get(extents)
+        size = None if cached is None else cached[2]
         if size is None:
             size = sum([bytes_of(cell, extents) for cell in self.code.cells])
         block = _scratch.of(size)
-        if known is not None and known[0] is block:
-            return list(known[1])
+        if cached is not None and cached[0] is block:
+            return list(cached[1])
         if len(self.arrays) >= _KEPT_CHUNKS:
             self.arrays.clear()
-        made = _carved(block, self.code.cells, extents)
-        self.arrays[extents] = (block, made, size)
-        return made
+        arrays = _carved(block, self.code.cells, extents)
+        self.arrays[extents] = (block, arrays, size)
+        return arrays
 
 
 def bytes_of(cell: Cell, extents: Sequence[int]) -> int:
-    """Say how much room a cell takes for a chunk."""
+    """Return the bytes of a cell for a chunk."""
     size = math.prod(cell.shape(extents)) * cell.dtype.itemsize
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
 def _carved(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list[Array]:
-    """Place the cells of a chunk in a block, one behind the other."""
+    """Return the arrays of a chunk's cells, one after the other in a block."""
     offset = 0
-    made = []
+    arrays = []
     memory: Any = block
     for cell in cells:
         shape, layout = cell.shape(extents), cell.layout
@@ -105,6 +105,6 @@ def _carved(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list
             stored = tuple([shape[axis] for axis in layout])
             back = tuple([layout.index(axis) for axis in range(len(shape))])
             array = np.ndarray(stored, cell.dtype, memory, offset).transpose(back)
-        made.append(array)
+        arrays.append(array)
         offset += bytes_of(cell, extents)
-    return made
+    return arrays

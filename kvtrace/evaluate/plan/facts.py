@@ -1,4 +1,4 @@
-"""Telling observers what a plan knows: nothing goes program by program unless asked for."""
+"""Reports of a plan's facts to observers, program by program only if requested."""
 
 from __future__ import annotations
 
@@ -34,19 +34,19 @@ from kvtrace.evaluate.scope import listeners
 from kvtrace.ir import Block
 
 Counts = Mapping[int, tuple[int, int]]
-"""Elements and floating-point operations of one execution of each compute op, by op index."""
+"""Elements and FLOPs of one execution of each compute op, by op index."""
 
 
-def tell(
+def report(
     plans: Sequence[RegionPlan],
     accesses: Iterable[Access],
     observers: Sequence[Observer],
     counts: Callable[[], Counts],
 ) -> None:
-    """Report ops, accesses (those of all records) and loops of all regions."""
+    """Report the ops, accesses and loops of all regions to observers."""
     op_observers = listeners(observers, "op")
     if op_observers:
-        _tell_ops(plans, op_observers, counts())
+        _report_ops(plans, op_observers, counts())
     access_observers = listeners(observers, "access")
     loop_observers = listeners(observers, "loop")
     for access in accesses if access_observers else ():
@@ -54,7 +54,7 @@ def tell(
             observer.access(access)
     for plan in plans:
         for loop in plan.loops if loop_observers else ():
-            # The same number for all, as numpy.broadcast_to gives it, at a quarter of the time.
+            # The same number for all, as from numpy.broadcast_to, in a quarter of the time.
             trips: NDArray[np.int64] = np.ndarray(
                 (loop.executions,), np.int64, np.int64(loop.trips).tobytes(), strides=(0,)
             )
@@ -62,7 +62,7 @@ def tell(
                 observer.loop(loop.op, trips)
 
 
-def _tell_ops(plans: Sequence[RegionPlan], observers: Iterable[Observer], counts: Counts) -> None:
+def _report_ops(plans: Sequence[RegionPlan], observers: Iterable[Observer], counts: Counts) -> None:
     executed: dict[Block, int] = {}
     for plan in plans:
         for block, executions in plan.executed:
@@ -78,9 +78,9 @@ def _tell_ops(plans: Sequence[RegionPlan], observers: Iterable[Observer], counts
 
 
 def access_of(record: AccessRecord, origin_bytes: int, parts: AccessParts | None = None) -> Access:
-    """Return a record as observers see it.
+    """Return a record as the access that observers receive.
 
-    `origin_bytes`: where its argument's pointer lies; with `parts`, the record is of one trip.
+    `origin_bytes`: the offset of the argument's pointer; with `parts`, the record is of one trip.
     """
     executions = record.executions
     lanes = executions * math.prod(record.shape)
@@ -111,7 +111,7 @@ def access_of(record: AccessRecord, origin_bytes: int, parts: AccessParts | None
 
 
 def each_trip(record: AccessRecord, origin_bytes: int) -> Iterator[Access]:
-    """Return an access trip by trip, with its parts; what no trip changes is shared."""
+    """Yield an access trip by trip, with parts; terms that no trip changes are shared."""
     assert record.lanes is not None
     shapes = [range(first, last + 1) for _, (first, last) in record.trips]
     symbols = [symbol for symbol, _ in record.trips]
@@ -153,7 +153,7 @@ def _extremes_at(record: AccessRecord, form: Affine) -> Interval:
 
 
 def _terms(record: AccessRecord) -> tuple[NDArray[np.int64], ...]:
-    """One term over programs, and one for each lane axis that the address varies over."""
+    """Return one term over programs, and one for each lane axis that the address varies over."""
     outer, rank = outer_axes(record), len(record.shape)
     base = Affine(0, record.form.outer)
     count = record.region.programs
@@ -166,7 +166,7 @@ def _terms(record: AccessRecord) -> tuple[NDArray[np.int64], ...]:
 
 
 def _factors(record: AccessRecord) -> tuple[NDArray[np.bool_], ...]:
-    """What the mask leaves, as factors over lane axes, and over programs and lanes."""
+    """Return the mask as factors over lane axes, and over programs and lanes."""
     assert record.lanes is not None
     outer, rank = outer_axes(record), len(record.shape)
     factors: list[NDArray[np.bool_]] = []
@@ -189,7 +189,7 @@ def _line(axis: int, rank: int, extent: int) -> NDArray[np.int64]:
 
 
 def formula_of(record: AccessRecord, origin_bytes: int = 0) -> AffineFormula:
-    """Return the formula of an access; `origin_bytes`: where its argument's pointer lies."""
+    """Return the formula of an access; `origin_bytes`: the offset of the argument's pointer."""
     region, form = record.region, record.form
     numbers = dict(form.outer)
     axes = [
@@ -217,7 +217,7 @@ def formula_of(record: AccessRecord, origin_bytes: int = 0) -> AffineFormula:
 
 
 def program_axes(region: Region) -> list[tuple[int, int, int, tuple[int, int, int]]]:
-    """Return (symbol, first, last, by how much it moves each program id), slowest first.
+    """Return (symbol, first, last, step of each program id) of the program axes, slowest first.
 
     Symbols that are always 0 are left out.
     """

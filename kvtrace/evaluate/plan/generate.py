@@ -1,11 +1,11 @@
-"""From instructions to one straight-line NumPy function.
+"""Code generation: from instructions to one straight-line NumPy function.
 
     def run(buffers, numbers, cells, starts, extents): …
 
 `buffers` are the storages as bytes, `numbers` the float arguments, `cells` the arrays for
 intermediate results, `starts` and `extents` the chunk: first value and count along each program
-axis. The code depends on the instructions alone, and on whether PyTorch is there; code/ writes it.
-Numbers are the function's globals: calls of a kernel on other sizes share the compiled text.
+axis. The code depends only on the instructions, and on whether PyTorch is imported; code/ writes
+it. Numbers are the function's globals: calls of a kernel on other sizes share the compiled text.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ import numpy as np
 
 from kvtrace.evaluate.plan import torch_kernels
 from kvtrace.evaluate.plan.code.blocks import write_block
-from kvtrace.evaluate.plan.code.cells import Generated
+from kvtrace.evaluate.plan.code.cells import GeneratedCode
 from kvtrace.evaluate.plan.code.writer import Writer
 from kvtrace.evaluate.plan.instructions import Instruction
 from kvtrace.evaluate.plan.layouts import Layouts
@@ -30,12 +30,12 @@ def generated(
     offsets: dict[int, int],
     *,
     torch: bool | None = None,
-) -> Generated:
-    """Write and compile the code of some instructions.
+) -> GeneratedCode:
+    """Return the compiled code of instructions.
 
-    `axes` are the symbols of the program axes; `offsets` gives, for each tensor argument, where
-    its data pointer lies in its storage. `torch`: whether PyTorch does what it is faster at; None:
-    if the program has imported it.
+    `axes` are the symbols of the program axes; `offsets` has each tensor argument's offset in its
+    storage. `torch`: whether PyTorch runs the instructions at which it is faster; None: if the
+    program has imported PyTorch.
     """
     with_torch = torch_kernels.is_available() if torch is None else torch
     layouts = Layouts(instructions, reduces_rows_slowly=not with_torch)
@@ -51,12 +51,12 @@ def generated(
     source = "\n".join([*head, *writer.lines, " return", ""])
     scope: dict[str, Any] = {"nd": np.ndarray, "copyto": np.copyto, **writer.globals}
     run = FunctionType(_compiled(source), scope)
-    return Generated(run, tuple(writer.cells), tuple(writer.made), source)
+    return GeneratedCode(run, tuple(writer.cells), tuple(writer.made), source)
 
 
 @lru_cache(maxsize=256)
 def _compiled(source: str) -> CodeType:
-    """Compile the text of `run`, which holds no numbers of a call: other sizes have the same."""
+    """Compile the text of `run`, which has no numbers of a call, so other sizes share it."""
     (code,) = (
         part for part in compile(source, "<plan>", "exec").co_consts if isinstance(part, CodeType)
     )

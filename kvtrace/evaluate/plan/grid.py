@@ -1,4 +1,4 @@
-"""Planning a launch: the grid as one region, cut and factored until every mask is decided."""
+"""Regions of a launch: the grid, cut and factored until every mask is decided."""
 
 from __future__ import annotations
 
@@ -27,13 +27,13 @@ _MOST_WALKS = 160
 
 @dataclass(frozen=True)
 class Regions:
-    """What is planned of a launch, and the programs (linear ids, ascending) that do not fit.
+    """The planned regions of a launch, and the programs (linear ids, ascending) that do not fit.
 
-    `reason` says why the first of them does not.
+    `reason` says why the first such program does not.
     """
 
     planned: list[RegionPlan]
-    left: tuple[int, ...] = ()
+    unplanned: tuple[int, ...] = ()
     reason: str | None = None
 
 
@@ -45,18 +45,18 @@ def planned_regions(
     *,
     runs: bool,
 ) -> Regions:
-    """Plan a launch, region by region in ascending order.
+    """Return the plan of a launch, region by region in ascending order.
 
-    `runs` False: only the facts are asked for. Raises Unplannable if it fits for less than half of
-    the programs, or if they differ in too many ways.
+    `runs` False: only the facts are needed. Raises Unplannable if less than half of the programs
+    fit, or if programs differ in too many ways.
     """
     pending = [_whole_grid(grid)]
     plans: list[RegionPlan] = []
-    left: list[int] = []
+    unplanned: list[int] = []
     first: Unplannable | None = None
     for _ in range(_MOST_WALKS):
         if not pending:
-            return Regions(plans, tuple(sorted(left)), None if first is None else str(first))
+            return Regions(plans, tuple(sorted(unplanned)), None if first is None else str(first))
         region = pending.pop(0)
         try:
             plans.append(_walked(compiler, arguments, region, written, runs=runs))
@@ -66,10 +66,10 @@ def planned_regions(
             pending[:0] = [_factored(region, factor)]
         except Unplannable as reason:
             first = first or reason
-            too_many = 2 * (len(left) + region.programs) > math.prod(grid)
+            too_many = 2 * (len(unplanned) + region.programs) > math.prod(grid)
             if too_many or isinstance(reason, LeavesTensor):
                 raise
-            left += _programs_of(region)
+            unplanned += _programs_of(region)
         if len(pending) + len(plans) > _MOST_REGIONS:
             break
     raise Unplannable("programs differ in too many ways")
@@ -92,14 +92,14 @@ def _whole_grid(grid: tuple[int, int, int]) -> Region:
 
 def _cut(region: Region, split: SplitAxis) -> list[Region]:
     if split.symbol not in region.ranges:
-        raise Unplannable("a trip to be cut outside its loop")
+        raise Unplannable("a loop's trips would have to be cut outside the loop")
     first, last = region.ranges[split.symbol]
     parts: list[Interval] = [(first, split.at - 1), (split.at, last)]
     return [replace(region, ranges={**region.ranges, split.symbol: part}) for part in parts]
 
 
 def _factored(region: Region, factor: FactorAxis) -> Region:
-    """See an axis as blocks of `extent` programs, and a position in each."""
+    """Return a region with an axis divided into blocks of `extent` programs."""
     symbol, period = factor.symbol, factor.extent
     first, last = region.ranges[symbol]
     inner = max(region.order) + 1
@@ -111,8 +111,8 @@ def _factored(region: Region, factor: FactorAxis) -> Region:
     ranges = {name: interval for name, interval in region.ranges.items() if name != symbol}
     ranges[inner] = (0, period - 1)
     ranges[outer] = (0, (last - first + 1) // period - 1)
-    place = region.order.index(symbol)
-    order = (*region.order[:place], outer, inner, *region.order[place + 1 :])
+    position = region.order.index(symbol)
+    order = (*region.order[:position], outer, inner, *region.order[position + 1 :])
     return Region(region.grid, ranges, order, (x, y, z))
 
 
@@ -140,7 +140,7 @@ def _walked(
 
 
 def _bound(walk: Walk, position: int, type_: ValueType, argument: Argument) -> Any:
-    """Hold an argument as a value."""
+    """Return an argument as a planned value."""
     if isinstance(argument, TensorArgument):
         base = Pointer(position, Affine(0), ())
         if type_.descriptor:
@@ -148,7 +148,7 @@ def _bound(walk: Walk, position: int, type_: ValueType, argument: Argument) -> A
             strides = tuple(Integer(Affine(stride), (), 64) for stride in argument.strides)
             return Descriptor(base, extents, strides, argument.padding_nan)
         if not type_.pointer:
-            raise Unplannable("a tensor is given for a number")
+            raise Unplannable("a tensor is passed for a number")
         return base
     return _scalar(walk, position, type_, argument)
 
@@ -161,7 +161,7 @@ def _scalar(walk: Walk, position: int, type_: ValueType, argument: ScalarArgumen
         return Constant(np.bool_(bool(argument.value)), ())
     if element.kind == "i":
         return Integer(Affine(wrapped(int(argument.value), element.bits)), (), element.bits)
-    # Its value is passed at run time, so that a plan serves any.
+    # The number is passed at run time, so that the plan is valid for all numbers.
     register = walk.register((False,) * len(walk.axes), (), element.value)
     walk.emit(Parameter(register, (), position, element))
     return Tensor(register, ())

@@ -1,4 +1,4 @@
-"""The array instructions that a plan leaves to be computed, in order."""
+"""The array instructions of a plan."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class Operation:
     """An elementwise function of arrays that broadcast.
 
     `into` takes the operands and the array for the result, which may be one of the operands at the
-    positions in `in_place`. Where there is none, `function` makes a new array, or gives an operand.
+    positions in `in_place`. Without `into`, `function` returns a new array, or an operand.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Operation:
 
 @dataclass(slots=True, eq=False)
 class Instruction:
-    """Base: what it defines and reads."""
+    """Base class: the register that is defined, and the operands that are read."""
 
     target: Register | None
     operands: tuple[Operand, ...]
@@ -47,15 +47,15 @@ class Instruction:
         self._defined = () if self.target is None else (self.target,)
 
     def sources(self) -> list[Register]:
-        """Registers that it reads, not to be changed."""
+        """Return the registers that the instruction reads; the list must not be changed."""
         return self._sources
 
 
 @dataclass(slots=True, eq=False)
 class Load(Instruction):
-    """Elements as they lie in memory, at byte offsets from an argument's data pointer.
+    """Elements of memory's type, at byte offsets from an argument's data pointer.
 
-    `written`: the kernel writes to the storage, so what was read may not be there any more later.
+    `written`: the kernel writes to the storage, so the elements may change later.
     """
 
     argument: int
@@ -66,7 +66,7 @@ class Load(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Store(Instruction):
-    """Write operand 0 (as it lies in memory) to so many lanes; operand 1, if any, is a mask."""
+    """A store of operand 0 (in memory's type) to so many lanes; operand 1, if any, is a mask."""
 
     argument: int
     form: Affine
@@ -76,9 +76,9 @@ class Store(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Atomic(Store):
-    """Combine operand 0 into memory by `update(memory, index, values)`, lane after lane.
+    """An update of memory with operand 0 by `update(memory, index, values)`, lane after lane.
 
-    Operand 1 gives the index of each element in the storage, operand 2, if any, is a mask.
+    Operand 1 is the index of each element in the storage, operand 2, if any, is a mask.
     """
 
     update: Callable[..., Any]
@@ -93,9 +93,9 @@ class Map(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Ramp(Instruction):
-    """Integers of an affine form; as a Boolean if `condition`: whether it is >= 0.
+    """Integers of an affine form; with `condition`, the Boolean whether they are >= 0.
 
-    `starts` gives the first lane of each axis.
+    `starts` has the first lane of each axis.
     """
 
     form: Affine
@@ -142,7 +142,7 @@ class Reshape(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Reduce(Instruction):
-    """Combine along a lane axis by a ufunc, in `working` precision."""
+    """A reduction along a lane axis by a ufunc, in `working` precision."""
 
     function: Any
     axis: int
@@ -151,12 +151,12 @@ class Reduce(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Dot(Instruction):
-    """Matrix product of operands 0 and 1 on the last two axes, added to operand 2 if there."""
+    """Matrix product of operands 0 and 1 on the last two axes, plus operand 2 if there is one."""
 
 
 @dataclass(slots=True, eq=False)
 class Call(Instruction):
-    """A function of whole arrays (program axes, lanes) that gives the arrays of all `targets`."""
+    """A function of whole arrays (program axes, lanes) that returns the arrays of `targets`."""
 
     function: Callable[..., tuple[Any, ...]]
     targets: tuple[Register, ...]
@@ -168,10 +168,10 @@ class Call(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Loop(Instruction):
-    """Repeat a body. `operands` start the carried registers; after it, `results` hold them.
+    """A loop around a body. `operands` are the initial carried registers, `results` the final ones.
 
-    `carried` are the registers in the body; `outcomes` those that the next trip begins with. With
-    `stairs`, only some of the programs take part in each trip.
+    `carried` are the registers in the body; `outcomes` become `carried` in the next trip. With
+    `stairs`, only some of the programs run each trip.
     """
 
     symbol: int
@@ -195,23 +195,23 @@ class Loop(Instruction):
         )  # fmt: skip
 
     def reads(self) -> list[Register]:
-        """Registers that it reads, those read inside but set outside included."""
-        found = self._reads
-        if found is None:
-            found = self._reads = list(self._sources)
+        """Return the registers read, including those read in the body but set outside."""
+        registers = self._reads
+        if registers is None:
+            registers = self._reads = list(self._sources)
             inside: set[Register] = set(self.carried)
             for inner in self.body:
-                found += [register for register in read_by(inner) if register not in inside]
+                registers += [register for register in read_by(inner) if register not in inside]
                 inside.update(defined(inner))
-            found += [register for register in self.outcomes if register not in inside]
-        return found
+            registers += [register for register in self.outcomes if register not in inside]
+        return registers
 
 
 def read_by(instruction: Instruction) -> list[Register]:
-    """Registers that an instruction reads, those read inside a loop but set outside included."""
+    """Return the registers that an instruction, with a loop's body, reads from outside."""
     return instruction.reads() if isinstance(instruction, Loop) else instruction.sources()
 
 
 def defined(instruction: Instruction) -> tuple[Register, ...]:
-    """Registers that an instruction defines for those after it."""
+    """Return the registers that an instruction defines for later ones."""
     return instruction._defined

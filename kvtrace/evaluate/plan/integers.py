@@ -1,7 +1,8 @@
-"""Laws of planned integers: what arithmetic makes of affine forms, as long as they stay affine.
+"""Laws of planned integers: arithmetic on affine forms, as long as results stay affine.
 
-A law returns None where the result is not affine (it is then computed as arrays), or raises
-SplitAxis or FactorAxis where cutting or factoring program axes would make it so.
+A law returns None if the result is not affine (and is then computed as an array), or raises
+SplitAxis or FactorAxis if cutting or factoring a program axis would make the result affine: with
+id = 4 * outer + inner, id // 4 is outer.
 """
 
 from __future__ import annotations
@@ -29,28 +30,28 @@ Law = Callable[[Walk, Integer, Integer], Affine | None]
 
 
 def fits(walk: Walk, form: Affine, shape: tuple[int, ...], limits: Interval) -> bool:
-    """Tell whether no value of a form leaves the range of its width."""
+    """Return whether all values of a form are within limits."""
     first, last = limits
     if form.is_constant:
         return first <= form.constant <= last
     if is_open(form):
-        return True  # asked again once the loop's step is known
+        return True  # checked again once the loop's step is known
     low, high = walk.domain.extremes(form, whole(shape) if form.lanes else ())
     return first <= low and high <= last
 
 
 def total(_walk: Walk, left: Integer, right: Integer) -> Affine | None:
-    """Add."""
+    """Return left + right."""
     return plus(left.form, right.form)
 
 
 def difference(_walk: Walk, left: Integer, right: Integer) -> Affine | None:
-    """Subtract."""
+    """Return left - right."""
     return plus(left.form, right.form, -1)
 
 
 def product(walk: Walk, left: Integer, right: Integer) -> Affine | None:
-    """Multiply by what is a constant."""
+    """Return left * right if either is a constant, else None."""
     number = walk.constant_of(right)
     if number is not None:
         return times(left.form, number)
@@ -59,13 +60,13 @@ def product(walk: Walk, left: Integer, right: Integer) -> Affine | None:
 
 
 def quotient(walk: Walk, left: Integer, right: Integer) -> Affine | None:
-    """Divide toward zero."""
+    """Return left / right, rounded toward zero."""
     parts = _parts(walk, left, right)
     return None if parts is None else parts[0]
 
 
 def remainder(walk: Walk, left: Integer, right: Integer) -> Affine | None:
-    """Return what division leaves."""
+    """Return the remainder of left / right."""
     parts = _parts(walk, left, right)
     return None if parts is None else parts[1]
 
@@ -73,7 +74,7 @@ def remainder(walk: Walk, left: Integer, right: Integer) -> Affine | None:
 def _parts(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine] | None:
     """Return quotient and remainder of a non-negative form by a positive constant.
 
-    Raises FactorAxis or SplitAxis where program axes can be seen so that they are affine.
+    Raises FactorAxis or SplitAxis if dividing a program axis makes both affine.
     """
     divisor = walk.constant_of(right)
     if divisor is None or divisor <= 0:
@@ -97,11 +98,11 @@ def _parts(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine] |
 
 
 _MOST_PERIODS = 4
-"""Blocks of lanes that run over multiples of a divisor: beyond so many, nothing is split."""
+"""The most periods of a divisor over which a block of lanes may extend and still be split."""
 
 
 def _ask_for_axes(walk: Walk, odd: Affine, divisor: int, shape: tuple[int, ...]) -> None:
-    """Raise what makes a division affine, if a program axis or a trip is what makes it not so."""
+    """Raise the SplitAxis or FactorAxis that makes a division affine, if there is one."""
     for symbol, number in odd.outer:
         if symbol in walk.nest or number <= 0 or divisor % number:
             continue
@@ -128,7 +129,7 @@ def _ask_for_axes(walk: Walk, odd: Affine, divisor: int, shape: tuple[int, ...])
 def _end_of_period(
     walk: Walk, divisor: int, symbol: int, number: int, low: int, high: int
 ) -> int | None:
-    """Return where a symbol is to be cut before or behind the first block over a multiple."""
+    """Return where to cut a symbol before or after the first block over a multiple, or None."""
     first, last = walk.domain.ranges[symbol]
     if number <= 0:
         return None
@@ -151,7 +152,7 @@ def larger(walk: Walk, left: Integer, right: Integer) -> Affine | None:
 
 
 def _extreme(walk: Walk, left: Integer, right: Integer, *, smallest: bool) -> Affine | None:
-    """Decide by range, or ask for a split of the programs at the point where they cross."""
+    """Return the extreme by range, or raise SplitAxis at the program where the order changes."""
     gap = walk.domain.folded(plus(right.form, left.form, -1))
     low, high = walk.extremes(gap, left.shape)
     if low >= 0:
@@ -166,7 +167,7 @@ def _extreme(walk: Walk, left: Integer, right: Integer, *, smallest: bool) -> Af
 
 
 def non_negative(law: Law) -> Law:
-    """Use a signed law where neither operand can be negative."""
+    """Return a signed law restricted to operands that cannot be negative."""
 
     def checked(walk: Walk, left: Integer, right: Integer) -> Affine | None:
         for value in (left, right):
@@ -178,7 +179,7 @@ def non_negative(law: Law) -> Law:
 
 
 def shifted_left(walk: Walk, left: Integer, right: Integer) -> Affine | None:
-    """Multiply by a power of two."""
+    """Return left * 2^right for a constant right."""
     number = walk.constant_of(right)
     if number is None or not 0 <= number < left.bits - 1:
         return None
@@ -186,7 +187,7 @@ def shifted_left(walk: Walk, left: Integer, right: Integer) -> Affine | None:
 
 
 def shifted_right(walk: Walk, left: Integer, right: Integer) -> Affine | None:
-    """Divide what is not negative by a power of two."""
+    """Return left / 2^right for a non-negative left and a constant right."""
     number = walk.constant_of(right)
     if number is None or not 0 <= number < left.bits - 1:
         return None

@@ -1,7 +1,7 @@
-"""Plans of launches, kept with their module, and their execution.
+"""Plans of launches, cached with their module, and their execution.
 
-A plan depends on the integer arguments, the grid, and where tensors lie in which storages: not on
-what is in them, nor on float arguments. What makes plans is imported when one is made.
+A plan depends on the integer arguments, the grid, and the tensors' places in storages, but not on
+contents or on float arguments. Planning modules are imported when a plan is created.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from kvtrace.evaluate.arguments import Argument, ScalarArgument, Storage, TensorArgument
 from kvtrace.evaluate.observe import Access, Observer
-from kvtrace.evaluate.plan.facts import access_of, tell
+from kvtrace.evaluate.plan.facts import access_of, report
 from kvtrace.evaluate.plan.records import LaunchPlan
 from kvtrace.evaluate.threads import ONE_THREAD
 from kvtrace.evaluate.types import value_type
@@ -45,7 +45,7 @@ class ModulePlans:
 
     @property
     def compiler(self) -> PlanCompiler:
-        """What turns the module's ops into planning steps, made once."""
+        """The compiler of the module's ops to planning steps, created once."""
         if self._compiler is None:
             from kvtrace.evaluate.plan.steps import PlanCompiler
 
@@ -53,21 +53,21 @@ class ModulePlans:
         return self._compiler
 
     def plan(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
-        """Return the plan of a launch, made once; code and including all that observers receive."""
+        """Return the plan of a launch, with code and all that observers receive; created once."""
         key = (grid, _call_of(arguments, self.floats))
-        found = self.plans.get(key)
-        if found is not None:
-            return found
+        plan = self.plans.get(key)
+        if plan is not None:
+            return plan
         if len(self.plans) >= _KEPT_PLANS:
             self.plans.clear()
-        found = self.plans[key] = self._made(arguments, grid)
-        return found
+        plan = self.plans[key] = self._new_plan(arguments, grid)
+        return plan
 
     def forget(self) -> None:
-        """Drop the plans in memory; what depends on the module alone stays."""
+        """Delete the plans in memory; results that depend on the module alone stay."""
         self.plans.clear()
 
-    def _made(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
+    def _new_plan(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
         from kvtrace.evaluate.plan.planning import executables, planned_launch
 
         plan = planned_launch(self.compiler, arguments, grid)
@@ -77,7 +77,7 @@ class ModulePlans:
 
 
 def _call_of(arguments: Sequence[Argument], floats: frozenset[int]) -> tuple[Any, ...]:
-    """Everything that a plan depends on, but the grid."""
+    """Return all that a plan depends on, except the grid."""
     storages: dict[int, int] = {}
     parts: list[Any] = []
     for position, argument in enumerate(arguments):
@@ -119,17 +119,17 @@ def evaluate_planned(
 ) -> NDArray[np.int64] | None:
     """Evaluate a launch by its plan and report to observers; None if it has no plan.
 
-    Nothing is run where no storage that the kernel may write to has data.
+    No code runs if no storage that the kernel may write to has data.
 
     Args:
         module: The kernel's parsed IR.
         arguments: In the order of the parameters of `module.main`.
         grid: Extents x, y and z.
-        observers: What ops, accesses and loops are reported to.
+        observers: Receivers of ops, accesses and loops.
 
     Returns:
-        Linear ids (x fastest) of the programs that the plan does not cover, shape (n,): they are
-        left to array evaluation.
+        Linear ids (x fastest) of the programs that the plan does not cover, shape (n,): array
+        evaluation runs them.
 
     """
     plans = plans_of(module)
@@ -139,9 +139,9 @@ def evaluate_planned(
     if observers:
         if plan.accesses is None:
             plan.accesses = _accesses(plan)
-        tell(plan.regions, plan.accesses, observers, plans.compiler.counts)
+        report(plan.regions, plan.accesses, observers, plans.compiler.counts)
     if not plan.runs:
-        return np.array(plan.left, np.int64)
+        return np.array(plan.unplanned, np.int64)
     buffers = [
         argument.storage.data if isinstance(argument, TensorArgument) else None
         for argument in arguments
@@ -160,13 +160,13 @@ def evaluate_planned(
             numbers[position] = stored.astype(type_.element.value)
         for part in plan.executables:
             part.run(buffers, numbers)
-    return np.array(plan.left, np.int64)
+    return np.array(plan.unplanned, np.int64)
 
 
 def _with_copies(
     arguments: Sequence[Argument], written: frozenset[Storage]
 ) -> list[NDArray[np.uint8] | None]:
-    """Return the bytes of the storages; of those that the kernel writes but must not, copies."""
+    """Return the storages' bytes; copies of read-only storages that the kernel writes."""
     buffers = {
         argument.storage: argument.storage.data
         for argument in arguments
@@ -193,8 +193,10 @@ def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]
     """
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
-    if plan.left:
-        return f"planned, except {len(plan.left)} of {x * y * z} programs: {plan.why_left}"
+    if plan.unplanned:
+        return (
+            f"planned, except {len(plan.unplanned)} of {x * y * z} programs: {plan.why_unplanned}"
+        )
     return plan.refusal or "planned"
 
 

@@ -1,9 +1,9 @@
-"""In which order the axes of an array lie in memory.
+"""Layouts of arrays: the order of their axes in memory.
 
-A matrix product over many programs is one product of tall matrices if its result lies as
-(shared program axes, left ones, rows, right ones, columns). Where rows are reduced afterwards, and
-are short, NumPy is faster at (shared, right ones, columns, left ones, rows): it then combines whole
-rows of memory with one another.
+A matrix product over many programs is one product of tall matrices if the axes of the result are in
+the order (shared program axes, left operand's, rows, right operand's, columns). If short rows are
+reduced afterwards, NumPy is faster with (shared, right operand's, columns, left operand's, rows):
+it then combines whole rows of memory.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ Layout = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Folding:
-    """How the program axes take part in a product: `shared` by both operands, or in one only."""
+    """Program axes of a product, by operands: `shared` by both, or in one only."""
 
     shared: tuple[int, ...]
     left: tuple[int, ...]
@@ -28,7 +28,7 @@ class Folding:
 
 
 def folding(left: Register, right: Register) -> Folding:
-    """Sort the program axes by the operands that vary over them."""
+    """Return the program axes sorted by the operands that vary over them."""
     pairs = list(enumerate(zip(left.axes, right.axes, strict=True)))
     return Folding(
         tuple(axis for axis, flags in pairs if all(flags)),
@@ -39,27 +39,27 @@ def folding(left: Register, right: Register) -> Folding:
 
 
 def identity(register: Register) -> Layout:
-    """Axes in order."""
+    """Return the layout with all axes in order."""
     return tuple(range(len(register.axes) + len(register.lanes)))
 
 
 class Layouts:
     """The layouts of all registers of a list of instructions.
 
-    `reduces_rows_slowly`: whether it is worth it to avoid reductions along memory, over short rows.
+    `reduces_rows_slowly`: whether reductions along memory, over short rows, are to be avoided.
     """
 
     def __init__(self, instructions: list[Instruction], *, reduces_rows_slowly: bool) -> None:
-        self._found: dict[Register, Layout] = {}
+        self._layouts: dict[Register, Layout] = {}
         self.transposed = reduces_rows_slowly and _reduces_rows(instructions)
         self._settle(instructions)
 
     def of(self, register: Register) -> Layout:
         """Return a register's layout."""
-        return self._found.get(register) or identity(register)
+        return self._layouts.get(register) or identity(register)
 
     def of_product(self, dot: Dot) -> Layout:
-        """Return the layout in which a product comes."""
+        """Return the layout of a product's result."""
         left, right = dot.sources()[:2]
         fold, count = folding(left, right), len(left.axes)
         rank = len(left.lanes)
@@ -74,7 +74,7 @@ class Layouts:
     def _settle(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
             if isinstance(instruction, Dot) and instruction.target is not None:
-                self._found[instruction.target] = self.of_product(instruction)
+                self._layouts[instruction.target] = self.of_product(instruction)
             elif isinstance(instruction, Map):
                 self._inherit(instruction)
             elif isinstance(instruction, Loop):
@@ -84,19 +84,19 @@ class Layouts:
         target = instruction.target
         assert target is not None
         for source in instruction.sources():
-            if source in self._found and _alike(source, target):
-                self._found[target] = self._found[source]
+            if source in self._layouts and _alike(source, target):
+                self._layouts[target] = self._layouts[source]
                 return
 
     def _settle_loop(self, loop: Loop) -> None:
-        """Carried registers lie as what the body makes of them; that may take two looks."""
+        """Give carried registers the layouts of the body's outcomes; that may take two passes."""
         for _ in range(2):
             self._settle(loop.body)
             for carried, outcome, result in zip(
                 loop.carried, loop.outcomes, loop.results, strict=True
             ):
-                if outcome in self._found and _alike(outcome, carried):
-                    self._found[carried] = self._found[result] = self._found[outcome]
+                if outcome in self._layouts and _alike(outcome, carried):
+                    self._layouts[carried] = self._layouts[result] = self._layouts[outcome]
 
 
 def _alike(first: Register, second: Register) -> bool:
@@ -104,7 +104,7 @@ def _alike(first: Register, second: Register) -> bool:
 
 
 def _reduces_rows(instructions: list[Instruction]) -> bool:
-    """Whether some loop or list has a product and a reduction along the last of two axes."""
+    """Return whether a list or loop has a product and a reduction of the last of two axes."""
     products = any(isinstance(i, Dot) for i in instructions)
     reductions = any(
         isinstance(i, Reduce) and i.axis == 1 and len(i.sources()[0].lanes) == 2

@@ -1,4 +1,4 @@
-"""Until when memory is needed: what shares it, who reads it last, what is written over."""
+"""Liveness of registers: shared memory, last reads, and stores over loaded memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kvtrace.evaluate.plan.values import Register
 
 
 def shares_memory(instruction: Instruction) -> bool:
-    """Whether results may be views of operands (or of memory), rather than cells."""
+    """Return whether results may be views of operands (or of memory), not cells."""
     if isinstance(instruction, Map):
         return instruction.operation.into is None
     return isinstance(instruction, _VIEWS)
@@ -31,7 +31,7 @@ _VIEWS = (Load, View, Crop, Reshape, Call, Ramp, Parameter)
 
 
 def is_overwritten(instructions: list[Instruction], position: int) -> bool:
-    """Whether something is stored before what was read has been used for the last time."""
+    """Return whether a store runs between a load and the last use of the loaded elements."""
     load = instructions[position]
     assert isinstance(load, Load)
     assert load.target is not None
@@ -56,7 +56,7 @@ def _stores(instruction: Instruction) -> bool:
 def last_reads(
     instructions: list[Instruction], roots: dict[Register, frozenset[Register]]
 ) -> dict[Register, int]:
-    """Where each root is read for the last time."""
+    """Return the position of the last read of each root."""
     last: dict[Register, int] = {}
     for position, instruction in enumerate(instructions):
         for register in read_by(instruction):

@@ -1,7 +1,8 @@
-"""Loops that only add products of tiles to a sum: several trips become one, over longer tiles.
+"""Longer matrix products: trips of a loop over K become one product, over longer tiles.
 
-Where the trips of a loop continue along the inner axis of both tiles (K of M x K times K x N), the
-tiles of several trips are one tile in memory, and BLAS does the rest at once.
+If a loop only adds products of tiles, and its trips continue along the inner axis of both tiles (K
+of M x K times K x N), the tiles of several trips are one tile in memory: 32 trips with K = 32 are 2
+trips with K = 512, which BLAS computes faster.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from kvtrace.evaluate.plan.instructions import Dot, Instruction, Load, Loop, Map
 from kvtrace.evaluate.plan.values import Register
 
 _LONGEST = 512
-"""Up to how long the inner axis may get: its tiles must still fit the cache."""
+"""The longest inner axis: its tiles must still fit the cache."""
 
 _FIRST_NUMBER = 1_000_000
-"""Registers made here are numbered from here on."""
+"""New registers are numbered from this number on."""
 
 
 def with_longer_products(instructions: list[Instruction]) -> list[Instruction]:
@@ -44,7 +45,9 @@ def _longer(loop: Loop) -> list[Instruction] | None:
     first, last = loop.trips
     trips = last - first + 1
     depth = dot.sources()[0].lanes[1]
-    if not _goes_on(left, loop.symbol, 1, depth) or not _goes_on(right, loop.symbol, 0, depth):
+    if not _is_adjacent(left, loop.symbol, 1, depth) or not _is_adjacent(
+        right, loop.symbol, 0, depth
+    ):
         return None
     limit = _LONGEST // depth
     factor = _largest_divisor(trips, limit)
@@ -70,7 +73,7 @@ def _longer(loop: Loop) -> list[Instruction] | None:
 
 
 def _in_two_parts(loop: Loop, trips: int) -> list[Instruction]:
-    """Divide a loop whose trips have no large divisor into so many, and the rest."""
+    """Divide a loop whose trips have no large divisor into two: so many trips, and the rest."""
     first, last = loop.trips
     middle = tuple(Register(2 * _FIRST_NUMBER + r.number, r.axes, r.lanes, r.dtype)
                    for r in loop.results)  # fmt: skip
@@ -82,11 +85,11 @@ def _in_two_parts(loop: Loop, trips: int) -> list[Instruction]:
 
 
 Chain = list[Instruction]
-"""A load, and operations on what it read alone."""
+"""A load, and operations on the loaded elements alone."""
 
 
 def _chains(loop: Loop) -> tuple[Dot, Chain, Chain] | None:
-    """Return the product that a loop is, and how its operands come about; None if it is more."""
+    """Return a loop's product and the chains of its operands; None if the loop does more."""
     if len(loop.carried) != 1 or not loop.body or not isinstance(loop.body[-1], Dot):
         return None
     dot = loop.body[-1]
@@ -118,8 +121,8 @@ def _chain(register: Register, makers: dict[Register | None, Instruction]) -> Ch
         register = maker.sources()[0]
 
 
-def _goes_on(chain: Chain, symbol: int, axis: int, depth: int) -> bool:
-    """Whether the next trip's tile begins where this one's ends along an axis."""
+def _is_adjacent(chain: Chain, symbol: int, axis: int, depth: int) -> bool:
+    """Return whether the next trip's tile begins where this trip's ends along an axis."""
     load = chain[0]
     assert isinstance(load, Load)
     if not load.form.lanes or any(i.target.lanes[axis] != depth for i in chain):  # type: ignore[union-attr]
@@ -135,13 +138,13 @@ def _largest_divisor(number: int, limit: int) -> int:
 def _stretched(
     chain: Chain, axis: int, factor: int, symbol: int, trip: Affine
 ) -> tuple[Chain, Register]:
-    """Return the chain for `factor` trips at once, and the register at its end."""
+    """Return the chain for `factor` trips at once, and its last register."""
     result: Chain = []
     target: Register | None = None
     for instruction in chain:
         old = instruction.target
         assert old is not None
-        lanes = tuple(n * factor if place == axis else n for place, n in enumerate(old.lanes))
+        lanes = tuple(n * factor if position == axis else n for position, n in enumerate(old.lanes))
         source = target
         target = Register(_FIRST_NUMBER + old.number, old.axes, lanes, old.dtype)
         if isinstance(instruction, Load):

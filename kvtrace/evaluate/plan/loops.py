@@ -1,6 +1,6 @@
-"""Planning of counted loops: what they carry is affine in the trip, or sits in registers.
+"""Planning of counted loops: carried values are affine in the trip, or are registers.
 
-A loop is walked once for all its trips, or once per run of trips where masks differ between them.
+A loop is walked once for all its trips, or once per run of trips if masks differ between trips.
 """
 
 from __future__ import annotations
@@ -33,11 +33,11 @@ from kvtrace.ir.integers import signed_range, wraps_around
 
 _MOST_SEGMENTS = 64
 _UNROLLED = 1
-"""Loops and runs of so many trips are walked trip by trip."""
+"""Loops and runs of at most so many trips are walked trip by trip."""
 
 
 class CountedLoop:
-    """A loop that is planned: `step` walks it."""
+    """A planned loop: `step` walks all trips."""
 
     def __init__(self, op: Op, compiler: PlanCompiler) -> None:
         self.op = op
@@ -46,7 +46,7 @@ class CountedLoop:
         self.initial = slots_of(op.group("initial"))
         self.results = tuple(value.id for value in op.results)
         self.bits = value_type(op.operand("first").type).element.bits
-        self.varies_fully = True  # for all that is known so far; only time depends on it
+        self.varies_fully = True  # assumed until a walk disproves it; only time depends on it
         self.slices = {
             position: _slice_of(op.regions[0].blocks[0], self.body, position)
             for position, value in enumerate(op.results)
@@ -84,16 +84,16 @@ class CountedLoop:
     def _by_stairs(
         self, walk: Walk, low: Affine, span: Affine, stride: int, carried: list[Any]
     ) -> list[Any] | None:
-        """Plan a loop of which programs take ever more trips; None: they must be split."""
+        """Plan a loop with evenly growing trips per program; None: programs must be split."""
         stairs = staircase_of(low, span, stride, walk.region, walk.nest)
         if stairs is None:
             return None
         if stairs.together_at_end:
             assert stairs.form is not None
-            # The first trip of each program is the one that it joins the others at.
+            # Each program's first trip is the one at which it joins the others.
             ahead = Affine(stairs.most * stride)
             low = plus(plus(low, times(stairs.form, stride)), ahead, -1)
-        kept, walk.instructions = walk.instructions, list(walk.instructions)
+        instructions, walk.instructions = walk.instructions, list(walk.instructions)
         mark = walk.mark()
         walk.loops.extend(loop_records(self.op, stairs, walk.executions))
         result: list[Any] | None
@@ -101,12 +101,12 @@ class CountedLoop:
             result = self._trip_by_trip(walk, low, stride, stairs.most, list(carried), stairs)
         except Unplannable:
             result = None  # split, each part may still be planned
-        if result is None or not self._can_be_run(walk, stairs, len(kept)):
-            walk.instructions = kept
+        if result is None or not self._can_be_run(walk, stairs, len(instructions)):
+            walk.instructions = instructions
             walk.go_back(mark)
             return None
-        kept[:] = walk.instructions
-        walk.instructions = kept
+        instructions[:] = walk.instructions
+        walk.instructions = instructions
         return result
 
     def _can_be_run(self, walk: Walk, stairs: Staircase, since: int) -> bool:
@@ -131,7 +131,7 @@ class CountedLoop:
         return self._all_trips(walk, symbol, counter, trips, carried, stairs)
 
     def _trips(self, walk: Walk, span: Affine, stride: int) -> int:
-        """Return the number of trips; asks for a split where it differs between programs."""
+        """Return the number of trips; SplitAxis if it differs between programs."""
         low, high = walk.extremes(span, ())
         least, most = (max(0, -(-number // stride)) for number in (low, high))
         if least == most:
@@ -153,7 +153,7 @@ class CountedLoop:
         outer, executions = walk.nest, walk.executions
         steps = self._steps(walk, carried, counter) if trips > _UNROLLED else {}
         if stairs is not None and steps and (stairs.form is None or stairs.together_at_end):
-            raise Unplannable("what is carried advances by as much as there are trips")
+            raise Unplannable("a carried value depends on the number of trips")
         starts = list(carried)
         pending: list[Interval] = [(0, trips - 1)]
         walked = 0
@@ -166,9 +166,9 @@ class CountedLoop:
                 together = walk.domain.extent(stairs.symbol)
                 walk.executions = executions // together * stairs.executions((first, last))
             for position, by in steps.items():
-                way = times(Affine(0, ((symbol, 1),)), by)
-                carried[position] = _advanced(walk, starts[position], way)
-            kept = walk.instructions
+                distance = times(Affine(0, ((symbol, 1),)), by)
+                carried[position] = _advanced(walk, starts[position], distance)
+            instructions = walk.instructions
             mark = walk.mark()
             try:
                 carried = self._segment(walk, symbol, counter, carried, steps, stairs)
@@ -178,7 +178,7 @@ class CountedLoop:
                 walked += 1
                 if walked > _MOST_SEGMENTS:
                     raise Unplannable("masks differ between too many trips of a loop") from split
-                walk.instructions = kept
+                walk.instructions = instructions
                 walk.go_back(mark)
                 pending[:0] = [(first, split.at - 1), (split.at, last)]
                 continue
@@ -203,14 +203,14 @@ class CountedLoop:
         steps: dict[int, int],
         stairs: Staircase | None,
     ) -> list[Any]:
-        """Walk a run of trips; give what is carried out of it."""
+        """Walk a run of trips; return the carried values after it."""
         first, last = walk.domain.ranges[symbol]
         if last - first + 1 <= _UNROLLED and stairs is None:
             before = list(walk.instructions)
-            kept, walk.instructions = walk.instructions, before
+            instructions, walk.instructions = walk.instructions, before
             outcome = self._body(walk, counter, carried)
-            kept[:] = walk.instructions
-            walk.instructions = kept
+            instructions[:] = walk.instructions
+            walk.instructions = instructions
             return outcome
         return self._loop(walk, symbol, counter, carried, steps, stairs)
 
@@ -233,19 +233,21 @@ class CountedLoop:
         steps: dict[int, int],
         stairs: Staircase | None,
     ) -> list[Any]:
-        """Walk a body until it is known what its carried registers vary over.
+        """Walk a body until the axes that its carried registers vary over are known.
 
-        That is found from what they start as, walk by walk. Mostly they come to vary over all;
-        so that is tried first, and holds if the body makes them so whatever they vary over.
+        The axes grow from those of the initial values, walk by walk. Mostly registers come to vary
+        over all axes, so these are tried first, and are right if the body leads to them.
         """
         positions = [p for p in range(len(carried)) if p not in steps]
         starts: list[Constant | Tensor] = []
         for position in positions:
-            held = walk.materialised(carried[position])
-            starts.append(walk.padded(held) if isinstance(held, Tensor) else held)
+            start_value = walk.materialised(carried[position])
+            starts.append(
+                walk.padded(start_value) if isinstance(start_value, Tensor) else start_value
+            )
         shapes = [shape_of(walk, start) for start in starts]
         if stairs is not None:
-            # Programs that have done their trips keep what they carry.
+            # Programs that have run all their trips keep their carried values.
             along = tuple(s == stairs.symbol for s in walk.axes)
             shapes = [
                 Shape(tuple(a or b for a, b in zip(shape.axes, along, strict=True)), shape.lanes)
@@ -253,11 +255,11 @@ class CountedLoop:
             ]
         outside = walk.instructions
         mark = walk.mark()
-        guessed, nest, executions = self.varies_fully, walk.nest, walk.executions
+        tries_all_axes, nest, executions = self.varies_fully, walk.nest, walk.executions
         while True:
             inner = list(carried)
             registers = []
-            tried = [full_shape(walk, start) for start in starts] if guessed else shapes
+            tried = [full_shape(walk, start) for start in starts] if tries_all_axes else shapes
             for position, start, shape in zip(positions, starts, tried, strict=True):
                 dtype = start.register.dtype if isinstance(start, Tensor) else start.value.dtype
                 register = walk.register(shape.axes, shape.lanes, dtype)
@@ -269,14 +271,14 @@ class CountedLoop:
                 outcome = self._body(walk, counter, inner)
                 outcomes = [walk.in_register(outcome[position]) for position in positions]
                 walk.instructions = outside
-                if guessed and are_reached(body, registers, outcomes, shapes, tried):
+                if tries_all_axes and are_reached(body, registers, outcomes, shapes, tried):
                     break
             except Unplannable:
-                if not guessed:
+                if not tries_all_axes:
                     raise
                 walk.instructions, walk.nest, walk.executions = outside, nest, executions
-            if guessed:
-                guessed = self.varies_fully = False
+            if tries_all_axes:
+                tries_all_axes = self.varies_fully = False
                 walk.go_back(mark)
                 continue
             wider = [joined(s, r) for s, r in zip(shapes, outcomes, strict=True)]
@@ -302,7 +304,7 @@ class CountedLoop:
     # -- affine ----------------------------------------------------------------------------------
 
     def _steps(self, walk: Walk, carried: list[Any], counter: Integer) -> dict[int, int]:
-        """Find by how much each carried integer and pointer grows per trip."""
+        """Return by how much each carried integer and pointer grows per trip."""
         candidates = [
             position for position in self.slices if isinstance(carried[position], Integer | Pointer)
         ]
@@ -320,7 +322,7 @@ class CountedLoop:
             if by is not None:
                 steps[position] = by
             elif isinstance(carried[position], Pointer):
-                raise Unplannable("a pointer that a loop carries does not advance evenly")
+                raise Unplannable("a pointer that a loop carries does not advance by a constant")
         return steps
 
     def _step_of(self, walk: Walk, position: int, inner: list[Any], counter: Integer) -> int | None:
@@ -328,7 +330,7 @@ class CountedLoop:
         if planned_slice is None:
             return None
         self._enter(walk, counter, inner)
-        kept, walk.instructions = walk.instructions, []
+        instructions, walk.instructions = walk.instructions, []
         mark = walk.mark()
         try:
             for step in planned_slice:
@@ -336,7 +338,7 @@ class CountedLoop:
         except Unplannable:
             return None
         finally:
-            walk.instructions = kept
+            walk.instructions = instructions
             walk.go_back(mark)
         outcome = walk.values[self.body.operands[position]]
         start = inner[position]
@@ -356,7 +358,7 @@ def _may_be_affine(value: Any) -> bool:
 def _slice_of(block: Block, body: PlannedBlock, position: int) -> list[PlanStep] | None:
     """Return the steps of a body that one yielded value depends on.
 
-    None if control flow is among them.
+    None if they include control flow.
     """
     needed = {block.ops[-1].group("passed")[position].id}
     steps: list[PlanStep] = []

@@ -1,4 +1,4 @@
-"""What a mask leaves of a block: all, nothing, a box of lanes, and conditions beyond that."""
+"""Masks as lanes: all, none, a box of lanes, or a box with further conditions."""
 
 from __future__ import annotations
 
@@ -11,15 +11,15 @@ from kvtrace.evaluate.plan.walk import Walk
 
 
 @dataclass(frozen=True)
-class Resolved:
-    """Lanes inside `box` (None: all) at which all `conditions` are >= 0. `nothing`: no lane."""
+class ResolvedMask:
+    """Lanes inside `box` (None: all) where all `conditions` are >= 0. `nothing`: no lane."""
 
     box: Box | None = None
     conditions: tuple[Affine, ...] = ()
     nothing: bool = False
 
     def lanes(self, shape: tuple[int, ...]) -> tuple[Interval, ...]:
-        """Ranges of the box's lanes."""
+        """Return the ranges of the box's lanes."""
         if self.box is None:
             return whole(shape)
         return tuple(
@@ -28,14 +28,14 @@ class Resolved:
         )
 
 
-ALL = Resolved()
-NOTHING = Resolved(nothing=True)
+ALL = ResolvedMask()
+NOTHING = ResolvedMask(nothing=True)
 
 
-def resolved(walk: Walk, mask: Condition) -> Resolved:
-    """Decide a mask for all programs and trips of the walk.
+def resolved(walk: Walk, mask: Condition) -> ResolvedMask:
+    """Return a mask decided for all programs and trips of the walk.
 
-    Raises SplitAxis where it differs between programs or trips and can be distinguished by them.
+    Raises SplitAxis if the mask differs between programs or trips, and cutting an axis helps.
     """
     limits: dict[int, tuple[int, int]] = {}
     diagonal = []
@@ -54,8 +54,8 @@ def resolved(walk: Walk, mask: Condition) -> Resolved:
             raise split_for(walk, form, low, high)
         axis = varying[0]
         first, last = _satisfied(form.constant, form.lanes[axis], mask.shape[axis])
-        known = limits.get(axis, (0, mask.shape[axis] - 1))
-        limits[axis] = (max(known[0], first), min(known[1], last))
+        limit = limits.get(axis, (0, mask.shape[axis] - 1))
+        limits[axis] = (max(limit[0], first), min(limit[1], last))
         if limits[axis][0] > limits[axis][1]:
             return NOTHING
     box = None
@@ -64,20 +64,20 @@ def resolved(walk: Walk, mask: Condition) -> Resolved:
             (limits[axis][0], limits[axis][1] + 1) if axis in limits else None
             for axis in range(len(mask.shape))
         )
-    return Resolved(box, tuple(diagonal))
+    return ResolvedMask(box, tuple(diagonal))
 
 
 def _satisfied(constant: int, number: int, extent: int) -> Interval:
-    """Lanes at which constant + number * lane >= 0."""
+    """Return the lanes at which constant + number * lane >= 0."""
     if number < 0:
         return 0, min(extent - 1, constant // -number)
     return max(0, -(constant // number)), extent - 1
 
 
 def split_for(walk: Walk, form: Affine, low: int, high: int) -> SplitAxis:
-    """Choose where to cut an axis so that a condition gets nearer to all true and all false.
+    """Return where to cut an axis so that a condition becomes all true or all false sooner.
 
-    Program axes first, the one that matters most.
+    Program axes come first, the one with the largest coefficient.
     """
     symbol, number = min(form.outer, key=lambda pair: (pair[0] in walk.nest, -abs(pair[1])))
     first, last = walk.domain.ranges[symbol]

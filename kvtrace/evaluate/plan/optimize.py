@@ -1,4 +1,4 @@
-"""Passes that replace a plan's instructions by fewer ones with the same results."""
+"""Optimization passes: a plan's instructions replaced by fewer with the same results."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ _STAYING = (Store, Loop)
 
 
 def optimized(instructions: Instructions) -> Instructions:
-    """Return instructions that compute the same with less."""
+    """Return fewer instructions with the same results."""
     return with_trips_at_once(with_longer_products(_hoisted(without_dead(instructions))))
 
 
@@ -32,34 +32,34 @@ def optimized(instructions: Instructions) -> Instructions:
 
 
 def without_dead(instructions: Instructions) -> Instructions:
-    """Return the instructions without those whose results nobody needs."""
+    """Return the instructions without those whose results are not needed."""
     return _without_dead(instructions, set())[0]
 
 
 def _without_dead(
     instructions: Instructions, live: set[Register]
 ) -> tuple[Instructions, set[Register]]:
-    """Keep stores and what they depend on; `live` are registers that are read later."""
-    kept: Instructions = []
+    """Return stores and all they depend on; `live` are registers that are read later."""
+    needed: Instructions = []
     for instruction in reversed(instructions):
         if isinstance(instruction, Loop):
             loop = _live_loop(instruction, live)
             if loop is not None:
-                kept.append(loop)
+                needed.append(loop)
             continue
         if not isinstance(instruction, Store) and not live.intersection(defined(instruction)):
             continue
         live.update(instruction.sources())
-        kept.append(instruction)
-    return kept[::-1], live
+        needed.append(instruction)
+    return needed[::-1], live
 
 
 def _live_loop(loop: Loop, live: set[Register]) -> Loop | None:
-    """Drop carried registers that neither the loop's result nor its body needs."""
+    """Return a loop without carried registers that neither its results nor its body need."""
     needed = {n for n, result in enumerate(loop.results) if result in live}
     while True:
-        wanted = {loop.outcomes[n] for n in needed}
-        body, inside = _without_dead(loop.body, set(wanted))
+        outcomes = {loop.outcomes[n] for n in needed}
+        body, inside = _without_dead(loop.body, set(outcomes))
         more = needed | {n for n, carried in enumerate(loop.carried) if carried in inside}
         if more == needed:
             break
@@ -85,7 +85,7 @@ def _live_loop(loop: Loop, live: set[Register]) -> Loop | None:
 
 
 def _hoisted(instructions: Instructions) -> Instructions:
-    """Move what is the same in every trip in front of its loop."""
+    """Return instructions with loop-invariant ones moved before their loop."""
     result: Instructions = []
     for instruction in instructions:
         if not isinstance(instruction, Loop):
@@ -118,7 +118,7 @@ def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bo
 
 
 def use_counts(instructions: Iterable[Instruction]) -> dict[Register, int]:
-    """How often each register is read; being carried out of a loop counts as two."""
+    """Return how often each register is read; outcomes of a loop count twice."""
     counts: dict[Register, int] = {}
     for instruction in instructions:
         for register in read_by(instruction):

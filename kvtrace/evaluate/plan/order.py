@@ -1,7 +1,8 @@
-"""Whether programs may run side by side: none may read what another wrote, on the formulas.
+"""Independence of programs, proven on access formulas: none reads bytes that another wrote.
 
-Two accesses of different programs never meet if equal addresses force equal program ids: each
-coefficient is larger than what all smaller ones can reach together (digits of a mixed radix).
+Two accesses of different programs never meet if equal addresses imply equal program ids: each
+coefficient is larger than the sum of all smaller terms (digits of a mixed radix). With 4 KiB per
+program and 1,024 lanes of 4 bytes, `4096 * program + 4 * lane` determines the program.
 """
 
 from __future__ import annotations
@@ -16,12 +17,12 @@ from kvtrace.evaluate.plan.signals import Unplannable
 
 
 def refuse_meetings(records: Sequence[AccessRecord], arguments: Sequence[Argument]) -> None:
-    """Raise Unplannable unless no program reads what another one writes."""
-    there = [record for record in records if record.lanes is not None]
-    for store in (record for record in there if record.kind != "load"):
+    """Raise Unplannable unless no program reads bytes that another program writes."""
+    active = [record for record in records if record.lanes is not None]
+    for store in (record for record in active if record.kind != "load"):
         target = arguments[store.argument]
         assert isinstance(target, TensorArgument)
-        for load in (record for record in there if _must_not_meet(store.kind, record.kind)):
+        for load in (record for record in active if _must_not_meet(store.kind, record.kind)):
             source = arguments[load.argument]
             assert isinstance(source, TensorArgument)
             if source.storage is not target.storage or source.storage.data is None:
@@ -32,14 +33,14 @@ def refuse_meetings(records: Sequence[AccessRecord], arguments: Sequence[Argumen
 
 
 def _must_not_meet(writing: AccessKind, other: AccessKind) -> bool:
-    """Whether it matters in which order the first comes beside the second; each pair once."""
+    """Return whether the order of two accesses of these kinds matters; each pair once."""
     return other == "load" or (writing == "atomic" and other == "store")
 
 
 def never_meet(store: AccessRecord, load: AccessRecord, shift: int) -> bool:
-    """Tell whether no two different programs touch one byte, one by each access.
+    """Return whether no byte is accessed by different programs, through one of the accesses each.
 
-    `shift`: how far the load's data pointer lies behind the store's.
+    `shift`: the distance of the load's data pointer from the store's.
     """
     low = load.extremes[0] + shift
     high = load.extremes[1] + shift + load.element_bytes
@@ -53,7 +54,7 @@ def never_meet(store: AccessRecord, load: AccessRecord, shift: int) -> bool:
 
 
 def _programs_are_digits(store: AccessRecord, load: AccessRecord, shift: int) -> bool:
-    """The difference of both addresses as digits: coefficient and range of each."""
+    """Return whether the difference of both addresses, as digits, determines the programs."""
     gap = load.form.constant + shift - store.form.constant
     digits: dict[int, Interval] = {}
     programs: dict[int, tuple[int, Interval]] = {}
@@ -80,7 +81,7 @@ def _programs_are_digits(store: AccessRecord, load: AccessRecord, shift: int) ->
 
 
 def _inner(record: AccessRecord) -> list[tuple[int, Interval]]:
-    """Coefficients and ranges of trips and lanes."""
+    """Return the coefficients and ranges of trips and lanes."""
     assert record.lanes is not None
     pairs = [(record.form.coefficient(symbol), interval) for symbol, interval in record.trips]
     pairs += list(zip(record.form.lanes, record.lanes, strict=False))
@@ -94,7 +95,7 @@ def _forced_to_zero(
     load_bytes: int,
     store_bytes: int,
 ) -> bool:
-    """Tell whether bytes can only coincide where all program digits are zero.
+    """Return whether bytes coincide only if all program digits are zero.
 
     They coincide where -load_bytes < gap + sum(digit * coefficient) < store_bytes.
     """

@@ -1,4 +1,4 @@
-"""Making the plan of a launch: everything that running a plan from the cache does without."""
+"""Planning of a launch, which running a cached plan does not need."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from kvtrace.evaluate.plan.steps import PlanCompiler
 def planned_launch(
     compiler: PlanCompiler, arguments: tuple[Argument, ...], grid: tuple[int, int, int]
 ) -> LaunchPlan:
-    """Plan a launch; a plan with a `refusal` where there is none."""
+    """Return the plan of a launch, or a plan with a `refusal`."""
     offsets = {
         position: argument.offset_bytes
         for position, argument in enumerate(arguments)
@@ -40,39 +40,43 @@ def planned_launch(
             if isinstance(argument, TensorArgument) and argument.storage in storages
         )
         runs = any(storage.data is not None for storage in storages)
-        found = planned_regions(compiler, arguments, grid, written, runs=runs)
-        regions = found.planned
-        if found.left:
-            _refuse_order(compiler, found, arguments)
+        planned = planned_regions(compiler, arguments, grid, written, runs=runs)
+        regions = planned.planned
+        if planned.unplanned:
+            _refuse_order(compiler, planned, arguments)
         _refuse_partly_known(regions, arguments, runs=runs)
         records = [record for region in regions for record in region.accesses]
         refuse_meetings(records, arguments)
         for record in records:
             if record.conditions:
-                counted(record)  # refuses what cannot be counted
+                counted(record)  # raises Unplannable for masks that cannot be counted
     except (Unplannable, UnsupportedOp, TooLarge) as reason:
         return LaunchPlan([], offsets, runs=False, refusal=str(reason))
-    return LaunchPlan(regions, offsets, runs, left=found.left, why_left=found.reason)
+    return LaunchPlan(
+        regions, offsets, runs, unplanned=planned.unplanned, why_unplanned=planned.reason
+    )
 
 
-def _refuse_order(compiler: PlanCompiler, found: Regions, arguments: tuple[Argument, ...]) -> None:
-    """See that it does not matter that the programs that do not fit run after the others."""
+def _refuse_order(
+    compiler: PlanCompiler, planned: Regions, arguments: tuple[Argument, ...]
+) -> None:
+    """Raise Unplannable if programs that do not fit must not run after the others."""
     certain, contested = contested_storages(compiler.module, arguments)
     shared = any(
         record.kind != "load" and not record.form.coefficient(symbol)
-        for plan in found.planned
+        for plan in planned.planned
         for record in plan.accesses
         for symbol in plan.region.axes
         if plan.region.programs > 1
     )
     if certain or contested or shared:
-        raise Unplannable(found.reason or "the order of programs matters")
+        raise Unplannable(planned.reason or "the order of programs matters")
 
 
 def _refuse_partly_known(
     regions: list[RegionPlan], arguments: Sequence[Argument], *, runs: bool
 ) -> None:
-    """See that where something is written, all that is touched is known."""
+    """Raise Unplannable if a launch that writes accesses a tensor without data."""
     if not runs:
         return
     for region in regions:
@@ -85,11 +89,11 @@ def _refuse_partly_known(
 
 def executables(plan: LaunchPlan) -> list[Executable]:
     """Return the code of a plan, region by region."""
-    made = []
+    parts = []
     for region in plan.regions:
         axes = region.region.axes
         instructions = optimized(region.instructions)
         code = generated(instructions, axes, plan.offsets)
         ranges = [region.region.ranges[symbol] for symbol in axes]
-        made.append(executable(code, ranges))
-    return made
+        parts.append(executable(code, ranges))
+    return parts

@@ -1,4 +1,4 @@
-"""The points of an access's formula, one by one or counted, for what asks for more than it."""
+"""Points of an access's formula, listed or counted, for observers that need each of them."""
 
 from __future__ import annotations
 
@@ -15,19 +15,19 @@ from kvtrace.evaluate.plan.records import AccessRecord
 from kvtrace.evaluate.plan.signals import Unplannable
 
 _MOST_COUNTED = 1 << 22
-"""Lanes, programs and trips of an intricate mask that are evaluated one by one."""
+"""The most points (lanes, programs, trips) of an intricate mask that are evaluated."""
 
 Outer = list[tuple[int, Interval]]
 
 
 def outer_axes(record: AccessRecord) -> Outer:
-    """Program axes that vary, slowest first, then trips."""
+    """Return the program axes, slowest first, then trips, with their ranges."""
     region = record.region
     return [(symbol, region.ranges[symbol]) for symbol in region.order] + list(record.trips)
 
 
 def values_of(form: Affine, outer: Outer, lanes: Sequence[Interval]) -> NDArray[np.int64]:
-    """Values of a form, of shape (each outer symbol…, each lane axis…), 1 where it is constant."""
+    """Return a form's values, of shape (outer symbols…, lane axes…), 1 where constant."""
     rank = len(outer) + len(lanes)
     total: NDArray[np.int64] = np.full((1,) * rank, form.constant, np.int64)
     numbers = [form.coefficient(symbol) for symbol, _ in outer]
@@ -43,13 +43,13 @@ def values_of(form: Affine, outer: Outer, lanes: Sequence[Interval]) -> NDArray[
 
 
 def shape_of(outer: Outer, lanes: Sequence[Interval]) -> tuple[int, ...]:
-    """Extents of all outer axes, then of all lane axes."""
+    """Return the extents of all outer axes, then of all lane axes."""
     ranges = [interval for _, interval in outer] + list(lanes)
     return tuple(last - first + 1 for first, last in ranges)
 
 
 def active_points(record: AccessRecord, outer: Outer) -> NDArray[np.bool_]:
-    """Whether the conditions hold, over outer axes and the lanes of the box."""
+    """Return where the conditions hold, over outer axes and the lanes of the box."""
     assert record.lanes is not None
     result: Any = np.ones((1,) * (len(outer) + len(record.lanes)), np.bool_)
     for form in record.conditions:
@@ -58,9 +58,9 @@ def active_points(record: AccessRecord, outer: Outer) -> NDArray[np.bool_]:
 
 
 def counted(record: AccessRecord) -> tuple[int, int | None, int | None]:
-    """Count active lanes, and find the lowest and highest offset, under an intricate mask.
+    """Return the number of active lanes, and the lowest and highest offset, under conditions.
 
-    What neither the conditions nor one another depend on together is counted once and multiplied.
+    Axes that no condition depends on are counted once and multiplied.
     """
     assert record.lanes is not None
     outer = outer_axes(record)
@@ -135,13 +135,13 @@ def _by_program_under_mask(record: AccessRecord, outer: Outer) -> ProgramAccesse
     assert record.lanes is not None
     full = shape_of(outer, record.lanes)
     allowed = np.broadcast_to(active_points(record, outer), full)
-    places = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
+    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
     axes = tuple(range(len(outer), len(full)))
     huge = np.int64(1 << 62)
     return ProgramAccesses(
         *executions_of(record, outer),
-        np.where(allowed, places, huge).min(axis=axes).reshape(-1),
-        np.where(allowed, places, -huge).max(axis=axes).reshape(-1),
+        np.where(allowed, offsets, huge).min(axis=axes).reshape(-1),
+        np.where(allowed, offsets, -huge).max(axis=axes).reshape(-1),
         np.count_nonzero(allowed, axis=axes).reshape(-1).astype(np.int64),
     )
 
@@ -149,7 +149,7 @@ def _by_program_under_mask(record: AccessRecord, outer: Outer) -> ProgramAccesse
 def executions_of(
     record: AccessRecord, outer: Outer
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Linear program ids, and trips of the innermost loop."""
+    """Return linear program ids, and trips of the innermost loop."""
     shape = shape_of(outer, ())
     programs = np.broadcast_to(values_of(record.region.linear, outer, ()), shape).reshape(-1)
     trip = Affine(0, ((record.trips[-1][0], 1),)) if record.trips else Affine(0)
@@ -157,20 +157,20 @@ def executions_of(
 
 
 def elements(record: AccessRecord) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the byte offset of every active element, and the program that touches it."""
+    """Return the byte offset of every active element, and the program that accesses it."""
     assert record.lanes is not None
     outer = outer_axes(record)
     full = shape_of(outer, record.lanes)
-    places = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
+    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
     owners = np.broadcast_to(values_of(record.region.linear, outer, record.lanes), full)
     if not record.conditions:
-        return places.reshape(-1), owners.reshape(-1)
+        return offsets.reshape(-1), owners.reshape(-1)
     allowed = np.broadcast_to(active_points(record, outer), full)
-    return places[allowed], owners[allowed]
+    return offsets[allowed], owners[allowed]
 
 
 def by_nobody(record: AccessRecord) -> ProgramAccesses:
-    """Programs that ran an access of which the mask left nothing."""
+    """Return the programs that ran an access without active lanes."""
     outer = outer_axes(record)
     programs, iteration = executions_of(record, outer)
     zeros = np.zeros(len(programs), np.int64)
@@ -178,5 +178,5 @@ def by_nobody(record: AccessRecord) -> ProgramAccesses:
 
 
 def no_elements() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the elements of an access of which the mask left nothing."""
+    """Return the elements of an access without active lanes: none."""
     return np.zeros(0, np.int64), np.zeros(0, np.int64)

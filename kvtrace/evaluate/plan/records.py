@@ -1,6 +1,6 @@
-"""What a plan says of a launch: its regions, and in each what was executed, accessed and repeated.
+"""Records of a launch's plan: regions, and each region's blocks, accesses and loops.
 
-Nothing here needs what plans are made with, so that a plan from the cache can be run without it.
+This module needs no planning module, so that a cached plan can run without them.
 """
 
 from __future__ import annotations
@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 class Region:
     """A part of the grid: its program symbols with their ranges.
 
-    `order` lists them slowest first; `ids` gives the three program ids in terms of them.
+    `order` lists the symbols, slowest first; `ids` are the three program ids as forms of them.
     """
 
     grid: tuple[int, int, int]
@@ -32,7 +32,7 @@ class Region:
 
     @property
     def programs(self) -> int:
-        """How many programs are in the region."""
+        """The number of programs in the region."""
         return math.prod(last - first + 1 for first, last in self.ranges.values())
 
     @property
@@ -44,7 +44,7 @@ class Region:
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """Symbols that are axes of arrays: those that take more than one value, at least one."""
+        """The symbols that are axes of arrays: those with several values, but at least one."""
         several = tuple(s for s in self.order if self.ranges[s][0] != self.ranges[s][1])
         return several or self.order[-1:]
 
@@ -53,9 +53,9 @@ class Region:
 class AccessRecord:
     """A memory op over a region and the trips of the loops around it, as one formula.
 
-    `form` counts bytes from the data pointer. `lanes` are the ranges that the mask leaves, None if
-    it leaves none; `conditions` what else it demands (all >= 0). `trips` are the symbols of the
-    loops around it, innermost last, with their ranges.
+    `form` counts bytes from the data pointer. `lanes` are the ranges of active lanes, None if there
+    are none; `conditions` are the mask's further conditions (all >= 0). `trips` are the symbols of
+    the loops around it, innermost last, with their ranges.
     """
 
     op: Op
@@ -72,7 +72,7 @@ class AccessRecord:
 
     @property
     def executions(self) -> int:
-        """Programs times trips."""
+        """The number of programs times trips."""
         trips = math.prod(last - first + 1 for _, (first, last) in self.trips)
         return self.region.programs * trips
 
@@ -88,9 +88,10 @@ class LoopRecord:
 
 @dataclass(frozen=True, eq=False)
 class RegionPlan:
-    """What is left to compute for a region, and the facts about it.
+    """The instructions of a region, and its facts.
 
-    `executed` are blocks with how often each ran. A plan from the cache has no `instructions`.
+    `executed` are blocks with their numbers of executions. A plan from the cache has no
+    `instructions`.
     """
 
     region: Region
@@ -104,17 +105,16 @@ class RegionPlan:
 class LaunchPlan:
     """All regions of a launch, or a `refusal` that says why there is no plan.
 
-    `runs` is False if nothing would be seen of running it; else `executables` is the code, region
-    by region. `accesses` are made when needed. `counts`: elements and floating-point operations of
-    one execution of the compute ops, by op index, where they came with the plan. Programs that are
-    `left` (linear ids, ascending; `why_left` says why) are for array evaluation.
+    `runs` is False if running the plan would have no effect; else `executables` is the code, region
+    by region. `accesses` are created when needed. The programs `unplanned` (linear ids, ascending;
+    `why_unplanned` says why) run by array evaluation.
     """
 
     regions: list[RegionPlan]
     offsets: dict[int, int]
     runs: bool
     refusal: str | None = None
-    left: tuple[int, ...] = ()
-    why_left: str | None = None
+    unplanned: tuple[int, ...] = ()
+    why_unplanned: str | None = None
     executables: list[Executable] = field(default_factory=list)
     accesses: list[Access] | None = None

@@ -1,4 +1,4 @@
-"""Laws of moved elements: on affine values only which axis is which changes."""
+"""Planning of ops that move elements: on affine values, only the axes change."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from kvtrace.evaluate.plan.values import Condition, Constant, Integer, Pointer, 
 from kvtrace.evaluate.plan.walk import Walk
 
 Axes = tuple[int | None, ...]
-"""Source lane axis per axis of the result; None: new, of extent 1 (or repeated)."""
+"""Source lane axis of each result axis; None: a new axis, of extent 1 (or repeated)."""
 
 
 def _moved_form(form: Affine, axes: Axes) -> Affine:
@@ -49,9 +49,9 @@ def _moved_tensor(walk: Walk, value: Tensor, axes: Axes, shape: tuple[int, ...])
 
 
 def unit_axes(source: tuple[int, ...], shape: tuple[int, ...]) -> Axes | None:
-    """Say which axis each one was if only axes of extent 1 come or go."""
-    kept = [axis for axis, extent in enumerate(source) if extent != 1]
-    if [source[axis] for axis in kept] != [extent for extent in shape if extent != 1]:
+    """Return the source axis of each axis if only axes of extent 1 come or go, else None."""
+    long_axes = [axis for axis, extent in enumerate(source) if extent != 1]
+    if [source[axis] for axis in long_axes] != [extent for extent in shape if extent != 1]:
         return None
-    remaining = iter(kept)
+    remaining = iter(long_axes)
     return tuple(None if extent == 1 else next(remaining) for extent in shape)

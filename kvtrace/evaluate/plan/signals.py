@@ -1,8 +1,8 @@
-"""What a walk over the IR raises when it cannot continue; never seen outside this package."""
+"""Exceptions of a walk over the IR that cannot continue; caught inside this package."""
 
 
 class Unplannable(Exception):
-    """The launch does not fit a plan; the text says why."""
+    """The launch has no plan; the text says why."""
 
 
 class LeavesTensor(Unplannable):
@@ -19,7 +19,7 @@ class SplitAxis(Exception):
 
 
 class FactorAxis(Exception):
-    """A program axis must be seen as two: one of `extent` values, and one over blocks of them."""
+    """A program axis must be divided: one of `extent` values, and one over blocks of them."""
 
     def __init__(self, symbol: int, extent: int) -> None:
         super().__init__(symbol, extent)

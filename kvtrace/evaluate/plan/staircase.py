@@ -1,7 +1,8 @@
-"""Loops whose number of trips grows or falls evenly along a program axis, as in causal attention.
+"""Staircases: loops whose number of trips grows or falls evenly along a program axis.
 
-They run trip by trip, each over the programs that still (or already) take it: a range along that
-axis, so that all programs stay together. What is recorded of accesses is one record for each range.
+In causal attention program p runs p + 1 trips. Trip t then runs over the programs from t on: a
+range along that axis, so that all programs stay in one region. Accesses have one record for each
+range.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ from kvtrace.evaluate.plan.records import AccessRecord, LoopRecord, Region
 from kvtrace.ir import Op
 
 LEAST_STEPS = 3
-"""With fewer different numbers of trips, the programs are split instead."""
+"""With fewer distinct numbers of trips, the programs are split instead."""
 
 _MOST_TRIPS = 1 << 16
 
@@ -39,11 +40,11 @@ class Staircase:
     together_at_end: bool
 
     def count(self, program: int) -> int:
-        """How many trips a program takes."""
+        """Return the number of a program's trips."""
         return -(-(self.slope * program + self.base) // self.stride)
 
     def counts(self) -> Iterator[tuple[int, int]]:
-        """Return each number of trips, and how many programs take so many."""
+        """Yield each number of trips, and how many programs have it."""
         first, last = self.programs
         numbers = map(self.count, range(first, last + 1))
         for trips, group in itertools.groupby(numbers):
@@ -51,7 +52,7 @@ class Staircase:
 
     @property
     def form(self) -> Affine | None:
-        """The number of trips as a form, None if it is none."""
+        """The number of trips as an affine form, None if it is not affine."""
         if self.slope % self.stride:
             return None
         return Affine(-(-self.base // self.stride), ((self.symbol, self.slope // self.stride),))
@@ -60,7 +61,7 @@ class Staircase:
         return self.most - 1 - trip if self.together_at_end else trip
 
     def active(self, trip: int) -> Interval:
-        """Return the first and last program that take a trip; there is one at least."""
+        """Return the first and last program that run a trip; there is at least one."""
         first, last = self.programs
         over = self._of_end(trip) * self.stride + 1 - self.base
         if self.slope > 0:
@@ -68,12 +69,12 @@ class Staircase:
         return first, min(last, over // self.slope)
 
     def executions(self, trips: Interval) -> int:
-        """How often a body is run in a range of trips, all programs along the axis together."""
+        """Return how often a body runs in a range of trips, over all programs of the axis."""
         ranges = map(self.active, range(trips[0], trips[1] + 1))
         return sum(last - first + 1 for first, last in ranges)
 
     def first_and_last(self, trip: str) -> tuple[str | None, str | None]:
-        """Write the first and the last active program of a trip as Python; None: the chunk's."""
+        """Return Python code of a trip's first and last active program; None: the chunk's."""
         trip = f"({self.most - 1}-{trip})" if self.together_at_end else trip
         over = f"({trip}*{self.stride}+{1 - self.base})"
         if self.slope > 0:
@@ -84,7 +85,7 @@ class Staircase:
 def staircase_of(
     low: Affine, span: Affine, stride: int, region: Region, within: Sequence[int]
 ) -> Staircase | None:
-    """Return the staircase that a loop from `low` over `span` is, None if it is none.
+    """Return the staircase formed by a loop from `low` over `span`, None if there is none.
 
     `within`: symbols of the loops around it.
     """
@@ -96,19 +97,19 @@ def staircase_of(
     first, last = region.ranges[symbol]
     ends = sorted((slope * first + span.constant, slope * last + span.constant))
     most = -(-ends[1] // stride)
-    # At the end together, where the last trips are the same for all programs.
+    # Programs end together if their last trips are the same.
     together_at_end = low.coefficient(symbol) == -slope
-    found = Staircase(symbol, (first, last), slope, span.constant, stride, most, together_at_end)
+    stairs = Staircase(symbol, (first, last), slope, span.constant, stride, most, together_at_end)
     fewest = -(-ends[0] // stride)
-    if fewest < 0 or most > _MOST_TRIPS or len(list(found.counts())) < LEAST_STEPS:
+    if fewest < 0 or most > _MOST_TRIPS or len(list(stairs.counts())) < LEAST_STEPS:
         return None
-    return None if together_at_end and found.form is None else found
+    return None if together_at_end and stairs.form is None else stairs
 
 
 def can_be_run(loop: Loop, axis: int) -> bool:
-    """Tell whether a loop's body can be run over a part of the programs along an axis.
+    """Return whether a loop's body can run over a part of the programs along an axis.
 
-    Programs that are done must not be recognized by what is stored from those that are not.
+    Stores must depend on the program, so that programs that are done store nothing.
     """
     stairs = loop.stairs
     assert stairs is not None
@@ -123,26 +124,26 @@ def can_be_run(loop: Loop, axis: int) -> bool:
 
 
 def _stays_tall(dot: Dot, axis: int) -> bool:
-    """Tell whether a product over a part of an axis is still one of matrices in memory.
+    """Return whether a product over part of an axis is still one of matrices in memory.
 
-    Axes that are joined to rows, columns or a stack must be whole, except for the slowest of them.
+    Of the axes joined to rows, columns or a stack, all but the slowest must be whole.
     """
     fold = folding(*dot.sources()[:2])
     return any(group[:1] == (axis,) for group in (fold.shared, fold.left, fold.right))
 
 
 def loop_records(op: Op, stairs: Staircase, executions: int) -> Iterator[LoopRecord]:
-    """Tell how many of so many executions took how many trips."""
+    """Yield how many of so many executions took how many trips."""
     first, last = stairs.programs
-    each = executions // (last - first + 1)
+    per_program = executions // (last - first + 1)
     for trips, programs in stairs.counts():
-        yield LoopRecord(op, trips, programs * each)
+        yield LoopRecord(op, trips, programs * per_program)
 
 
 def stepwise(record: AccessRecord, stairs: Staircase, symbol: int) -> Iterator[AccessRecord]:
-    """Return a record of a loop's body as records over programs and trips that are independent.
+    """Yield records of a loop's body with independent ranges of programs and trips.
 
-    `symbol` represents the trips, as the staircase numbers them; in what is given, every program's
+    `symbol` is the trip in the staircase's numbering; in the yielded records, every program's trips
     begin at 0.
     """
     trips = dict(record.trips)[symbol]
@@ -157,14 +158,16 @@ def stepwise(record: AccessRecord, stairs: Staircase, symbol: int) -> Iterator[A
             form=substituted(record.form, symbol, shift),
             conditions=tuple(substituted(form, symbol, shift) for form in record.conditions),
         )
-    for programs, own in _rectangles(stairs, trips):
+    for programs, program_trips in _rectangles(stairs, trips):
         region = replace(record.region, ranges={**record.region.ranges, stairs.symbol: programs})
-        loops = tuple((name, own if name == symbol else ends) for name, ends in record.trips)
+        loops = tuple(
+            (name, program_trips if name == symbol else ends) for name, ends in record.trips
+        )
         yield _narrowed(replace(record, region=region, trips=loops))
 
 
 def _rectangles(stairs: Staircase, trips: Interval) -> Iterator[tuple[Interval, Interval]]:
-    """Cover the programs and their own trips, out of a range of the staircase's, by rectangles."""
+    """Yield rectangles that cover the programs and their own trips, in a range of trips."""
     if not stairs.together_at_end:
         groups = itertools.groupby(range(trips[0], trips[1] + 1), stairs.active)
         for programs, group in groups:
@@ -173,15 +176,15 @@ def _rectangles(stairs: Staircase, trips: Interval) -> Iterator[tuple[Interval, 
         return
     first, last = stairs.programs
     for count, members in itertools.groupby(range(first, last + 1), stairs.count):
-        some = list(members)
+        group_programs = list(members)
         begin = stairs.most - count
         low, high = max(trips[0], begin), trips[1]
         if low <= high:
-            yield (some[0], some[-1]), (low - begin, high - begin)
+            yield (group_programs[0], group_programs[-1]), (low - begin, high - begin)
 
 
 def _narrowed(record: AccessRecord) -> AccessRecord:
-    """Work out again what a record says of all its programs and trips."""
+    """Return a record with lanes, conditions and extremes computed for its own programs."""
     if record.lanes is None:
         return record
     domain = Domain({**record.region.ranges, **dict(record.trips)})

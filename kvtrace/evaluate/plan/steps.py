@@ -1,7 +1,7 @@
-"""From IR ops to planning steps, once per module.
+"""The planning compiler: from a module's ops to planning steps, once per module.
 
-A step reads and writes the values of a walk. Ops without a planner (see meanings/) and
-only compute become instructions that call what the array evaluator has for them.
+A step reads and writes the values of a walk. Ops that only compute and have no planner (see
+meanings/) become instructions that call the array evaluator's functions.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ class PlannedBlock:
     operands: tuple[int, ...]
 
     def walk(self, walk: Walk) -> list[Any]:
-        """Take every step; give the values of the terminator's operands."""
+        """Run every step; return the values of the terminator's operands."""
         walk.executed.append((self, walk.executions))
         for step in self.steps:
             step(walk)
@@ -58,19 +58,19 @@ class PlanCompiler:
         self._counts: dict[int, tuple[int, int]] | None = None
 
     def block(self, block: Block) -> PlannedBlock:
-        """Return the steps of a block, made once."""
-        found = self._blocks.get(block)
-        if found is None:
+        """Return the steps of a block, created once."""
+        planned = self._blocks.get(block)
+        if planned is None:
             *body, terminator = block.ops
-            found = PlannedBlock(
+            planned = PlannedBlock(
                 block,
                 tuple(value.id for value in block.arguments),
                 tuple(self._step(op) for op in body),
                 terminator,
                 tuple(value.id for value in terminator.operands),
             )
-            self._blocks[block] = found
-        return found
+            self._blocks[block] = planned
+        return planned
 
     def _step(self, op: Op) -> PlanStep:
         if op.name in SILENT:
@@ -88,15 +88,12 @@ class PlanCompiler:
         return refusal(f"{op.name} is not planned")
 
     def elementwise(self, op: Op) -> PlanStep:
-        """Plan an elementwise op by the function that the array evaluator has for it."""
+        """Return the step of an elementwise op, by the array evaluator's function."""
         type_ = value_type(op.results[0].type)
         return in_turn(op, *operations_of(op, ELEMENTWISE[op.name], type_))
 
     def counts(self) -> dict[int, tuple[int, int]]:
-        """Return (elements, floating-point operations) of one execution of each compute op.
-
-        They are what the array evaluator counts.
-        """
+        """Return (elements, FLOPs) of one execution of each compute op, as in array evaluation."""
         if self._counts is None:
             reader = _CountReader(self.module)
             for op in self.module.ops:
@@ -109,20 +106,20 @@ _WHOLE = named(lambda row: row.kind in {
     Kind.ELEMENTWISE, Kind.REARRANGED, Kind.PICKED, Kind.REDUCTION, Kind.SCAN, Kind.COUNT,
     Kind.PRODUCT,
 })  # fmt: skip
-"""Ops that only compute: all that they give is made of the elements of their operands."""
+"""Ops that only compute: their results depend only on the elements of their operands."""
 _COUNTED = _WHOLE | named(lambda row: row.kind is Kind.ADDRESS)
-"""Ops that count as computing; others hold or end ops, or count as accesses or not at all."""
+"""Ops that count as compute ops; others have regions, end blocks, or are accesses."""
 
 
 class _CountReader(Compiler):
-    """Compiles ops only to get what they count."""
+    """Compiles ops only to read their counts."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module, observed=False)
         self.counts: dict[int, tuple[int, int]] = {}
 
     def read(self, op: Op) -> None:
-        """Note what an op counts, if it counts."""
+        """Record the counts of a compute op."""
         name = op.name
         if name not in _COUNTED:
             return
@@ -148,7 +145,7 @@ def _nothing(_walk: Walk) -> None:
 
 
 def refusal(reason: str) -> PlanStep:
-    """Make the step of an op that cannot be planned."""
+    """Return the step of an op that cannot be planned."""
 
     def step(_walk: Walk) -> None:
         raise Unplannable(reason)
@@ -157,7 +154,7 @@ def refusal(reason: str) -> PlanStep:
 
 
 def in_turn(op: Op, *operations: Operation | None) -> PlanStep:
-    """Make the step of operations lane by lane: the first takes the operands; None: none."""
+    """Return a step that runs operations in turn: the first on the operands; None: skipped."""
     slots = tuple(value.id for value in op.operands)
     result = op.results[0].id
     shape = value_type(op.results[0].type).shape
@@ -179,7 +176,7 @@ def in_turn(op: Op, *operations: Operation | None) -> PlanStep:
 def operations_of(
     op: Op, meaning: Elementwise, type_: ValueType
 ) -> tuple[Operation, Operation | None]:
-    """Return the operation that an elementwise op is, and a rounding that follows it, if any."""
+    """Return the operation of an elementwise op, and a rounding that follows, if any."""
     dtype = type_.element.value
     extra = [attribute(op, name) for name in meaning.attributes]
     rounding = None
@@ -194,12 +191,12 @@ def operations_of(
 
 
 def keeps_dtype(op: Op, type_: ValueType) -> bool:
-    """Tell whether arrays of the operands are of the result's type already."""
+    """Return whether arrays of the operands already have the result's dtype."""
     return all(value_type(value.type).element.value == type_.element.value for value in op.operands)
 
 
 def rounded(walk: Walk, value: Constant | Tensor, type_: ValueType) -> Constant | Tensor:
-    """Round a value that was computed in a wider type."""
+    """Return a value rounded from a wider type."""
     rounding = rounding_to(type_.element)
     if rounding is None:
         return value

@@ -1,8 +1,8 @@
 """Array functions by PyTorch, for instructions at which it is clearly faster than NumPy.
 
-Only where the program has imported PyTorch itself; nothing here imports it. Each function means
-what its NumPy counterpart in array_functions.py means, and is that where arrays are small, or where
-PyTorch would not do plain arithmetic on them now (`_is_plain`). Measured on an AMD EPYC (Zen 5),
+They are used only if the program itself has imported PyTorch; this module does not. Each function
+has the results of its NumPy counterpart in array_functions.py, and calls it for small arrays, or if
+PyTorch would not do plain arithmetic now (`_is_plain`). Measured on an AMD EPYC (Zen 5),
 one thread, NumPy 2.3 and PyTorch 2.13: products 2 times (oneDNN's own code generator, against
 OpenBLAS), the largest of rows of 64 9 times, operations with one number per row 2 to 3 times,
 rounding to bfloat16 4 times. Exponentials, logarithms and roots are NumPy's.
@@ -25,10 +25,10 @@ from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.values import Array
 
 LEAST_ELEMENTS = 1 << 14
-"""Smaller arrays are NumPy's: a call of PyTorch takes 2 microseconds."""
+"""NumPy computes smaller arrays: a call of PyTorch takes 2 microseconds."""
 
 LEAST_MULTIPLICATIONS = 1 << 20
-"""Smaller matrix products are NumPy's: one of oneDNN takes 12 microseconds."""
+"""NumPy computes smaller matrix products: a call of oneDNN takes 12 microseconds."""
 
 _LONGEST_ROWS = 4096
 """Longer rows are not slower in NumPy."""
@@ -39,7 +39,7 @@ _LARGEST_RESULT = 8 << 20
 
 
 def is_available() -> bool:
-    """Tell whether the program has imported PyTorch, with all that is used here."""
+    """Return whether the program has imported PyTorch, with all that is used here."""
     torch = sys.modules.get("torch")
     return torch is not None and _has_parts(torch)
 
@@ -53,11 +53,11 @@ def _has_parts(torch: Any) -> bool:
 
 
 def _is_plain() -> bool:
-    """Tell whether PyTorch computes what it is asked now, and nobody looks on.
+    """Return whether PyTorch now computes as called, without observers.
 
     Under a mode of the program (FakeTensorMode, a counter of FLOPs), or PyTorch's profiler,
-    kvtrace's calls would count as the program's. Code may also have been kept from a process that
-    had imported PyTorch.
+    kvtrace's calls would count as the program's. Code may also come from the cache of a process
+    that had imported PyTorch.
     """
     torch: Any = sys.modules.get("torch")
     if torch is None:
@@ -69,7 +69,7 @@ def _is_plain() -> bool:
 
 
 def _suits(*arrays: Array) -> bool:
-    """Tell whether arrays can be handed to PyTorch as they lie."""
+    """Return whether arrays can be passed to PyTorch without a copy."""
     for array in arrays:
         if not array.flags.behaved or min(array.strides, default=0) < 0:
             return False
@@ -157,14 +157,14 @@ BROADCAST: dict[Any, Callable[..., Array]] = {
     np.multiply: multiply,
     np.divide: divide,
 }
-"""Operations on float32 of which one operand is repeated along an axis."""
+"""Operations on float32 with one operand repeated along an axis."""
 
 
 # -- bfloat16 -------------------------------------------------------------------------------------
 
 
 def round_bf16_into(values: Array, out: Array) -> Array:
-    """Round float32 to bfloat16, ties to even, NaN stays NaN."""
+    """Store float32 rounded to bfloat16 in `out`; ties to even, NaN stays NaN."""
     if values.size < LEAST_ELEMENTS or not _suits(values, out):
         return array_functions.round_bf16_into(values, out)
     torch: Any = sys.modules["torch"]
@@ -177,7 +177,7 @@ def round_bf16_into(values: Array, out: Array) -> Array:
 
 
 def round_and_narrow_into(values: Array, out: Array) -> Array:
-    """Round float32 to bfloat16 as it lies in memory."""
+    """Store float32 rounded to bfloat16 in `out`, in memory's type."""
     if values.size < LEAST_ELEMENTS or not _suits(values, out):
         return array_functions.round_and_narrow_into(values, out)
     torch: Any = sys.modules["torch"]
@@ -199,7 +199,7 @@ CONVERSIONS: dict[Operation, Callable[..., Array]] = {
 
 
 def multiplied(first: Array, second: Array, out: Array) -> Array:
-    """Multiply matrices, or a stack of them, as np.matmul; in float32 by oneDNN."""
+    """Store the product of matrices, or of stacks, as np.matmul; in float32 by oneDNN."""
     if not _is_large_product(first, second):
         np.matmul(first, second, out)
         return out
@@ -227,12 +227,12 @@ def _product(left: Array, right: Array) -> Array:
 
 
 def _dense(matrix: Array) -> Array:
-    """Return a matrix without gaps: for others, oneDNN falls back to code 2000 times slower."""
+    """Return a matrix without gaps, for which oneDNN is 2000 times faster than with gaps."""
     return matrix if matrix.flags.forc else np.ascontiguousarray(matrix)
 
 
 def _matrices(first: Array, second: Array, out: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Go through a stack, of which an operand may have only one; no stack is a stack of one."""
+    """Yield the matrices of stacks, where an operand may have only one; no stack is one."""
     if out.ndim == 2:
         yield first.reshape(first.shape[-2:]), second.reshape(second.shape[-2:]), out
         return
@@ -261,23 +261,23 @@ def _is_large_product(first: Array, second: Array) -> bool:
 
 
 def _has_exact_products() -> bool:
-    """Tell whether products of float32 are of all their bits; the program may want it otherwise."""
+    """Return whether float32 products use all bits; the program may allow less."""
     torch: Any = sys.modules["torch"]
     if not _has_products(torch) or torch.is_autocast_enabled("cpu"):
         return False
-    asked = getattr(torch._C, "_get_fp32_precision_getter", None)
-    if asked is None:
+    precision_of = getattr(torch._C, "_get_fp32_precision_getter", None)
+    if precision_of is None:
         return bool(torch.get_float32_matmul_precision() == "highest")
-    return asked("mkldnn", "matmul") in ("none", "ieee")
+    return precision_of("mkldnn", "matmul") in ("none", "ieee")
 
 
 @functools.lru_cache(maxsize=1)
 def _has_products(torch: Any) -> bool:
-    """Whether there is oneDNN's product, which since PyTorch 2.0 is what Inductor calls.
+    """Return whether oneDNN's product exists, which Inductor calls since PyTorch 2.0.
 
-    It makes a new array for each result. The C library would map and unmap memory for each, which
-    takes as long as the product, until the program has once freed as large an array; so one is made
-    and freed here (the dynamic threshold of mallopt(3), M_MMAP_THRESHOLD).
+    It allocates a new array for each result. The C library would map and unmap memory for each,
+    which takes as long as the product, until the program has once freed an array of that size; so
+    one is allocated and freed here (the dynamic threshold of mallopt(3), M_MMAP_THRESHOLD).
     """
     if platform.machine() not in ("x86_64", "AMD64") or not torch.backends.mkldnn.is_available():
         return False

@@ -1,9 +1,9 @@
-"""Loops over the tiles of a row: all trips at once, as one more axis of their arrays.
+"""All trips of a loop at once: loops over the tiles of a row, with the trips as one more axis.
 
 A loop that only loads, computes lane by lane, stores, and adds up over its trips (as over the tiles
-of a long row) is the same operations on arrays with the trips as their first lane axis, and a sum
-along it. Code is then called once instead of once a trip. Sums have the order of the trips, as in
-the loop.
+of a long row) equals the same operations on arrays with the trips as first lane axis, and a sum
+along that axis: 8 trips over tiles of 1,024 are arrays of 8 x 1,024. Code is then called once
+instead of once a trip. Sums have the order of the trips, as in the loop.
 """
 
 from __future__ import annotations
@@ -27,13 +27,13 @@ from kvtrace.evaluate.plan.instructions import (
 from kvtrace.evaluate.plan.values import Register
 
 _FIRST_NUMBER = 4_000_000
-"""Registers made here are numbered from here on; there are at most three of one."""
+"""New registers are numbered from this number on; at most three come from one register."""
 
 _LEAST_LANES = 64
 """Shorter tiles: the sum along trips would not go through them in order (NumPy's inner loop)."""
 
 _MOST_ELEMENTS = 1 << 16
-"""Longer rows fill the cache with one program."""
+"""Longer rows of a single program fill the cache."""
 
 
 def with_trips_at_once(instructions: list[Instruction]) -> list[Instruction]:
@@ -41,7 +41,7 @@ def with_trips_at_once(instructions: list[Instruction]) -> list[Instruction]:
     result: list[Instruction] = []
     for instruction in instructions:
         if isinstance(instruction, Loop):
-            whole = _Whole(instruction).instructions() if _suits(instruction) else None
+            whole = _AllTrips(instruction).instructions() if _suits(instruction) else None
             if whole is not None:
                 result += whole
                 continue
@@ -57,17 +57,17 @@ def _suits(loop: Loop) -> bool:
     if any(type(instruction) not in (Load, Map, Store) for instruction in loop.body):
         return False
     if sum(isinstance(instruction, Store) for instruction in loop.body) > 1:
-        return False  # what two of them write may meet in another trip
+        return False  # two stores may write the same bytes in different trips
     sums = [_summand(loop, number) for number in range(len(loop.carried))]
     return all(summand is not None for summand in sums)
 
 
 def _summand(loop: Loop, number: int) -> Register | None:
-    """Return what a loop adds up, from zero on, in a carried register; None if it does more."""
+    """Return the register that a loop adds up from zero in a carried one; None if it does more."""
     carried, outcome, start = loop.carried[number], loop.outcomes[number], loop.operands[number]
     if isinstance(start, Register) or start != 0 or carried.dtype.kind != "f":
         return None
-    found: Register | None = None
+    summand: Register | None = None
     for instruction in loop.body:
         sources = instruction.sources()
         if outcome in sources:
@@ -75,19 +75,19 @@ def _summand(loop: Loop, number: int) -> Register | None:
         if carried not in sources:
             continue
         others = [source for source in sources if source is not carried]
-        if found is not None or len(others) != 1 or instruction.target is not outcome:
+        if summand is not None or len(others) != 1 or instruction.target is not outcome:
             return None
         if not isinstance(instruction, Map) or instruction.operation.into is not np.add:
             return None
-        found = others[0]
-    if found is None or (found.axes, found.lanes) != (carried.axes, carried.lanes):
+        summand = others[0]
+    if summand is None or (summand.axes, summand.lanes) != (carried.axes, carried.lanes):
         return None
-    made_inside = any(instruction.target is found for instruction in loop.body)
-    suits = made_inside and found.dtype == carried.dtype == outcome.dtype
-    return found if suits and found.lanes and found.lanes[-1] >= _LEAST_LANES else None
+    is_from_body = any(instruction.target is summand for instruction in loop.body)
+    suits = is_from_body and summand.dtype == carried.dtype == outcome.dtype
+    return summand if suits and summand.lanes and summand.lanes[-1] >= _LEAST_LANES else None
 
 
-class _Whole:
+class _AllTrips:
     """All trips of a loop, as one list of instructions."""
 
     def __init__(self, loop: Loop) -> None:
@@ -98,7 +98,7 @@ class _Whole:
         self._result: list[Instruction] = []
 
     def instructions(self) -> list[Instruction] | None:
-        """Return the instructions; None if the loop does not allow for it."""
+        """Return the instructions; None if the loop cannot be replaced."""
         adding = set(self._loop.outcomes)
         for instruction in self._loop.body:
             if instruction.target in adding:
@@ -118,17 +118,17 @@ class _Whole:
         target = instruction.target
         assert target is not None
         operands = [self._operand(operand, len(target.lanes)) for operand in instruction.operands]
-        known = tuple([operand for operand in operands if operand is not None])
-        if len(known) < len(operands):
+        usable = tuple([operand for operand in operands if operand is not None])
+        if len(usable) < len(operands):
             return False
         whole = self._stretch(target)
-        self._result.append(Map(whole, known, instruction.operation))
+        self._result.append(Map(whole, usable, instruction.operation))
         return whole is not None
 
     def _load(self, load: Load) -> bool:
         target, step = load.target, load.form.coefficient(self._loop.symbol)
         assert target is not None
-        if load.written or not self._goes_on(load.form, target.lanes, step, 1):
+        if load.written or not self._is_adjacent(load.form, target.lanes, step, 1):
             return False
         whole = self._stretch(target)
         form = self._form(load.form, len(target.lanes), step)
@@ -137,19 +137,19 @@ class _Whole:
 
     def _store(self, store: Store) -> bool:
         step = store.form.coefficient(self._loop.symbol)
-        if not self._goes_on(store.form, store.lanes, step, store.dtype.itemsize):
+        if not self._is_adjacent(store.form, store.lanes, step, store.dtype.itemsize):
             return False
         operands = [self._operand(operand, len(store.lanes)) for operand in store.operands]
-        known = tuple([operand for operand in operands if operand is not None])
-        if len(known) < len(operands):
+        usable = tuple([operand for operand in operands if operand is not None])
+        if len(usable) < len(operands):
             return False
         form = self._form(store.form, len(store.lanes), step)
         lanes = (self._trips, *store.lanes)
-        self._result.append(Store(None, known, store.argument, form, lanes, store.dtype))
+        self._result.append(Store(None, usable, store.argument, form, lanes, store.dtype))
         return True
 
-    def _goes_on(self, form: Affine, lanes: tuple[int, ...], step: int, size: int) -> bool:
-        """Whether each trip's tile lies behind the one before, and lanes lie closer than trips."""
+    def _is_adjacent(self, form: Affine, lanes: tuple[int, ...], step: int, size: int) -> bool:
+        """Return whether each trip's tile follows the last, with lanes closer than trips."""
         if not form.lanes or len(form.lanes) != len(lanes) or min(form.lanes) <= 0:
             return False
         last = sum([stride * (n - 1) for stride, n in zip(form.lanes, lanes, strict=True)])
@@ -161,14 +161,14 @@ class _Whole:
         return Affine(form.constant + step * self._first, outer, (step, *form.lanes))
 
     def _stretch(self, register: Register) -> Register | None:
-        """Make the register that holds all trips of one; None if it is too long."""
+        """Return a new register for all trips of a register; None if it is too long."""
         lanes = (self._trips, *register.lanes)
         whole = Register(_FIRST_NUMBER + register.number, register.axes, lanes, register.dtype)
         self._stretched[register] = whole
         return whole if math.prod(lanes) <= _MOST_ELEMENTS else None
 
     def _operand(self, operand: Operand, rank: int) -> Operand | None:
-        """Return an operand with an axis for the trips; None for one that does not allow for it."""
+        """Return an operand with an axis for the trips; None if that is impossible."""
         if not isinstance(operand, Register):
             return operand
         if operand not in self._stretched:
@@ -183,7 +183,7 @@ class _Whole:
         return self._stretched[operand]
 
     def _sum(self, number: int, result: Register) -> None:
-        """Add up along the trips; the zero that the loop began with makes -0 a 0."""
+        """Add up along the trips, and the loop's initial zero, which turns -0 into 0."""
         summand = _summand(self._loop, number)
         assert summand is not None
         whole = self._stretched[summand]

@@ -1,6 +1,6 @@
-"""What a walk holds for each IR value.
+"""Planned values: the forms and registers that a walk has for each IR value.
 
-Integers, pointers and masks stay affine; floats (and what has left affine life) are registers.
+Integers, pointers and masks stay affine; floats, and integers that are not affine, are registers.
 """
 
 from __future__ import annotations
@@ -13,14 +13,14 @@ import numpy as np
 from kvtrace.evaluate.plan.affine import Affine
 
 Box = tuple[tuple[int, int] | None, ...]
-"""Live lanes per axis: first and one past the last; None: the whole axis."""
+"""Active lanes per axis: first and one past the last; None: the whole axis."""
 
 
 class Register:
     """An array of the generated code.
 
-    Its axes are the region's program axes, then lanes. `axes` says which program axes it varies
-    over (extent 1 along others); `lanes` are its physical extents, 1 where it does not vary.
+    Its axes are the region's program axes, then lanes. `axes` are flags of the program axes that
+    the array varies over (extent 1 along others); `lanes` are physical extents, 1 if constant.
     """
 
     __slots__ = ("axes", "dtype", "lanes", "number")
@@ -39,7 +39,7 @@ class Register:
 
 @dataclass(slots=True, eq=False)
 class Integer:
-    """An integer of so many bits, exact: it never wraps."""
+    """An exact integer, which never wraps, of a type with so many bits."""
 
     form: Affine
     shape: tuple[int, ...]
@@ -73,10 +73,10 @@ class Constant:
 
 @dataclass(slots=True, eq=False)
 class Tensor:
-    """A register seen with its logical shape.
+    """A register with its logical shape.
 
-    With a `box`, the register holds only the lanes inside it; outside the value is `fill`, which
-    does not vary along the axes that the box cuts.
+    With a `box`, the register has only the lanes inside the box; outside the value is `fill`,
+    which does not vary along the axes that the box cuts.
     """
 
     register: Register

@@ -1,4 +1,4 @@
-"""One walk over the IR for one region of the grid: values so far, instructions and facts found."""
+"""One walk over the IR for one region of the grid: its values, instructions and facts."""
 
 from __future__ import annotations
 
@@ -50,20 +50,20 @@ FIRST_TRIP = 64
 """Symbols from here on are trips; those below are program axes."""
 
 PLACEHOLDERS = 1 << 20
-"""Symbols from here on represent what a loop carries, while its step is looked for."""
+"""Symbols from here on stand for a loop's carried values until their steps are known."""
 
 MOST_LANES = 1 << 22
-"""Largest tensor of one program that is ever spread out."""
+"""The most lanes of a tensor that is broadcast in memory, per program."""
 
 
 def is_open(form: Affine) -> bool:
-    """Tell whether a form holds a placeholder, so that its range is not known yet."""
+    """Return whether a form has a placeholder, so that its range is not known yet."""
     return bool(form.outer) and form.outer[-1][0] >= PLACEHOLDERS
 
 
 @dataclass(eq=False)
 class Mark:
-    """How far lists had grown, to go back to."""
+    """Lengths of a walk's lists, to return to."""
 
     accesses: int
     loops: int
@@ -74,8 +74,8 @@ class Mark:
 class Walk:
     """State of a walk.
 
-    `arguments` are those of the launch, `written` those whose storage the kernel may write to.
-    `runs` is False where only the facts are asked for.
+    `arguments` are the launch's, `written` the positions of those whose storage the kernel may
+    write to. `runs` is False if only the facts are needed.
     """
 
     region: Region
@@ -103,22 +103,22 @@ class Walk:
     # -- going back ----------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """Note how many facts there are."""
+        """Return the current numbers of facts."""
         return Mark(len(self.accesses), len(self.loops), len(self.executed))
 
     def go_back(self, mark: Mark) -> None:
-        """Forget facts found since a mark."""
+        """Delete the facts recorded since a mark."""
         del self.accesses[mark.accesses :]
         del self.loops[mark.loops :]
         del self.executed[mark.executed :]
 
     def new_trip(self) -> int:
-        """Return a symbol for the trips of a loop."""
+        """Return a new symbol for the trips of a loop."""
         self.symbols += 1
         return self.symbols
 
     def new_placeholder(self) -> int:
-        """Return a symbol for a carried value whose step is not known."""
+        """Return a new symbol for a carried value whose step is not known."""
         self.placeholders += 1
         self.domain.ranges[self.placeholders] = (0, 1)
         return self.placeholders
@@ -126,15 +126,15 @@ class Walk:
     # -- ranges --------------------------------------------------------------------------------
 
     def extremes(self, form: Affine, shape: tuple[int, ...]) -> Interval:
-        """Smallest and largest value over programs, trips and all lanes of a shape."""
+        """Return the smallest and largest value over programs, trips and lanes of a shape."""
         if not form.outer:
             return within(form, whole(shape)) if form.lanes else (form.constant, form.constant)
         if form.outer[-1][0] >= PLACEHOLDERS:
-            raise Unplannable("what a loop carries depends on more than sums")
+            raise Unplannable("a value that a loop carries depends on more than sums")
         return self.domain.extremes(form, whole(shape) if form.lanes else ())
 
     def constant_of(self, value: Any) -> int | None:
-        """Return the number that an integer value is everywhere, None if it varies."""
+        """Return the number that an integer value equals everywhere, None if it varies."""
         if not isinstance(value, Integer):
             return None
         form = value.form
@@ -149,7 +149,7 @@ class Walk:
     def register(
         self, axes: tuple[bool, ...], lanes: tuple[int, ...], dtype: np.dtype[Any]
     ) -> Register:
-        """Make a new register."""
+        """Return a new register."""
         self.registers += 1
         return Register(self.registers, axes, lanes, dtype)
 
@@ -158,12 +158,12 @@ class Walk:
         self.instructions.append(instruction)
 
     def axes_of(self, form: Affine) -> tuple[bool, ...]:
-        """Say which array axes a form varies over."""
+        """Return flags of the array axes that a form varies over."""
         named = dict(form.outer)
         return tuple([symbol in named for symbol in self.axes])
 
     def lanes_of(self, form: Affine, extents: Sequence[int]) -> tuple[int, ...]:
-        """Physical extents of an array of a form's values."""
+        """Return the physical extents of an array of a form's values."""
         if not form.lanes:
             return (1,) * len(extents)
         return tuple([n if number else 1 for number, n in zip(form.lanes, extents, strict=True)])
@@ -171,7 +171,7 @@ class Walk:
     def ramp(
         self, form: Affine, lanes: Sequence[Interval], dtype: np.dtype[Any], *, condition: bool
     ) -> Register:
-        """Emit the values of a form over some lanes (or whether they are >= 0)."""
+        """Emit the values of a form over lanes, or whether they are >= 0; return the register."""
         form = self.domain.folded(form)
         extents = [last - first + 1 for first, last in lanes]
         register = self.register(self.axes_of(form), self.lanes_of(form, extents), dtype)
@@ -180,7 +180,7 @@ class Walk:
         return register
 
     def conditions(self, forms: Sequence[Affine], lanes: Sequence[Interval]) -> Register:
-        """Emit a conjunction of conditions over some lanes."""
+        """Emit a conjunction of conditions over lanes; return the register."""
         result: Register | None = None
         for form in forms:
             register = self.ramp(form, lanes, BOOLEAN, condition=True)
@@ -189,7 +189,7 @@ class Walk:
         return result
 
     def map(self, operation: Operation, operands: Sequence[Operand]) -> Register:
-        """Emit an elementwise operation; at least one operand is a register."""
+        """Emit an elementwise operation with at least one register; return the result."""
         first, *others = [operand for operand in operands if type(operand) is Register]
         axes, lanes = first.axes, first.lanes
         for other in others:
@@ -214,9 +214,9 @@ class Walk:
 
     def materialised(self, value: Any) -> Constant | Tensor:
         """Return a number as a register or a constant."""
-        if type(value) in _HELD:
-            held: Constant | Tensor = value
-            return held
+        if type(value) in _MATERIALISED:
+            typed: Constant | Tensor = value
+            return typed
         if isinstance(value, Integer):
             number = self.constant_of(value)
             dtype = INTEGERS[value.bits]
@@ -262,34 +262,34 @@ class Walk:
         return Tensor(target, value.shape)
 
     def spread(self, value: Number) -> Tensor:
-        """Return a number as a register with all lanes there, without a box."""
-        held = self.materialised(value)
-        if isinstance(held, Tensor):
-            held = self.padded(held)
-            if held.register.lanes == held.shape:
-                return held
-            source: Operand = held.register
-            axes, dtype = held.register.axes, held.register.dtype
+        """Return a number as a register with all lanes, without a box."""
+        number = self.materialised(value)
+        if isinstance(number, Tensor):
+            number = self.padded(number)
+            if number.register.lanes == number.shape:
+                return number
+            source: Operand = number.register
+            axes, dtype = number.register.axes, number.register.dtype
         else:
-            source, axes, dtype = held.value, (False,) * len(self.axes), held.value.dtype
-        if math.prod(held.shape) > MOST_LANES:
+            source, axes, dtype = number.value, (False,) * len(self.axes), number.value.dtype
+        if math.prod(number.shape) > MOST_LANES:
             raise Unplannable("a tensor of too many lanes")
-        target = self.register(axes, held.shape, dtype)
-        self.emit(Pad(target, (source, source), (None,) * len(held.shape)))
-        return Tensor(target, held.shape)
+        target = self.register(axes, number.shape, dtype)
+        self.emit(Pad(target, (source, source), (None,) * len(number.shape)))
+        return Tensor(target, number.shape)
 
     def in_register(self, value: Number) -> Register:
         """Return a number as a register without a box; lanes that do not vary stay single."""
-        held = self.materialised(value)
-        if isinstance(held, Tensor):
-            return self.padded(held).register
-        ones = (1,) * len(held.shape)
-        target = self.register((False,) * len(self.axes), ones, held.value.dtype)
-        self.emit(Pad(target, (held.value, held.value), (None,) * len(ones)))
+        number = self.materialised(value)
+        if isinstance(number, Tensor):
+            return self.padded(number).register
+        ones = (1,) * len(number.shape)
+        target = self.register((False,) * len(self.axes), ones, number.value.dtype)
+        self.emit(Pad(target, (number.value, number.value), (None,) * len(ones)))
         return target
 
     def cropped(self, value: Tensor, box: Box) -> Tensor:
-        """Keep only the lanes of a tensor that lie inside a box."""
+        """Return only the lanes of a tensor inside a box."""
         source = self.padded(value).register
         cuts = tuple(None if n == 1 else cut for n, cut in zip(source.lanes, box, strict=True))
         if all(cut is None for cut in cuts):
@@ -304,29 +304,35 @@ class Walk:
     def elementwise(
         self, operation: Operation, values: Sequence[Any], shape: tuple[int, ...]
     ) -> Constant | Tensor:
-        """Apply an operation lane by lane.
+        """Return the result of an operation, lane by lane.
 
-        Where operands share a box, only its lanes are computed, and what lies outside once.
+        If operands share a box, only its lanes are computed, and the fill outside once.
         """
-        held: list[Any] = [v if type(v) in _HELD else self.materialised(v) for v in values]
-        tensors = [value for value in held if type(value) is Tensor]
+        operand_values: list[Any] = [
+            v if type(v) in _MATERIALISED else self.materialised(v) for v in values
+        ]
+        tensors = [value for value in operand_values if type(value) is Tensor]
         if tensors and all(tensor.box is None for tensor in tensors):
-            operands = [v.register if type(v) is Tensor else v.value for v in held]
+            operands = [v.register if type(v) is Tensor else v.value for v in operand_values]
             return Tensor(self.map(operation, operands), shape)
         if not tensors:
-            arrays = [np.full((1,), value.value) for value in held]
+            arrays = [np.full((1,), value.value) for value in operand_values]
             with np.errstate(all="ignore"):
                 result = operation.function(*arrays).astype(operation.dtype, copy=False)
             return Constant(result[0], shape)
         box = _shared_box(tensors)
         if box is None:
-            held = [self.padded(v) if isinstance(v, Tensor) else v for v in held]
+            operand_values = [
+                self.padded(v) if isinstance(v, Tensor) else v for v in operand_values
+            ]
         target = self.map(
-            operation, [v.register if isinstance(v, Tensor) else v.value for v in held]
+            operation, [v.register if isinstance(v, Tensor) else v.value for v in operand_values]
         )
         if box is None:
             return Tensor(target, shape)
-        outside = [v.fill if isinstance(v, Tensor) and v.box is not None else v for v in held]
+        outside = [
+            v.fill if isinstance(v, Tensor) and v.box is not None else v for v in operand_values
+        ]
         return Tensor(target, shape, box, self.elementwise(operation, outside, shape))
 
     def call(
@@ -336,7 +342,7 @@ class Walk:
         shapes: Sequence[tuple[int, ...]],
         dtypes: Sequence[np.dtype[Any]],
     ) -> list[Tensor]:
-        """Emit a function of whole arrays whose results vary over all axes that operands do."""
+        """Emit a function of whole arrays; results vary over all axes of the operands."""
         axes = tuple(any(flags) for flags in zip(*(r.axes for r in operands), strict=True))
         targets = tuple(
             self.register(axes, shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)
@@ -345,11 +351,11 @@ class Walk:
         return [Tensor(t, shape) for t, shape in zip(targets, shapes, strict=True)]
 
 
-_HELD = frozenset({Constant, Tensor})
+_MATERIALISED = frozenset({Constant, Tensor})
 
 
 def _shared_box(tensors: Sequence[Tensor]) -> Box | None:
-    """Return the one box of some tensors if the others do not vary along the axes that it cuts."""
+    """Return the single box of tensors if the others do not vary along the axes it cuts."""
     boxes = {tensor.box for tensor in tensors if tensor.box is not None}
     if len(boxes) != 1:
         return None

@@ -22,13 +22,13 @@ _ROUNDED = "rn rz rm rp ftz sat"
 
 
 def flushed(array: Array) -> Array:
-    """Make subnormal numbers zeros of their sign, as .ftz does."""
+    """Return numbers with subnormal ones replaced by zeros of their sign, as .ftz does."""
     small = np.abs(array) < np.finfo(array.dtype).tiny
     return np.where(small, np.copysign(array.dtype.type(0), array), array)
 
 
 def finished(form: Form, values: Array, type_: Type | None = None) -> Array:
-    """Turn the result of an instruction on floats into bits, after .sat, .relu and .ftz."""
+    """Return the result of a float instruction as bits, after .sat, .relu and .ftz."""
     type_ = type_ or form.type
     if form.has("sat"):
         values = np.where(np.isnan(values), values.dtype.type(0), np.clip(values, 0, 1))
@@ -42,7 +42,7 @@ def finished(form: Form, values: Array, type_: Type | None = None) -> Array:
     return computed(np.asarray(values), type_)
 
 
-def _given(form: Form, *arrays: Array) -> tuple[Array, ...]:
+def _flushed_operands(form: Form, *arrays: Array) -> tuple[Array, ...]:
     if form.has("ftz") and part_of(form.type).name == "f32":
         return tuple(flushed(array) for array in arrays)
     return arrays
@@ -70,8 +70,8 @@ _NEAREST: dict[str, Callable[..., Any]] = {
 @instruction("div", types=("f32", "f64"), modifiers=f"approx full {_ROUNDED}")
 @instruction("rcp", "sqrt", types=("f32", "f64"), takes="T", modifiers=f"approx {_ROUNDED}")
 def rounded(form: Form, *arrays: Array) -> Array:
-    """Add, subtract, multiply, divide, take the root, rounded as the instruction says."""
-    arrays = _given(form, *arrays)
+    """Return a sum, product, quotient or root, rounded as the instruction says."""
+    arrays = _flushed_operands(form, *arrays)
     if form.direction == "rn":
         return finished(form, _NEAREST[form.name](*arrays))
     if part_of(form.type).name not in ("f32", "f64"):
@@ -83,7 +83,7 @@ def rounded(form: Form, *arrays: Array) -> Array:
 @instruction("mad", types=("f32", "f64"), takes="T T T", modifiers=_ROUNDED)
 def fma(form: Form, left: Array, right: Array, addend: Array) -> Array:
     """Multiply and add, rounded once."""
-    left, right, addend = _given(form, left, right, addend)
+    left, right, addend = _flushed_operands(form, left, right, addend)
     if part_of(form.type).name != "bf16":
         result = directed.fused_multiply_add(form.direction, left, right, addend)
         return finished(form, result)
@@ -108,29 +108,29 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 @instruction("lg2", "sin", "cos", types=("f32",), takes="T", modifiers="approx ftz")
 @instruction("rsqrt", types=("f32", "f64"), takes="T", modifiers="approx ftz")
 def function(form: Form, array: Array) -> Array:
-    """Compute a function; what the hardware approximates is computed exactly."""
-    (given,) = _given(form, array)
-    wide = given.astype(np.float32) if given.dtype == np.float16 else given
-    return finished(form, _FUNCTIONS[form.name](wide).astype(given.dtype))
+    """Return a function's exact results, also of those that hardware approximates."""
+    (operand,) = _flushed_operands(form, array)
+    wide = operand.astype(np.float32) if operand.dtype == np.float16 else operand
+    return finished(form, _FUNCTIONS[form.name](wide).astype(operand.dtype))
 
 
 @instruction("abs", "neg", types=FLOATS, takes="T", modifiers="ftz")
 def sign_changed(form: Form, array: Array) -> Array:
-    """Clear or turn the sign."""
-    (given,) = _given(form, array)
-    return finished(form, np.abs(given) if form.name == "abs" else np.negative(given))
+    """Return the absolute value or the negative."""
+    (operand,) = _flushed_operands(form, array)
+    return finished(form, np.abs(operand) if form.name == "abs" else np.negative(operand))
 
 
 @instruction("copysign", types=("f32", "f64"))
 def copysign(form: Form, sign: Array, array: Array) -> Array:
-    """Take the sign of the first operand and the rest of the second."""
+    """Return the second operand with the sign of the first."""
     return finished(form, np.copysign(array, sign))
 
 
 @instruction("min", "max", types=FLOATS, modifiers="ftz NaN xorsign abs")
 def extreme(form: Form, *arrays: Array) -> Array:
-    """Take the smaller or larger number; -0 lies below +0; NaN counts only with .NaN."""
-    left, right = given = _given(form, *arrays)
+    """Return the smaller or larger number; -0 is below +0; NaN only counts with .NaN."""
+    left, right = operands = _flushed_operands(form, *arrays)
     if form.has("abs"):
         left, right = np.abs(left), np.abs(right)
     smaller = form.name == "min"
@@ -140,7 +140,7 @@ def extreme(form: Form, *arrays: Array) -> Array:
     zero = np.where(join(np.signbit(left), np.signbit(right)), -0.0, 0.0).astype(result.dtype)
     result = np.where((left == 0) & (right == 0), zero, result)
     if form.has("xorsign"):
-        sign = np.signbit(given[0]) ^ np.signbit(given[1])
+        sign = np.signbit(operands[0]) ^ np.signbit(operands[1])
         result = np.copysign(result, np.where(sign, -1, 1).astype(result.dtype))
     return finished(form, result)
 
@@ -154,7 +154,7 @@ _WHOLE: dict[str, Callable[..., Any]] = {"add": np.add, "sub": np.subtract}
 @instruction("add", types=("u16x2", "s16x2"))
 @instruction("add", "sub", types=INTEGERS)
 def whole_sum(form: Form, left: Array, right: Array) -> Array:
-    """Add or subtract, modulo the width; .sat stops at the limits of s32."""
+    """Return the sum or difference, modulo the width, or limited to s32 with .sat."""
     if form.has("sat"):
         exact = _WHOLE[form.name](left.astype(np.int64), right.astype(np.int64))
         limits = np.iinfo(form.type.value)
@@ -165,7 +165,7 @@ def whole_sum(form: Form, left: Array, right: Array) -> Array:
 @instruction("mul", types=INTEGERS, gives="wide", modifiers="lo hi wide")
 @instruction("mad", types=INTEGERS, takes="T T wide", gives="wide", modifiers="lo hi wide")
 def whole_product(form: Form, left: Array, right: Array, addend: Array | None = None) -> Array:
-    """Keep the low half, the high half or all of a product, and add to it."""
+    """Return the low half, the high half or all of a product, plus the addend."""
     type_ = form.type
     left, right = np.broadcast_arrays(left, right)
     if form.has("wide"):
@@ -192,7 +192,7 @@ def _high_half(type_: Type, left: Array, right: Array) -> Array:
 @instruction("mul24", types=("s32", "u32"), modifiers="lo")
 @instruction("mad24", types=("s32", "u32"), takes="T T T", modifiers="lo")
 def short_product(form: Form, left: Array, right: Array, addend: Array | None = None) -> Array:
-    """Multiply the low 24 bits."""
+    """Return the product of the low 24 bits, plus the addend."""
     eight = left.dtype.type(8)
     product = (left << eight >> eight) * (right << eight >> eight)
     return encoded(product if addend is None else product + addend, form.type)
@@ -200,7 +200,7 @@ def short_product(form: Form, left: Array, right: Array, addend: Array | None = 
 
 @instruction("div", "rem", types=INTEGERS)
 def quotient(form: Form, left: Array, right: Array) -> Array:
-    """Divide toward zero; by zero all bits of a quotient are set, and a rest is the dividend."""
+    """Return the quotient or remainder; by zero, all bits set or the dividend."""
     nonzero = np.where(right == 0, right.dtype.type(1), right)
     remainder = np.fmod(left, nonzero)
     if form.name == "rem":
@@ -211,13 +211,13 @@ def quotient(form: Form, left: Array, right: Array) -> Array:
 
 @instruction("abs", "neg", types=("s16", "s32", "s64"), takes="T")
 def whole_sign(form: Form, array: Array) -> Array:
-    """Turn the sign; the lowest number stays as it is."""
+    """Return the absolute value or the negative; the lowest number stays."""
     return encoded(np.abs(array) if form.name == "abs" else np.negative(array), form.type)
 
 
 @instruction("min", "max", types=(*INTEGERS, "u16x2", "s16x2"), modifiers="relu")
 def whole_extreme(form: Form, left: Array, right: Array) -> Array:
-    """Take the smaller or larger integer."""
+    """Return the smaller or larger integer."""
     chosen = (np.minimum if form.name == "min" else np.maximum)(left, right)
     if form.has("relu"):
         chosen = np.maximum(chosen, chosen.dtype.type(0))
@@ -226,14 +226,14 @@ def whole_extreme(form: Form, left: Array, right: Array) -> Array:
 
 @instruction("sad", types=INTEGERS, takes="T T T")
 def absolute_difference(form: Form, left: Array, right: Array, addend: Array) -> Array:
-    """Add |left - right|."""
+    """Return |left - right| + addend."""
     difference = np.where(left < right, right - left, left - right)
     return encoded(addend + difference, form.type)
 
 
 @instruction("dp4a", types=("s32", "u32"), takes="b32 b32 b32")
 def dot_of_bytes(form: Form, left: Array, right: Array, addend: Array) -> Array:
-    """Add the dot product of four bytes; each factor is signed if its own type is."""
+    """Return the dot product of four bytes plus the addend; a type gives each factor's sign."""
     parts = [
         np.ascontiguousarray(array[..., None]).view("i1" if type_.kind == "s" else "u1")
         for array, type_ in zip((left, right), (form.types[0], form.types[-1]), strict=True)

@@ -23,7 +23,7 @@ _LOGIC: dict[str, Callable[..., Any]] = {
 @instruction("and", "or", "xor", types=("pred", *BITS))
 @instruction("not", types=("pred", *BITS), takes="T")
 def logic(form: Form, *arrays: Array) -> Array:
-    """Combine bits."""
+    """Return a bitwise operation."""
     return np.asarray(_LOGIC[form.name](*arrays))
 
 
@@ -35,7 +35,7 @@ def is_zero(form: Form, array: Array) -> Array:
 
 @instruction("lop3", types=("b32",), takes="T T T T")
 def any_of_three(form: Form, first: Array, second: Array, third: Array, table: Array) -> Array:
-    """Look every three bits up in a table of eight."""
+    """Return each three bits looked up in a table of eight."""
     del form
     chosen = int(table.reshape(-1)[0])
     result: Array = np.zeros(np.broadcast_shapes(first.shape, second.shape, third.shape), np.uint32)
@@ -51,7 +51,7 @@ def any_of_three(form: Form, first: Array, second: Array, third: Array, table: A
 @instruction("shl", types=BITS, takes="T u32")
 @instruction("shr", types=(*BITS, *UNSIGNED, *SIGNED), takes="T u32")
 def shifted(form: Form, array: Array, amount: Array) -> Array:
-    """Shift; by the width or more leaves zeros, or the sign."""
+    """Return shifted bits; zeros, or the sign, if shifted by the width or more."""
     bits = form.type.bits
     signed = array.astype(f"i{bits // 8}") if form.type.kind != "s" else array
     steps = np.minimum(amount, np.uint32(bits)).astype(signed.dtype)
@@ -63,7 +63,7 @@ def shifted(form: Form, array: Array, amount: Array) -> Array:
 
 @instruction("shf", types=("b32",), takes="b32 b32 u32", modifiers="l r wrap clamp")
 def funnel(form: Form, low: Array, high: Array, amount: Array) -> Array:
-    """Shift two registers as one of 64 bits; keep the high half (l) or the low half (r)."""
+    """Return a shift of two registers as 64 bits: the high half (l) or the low half (r)."""
     steps = amount & np.uint32(31) if form.has("wrap") else np.minimum(amount, np.uint32(32))
     both = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
     if form.has("r"):
@@ -73,22 +73,22 @@ def funnel(form: Form, low: Array, high: Array, amount: Array) -> Array:
 
 @instruction("prmt", types=("b32",), takes="T T T")
 def permuted(form: Form, first: Array, second: Array, selector: Array) -> Array:
-    """Choose four of eight bytes; a selector's highest bit asks for the byte's sign instead."""
+    """Return four of eight bytes; a selector's highest bit selects the byte's sign instead."""
     del form
     both = second.astype(np.uint64) << np.uint64(32) | first.astype(np.uint64)
     result: Array = np.zeros(np.broadcast_shapes(both.shape, selector.shape), np.uint32)
-    for place in range(4):
-        chosen = selector >> np.uint32(4 * place)
+    for position in range(4):
+        chosen = selector >> np.uint32(4 * position)
         byte = both >> ((chosen & np.uint32(7)).astype(np.uint64) * np.uint64(8)) & np.uint64(255)
         sign = np.where(byte & np.uint64(128), np.uint64(255), np.uint64(0))
-        wanted = np.where(chosen & np.uint32(8), sign, byte)
-        result = result | (wanted << np.uint64(8 * place)).astype(np.uint32)
+        selected = np.where(chosen & np.uint32(8), sign, byte)
+        result = result | (selected << np.uint64(8 * position)).astype(np.uint32)
     return result
 
 
 @instruction("bfe", types=("u32", "s32", "u64", "s64"), takes="T u32 u32")
 def field(form: Form, array: Array, position: Array, length: Array) -> Array:
-    """Take a field of bits; the sign of a signed one is its highest bit, or the register's."""
+    """Return a field of bits; a signed field is extended by its highest bit."""
     bits = form.type.bits
     begin = (position & np.uint32(255)).astype(np.int64)
     size = (length & np.uint32(255)).astype(np.int64)
@@ -96,19 +96,19 @@ def field(form: Form, array: Array, position: Array, length: Array) -> Array:
     raw, begin, size = np.broadcast_arrays(array.astype(register), begin, size)
     inside = _power(size, bits) - register.type(1)
     moved = np.where(begin < bits, raw >> np.minimum(begin, bits - 1).astype(register), 0)
-    taken = moved.astype(register) & inside
+    result = moved.astype(register) & inside
     if form.type.kind == "s":
         last = np.minimum(begin + size - 1, bits - 1).clip(0).astype(register)
         negative = (raw >> last & register.type(1)).astype(np.bool_) & (size > 0)
-        kept = np.clip(np.minimum(size, bits - begin), 0, bits)
-        above = ~(_power(kept, bits) - register.type(1))
-        taken = np.where(negative, taken | above, taken)
-    return np.asarray(taken.astype(register))
+        length_in_register = np.clip(np.minimum(size, bits - begin), 0, bits)
+        above = ~(_power(length_in_register, bits) - register.type(1))
+        result = np.where(negative, result | above, result)
+    return np.asarray(result.astype(register))
 
 
 @instruction("bfi", types=("b32", "b64"), takes="T T u32 u32")
 def inserted(form: Form, array: Array, into: Array, position: Array, length: Array) -> Array:
-    """Put the low bits of one register into a field of another."""
+    """Return a register with the low bits of another in a field."""
     bits, one = form.type.bits, array.dtype.type(1)
     begin = (position & np.uint32(255)).astype(np.int64)
     field_mask = _power((length & np.uint32(255)).astype(np.int64), bits) - one
@@ -126,7 +126,7 @@ def _power(exponent: Array, bits: int) -> Array:
 
 @instruction("popc", "clz", types=("b32", "b64"), takes="T", gives="u32")
 def counted(form: Form, array: Array) -> Array:
-    """Count bits that are set, or zeros from the highest down."""
+    """Return the number of set bits, or of zeros from the highest down."""
     count = math.ctpop if form.name == "popc" else math.ctlz
     return count(array).astype(np.uint32)
 
@@ -134,17 +134,17 @@ def counted(form: Form, array: Array) -> Array:
 @instruction("bfind", types=("u32", "s32", "u64", "s64"), takes="T", gives="u32",
              modifiers="shiftamt")  # fmt: skip
 def highest(form: Form, array: Array) -> Array:
-    """Find the highest bit that differs from the sign; all bits set where there is none."""
+    """Return the position of the highest bit that differs from the sign; all bits set if none."""
     bits = form.type.bits
     raw = np.where(array < 0, ~array, array).astype(f"u{bits // 8}")
-    place = (bits - 1 - math.ctlz(raw).astype(np.int64)) if raw.size else raw.astype(np.int64)
-    shown = bits - 1 - place if form.has("shiftamt") else place
-    return np.where(raw == 0, 0xFFFFFFFF, shown).astype(np.uint32)
+    position = (bits - 1 - math.ctlz(raw).astype(np.int64)) if raw.size else raw.astype(np.int64)
+    result = bits - 1 - position if form.has("shiftamt") else position
+    return np.where(raw == 0, 0xFFFFFFFF, result).astype(np.uint32)
 
 
 @instruction("brev", types=("b32", "b64"), takes="T")
 def reversed_bits(form: Form, array: Array) -> Array:
-    """Turn the order of the bits."""
+    """Return the bits in reverse order."""
     raw = np.ascontiguousarray(array[..., None]).view(np.uint8)
     ordered = np.unpackbits(raw, axis=-1, bitorder="little")
     packed = np.packbits(ordered[..., ::-1], axis=-1, bitorder="little")
@@ -153,5 +153,5 @@ def reversed_bits(form: Form, array: Array) -> Array:
 
 @instruction("mov", types=("pred", *BITS, *UNSIGNED, *SIGNED, "f32", "f64"), takes="T")
 def moved(form: Form, array: Array) -> Array:
-    """Copy a register."""
+    """Return a copy of a register."""
     return encoded(array, form.type)

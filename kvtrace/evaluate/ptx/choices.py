@@ -35,7 +35,7 @@ _COMPARED = (*BITS, *SIGNED, *UNSIGNED, *FLOATS)
 
 
 def compared(form: Form, left: Array, right: Array) -> Array:
-    """Compare; with NaN only the unordered comparisons hold."""
+    """Return a comparison; with NaN only unordered comparisons are true."""
     if form.has("ftz") and form.type.name == "f32":
         left, right = flushed(left), flushed(right)
     names = [m for m in form.modifiers if m in _ALLOWED[form.type.kind]]
@@ -57,7 +57,7 @@ def compared(form: Form, left: Array, right: Array) -> Array:
 def set_predicates(
     form: Form, left: Array, right: Array, also: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return what a comparison gives, and its opposite; of a packed type, that of either half."""
+    """Return a comparison and its opposite; of a packed type, the comparisons of both halves."""
     holds = compared(form, left, right)
     first, second = (holds[..., 0], holds[..., 1]) if form.type.parts == 2 else (holds, ~holds)
     join = next((_JOINED[m] for m in form.modifiers if m in _JOINED), None)
@@ -83,20 +83,20 @@ def set_number(form: Form, left: Array, right: Array, also: Array | None = None)
 @instruction("selp", types=(*BITS, *SIGNED, *UNSIGNED, "f32", "f64"),
              takes="T T pred")  # fmt: skip
 def selected(form: Form, first: Array, second: Array, condition: Array) -> Array:
-    """Choose by a predicate."""
+    """Return a choice by a predicate."""
     return encoded(np.where(condition, first, second), form.type)
 
 
 @instruction("slct", types=("s32", "f32"), takes="D D T", gives="D", modifiers="ftz")
 def selected_by_sign(form: Form, first: Array, second: Array, sign: Array) -> Array:
-    """Choose the first operand where the third is not negative."""
+    """Return the first operand where the third is not negative, else the second."""
     return encoded(np.where(sign >= 0, first, second), form.target)
 
 
 @instruction("testp", types=("f32", "f64"), takes="T", gives="pred",
              modifiers="finite infinite number notanumber normal subnormal")  # fmt: skip
 def tested(form: Form, array: Array) -> Array:
-    """Tell what kind of number a float is."""
+    """Return whether floats are of the kind that the modifier names."""
     tiny, size = np.finfo(array.dtype).tiny, np.abs(array)
     kinds = {
         "finite": np.isfinite(array),

@@ -30,7 +30,7 @@ _NARROW: Final = ("e4m3", "e5m2", "e2m1")
     modifiers="rn rz rm rp rna rni rzi rmi rpi ftz sat relu satfinite",
 )
 def converted(form: Form, first: Array, second: Array | None = None) -> Array:
-    """Convert between types; of two operands the first becomes the upper half."""
+    """Return a conversion between types; of two operands the first becomes the upper half."""
     source, target = form.type, form.target
     if len(form.types) != 2 or (second is not None) != (target.parts == 2 and source.parts == 1):
         raise UnsupportedOp(f"the instruction {form.text!r}")
@@ -47,22 +47,22 @@ def converted(form: Form, first: Array, second: Array | None = None) -> Array:
 
 
 def _resized(form: Form, array: Array, target: Type) -> Array:
-    """Convert between integers: modulo the width, or stopped at its limits."""
+    """Return integers in another type: modulo the width, or saturated."""
     if not form.has("sat"):
         return encoded(array.astype(target.value), target)
-    limits, given = np.iinfo(target.value), np.iinfo(array.dtype)
-    low, high = max(limits.min, given.min), min(limits.max, given.max)
+    limits, source_limits = np.iinfo(target.value), np.iinfo(array.dtype)
+    low, high = max(limits.min, source_limits.min), min(limits.max, source_limits.max)
     return encoded(np.clip(array, low, high).astype(target.value), target)
 
 
 def _of_whole(form: Form, array: Array, target: Type) -> Array:
     if target.name in ("f32", "f64"):
-        wanted = np.float32 if target.name == "f32" else np.float64
-        return np.asarray(directed.from_integer(form.direction, array, wanted))
+        dtype = np.float32 if target.name == "f32" else np.float64
+        return np.asarray(directed.from_integer(form.direction, array, dtype))
     if form.direction != "rn":
         raise UnsupportedOp(f"the instruction {form.text!r}")
     exact = array.astype(np.float64)
-    # Integers of 64 bits may round on the way; rounded to odd they can be rounded again.
+    # Integers of 64 bits may be rounded to float64; rounded to odd they can be rounded again.
     high = (array >> array.dtype.type(array.dtype.itemsize * 4)).astype(np.float64)
     shifted = high * 2.0 ** (array.dtype.itemsize * 4)
     low = (array & array.dtype.type((1 << array.dtype.itemsize * 4) - 1)).astype(np.float64)
@@ -71,13 +71,13 @@ def _of_whole(form: Form, array: Array, target: Type) -> Array:
 
 
 def _rounded_once(odd: Array, target: Type) -> Array:
-    """Round float64, which may have been rounded to odd, to a narrower type's values."""
+    """Return float64 numbers, possibly rounded to odd, rounded to a narrower type."""
     name = part_of(target).name
     return truncated_float(odd, element_of(name)) if name in ("f16", "bf16") else odd
 
 
 def _to_whole(form: Form, array: Array) -> Array:
-    """Convert floats to integers; out of range they saturate, and NaN gives 0."""
+    """Return floats as integers, saturated; NaN gives 0."""
     direction = next((_WHOLE[m] for m in form.modifiers if m in _WHOLE), None)
     target = form.target
     if direction is None or target.bits < 8:
@@ -112,7 +112,7 @@ def _of_float(form: Form, array: Array, target: Type) -> Array:
 
 
 def _directed(form: Form, array: Array, target: Type) -> Array:
-    """Narrow to f16, bf16 or f32, and step back where rounding to nearest went too far."""
+    """Return f16, bf16 or f32, one step back where rounding to nearest went too far."""
     if target.name == "f32":
         return np.asarray(directed.narrowed(form.direction, array))
     name = part_of(target).name
@@ -121,15 +121,15 @@ def _directed(form: Form, array: Array, target: Type) -> Array:
         raise UnsupportedOp(f"the instruction {form.text!r}")
     bits, wide = nearest.view(np.uint16), nearest.astype(np.float64)
     exact, one = array.astype(np.float64), np.uint16(1)
-    size, wanted = np.abs(wide), np.abs(exact)
+    size, exact_size = np.abs(wide), np.abs(exact)
     upward = {"ru": exact > 0, "rd": exact < 0}.get(form.direction, np.zeros_like(size, np.bool_))
-    bits = np.where((size > wanted) & ~upward, bits - one, bits)
-    bits = np.where((size < wanted) & upward, bits + one, bits)
+    bits = np.where((size > exact_size) & ~upward, bits - one, bits)
+    bits = np.where((size < exact_size) & upward, bits + one, bits)
     return bits.astype(np.uint16).view(TYPES[name].memory).astype(TYPES[name].value)
 
 
 def _to_narrow(form: Form, array: Array, target: Type) -> Array:
-    """Round to floats of 8 or 4 bits, which stop at their largest number."""
+    """Return floats of 8 or 4 bits, saturated."""
     if not form.has("satfinite") or form.direction != "rn":
         raise UnsupportedOp(f"the instruction {form.text!r}")
     if form.has("relu"):
@@ -142,7 +142,7 @@ def _to_narrow(form: Form, array: Array, target: Type) -> Array:
 
 
 def _to_exponent(form: Form, array: Array, target: Type) -> Array:
-    """Keep the exponent alone, rounded toward zero or up; NaN is 255."""
+    """Return the exponent alone, rounded toward zero or up; NaN is 255."""
     if form.direction not in ("rz", "ru"):
         raise UnsupportedOp(f"the instruction {form.text!r}")
     fraction, exponent = np.frexp(np.abs(array.astype(np.float64)))
@@ -154,7 +154,7 @@ def _to_exponent(form: Form, array: Array, target: Type) -> Array:
 
 
 def _to_tf32(form: Form, array: Array, target: Type) -> Array:
-    """Round to 10 bits of mantissa: ties away from zero (rna) or to even (rn), or toward zero."""
+    """Return 10 bits of mantissa: ties away from zero (rna) or to even (rn), or toward zero."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     if form.has("rna"):
         bits = bits + np.uint32(0x1000)

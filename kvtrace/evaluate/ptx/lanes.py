@@ -1,8 +1,7 @@
 """The lanes of tensors as the registers of a PTX snippet.
 
-As Triton lays them out: each run of the snippet takes `packed` lanes; elements of less than 32 bits
-share registers where several are taken. Which lanes those are is not specified; here they are
-neighbors.
+As in Triton, each run of the snippet takes `packed` lanes; several elements of less than 32 bits
+share a register. Triton does not specify which lanes a run takes; here they are neighbors.
 """
 
 from __future__ import annotations
@@ -26,11 +25,10 @@ def on_lanes(
     types: list[ValueType],
     result_types: list[ValueType],
 ) -> Callable[..., tuple[Array, ...]]:
-    """Compile a snippet to a function of values in flight, one array for each operand.
+    """Return a snippet as a function of values in flight, with one array for each operand.
 
     Raises:
-        UnsupportedOp: something of it has no meaning here; names it.
-
+        UnsupportedOp: a part of the snippet, which the text names, is not implemented.
     """
     if any(type_.pointer or type_.descriptor for type_ in types):
         raise UnsupportedOp("an operand that is a pointer")
@@ -44,14 +42,14 @@ def on_lanes(
             spread = array if packed == 1 else np.broadcast_to(array, lanes)
             inputs += _into_registers(spread, type_.element, packed)
         outputs = run(inputs)
-        results, place = [], 0
+        results, position = [], 0
         for type_ in result_types:
             count = packed // _shared(type_.element, packed)
-            registers = outputs[place : place + count]
+            registers = outputs[position : position + count]
             results.append(_out_of_registers(registers, type_.element, packed, lanes))
-            place += count
-        if place != len(outputs):
-            raise UnsupportedOp(f"{len(outputs)} result registers where {place} are needed")
+            position += count
+        if position != len(outputs):
+            raise UnsupportedOp(f"{len(outputs)} result registers where {position} are needed")
         return tuple(results)
 
     return function
@@ -60,7 +58,7 @@ def on_lanes(
 def _common_shape(
     arrays: tuple[Array, ...], shape: tuple[int, ...], packed: int
 ) -> tuple[int, ...]:
-    """Return the shape of programs and lanes; whole lanes where several are packed."""
+    """Return the shape of programs and lanes; all lanes if several are packed."""
     programs = max((array.shape[0] for array in arrays), default=1)
     if packed == 1:
         return np.broadcast_shapes((1,) * (len(shape) + 1), *(array.shape for array in arrays))
@@ -68,7 +66,7 @@ def _common_shape(
 
 
 def _shared(element: ElementType, packed: int) -> int:
-    """Return how many elements share a register."""
+    """Return the number of elements that share a register."""
     return min(max(1, 32 // element.bits), packed)
 
 
@@ -77,16 +75,20 @@ def _into_registers(array: Array, element: ElementType, packed: int) -> list[Arr
     raw = np.ascontiguousarray(stored).view(f"u{element.bytes}").reshape(array.shape)
     if packed == 1:
         return [raw]
-    each = _shared(element, packed)
-    groups = raw.reshape(-1, packed // each, each)
-    if each > 1:
-        groups = _joined(groups, element, each)
-    return [np.ascontiguousarray(groups[:, place, 0]) for place in range(packed // each)]
+    per_register = _shared(element, packed)
+    groups = raw.reshape(-1, packed // per_register, per_register)
+    if per_register > 1:
+        groups = _joined(groups, element, per_register)
+    return [
+        np.ascontiguousarray(groups[:, position, 0]) for position in range(packed // per_register)
+    ]
 
 
-def _joined(groups: Array, element: ElementType, each: int) -> Array:
-    """Put elements into registers, the first one lowest."""
-    wide = groups.astype(np.uint32) << (np.arange(each, dtype=np.uint32) * np.uint32(element.bits))
+def _joined(groups: Array, element: ElementType, per_register: int) -> Array:
+    """Return elements joined to registers, the first element lowest."""
+    wide = groups.astype(np.uint32) << (
+        np.arange(per_register, dtype=np.uint32) * np.uint32(element.bits)
+    )
     return np.asarray(np.bitwise_or.reduce(wide, axis=-1, keepdims=True))
 
 
@@ -96,11 +98,11 @@ def _out_of_registers(
     raw = np.dtype(f"u{element.bytes}")
     if packed == 1:
         return _values(np.broadcast_to(registers[0], lanes), element, raw)
-    each, runs = _shared(element, packed), prod(lanes) // packed
+    per_register, runs = _shared(element, packed), prod(lanes) // packed
     columns = [
-        whole >> whole.dtype.type(place * element.bits)
+        whole >> whole.dtype.type(position * element.bits)
         for whole in (np.broadcast_to(register, (runs,)) for register in registers)
-        for place in range(each)
+        for position in range(per_register)
     ]
     return _values(np.stack(columns, axis=-1).reshape(lanes), element, raw)
 

@@ -1,4 +1,4 @@
-"""Runs a PTX snippet for all lanes at once, on registers that are arrays of bits."""
+"""Execution of a PTX snippet for all lanes at once, on registers that are arrays of bits."""
 
 from __future__ import annotations
 
@@ -26,15 +26,14 @@ _WITHOUT_EFFECT: Final = frozenset(
 """Instructions that change no register and no memory: kernels run one after the other."""
 
 _WIDTHS: Final = {"c": "u2", "h": "u2", "r": "u4", "f": "u4", "l": "u8", "d": "u8", "b": "?"}
-"""What LLVM's constraints for PTX hold, by the letter."""
+"""Register dtypes of LLVM's constraints for PTX, by letter."""
 
 
 def constrained(text: str) -> tuple[tuple[np.dtype[Any], ...], int]:
-    """Return the width of each operand, and how many of them are results; clobbers are left out.
+    """Return the width of each operand, and how many are results; clobbers are left out.
 
     Raises:
-        UnsupportedOp: a constraint is none of a register's.
-
+        UnsupportedOp: a constraint is not for a register.
     """
     widths: list[np.dtype[Any]] = []
     results = 0
@@ -50,15 +49,14 @@ def constrained(text: str) -> tuple[tuple[np.dtype[Any], ...], int]:
 
 
 def snippet(text: str, constraints: str) -> Callable[[list[Array]], list[Array]]:
-    """Compile a snippet to a function of its inputs' bits, which returns its results'.
+    """Return a snippet as a function from the bits of its inputs to the bits of its results.
 
     Raises:
-        UnsupportedOp: an instruction, operand or constraint has no meaning here; names it.
-
+        UnsupportedOp: an instruction, operand or constraint, which the text names, is unknown.
     """
     parsed = read(text)
     widths, results = constrained(constraints)
-    types = {f"${place}": width for place, width in enumerate(widths)}
+    types = {f"${position}": width for position, width in enumerate(widths)}
     for name, declared in parsed.registers.items():
         if declared not in TYPES:
             raise UnsupportedOp(f"a register of type {declared!r}")
@@ -78,7 +76,10 @@ def snippet(text: str, constraints: str) -> Callable[[list[Array]], list[Array]]
         }
         for step in steps:
             step(registers)
-        return [registers.get(f"${place}", np.zeros(1, widths[place])) for place in range(results)]
+        return [
+            registers.get(f"${position}", np.zeros(1, widths[position]))
+            for position in range(results)
+        ]
 
     return run
 
@@ -91,14 +92,14 @@ def _step(statement: Statement, types: Mapping[str, np.dtype[Any]]) -> Callable[
             raise UnsupportedOp(f"the register {operand.name!r}, which is not declared,")
     if form.name == "mov" and any(isinstance(operand, tuple) for operand in operands):
         return partial(_repacked, statement, form, types)
-    given = len(operands) - 1
-    takes = [_taken(form, name) for name in meaning.takes[:given]]
-    fits = len(meaning.takes) - meaning.optional <= given <= len(meaning.takes)
+    operand_count = len(operands) - 1
+    takes = [_type_named(form, name) for name in meaning.takes[:operand_count]]
+    fits = len(meaning.takes) - meaning.optional <= operand_count <= len(meaning.takes)
     if not fits or not isinstance(operands[0], Register):
         raise UnsupportedOp(f"the operands of {statement.instruction!r}")
     constants = {
-        place: number(operand, type_)
-        for place, (operand, type_) in enumerate(zip(operands[1:], takes, strict=True))
+        position: number(operand, type_)
+        for position, (operand, type_) in enumerate(zip(operands[1:], takes, strict=True))
         if isinstance(operand, Literal) and not operand.text.startswith("%")
     }
     return partial(_execute, statement, form, meaning, takes, constants, types)
@@ -114,7 +115,7 @@ def _registers(statement: Statement) -> list[Register]:
     return [part for part in flat if isinstance(part, Register)]
 
 
-def _taken(form: Form, name: str) -> Type:
+def _type_named(form: Form, name: str) -> Type:
     if name == "wide" and form.has("wide"):
         return TYPES[f"{form.type.kind}{form.type.bits * 2}"]
     return {"T": form.type, "D": form.target, "wide": form.type}.get(name) or TYPES[name]
@@ -130,8 +131,8 @@ def _execute(
     registers: Registers,
 ) -> None:
     arrays = []
-    for place, (operand, type_) in enumerate(zip(statement.operands[1:], takes, strict=True)):
-        raw = constants.get(place)
+    for position, (operand, type_) in enumerate(zip(statement.operands[1:], takes, strict=True)):
+        raw = constants.get(position)
         if raw is None:
             raw = _read(operand, type_, registers, types)
         arrays.append(decoded(raw, type_))
@@ -139,7 +140,7 @@ def _execute(
     first, second = outcome if isinstance(outcome, tuple) else (outcome, None)
     target = statement.operands[0]
     assert isinstance(target, Register)
-    signed = _taken(form, meaning.gives).kind == "s"
+    signed = _type_named(form, meaning.gives).kind == "s"
     _write(target, first, statement.guard, registers, types, signed=signed)
     if statement.second is not None:
         if second is None:
@@ -154,10 +155,10 @@ def _read(
         return number(operand, type_)
     if not isinstance(operand, Register):
         raise UnsupportedOp("a vector as an operand")
-    found = registers.get(operand.name)
-    if found is None:
+    register = registers.get(operand.name)
+    if register is None:
         return np.zeros(1, types[operand.name])  # never written: any value
-    return ~found if operand.negated else found
+    return ~register if operand.negated else register
 
 
 def _write(
@@ -183,24 +184,24 @@ def _write(
 def _repacked(
     statement: Statement, form: Form, types: Mapping[str, np.dtype[Any]], registers: Registers
 ) -> None:
-    """Take a register apart, or put one together, the lowest part first."""
+    """Split a register into parts, or join parts to a register, the lowest part first."""
     target, source = statement.operands
     parts = target if isinstance(target, tuple) else source
     if not isinstance(parts, tuple) or form.type.bits % (8 * len(parts)):
         raise UnsupportedOp(f"the operands of {statement.instruction!r}")
-    each = form.type.bits // len(parts)
-    part = TYPES[f"b{each}"]
+    part_bits = form.type.bits // len(parts)
+    part = TYPES[f"b{part_bits}"]
     if isinstance(target, tuple):
         whole = resized(_read(source, form.type, registers, types), form.type.register)
-        for place, register in enumerate(target):
+        for position, register in enumerate(target):
             if isinstance(register, Register):
-                bits_ = (whole >> whole.dtype.type(place * each)).astype(part.register)
+                bits_ = (whole >> whole.dtype.type(position * part_bits)).astype(part.register)
                 _write(register, bits_, statement.guard, registers, types)
         return
     assert isinstance(target, Register)
     result: Array = np.zeros(1, form.type.register)
-    for place, operand in enumerate(parts):
+    for position, operand in enumerate(parts):
         low = resized(_read(operand, part, registers, types), part.register)
         wide = low.astype(form.type.register)
-        result = result | wide << wide.dtype.type(place * each)
+        result = result | wide << wide.dtype.type(position * part_bits)
     _write(target, result, statement.guard, registers, types)

@@ -1,4 +1,4 @@
-"""Reads the text of PTX statements: instructions with guards, declarations, scopes."""
+"""Parser of PTX statements: instructions with guards, declarations, scopes."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class Register:
 
 @dataclass(frozen=True)
 class Literal:
-    """An operand that is a number, or a special register (`%smid`), as it was written."""
+    """An operand that is a number, or a special register (`%smid`), as written."""
 
     text: str
 
@@ -41,7 +41,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Snippet:
-    """Statements in order, and the type of each register that they declare."""
+    """Statements in order, and the type of each register that is declared."""
 
     statements: tuple[Statement, ...]
     registers: Mapping[str, str]
@@ -57,12 +57,10 @@ _PIECE = re.compile(r"\{[^{};]*,[^{};]*\}|[{};]|[^{};]+")
 
 
 def read(text: str) -> Snippet:
-    """Read a snippet as `tl.inline_asm_elementwise` takes it, with `$0`, `$1` … as registers.
+    """Return a parsed snippet of `tl.inline_asm_elementwise`, with registers `$0`, `$1` ….
 
     Raises:
-        UnsupportedOp: it holds what is not an instruction with operands that are registers or
-            numbers.
-
+        UnsupportedOp: a statement is not an instruction with registers or numbers as operands.
     """
     scopes: list[dict[str, str]] = [{}]
     registers: dict[str, str] = {}
@@ -85,22 +83,22 @@ def read(text: str) -> Snippet:
 
 
 def _declare(line: str, scope: dict[str, str], registers: dict[str, str]) -> None:
-    found = _DECLARATION.fullmatch(line)
-    if found is None:
+    match = _DECLARATION.fullmatch(line)
+    if match is None:
         raise UnsupportedOp(f"the declaration {line!r} cannot be read")
-    for word in found.group(2).split(","):
+    for word in match.group(2).split(","):
         many = _RANGE.fullmatch(word.strip())
         names = [f"{many[1]}{number}" for number in range(int(many[2]))] if many else [word.strip()]
         for name in names:
             scope[name] = unique = f"{name}#{len(registers)}"
-            registers[unique] = found.group(1)
+            registers[unique] = match.group(1)
 
 
 def _statement(line: str, scopes: list[dict[str, str]]) -> Statement:
-    found = _STATEMENT.fullmatch(line)
-    if found is None:
+    match = _STATEMENT.fullmatch(line)
+    if match is None:
         raise UnsupportedOp(f"{line!r}, which is not an instruction,")
-    negated, guard, instruction, rest = found.groups()
+    negated, guard, instruction, rest = match.groups()
     second = None
     joined = re.match(r"([\w$%]+)\s*\|\s*([\w$%]+)", rest)
     if joined is not None:
@@ -122,7 +120,7 @@ def _register(name: str, scopes: list[dict[str, str]], *, negated: bool = False)
     for scope in reversed(scopes):
         if name in scope:
             return Register(scope[name], negated)
-    return Register(name, negated)  # an operand of the snippet's, or one that is not declared
+    return Register(name, negated)  # an operand of the snippet, or an undeclared register
 
 
 def _word(word: str, scopes: list[dict[str, str]], line: str) -> Register | Literal:

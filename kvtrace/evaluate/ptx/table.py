@@ -1,4 +1,4 @@
-"""The table of PTX instructions, which the files of their meanings fill."""
+"""The table of PTX instructions, filled by the files that implement them."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ FLOATS = (*HALVES, "f32", "f64")
 
 @dataclass(frozen=True)
 class Form:
-    """An instruction as it is written: modifiers in order, then types, the result's first."""
+    """A written instruction: modifiers in order, then types, the result's first."""
 
     text: str
     name: str
@@ -29,21 +29,21 @@ class Form:
 
     @property
     def type(self) -> Type:
-        """The type of its operands."""
+        """The type of the operands."""
         return self.types[-1]
 
     @property
     def target(self) -> Type:
-        """The type of its result, where it names one."""
+        """The type of the result."""
         return self.types[0]
 
     @property
     def direction(self) -> Direction:
-        """How it rounds to a float."""
+        """The rounding direction."""
         return next((_DIRECTIONS[m] for m in self.modifiers if m in _DIRECTIONS), "rn")
 
     def has(self, modifier: str) -> bool:
-        """Whether it has a modifier."""
+        """Return whether the instruction has a modifier."""
         return modifier in self.modifiers
 
 
@@ -52,7 +52,7 @@ _DIRECTIONS: dict[str, Direction] = {"rn": "rn", "rz": "rz", "rm": "rd", "rp": "
 
 @dataclass(frozen=True)
 class Instruction:
-    """What an instruction means for a type.
+    """The implementation of an instruction for a type.
 
     `function` takes the form and the operands as numbers and returns the result as bits. `takes`
     names the operands' types, T for the instruction's type; the last `optional` ones may be
@@ -79,7 +79,7 @@ def instruction(
     modifiers: str = "",
     optional: int = 0,
 ) -> Callable[[_Function], _Function]:
-    """Register the meaning of instructions for types; modifiers that are not named are refused."""
+    """Register a function for instructions and types; other modifiers are refused."""
 
     def register(function: _Function) -> _Function:
         accepted = frozenset(modifiers.split())
@@ -94,11 +94,11 @@ def instruction(
 
 
 def form_of(text: str) -> tuple[Form, Instruction]:
-    """Find an instruction by its whole name; raises UnsupportedOp for one without a meaning."""
+    """Return an instruction by its whole name; UnsupportedOp if it is unknown."""
     name, *parts = text.split(".")
     types = tuple(TYPES[part] for part in parts if part in TYPES)
     modifiers = tuple(part for part in parts if part not in TYPES)
-    found = TABLE.get((name, types[-1].name if types else ""))
-    if found is None or not found.modifiers.issuperset(modifiers):
+    entry = TABLE.get((name, types[-1].name if types else ""))
+    if entry is None or not entry.modifiers.issuperset(modifiers):
         raise UnsupportedOp(f"the instruction {text!r}")
-    return Form(text, name, modifiers, types), found
+    return Form(text, name, modifiers, types), entry

@@ -1,4 +1,4 @@
-"""What the bits of PTX registers mean under each type.
+"""Types of PTX, and the conversion between bits of registers and numbers.
 
 A register is an array of unsigned integers of its width, a predicate an array of Booleans. Types
 that NumPy lacks are computed as float32 and rounded; a type of several parts (f16x2) becomes an
@@ -33,7 +33,7 @@ class Type:
 
     @property
     def register(self) -> np.dtype[Any]:
-        """The unsigned integer that holds it."""
+        """The dtype of registers with this type."""
         return np.dtype(f"u{max(1, self.bits * self.parts // 8)}")
 
 
@@ -72,12 +72,12 @@ def part_of(type_: Type) -> Type:
 
 
 def resized(bits: Array, dtype: np.dtype[Any]) -> Array:
-    """Cut a register's bits, or put zeros before them."""
+    """Return a register's bits cut to a width, or extended with zeros."""
     return bits if bits.dtype == dtype else np.asarray(bits).astype(dtype)
 
 
 def decoded(bits: Array, type_: Type) -> Array:
-    """Turn a register's bits into numbers."""
+    """Return a register's bits as numbers."""
     if type_.kind == "p":
         return bits.astype(np.bool_)
     raw = resized(bits, type_.register)
@@ -93,7 +93,7 @@ def decoded(bits: Array, type_: Type) -> Array:
 
 
 def encoded(values: Array, type_: Type) -> Array:
-    """Turn numbers, already in range, into a register's bits; floats are rounded to nearest."""
+    """Return numbers, already in range, as a register's bits; floats are rounded to nearest."""
     if type_.kind == "p":
         return values.astype(np.bool_)
     stored = np.ascontiguousarray(values if values.ndim else values[None])
@@ -111,7 +111,7 @@ _CANONICAL_NAN: Final = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32
 
 
 def computed(values: Array, type_: Type) -> Array:
-    """Turn the results of floating-point instructions into bits: a NaN is the canonical one."""
+    """Return results of float instructions as bits; a NaN is the canonical NaN."""
     bits = encoded(values, type_)
     pattern = _CANONICAL_NAN.get(part_of(type_).name)
     broken = np.isnan(values) if type_.kind == "f" else np.False_
@@ -129,11 +129,11 @@ _SPECIAL: Final[dict[str, Callable[[], int]]] = {
     "%clock64": time.perf_counter_ns,
     "%clock": time.perf_counter_ns,
 }
-"""Special registers that have a meaning here: all programs run on one processor."""
+"""Special registers that are implemented: all programs run on one processor."""
 
 
 def number(literal: Literal, type_: Type) -> Array:
-    """Return the bits of a number written in an instruction of a type; raises UnsupportedOp."""
+    """Return the bits of a literal in an instruction of a type; raises UnsupportedOp."""
     text = literal.text
     try:
         if text.startswith("%"):
@@ -157,6 +157,6 @@ def number(literal: Literal, type_: Type) -> Array:
 
 
 def re_octal(digits: str) -> str:
-    """Write a number of C's octal form as Python does."""
+    """Return a number in C's octal form in Python's form."""
     octal = len(digits) > 1 and digits.startswith("0") and digits.isdigit()
     return f"0o{digits[1:]}" if octal else digits

@@ -1,11 +1,11 @@
-"""Shadows: what an instrument follows beside each value of a kernel, op by op.
+"""Shadows: values that an instrument computes beside each value of a kernel, op by op.
 
-`driver.py` runs a module's ops on what the kernel computes and carries the shadows along: through
-branches, loops and calls, and through whatever moves elements, which is run once more on the
-shadows. What an op does to a shadow otherwise is defined once, in the shadow's folder, in a file of
-the name that the op's array meaning has in `dialects/`:
+`driver.py` runs a module's ops on the kernel's own values and carries the shadows along: through
+branches, loops and calls, and through ops that move elements, which run a second time on the
+shadows. The effect of any other op on a shadow is defined once, in the shadow's folder, in a file
+named like the file of `dialects/` that computes the op:
 
-* `ideal/`: what an integer would be if it had no width (the rule overflow).
-* `errors/`: how far a device that keeps to the IR may be off: from the evaluator's numbers (checked
-  launches), or from exact arithmetic, at worst and probably (tolerances).
+* `ideal/`: the number that an integer would be without a width (the rule overflow).
+* `errors/`: bounds of the error of a device that keeps to the IR: around the evaluator's numbers
+  (checked launches), or around exact numbers, in the worst case and probably (tolerances).
 """

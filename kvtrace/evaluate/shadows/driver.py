@@ -1,4 +1,4 @@
-"""The instrument that follows shadows: what is the same whatever the shadow is."""
+"""The instrument that carries shadows of any kind through ops."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _BITCASTS: Final = computing("bitcast")
 
 
 class Shadows(Instrument):
-    """Follows the shadows of one kind: what memory, reductions and other ops do is its own."""
+    """Carries shadows of one kind through ops; subclasses add memory, reductions and the rest."""
 
     kind: type[Shadowed]
 
@@ -35,33 +35,35 @@ class Shadows(Instrument):
         super().__init__()
         self.module = module
 
-    def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
-        """Look at a value that decides a branch, a jump or a loop: it goes there without shadow."""
+    def decided(self, op: Op, value: Value, operand: Any, scope: Any) -> None:
+        """Inspect the decider of a branch, jump or loop, which then loses its shadow."""
         raise NotImplementedError
 
-    def lost(self, given: Sequence[Any]) -> None:
-        """Note that the shadows of some values go no further."""
+    def lost(self, operands: Sequence[Any]) -> None:
+        """Note that the shadows of an op's operands end there, because a result is unknown."""
 
     def access(self, op: Op, step: Step) -> Step:
-        """Wrap an access of memory."""
+        """Return the step of a memory access, with shadows."""
         raise NotImplementedError
 
     def combination(self, op: Op, step: Step) -> Step:
-        """Wrap a reduction or a scan."""
+        """Return the step of a reduction or a scan, with shadows."""
         raise NotImplementedError
 
     def computation(self, op: Op, step: Step) -> Step:
-        """Wrap an op that makes elements of elements."""
+        """Return the step of an op that computes elements from elements, with shadows."""
         raise NotImplementedError
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap an op by its kind."""
+        """Return an op's step with shadows, by the op's kind."""
         name = op.name
         if name in MEMORY:
             return self.access(op, step)
         if name in BRANCHES or counter_of(op) is not None:
             return self._decision(op, step)
-        if name in LOOPS or name in CALLS:  # `ending` sees what continues, and what is passed
+        if (
+            name in LOOPS or name in CALLS
+        ):  # `ending` inspects their deciders; operands keep shadows
             return step
         if name in COMBINING:
             return self.combination(op, step)
@@ -70,88 +72,93 @@ class Shadows(Instrument):
         return self.computation(op, step)
 
     def ending(self, op: Op) -> Step | None:
-        """Look at what decides a jump, or whether a loop continues."""
-        found = deciding(op)
+        """Return a step that inspects the deciders of a jump or a loop's next trip, or None."""
+        deciders = deciding(op)
 
         def ended(values: list[Any], scope: Any) -> None:
-            self._decide(op, found, values, scope)
+            self._decide(op, deciders, values, scope)
 
-        return ended if found else None
+        return ended if deciders else None
 
     def _decision(self, op: Op, step: Step) -> Step:
-        """Look at what decides a branch or a loop's bounds; what a loop carries is carried."""
-        found = deciding(op)
+        """Return a step that inspects the deciders of a branch or loop, then runs the op."""
+        deciders = deciding(op)
 
         def controlled(values: list[Any], scope: Any) -> None:
-            kept = self._decide(op, found, values, scope)
+            shadowed = self._decide(op, deciders, values, scope)
             step(values, scope)
-            for value, held in zip(found, kept, strict=True):
-                values[value.id] = held
+            for value, operand in zip(deciders, shadowed, strict=True):
+                values[value.id] = operand
 
         return controlled
 
-    def _decide(self, op: Op, found: Sequence[Value], values: list[Any], scope: Any) -> list[Any]:
-        """Look at values, which continue without a shadow; return them as they were."""
-        kept = [values[value.id] for value in found]
-        for value, held in zip(found, kept, strict=True):
-            self.decided(op, value, held, scope)
-            values[value.id] = actual(held)
-        return kept
+    def _decide(
+        self, op: Op, deciders: Sequence[Value], values: list[Any], scope: Any
+    ) -> list[Any]:
+        """Inspect deciding values and strip their shadows; return the values with shadows."""
+        shadowed = [values[value.id] for value in deciders]
+        for value, operand in zip(deciders, shadowed, strict=True):
+            self.decided(op, value, operand, scope)
+            values[value.id] = actual(operand)
+        return shadowed
 
     def _motion(self, op: Op, step: Step) -> Step:
-        """Move shadows as the elements: the step does not look at them."""
+        """Return a step that moves the shadows by running the op a second time, on the shadows."""
         slots, results = slots_of(op.operands), slots_of(op.results)
         types = [value_type(value.type) for value in op.operands]
         moves, run = op.name in MOVING, on_actual(op, step)
 
         def moved(values: list[Any], scope: Any) -> None:
-            given = run(values, scope)
-            if not [each for each in given if isinstance(each, Shadowed)]:
+            operands = run(values, scope)
+            if not [operand for operand in operands if isinstance(operand, Shadowed)]:
                 return
             outcome = [values[slot] for slot in results]
-            if any(map(is_unknown, (*given, *outcome))):
-                self.lost(given)
+            if any(map(is_unknown, (*operands, *outcome))):
+                self.lost(operands)
                 return
             shadows = of_one_dtype(
-                [self.kind.shadow_of(each, type_) for each, type_ in zip(given, types, strict=True)]
+                [
+                    self.kind.shadow_of(operand, type_)
+                    for operand, type_ in zip(operands, types, strict=True)
+                ]
             )
             if moves:
                 for slot, shadow in zip(slots, shadows, strict=True):
                     values[slot] = shadow
                 step(values, scope)
                 shadows = [values[slot] for slot in results]
-                for slot, each in zip(slots, given, strict=True):
-                    values[slot] = each
+                for slot, operand in zip(slots, operands, strict=True):
+                    values[slot] = operand
             for slot, value, shadow in zip(results, outcome, shadows, strict=True):
-                values[slot] = self.kind.joined(value, shadow, given)
+                values[slot] = self.kind.joined(value, shadow, operands)
 
         return moved
 
 
 def on_actual(op: Op, step: Step) -> Callable[[list[Any], Any], list[Any]]:
-    """Return what runs a step on what the kernel computes; it gives the operands, with shadows."""
+    """Return a function that runs a step without shadows, and returns the operands with them."""
     slots = slots_of(op.operands)
 
     def ran(values: list[Any], scope: Any) -> list[Any]:
-        given = [values[slot] for slot in slots]
-        for each in given:
-            if isinstance(each, Shadowed):
+        operands = [values[slot] for slot in slots]
+        for operand in operands:
+            if isinstance(operand, Shadowed):
                 break
         else:
             step(values, scope)
-            return given
-        for slot, each in zip(slots, given, strict=True):
-            values[slot] = actual(each)
+            return operands
+        for slot, operand in zip(slots, operands, strict=True):
+            values[slot] = actual(operand)
         step(values, scope)
-        for slot, each in zip(slots, given, strict=True):
-            values[slot] = each
-        return given
+        for slot, operand in zip(slots, operands, strict=True):
+            values[slot] = operand
+        return operands
 
     return ran
 
 
 def is_unknown(value: Any) -> bool:
-    """Tell whether a value, or where a pointer goes, depends on what was not recorded."""
+    """Return whether a value, or a pointer's address, depends on data that was not recorded."""
     value = actual(value)
     if isinstance(value, Pointer):
         return isinstance(value.offset, Unknown)
@@ -161,7 +168,7 @@ def is_unknown(value: Any) -> bool:
 
 
 def _leaves_elements(op: Op) -> bool:
-    """Whether an op is a bitcast that changes no element."""
+    """Return whether an op is a bitcast that changes no element."""
     if op.name not in _BITCASTS:
         return False
     source, target = value_type(op.operand("source").type), value_type(op.results[0].type)

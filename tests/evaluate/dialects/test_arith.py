@@ -167,7 +167,7 @@ def test_float_ops_round_once_to_their_type(element, name, function):
     assert result.tobytes() == expected.tobytes()
 
 
-def test_minimum_and_maximum_differ_in_what_nan_does():
+def test_minimum_and_maximum_ops_differ_for_nan():
     left = np.array([1.0, math.nan, 2.0, math.nan])
     right = np.array([2.0, 1.0, math.nan, math.nan])
 
@@ -191,8 +191,8 @@ def test_floats_become_integers_toward_zero_and_saturate(width):
     (positive,) = run_op("arith.fptoui", [("f32", np.array(values))], [width])
 
     assert result.tolist() == [0, 0, 1, -2, high, low, 0, 100]
-    wanted = [0, 0, 1, 0, (1 << bits) - 1, 0, 0, 100]
-    assert [unsigned(x, bits) for x in positive.tolist()] == wanted
+    expected = [0, 0, 1, 0, (1 << bits) - 1, 0, 0, 100]
+    assert [unsigned(x, bits) for x in positive.tolist()] == expected
 
 
 @pytest.mark.parametrize(

@@ -1,4 +1,4 @@
-"""Files of op meanings are imported when they are needed: rows of ops must name the right ones."""
+"""Files of dialects are imported when needed, so rows of ops must name the right files."""
 
 import json
 import subprocess
@@ -42,5 +42,5 @@ def test_every_file_that_a_row_names_registers_something(registered):
 
 
 @pytest.mark.parametrize("name", ["builtin.module", "tt.func", "tt.return"])
-def test_what_every_module_has_needs_no_file(name):
+def test_ops_of_every_module_need_no_dialect_file(name):
     assert KINDS[name].group == ""

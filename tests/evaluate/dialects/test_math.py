@@ -48,8 +48,8 @@ def test_functions_equal_torch(name, element):
 
     (result,) = run_op(name, [(element, values)], [element])
 
-    wanted = function(torch.from_numpy(values).double()).numpy()
-    np.testing.assert_allclose(result, wanted, rtol=3e-6 if element == "f32" else 1e-9, atol=1e-9)
+    expected = function(torch.from_numpy(values).double()).numpy()
+    np.testing.assert_allclose(result, expected, rtol=3e-6 if element == "f32" else 1e-9, atol=1e-9)
 
 
 def test_erf_holds_over_its_whole_range():
@@ -102,7 +102,7 @@ def test_library_functions_are_found_by_symbol(symbol, function):
     np.testing.assert_allclose(result, function(torch.from_numpy(ANY)).numpy(), rtol=1e-6)
 
 
-def test_clamp_and_what_it_does_with_nan():
+def test_clamp_limits_numbers_and_keeps_nan_only_if_asked():
     x = np.array([-5.0, 0.5, 9.0, np.nan])
     low, high = np.zeros(4), np.ones(4)
 

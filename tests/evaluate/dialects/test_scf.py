@@ -63,18 +63,16 @@ def test_counters_are_those_of_the_compiled_loop(first, end, step):
         (MOST - 600, MOST - 99, (1 << 29) + 3),
     ],
 )
-def test_programs_of_other_bounds_count_each_by_itself(first, end, step):
-    expected = [
-        list(chain(*counter_ranges(first - program, end, step, 32))) for program in range(3)
-    ]
+def test_programs_with_different_bounds_count_separately(first, end, step):
+    expected = [list(chain(*counter_ranges(first - program, end, step, 32))) for program in range(3)]
 
     assert counters(first, end, step, 3) == expected
 
 
 def test_64_bits_do_not_wrap_where_32_do():
-    (found,) = counters(MOST - 1000, MOST + 1000, 300, wide=("first", "end", "step"))
+    (result,) = counters(MOST - 1000, MOST + 1000, 300, wide=("first", "end", "step"))
 
-    assert found == list(range(MOST - 1000, MOST + 1000, 300))
+    assert result == list(range(MOST - 1000, MOST + 1000, 300))
 
 
 def test_a_loop_that_goes_on_too_long_is_refused_with_a_sentence():
@@ -100,7 +98,7 @@ def summed(x, y, n, B: tl.constexpr):
     tl.store(y + tl.arange(0, B), total)
 
 
-def test_a_plan_gives_no_value_for_a_loop_that_never_ends():
+def test_an_endless_loop_is_not_planned():
     n = MOST - 99
     one = call(summed, (1,), x=tensor(n), y=tensor(128), n=n, B=128)
 

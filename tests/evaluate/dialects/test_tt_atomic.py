@@ -1,4 +1,4 @@
-"""Atomic loads, stores and polls of Triton 3.9, from what its compiler made of kernels."""
+"""Atomic loads, stores and polls of Triton 3.9, in compiled kernels."""
 
 from dataclasses import replace
 
@@ -33,20 +33,20 @@ def test_blocks_are_loaded_and_stored_where_their_mask_allows(planned):
 
 
 @pytest.mark.parametrize("grid", [1, 2, 5])
-def test_who_polls_waits_for_programs_that_come_later(grid):
+def test_a_polling_program_waits_for_later_programs(grid):
     zeros = np.zeros(8 * grid)
     data, flags, result = run(text_of("hand_over"), [zeros, np.zeros(grid), zeros], grid)
     np.testing.assert_array_equal(flags, 1)
     np.testing.assert_array_equal(result, np.roll(data, -8))
 
 
-def test_waiting_for_what_no_program_stores_is_a_deadlock_with_its_place():
+def test_a_wait_for_a_value_that_no_program_stores_is_a_deadlock_at_its_line():
     text = text_of("hand_over").replace(STORE_OF_FLAG, "")
     with pytest.raises(Deadlock, match=r"tt\.atomic_poll at atomics39\.py:14 .* waits forever"):
         run(text, [np.zeros(16), np.zeros(2), np.zeros(16)], 2)
 
 
-def test_who_gives_up_waits_as_long_as_others_change_memory():
+def test_a_poll_with_timeout_waits_while_other_programs_change_memory():
     # given the same kernel with a time to wait, and flags that nobody sets
     text = text_of("hand_over")
     limited = ONE_POLL.replace(", i32)", ", i32, i32)").replace(") <{", ", %following) <{")
@@ -67,7 +67,7 @@ def verdict(text, rule, sizes, grid, *scalars, known=True):
     return [each.verdict for each in judge(call, [rule])]
 
 
-def test_their_accesses_are_judged_as_any():
+def test_atomic_loads_and_stores_out_of_bounds_are_reported():
     inside = verdict(text_of("blocks"), "out-of-bounds", (13, 13, 16), 2, 13)
     assert inside == ["proven"] * 4
     outside = verdict(text_of("blocks"), "out-of-bounds", (12, 12, 16), 2, 13)
@@ -97,7 +97,7 @@ def test_nothing_is_claimed_of_a_wait_for_memory_that_was_not_recorded():
     assert "unknown" in race(ORDERED, known=False)
 
 
-def test_what_is_polled_is_recorded():
+def test_polled_memory_is_recorded():
     assert index_arguments(parse(ORDERED)).read == {1}
 
 

@@ -1,4 +1,4 @@
-"""What copies by descriptors touch, by plans and by arrays, with and without tensor maps."""
+"""Memory that copies by descriptors access, by plan and by arrays, with and without tensor maps."""
 
 import ml_dtypes
 import numpy as np
@@ -76,12 +76,12 @@ def test_stores_write_whole_chunks_of_16_bytes_where_the_target_has_tensor_maps(
             meant = np.full((ROWS, PITCH // np.dtype(TYPES[dtype]).itemsize), SENTINEL, float)
             meant[:5, :end] = np.tile(tile, 2)[:end]
             for planned in (True, False):
-                found = left(stored, dtype, columns, target, planned=planned)
-                assert (found == meant).all(), (columns, target, planned)
+                result = left(stored, dtype, columns, target, planned=planned)
+                assert (result == meant).all(), (columns, target, planned)
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
-def test_reductions_and_scatters_do_as_stores(dtype):
+def test_reductions_and_scatters_write_the_same_chunks_as_stores(dtype):
     for kernel, rows in ((added, [0, 1, 2, 3, 4]), (scattered, [0, 2, 4])):
         for columns in extents(dtype)[:5]:
             grid = (2, 2) if kernel is added else (1, 2)
@@ -91,13 +91,13 @@ def test_reductions_and_scatters_do_as_stores(dtype):
             assert (changed == meant).all(), (kernel, columns)
 
 
-def test_an_extent_may_be_another_one_in_each_program():
+def test_extents_may_differ_between_programs():
     changed = left(ragged, "fp32", 2, "cuda:90", grid=(6, 1)) != SENTINEL
 
     assert changed.sum(axis=1).tolist() == [4, 4, 4, 8, 8, 8]
 
 
-def test_ttgir_whose_target_copies_by_tensor_maps_leaves_the_same():
+def test_ttgir_with_tensor_maps_leaves_the_same_memory():
     for columns in (5, 8):
         by_ttgir = left(stored, "fp32", columns, "", planned=False, stage="ttgir")
         assert (by_ttgir == left(stored, "fp32", columns, "cuda:90")).all()

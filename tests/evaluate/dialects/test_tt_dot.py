@@ -1,4 +1,4 @@
-"""FLOPs of scaled products: 2 · M · N · K, however many numbers share a byte."""
+"""FLOPs of scaled products: 2 · M · N · K, also if several numbers share a byte."""
 
 import pytest
 import torch
@@ -23,28 +23,33 @@ class Products(Observer):
 
 
 def flops(kernel, constants, **tensors):
-    given = {name: torch.zeros(shape, dtype=torch.uint8) for name, shape in tensors.items()}
-    given["out"] = torch.zeros(M * N)
-    seen = Products()
-    evaluate(compile_for(kernel, given, constants), bind(kernel, given), (1,), observers=[seen])
-    return seen.flops
+    arguments = {name: torch.zeros(shape, dtype=torch.uint8) for name, shape in tensors.items()}
+    arguments["out"] = torch.zeros(M * N)
+    observer = Products()
+    evaluate(
+        compile_for(kernel, arguments, constants),
+        bind(kernel, arguments),
+        (1,),
+        observers=[observer],
+    )
+    return observer.flops
 
 
 @pytest.mark.parametrize(("kind", "depth"), [("e2m1", K // 2), ("e4m3", K)])
-def test_numbers_of_a_byte_along_the_depth_count_each(kind, depth):
+def test_flops_count_4_bit_factors_packed_along_the_depth_one_by_one(kind, depth):
     constants = {"A": kind, "B": "e4m3", "A_DEPTH": depth, "B_DEPTH": K}
     sizes = {"WITH_A": True, "WITH_B": True, "M": M, "N": N, "K": K}
     scales = M * K // 32
-    found = flops(
+    result = flops(
         blocks.scaled_product, constants | sizes,
         a=M * depth, a_scale=scales, b=K * N, b_scale=scales,
     )  # fmt: skip
-    assert found == 2 * M * N * K
+    assert result == 2 * M * N * K
 
 
-def test_numbers_of_a_byte_along_rows_are_of_two_rows():
-    found = flops(
+def test_flops_count_4_bit_factors_packed_along_rows_one_by_one():
+    result = flops(
         blocks.scaled_product_packed_along_rows, {"M": M, "N": N, "K": K},
         a=M // 2 * K, b=K * N // 2,
     )  # fmt: skip
-    assert found == 2 * M * N * K
+    assert result == 2 * M * N * K

@@ -1,4 +1,4 @@
-"""Grids that depend on the one before, and approximate division: what Triton 3.9 makes of them."""
+"""Dependent grids and approximate division of Triton 3.9, in compiled kernels."""
 
 import numpy as np
 import pytest
@@ -40,7 +40,7 @@ def test_a_launch_alone_waits_for_nothing(planned):
     np.testing.assert_array_equal(out, X / Y)
 
 
-def test_its_launch_is_judged_by_itself():
+def test_a_launch_that_waits_for_an_earlier_kernel_is_judged_alone():
     given, _ = arguments(X, Y)
     verdicts = judge(Call(0, "dependent", (2, 1, 1), parse(text_of("dependent")), given, ()))
     assert {each.verdict for each in verdicts if each.rule == "out-of-bounds"} == {"proven"}
@@ -50,8 +50,8 @@ def test_its_launch_is_judged_by_itself():
 def test_an_approximate_quotient_is_two_units_off_at_most():
     radii = Radii(parse(text_of("dependent")))
     out, storage = radii_of(radii, X, Y)
-    found = radii.memory.planes.kept[storage][2]["worst"]
-    units = found / np.spacing(out)
+    result = radii.memory.planes.by_storage[storage][2]["worst"]
+    units = result / np.spacing(out)
     assert (units >= 2).all()
     assert (units < 5).all()
 
@@ -62,11 +62,11 @@ def test_nothing_is_known_of_divisors_that_div_approx_does_not_cover(divisor):
     y = np.where(np.arange(SIZE) == 5, np.float32(divisor), Y)
     radii = Radii(parse(text_of("dependent")))
     _, storage = radii_of(radii, X, y)
-    found = radii.memory.planes.kept[storage][2]["worst"]
-    np.testing.assert_array_equal(np.isfinite(found), np.arange(SIZE) != 5)
+    result = radii.memory.planes.by_storage[storage][2]["worst"]
+    np.testing.assert_array_equal(np.isfinite(result), np.arange(SIZE) != 5)
 
     deviations = Deviations(parse(text_of("dependent")))
     _, storage = radii_of(deviations, X, y)
     deviations.memory.finish()
-    _, _, planes = deviations.memory.planes.kept[storage]
+    _, _, planes = deviations.memory.planes.by_storage[storage]
     np.testing.assert_array_equal(np.isfinite(planes["worst"]), np.arange(SIZE) != 5)

@@ -1,4 +1,4 @@
-"""Histograms whose mask turns out to be the same for every lane, and tensors that share storage."""
+"""Histograms with the same mask in every lane, and with tensors that share a storage."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ def counts_of(x, mask, planned):
 
 @pytest.mark.parametrize("planned", [True, False])
 @pytest.mark.parametrize("on", [0, 1])
-def test_a_mask_that_is_the_same_everywhere(on, planned):
+def test_a_histogram_with_a_uniform_mask_counts_all_or_nothing(on, planned):
     x = np.random.default_rng(2).integers(0, 16, (3, 64)).astype(np.int32)
     mask = torch.full((3, 64), on, dtype=torch.int8)
 
@@ -28,7 +28,7 @@ def test_a_mask_that_is_the_same_everywhere(on, planned):
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_a_mask_that_lies_in_the_storage_of_what_is_counted(planned):
+def test_a_histogram_mask_may_share_the_storage_of_the_counted_tensor(planned):
     x = np.random.default_rng(3).integers(0, 16, (3, 64)).astype(np.int32)
     tensor = torch.from_numpy(x)
     mask = tensor.view(torch.int8).reshape(-1)[: 3 * 64].view(3, 64)
@@ -36,5 +36,5 @@ def test_a_mask_that_lies_in_the_storage_of_what_is_counted(planned):
     counts = counts_of(tensor, mask, planned)
 
     shared = x.view(np.int8).reshape(-1)[: 3 * 64].reshape(3, 64) != 0
-    wanted = [np.bincount(x[i][shared[i]], minlength=16) for i in range(3)]
-    np.testing.assert_array_equal(counts, wanted)
+    expected = [np.bincount(x[i][shared[i]], minlength=16) for i in range(3)]
+    np.testing.assert_array_equal(counts, expected)

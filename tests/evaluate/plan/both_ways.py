@@ -1,4 +1,4 @@
-"""Runs a launch by its plan and by array evaluation, and keeps what either says of it."""
+"""Launches evaluated by plan and by arrays, with the events of both."""
 
 from collections import Counter
 from dataclasses import replace

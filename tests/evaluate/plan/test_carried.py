@@ -1,4 +1,7 @@
-"""What loops carry is first taken to vary over everything; plans are as if found step by step."""
+"""Shapes of carried registers.
+
+First taken to be full, with the same plans as grown step by step.
+"""
 
 import re
 
@@ -72,7 +75,7 @@ def planned(kernel):
     grid = (4, 3, 1) if kernel is over_one_axis else (12, 1, 1)
     plan = planned_launch(PlanCompiler(module), tuple(bind(kernel, arguments)), grid)
     assert plan.refusal is None
-    found = []
+    result = []
     for part in executables(plan):
         names = {}
         text = re.sub(
@@ -80,18 +83,18 @@ def planned(kernel):
             part.code.source,
         )  # fmt: skip
         numbers = [v for k, v in part.code.run.__globals__.items() if re.fullmatch(r"i\d+", k)]
-        found.append((text, numbers, part.code.cells, part.chunks))
-    return found
+        result.append((text, numbers, part.code.cells, part.chunks))
+    return result
 
 
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.fn.__name__)
-def test_the_plan_is_as_if_found_from_what_the_loop_begins_with(kernel, monkeypatch):
+def test_the_plan_equals_the_one_grown_from_initial_shapes(kernel, monkeypatch):
     guessed = planned(kernel)
     monkeypatch.setattr(loops, "are_reached", lambda *_: False)
     assert planned(kernel) == guessed
 
 
-def test_the_guess_holds_only_where_the_body_makes_it_so(monkeypatch):
+def test_full_shapes_are_used_only_if_the_body_leads_to_them(monkeypatch):
     answers = []
 
     def asked(*given, real=loops.are_reached):
@@ -99,13 +102,13 @@ def test_the_guess_holds_only_where_the_body_makes_it_so(monkeypatch):
         return answers[-1]
 
     monkeypatch.setattr(loops, "are_reached", asked)
-    said = {}
+    answers_by_kernel = {}
     for kernel in KERNELS:
         answers.clear()
         planned(kernel)
-        said[kernel.fn.__name__] = answers[0]
+        answers_by_kernel[kernel.fn.__name__] = answers[0]
 
-    assert said == {
+    assert answers_by_kernel == {
         "over_everything": True,
         "over_one_axis": False,
         "over_nothing": False,

@@ -140,7 +140,7 @@ def test_an_access_that_leaves_its_tensor_is_left_to_array_evaluation():
     assert plan_facts.defects == array_facts.defects != []
 
 
-def test_in_place():
+def test_updates_in_place():
     arguments = {"x": torch.randn(1000), "n": 1000, "factor": 3.0}
     assert_same(in_place_scale, (8,), arguments, {"BLOCK": 128})
 
@@ -175,7 +175,7 @@ def test_scans(reverse):
     assert_same(scans, (1,), arguments, {"N": 64, "REVERSE": reverse})
 
 
-def test_rearranged():
+def test_rearranged_elements():
     x = torch.randn(8, 16)
     why = reason(rearranged, (1,), {"x": x, "out": torch.empty(8, 16)}, {"M": 8, "N": 16})
     assert why == "planned"

@@ -1,4 +1,4 @@
-"""What plans cost, what they are kept by, and what they say of themselves."""
+"""Cost, cache keys and explanations of plans."""
 
 import itertools
 import tracemalloc

@@ -1,4 +1,4 @@
-"""Launches most of whose programs are planned, and the rest evaluated by arrays."""
+"""Launches with most programs planned, and the rest evaluated by arrays."""
 
 import numpy as np
 import pytest
@@ -81,31 +81,31 @@ def test_a_matmul_that_wraps_around_at_its_last_tiles(rows, columns, left, group
     }  # fmt: skip
     constexprs = {"BM": 32, "BN": 32, "BK": 16, "GROUP": group}
 
-    said = reason(ragged_matmul, (16,), arguments, constexprs)
+    message = reason(ragged_matmul, (16,), arguments, constexprs)
     planned = check(ragged_matmul, (16,), arguments, constexprs, 1e-4)
 
-    assert said.startswith(f"planned, except {left} of 16 programs" if left else "planned")
+    assert message.startswith(f"planned, except {left} of 16 programs" if left else "planned")
     product = values(next(argument for argument in planned if argument.name == "c"))
     assert np.allclose(product, (a @ b).numpy().reshape(-1), atol=1e-4)
 
 
-def test_one_program_whose_addresses_hang_on_data():
+def test_one_program_with_addresses_from_data_is_not_planned():
     arguments = {
         "x": torch.randn(64), "index": torch.randint(64, (8,)), "out": torch.zeros(64),
     }  # fmt: skip
-    said = reason(one_program_reads_elsewhere, (8,), arguments, {"BLOCK": 8})
+    message = reason(one_program_reads_elsewhere, (8,), arguments, {"BLOCK": 8})
     check(one_program_reads_elsewhere, (8,), arguments, {"BLOCK": 8})
 
-    assert said.startswith("planned, except 1 of 8 programs")
+    assert message.startswith("planned, except 1 of 8 programs")
 
 
-def test_in_place_nothing_is_split_off():
+def test_launches_in_place_are_planned_whole_or_not_at_all():
     x = torch.randn(64)
     arguments = {"x": x, "index": torch.randint(64, (8,)), "out": x}
-    said = reason(one_program_reads_elsewhere, (8,), arguments, {"BLOCK": 8})
+    message = reason(one_program_reads_elsewhere, (8,), arguments, {"BLOCK": 8})
     check(one_program_reads_elsewhere, (8,), arguments, {"BLOCK": 8})
 
-    assert not said.startswith("planned")
+    assert not message.startswith("planned")
 
 
 @pytest.mark.parametrize("per_batch", [3, 4, 12])

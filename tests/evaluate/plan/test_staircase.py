@@ -1,4 +1,4 @@
-"""Loops of which later programs take more trips, or fewer: run side by side, told exactly."""
+"""Loops with evenly growing trips by program: planned together, with exact reports."""
 
 import numpy as np
 import pytest
@@ -95,7 +95,7 @@ def regions(function, grid, arguments, constexprs):
 
 @pytest.mark.parametrize("function", [sums_up_to_the_diagonal, sums_from_the_diagonal])
 @pytest.mark.parametrize(("bm", "bn"), [(16, 16), (32, 16), (16, 32), (16, 64)])
-def test_triangles(function, bm, bn):
+def test_triangular_loops_equal_array_evaluation(function, bm, bn):
     x = torch.randn(128, 128)
     arguments = {"x": x, "out": torch.zeros(128), "columns": 128}
     constexprs = {"BM": bm, "BN": bn}
@@ -119,13 +119,13 @@ def test_all_tiles_of_a_triangle_are_one_region():
     assert regions(sums_from_the_diagonal, (32,), arguments, constexprs) == 1
 
 
-def test_a_pointer_that_walks_as_far_as_there_are_trips():
+def test_a_pointer_after_the_loop_depends_on_the_number_of_trips():
     arguments = {"x": torch.randn(9, 96), "out": torch.zeros(9, 8), "columns": 96}
     assert_same(walking_pointer, (9,), arguments, {"BN": 8})
     assert regions(walking_pointer, (9,), arguments, {"BN": 8}) == 1
 
 
-def test_what_is_carried_changes_places_and_stays_when_a_program_is_done():
+def test_swapped_carried_values_stay_when_a_program_is_done():
     arguments = {
         "first": torch.randint(9, (12,)).float(), "second": torch.randint(9, (12,)).float(),
         "out": torch.zeros(24), "count": 12,
@@ -134,7 +134,7 @@ def test_what_is_carried_changes_places_and_stays_when_a_program_is_done():
     assert regions(steps_of_two, (12,), arguments, {}) == 1
 
 
-def test_stores_in_the_loop():
+def test_stores_in_a_triangular_loop_equal_array_evaluation():
     arguments = {"x": torch.randn(48), "out": torch.zeros(6, 48), "columns": 48}
     assert_same(writes_in_its_loop, (6,), arguments, {"BN": 8})
     assert regions(writes_in_its_loop, (6,), arguments, {"BN": 8}) == 1
@@ -147,7 +147,7 @@ def test_the_last_program_to_write_an_address_is_the_last():
     assert np.array_equal(planned[1].storage.data.view(np.float32), (x[40:] + 5).numpy())
 
 
-def test_another_axis_of_programs_beside_it():
+def test_a_triangle_may_have_another_program_axis():
     arguments = {
         "x": torch.randn(3, 7, 56), "out": torch.zeros(3, 7, 8), "columns": 56, "rows": 7,
     }  # fmt: skip
@@ -171,7 +171,7 @@ def test_causal_attention(length, bm, bn):
     assert regions(attention, grid, arguments, constexprs) <= 3
 
 
-def test_more_tiles_than_regions():
+def test_a_triangle_may_have_more_tiles_than_regions():
     length = 2048
     q, k, v = (torch.randn(1, 1, length, 16) for _ in range(3))
     arguments = {
@@ -184,7 +184,7 @@ def test_more_tiles_than_regions():
     module = compile_for(attention, arguments, constexprs)
     evaluate(module, planned, (length // 16, 1))
 
-    wanted = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
-    got = planned[3].storage.data.view(np.float32).reshape(wanted.shape)
-    assert np.allclose(got, wanted.numpy(), atol=2e-2)
+    expected = torch.nn.functional.scaled_dot_product_attention(q, k, v, is_causal=True)
+    got = planned[3].storage.data.view(np.float32).reshape(expected.shape)
+    assert np.allclose(got, expected.numpy(), atol=2e-2)
     assert regions(attention, (length // 16, 1), arguments, constexprs) == 1

@@ -1,4 +1,4 @@
-"""What PyTorch computes for plans, against NumPy's functions for the same."""
+"""PyTorch's functions in plans, against NumPy's."""
 
 import sys
 import time
@@ -168,7 +168,7 @@ def test_products_keep_all_bits_where_the_program_asked_for_fewer(ask_for_less, 
     assert np.array_equal(out, first @ second)
 
 
-def test_nothing_is_asked_under_a_mode_of_the_program():
+def test_pytorch_is_not_called_under_a_mode_of_the_program():
     array, out = numbers(6, 33), np.empty((6,), np.float32)
     with Watch() as watch:
         torch_kernels.largest(array, 1, array.dtype, out)
@@ -180,7 +180,7 @@ def test_nothing_is_asked_under_a_mode_of_the_program():
     assert np.array_equal(out, array.max(1))
 
 
-def test_nothing_is_asked_while_the_program_profiles_itself():
+def test_pytorch_is_not_called_under_its_profiler():
     array, out = numbers(6, 33), np.empty((6,), np.float32)
     with torch.profiler.profile() as profile:
         torch_kernels.largest(array, 1, array.dtype, out)
@@ -191,7 +191,7 @@ def test_nothing_is_asked_while_the_program_profiles_itself():
     assert np.array_equal(out, array.max(1))
 
 
-def test_what_may_not_be_written_to_is_not_handed_over(asked):
+def test_read_only_arrays_are_not_passed_to_pytorch(asked):
     array, out = numbers(6, 33), np.empty((6,), np.float32)
     array.flags.writeable = False
 

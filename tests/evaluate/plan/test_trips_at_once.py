@@ -149,7 +149,7 @@ def test_several_loops_over_the_tiles_of_a_row_become_rows(dtype):
     "function",
     [in_place, running_sums, from_a_value_on, last_tile_stays, overlapping_tiles, two_stores],
 )
-def test_loops_that_hang_on_the_order_of_trips_stay(function):
+def test_loops_that_depend_on_the_order_of_trips_stay(function):
     assert "for t" in code(function, torch.float32)
     assert_same(function, (ROWS,), arguments_of(function, torch.float32), {"TILE": TILE})
 

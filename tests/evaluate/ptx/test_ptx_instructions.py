@@ -30,8 +30,8 @@ def run(text, *arrays, constraints=None):
 
 
 def one(text, *numbers, constraints=None):
-    found = run(text, *(np.array([n], np.uint32) for n in numbers), constraints=constraints)[0]
-    return int(found[0])
+    result = run(text, *(np.array([n], np.uint32) for n in numbers), constraints=constraints)[0]
+    return int(result[0])
 
 
 def signed(number):
@@ -122,23 +122,23 @@ def test_instructions_on_words(name, a, b, c):
     base = name.partition(".")[0]
     count = 1 if base in ONE else 3 if base in THREE else 2
     operands = ", ".join(f"${place}" for place in range(count + 1))
-    found = one(f"{name} {operands};", *(a, b, c)[:count])
-    assert found == WORDS[name](a, b, c) & ALL
+    result = one(f"{name} {operands};", *(a, b, c)[:count])
+    assert result == WORDS[name](a, b, c) & ALL
 
 
 @settings(max_examples=100, deadline=None)
 @given(a=words, b=words, c=words, table=st.integers(0, 255))
 def test_lop3_looks_bits_up(a, b, c, table):
-    found = one(f"lop3.b32 $0, $1, $2, $3, {table:#x};", a, b, c)
+    result = one(f"lop3.b32 $0, $1, $2, $3, {table:#x};", a, b, c)
     rows = [(a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1 for i in range(32)]
-    assert found == sum((table >> row & 1) << i for i, row in enumerate(rows))
+    assert result == sum((table >> row & 1) << i for i, row in enumerate(rows))
 
 
 @settings(max_examples=100, deadline=None)
 @given(a=words, b=words, position=words, length=words)
 def test_bfi_inserts_a_field(a, b, position, length):
-    found = one("bfi.b32 $0, $1, $2, $3, $4;", a, b, position, length)
-    assert found == insert(a, b, position, length)
+    result = one("bfi.b32 $0, $1, $2, $3, $4;", a, b, position, length)
+    assert result == insert(a, b, position, length)
 
 
 @settings(max_examples=60, deadline=None)
@@ -177,10 +177,10 @@ def test_sums_and_products_in_each_direction(name, reference):
         ("rm", lambda got, wide: got <= wide),
         ("rp", lambda got, wide: got >= wide),
     ):
-        found = floats(f"{name}.{direction}.f32 $0, $1, $2;", A, B).astype(np.float64)
+        result = floats(f"{name}.{direction}.f32 $0, $1, $2;", A, B).astype(np.float64)
         wide = reference(A.astype(np.longdouble), B.astype(np.longdouble))
-        assert holds(found, wide).all()
-        np.testing.assert_allclose(found, wide.astype(np.float64), rtol=2e-7)
+        assert holds(result, wide).all()
+        np.testing.assert_allclose(result, wide.astype(np.float64), rtol=2e-7)
     exact = floats(f"{name}.rn.f32 $0, $1, $2;", A, B)
     assert np.array_equal(exact, reference(A, B))
 
@@ -191,19 +191,19 @@ def test_fma_rounds_once():
 
 
 def test_ftz_takes_and_gives_no_subnormal_number():
-    found = floats("mul.ftz.f32 $0, $1, $2;", LEFT, RIGHT)
-    small = (np.abs(found) < np.finfo(np.float32).tiny) & (found != 0)
+    result = floats("mul.ftz.f32 $0, $1, $2;", LEFT, RIGHT)
+    small = (np.abs(result) < np.finfo(np.float32).tiny) & (result != 0)
     assert not small.any()
-    kept = floats("mul.f32 $0, $1, $2;", LEFT, RIGHT)
-    assert ((np.abs(kept) < np.finfo(np.float32).tiny) & (kept != 0)).any()
+    products = floats("mul.f32 $0, $1, $2;", LEFT, RIGHT)
+    assert ((np.abs(products) < np.finfo(np.float32).tiny) & (products != 0)).any()
     assert floats("ex2.approx.ftz.f32 $0, $1;", np.float32([-140]))[0] == 0
     assert floats("ex2.approx.f32 $0, $1;", np.float32([-140]))[0] > 0
 
 
 def test_sat_limits_to_one_and_makes_zero_of_nan():
-    found = floats("add.sat.f32 $0, $1, $2;", LEFT, RIGHT)
+    result = floats("add.sat.f32 $0, $1, $2;", LEFT, RIGHT)
     total = LEFT + RIGHT
-    assert np.array_equal(found, np.where(np.isnan(total), 0, np.clip(total, 0, 1)))
+    assert np.array_equal(result, np.where(np.isnan(total), 0, np.clip(total, 0, 1)))
 
 
 def test_min_and_max_order_zeros_and_ignore_nan_unless_asked():
@@ -217,9 +217,9 @@ def test_min_and_max_order_zeros_and_ignore_nan_unless_asked():
     assert np.array_equal(np.isnan(larger), np.isnan(LEFT) | np.isnan(RIGHT))
     crossed = floats("max.NaN.xorsign.abs.f32 $0, $1, $2;", LEFT, RIGHT)
     known = ~np.isnan(crossed)
-    wanted = np.maximum(np.abs(LEFT), np.abs(RIGHT))
-    wanted = np.where(np.signbit(LEFT) ^ np.signbit(RIGHT), -wanted, wanted)
-    assert np.array_equal(crossed[known], wanted[known])
+    expected = np.maximum(np.abs(LEFT), np.abs(RIGHT))
+    expected = np.where(np.signbit(LEFT) ^ np.signbit(RIGHT), -expected, expected)
+    assert np.array_equal(crossed[known], expected[known])
 
 
 @pytest.mark.parametrize(
@@ -237,7 +237,7 @@ def test_min_and_max_order_zeros_and_ignore_nan_unless_asked():
         ("neg.f32", np.negative),
     ],
 )
-def test_functions(name, function):
+def test_functions_of_floats_equal_numpy(name, function):
     with np.errstate(all="ignore"):
         expected = function(C)
     np.testing.assert_allclose(floats(f"{name} $0, $1;", C), expected, rtol=3e-7)
@@ -251,8 +251,8 @@ def test_comparisons_with_nan(comparison):
     }[comparison]  # fmt: skip
     for suffix in ("", "u"):
         text = f"{{ .reg .pred p, q; setp.{comparison}{suffix}.f32 p|q, $1, $2; selp.b32 $0, 1, 0, p; @q add.u32 $0, $0, 2; }}"  # noqa: E501
-        found = run(text, LEFT, RIGHT)[0]
-        for a, b, got in zip(LEFT.tolist(), RIGHT.tolist(), found.tolist(), strict=True):
+        result = run(text, LEFT, RIGHT)[0]
+        for a, b, got in zip(LEFT.tolist(), RIGHT.tolist(), result.tolist(), strict=True):
             either = math.isnan(a) or math.isnan(b)
             holds = bool(suffix) if either else python(a, b)
             assert got == (1 if holds else 2)
@@ -285,8 +285,8 @@ def test_packed_halves(name, dtype):
         (f"min.{name}x2 $0, $1, $2;", np.minimum(x.astype("f8"), y.astype("f8"))),
     ):
         given_ = [np.ascontiguousarray(part).view("u4") for part in (x, y, z)]
-        found = run(text, *given_[: text.count("$") - 1])[0]
-        assert np.array_equal(found.view("u2"), _bits(wide, dtype))
+        result = run(text, *given_[: text.count("$") - 1])[0]
+        assert np.array_equal(result.view("u2"), _bits(wide, dtype))
 
 
 def test_conversions_between_floats():
@@ -299,12 +299,12 @@ def test_conversions_between_floats():
     for direction, holds in (("rz", np.abs), ("rm", None), ("rp", None)):
         text = f"{{ .reg .b16 h; cvt.{direction}.f16.f32 h, $1; cvt.f32.f16 $0, h; }}"
         small = np.clip(A, -60000, 60000)
-        found = floats(text, small)
+        result = floats(text, small)
         if holds is not None:
-            assert (np.abs(found) <= np.abs(small)).all()
+            assert (np.abs(result) <= np.abs(small)).all()
         else:
-            assert ((found <= small) if direction == "rm" else (found >= small)).all()
-        np.testing.assert_allclose(found, small, rtol=1e-3, atol=1e-7)
+            assert ((result <= small) if direction == "rm" else (result >= small)).all()
+        np.testing.assert_allclose(result, small, rtol=1e-3, atol=1e-7)
 
 
 @pytest.mark.parametrize(
@@ -312,11 +312,11 @@ def test_conversions_between_floats():
 )
 def test_conversions_to_8_bit_floats_saturate(name, dtype):
     text = f"{{ .reg .b16 h; cvt.rn.satfinite.{name}x2.f32 h, $1, $2; cvt.u32.u16 $0, h; }}"
-    found = run(text, LEFT, RIGHT)[0]
+    result = run(text, LEFT, RIGHT)[0]
     largest = float(ml_dtypes.finfo(dtype).max)
     wanted = np.clip(LEFT, -largest, largest).astype(dtype).view(np.uint8)
     number = ~np.isnan(LEFT)
-    assert np.array_equal((found >> 8)[number], wanted[number])
+    assert np.array_equal((result >> 8)[number], wanted[number])
     back = f"{{ .reg .b16 h; cvt.u16.u32 h, $1; cvt.rn.f16x2.{name}x2 $0, h; }}"
     patterns = np.arange(1 << 16, dtype=np.uint32)
     halves = run(back, patterns)[0].view(np.float16).reshape(-1, 2)
@@ -327,18 +327,18 @@ def test_conversions_to_8_bit_floats_saturate(name, dtype):
 def test_conversions_to_4_bit_floats_put_the_first_operand_high():
     text = "{ .reg .b8 two; cvt.rn.satfinite.e2m1x2.f32 two, $1, $2; cvt.u32.u8 $0, two; }"
     values = np.float32([0.0, 0.2, 0.25, 0.3, 0.75, 1.7, 2.5, 5.0, 100.0, -0.6, np.nan])
-    found = run(text, values, np.zeros_like(values))[0]
-    assert (found >> 4).tolist() == [0, 0, 0, 1, 2, 3, 4, 6, 7, 9, 7]
+    result = run(text, values, np.zeros_like(values))[0]
+    assert (result >> 4).tolist() == [0, 0, 0, 1, 2, 3, 4, 6, 7, 9, 7]
 
 
 @pytest.mark.parametrize(
     ("mode", "function"), [("rni", np.rint), ("rzi", np.trunc), ("rmi", np.floor), ("rpi", np.ceil)]
 )
 def test_conversions_to_integers_round_and_saturate(mode, function):
-    found = run(f"cvt.{mode}.s32.f32 $0, $1;", np.concatenate([A, FLOATS]))[0].view(np.int32)
+    result = run(f"cvt.{mode}.s32.f32 $0, $1;", np.concatenate([A, FLOATS]))[0].view(np.int32)
     whole = function(np.concatenate([A, FLOATS]).astype(np.float64))
-    wanted = np.where(np.isnan(whole), 0, np.clip(whole, -(2.0**31), 2.0**31 - 1))
-    assert np.array_equal(found, wanted.astype(np.int64))
+    expected = np.where(np.isnan(whole), 0, np.clip(whole, -(2.0**31), 2.0**31 - 1))
+    assert np.array_equal(result, expected.astype(np.int64))
     assert np.array_equal(floats(f"cvt.{mode}.f32.f32 $0, $1;", A), function(A))
 
 
@@ -352,7 +352,7 @@ def test_conversions_between_integers():
     assert floats("cvt.rp.f32.u32 $0, $1;", np.uint32([2**24 + 1]))[0] == 2**24 + 2
 
 
-def test_what_an_instruction_leaves_stays_where_its_guard_is_false():
+def test_a_register_is_unchanged_where_the_guard_is_false():
     text = "mov.b32 $0, 5; { .reg .pred p; setp.lt.s32 p, $1, 3; @p mov.b32 $0, 9; }"
     assert run(text, np.arange(6, dtype=np.int32))[0].tolist() == [9, 9, 9, 5, 5, 5]
 
@@ -381,13 +381,13 @@ def test_a_name_in_an_inner_scope_is_another_register():
         ("{ .reg .b16 h; cvt.rn.e4m3x2.f32 h, $1, $1; }", "cvt.rn.e4m3x2.f32"),
     ],
 )
-def test_what_has_no_meaning_is_refused_by_name(text, named):
+def test_an_unknown_instruction_is_refused_by_name(text, named):
     with pytest.raises(UnsupportedOp) as refused:
         one(text, 1)
     assert named in str(refused.value)
 
 
-def test_text_of_any_kind_is_read_or_refused():
+def test_any_text_is_parsed_or_refused():
     @settings(max_examples=300, deadline=None)
     @given(st.text("{};,.$0123abp@!|<>% add.u32mov-_\n/*", max_size=60))
     def check(text):
@@ -449,7 +449,7 @@ CONVERSIONS = (
 
 @pytest.mark.process
 @since(3, 6, "an assembler for Blackwell")
-def test_what_the_table_holds_is_what_the_assembler_takes(tmp_path):
+def test_the_table_has_the_instructions_that_the_assembler_accepts(tmp_path):
     """Nothing is given a meaning that no GPU has: ptxas reads an example of every entry."""
     import subprocess
 

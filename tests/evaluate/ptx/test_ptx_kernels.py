@@ -70,8 +70,8 @@ def test_tritons_own_conversions_by_assembly_round_trip():
     )
 
     assert torch.equal(back, x)
-    kept = torch.where(x == 0, x.view(torch.int16) >> 8 & 0x80, patterns)
-    assert torch.equal(stored.view(torch.uint8).int(), kept.to(torch.uint8).int())
+    expected = torch.where(x == 0, x.view(torch.int16) >> 8 & 0x80, patterns)
+    assert torch.equal(stored.view(torch.uint8).int(), expected.to(torch.uint8).int())
 
 
 def test_integers_that_assembly_made_are_addresses():

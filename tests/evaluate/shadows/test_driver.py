@@ -1,4 +1,4 @@
-"""A shadow that no table of ours has, carried by the driver: narrow floats before any rounding."""
+"""A shadow without rules of its own, carried by the driver: narrow floats before any rounding."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -184,7 +184,7 @@ def test_loops_and_branches_that_programs_take_differently_carry_shadows(turns):
     assert not any(has for _, has in decisions)
 
 
-def test_what_moves_elements_is_run_once_more_on_shadows():
+def test_ops_that_move_elements_run_again_on_shadows():
     stored, shadow, _ = followed(summed, X, 2 * WIDTH, {"BLOCK": BLOCK, "WIDTH": WIDTH})
     tile = np.repeat(X[:BLOCK].astype(np.float64) / 3, WIDTH).reshape(-1, 2 * WIDTH)
 
@@ -193,7 +193,7 @@ def test_what_moves_elements_is_run_once_more_on_shadows():
 
 
 @pytest.mark.parametrize("limit", [0, 100])
-def test_what_decides_is_looked_at_each_time_and_decides_without_its_shadow(limit):
+def test_deciding_values_are_inspected_and_used_without_their_shadow(limit):
     stored, shadow, decisions = followed(deciding, X, BLOCK, {"limit": limit, "BLOCK": BLOCK})
     given = X[:BLOCK].astype(np.float64)
 

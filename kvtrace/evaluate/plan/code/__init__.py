@@ -1,6 +1,6 @@
-"""From the instructions of a plan to the source of one straight-line NumPy function.
+"""Code of plans: from instructions to the source of one straight-line NumPy function.
 
-writer.py holds what is written and which names and cells there are; one file per kind of
-instruction writes it; blocks.py goes through a list and says which cells are free again.
+writer.py has the lines, names and cells; one file per kind of instruction writes lines; blocks.py
+writes a list of instructions and frees cells.
 May import what kvtrace.evaluate.plan may; only plan/ imports it.
 """

@@ -1,4 +1,4 @@
-"""Code of what takes over no cell: views, reductions, padding, ramps, calls."""
+"""Code of instructions that reuse no operand's cell: views, reductions, padding, ramps, calls."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from kvtrace.evaluate.plan.instructions import (
 
 
 def write_other(writer: Writer, instruction: Instruction, depth: int) -> None:
-    """Write an instruction that takes over no cell."""
+    """Write an instruction that reuses no operand's cell."""
     _WRITERS[type(instruction)](writer, instruction, depth)
 
 
@@ -53,13 +53,13 @@ def _view(writer: Writer, view: View, depth: int) -> None:
     source = view.sources()[0]
     name = writer.as_view(target_of(view), [source])
     rank = len(writer.axes) + len(source.lanes)
-    kept = [axis for axis in view.axes if axis is not None]
+    source_axes = [axis for axis in view.axes if axis is not None]
     text = writer.names[source]
-    dropped = [axis for axis in range(rank) if axis not in kept]
+    dropped = [axis for axis in range(rank) if axis not in source_axes]
     if dropped:
         index = ["0" if axis in dropped else ":" for axis in range(rank)]
         text += f"[{', '.join(index)}]"
-    order = [sorted(kept).index(axis) for axis in kept]
+    order = [sorted(source_axes).index(axis) for axis in source_axes]
     if order != sorted(order):
         text += f".transpose({listed(order)})"
     if None in view.axes:
@@ -79,7 +79,7 @@ def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
 
 
 def _pad(writer: Writer, pad: Pad, depth: int) -> None:
-    """Write lanes around a box; without one, repeat along axes."""
+    """Write lanes around a box; without a box, repeat along axes."""
     inside, outside = pad.operands
     name = writer.into_cell(target_of(pad))
     if any(cut is not None for cut in pad.box):

@@ -1,4 +1,4 @@
-"""Code of a list of instructions, in order; cells are free again after their last use."""
+"""Code of a list of instructions, in order; cells are freed after their last use."""
 
 from __future__ import annotations
 
@@ -29,13 +29,13 @@ def write_block(
     writer: Writer,
     instructions: list[Instruction],
     depth: int,
-    kept: frozenset[Register],
+    live_after: frozenset[Register],
     owned: Sequence[Register] = (),
 ) -> None:
     """Write instructions in order.
 
-    `kept`: roots that are read after them; `owned`: cells from before them that may be used
-    again when they are not needed any more.
+    `live_after`: roots that are read after these instructions; `owned`: earlier cells that may be
+    reused when they are not needed any more.
     """
     last = last_reads(instructions, writer.roots_ahead(instructions))
     local = set(owned)
@@ -49,19 +49,19 @@ def write_block(
             root
             for source in read_by(instruction)
             for root in roots.get(source, ())
-            if root in local and last.get(root) == position and root not in kept
+            if root in local and last.get(root) == position and root not in live_after
         }
         reused: frozenset[Register] = frozenset()
         if isinstance(instruction, Map):
             store = instructions[position + 1] if position + 1 < len(instructions) else None
-            if instruction.target not in kept and is_fused(writer, instruction, store, uses):
+            if instruction.target not in live_after and is_fused(writer, instruction, store, uses):
                 assert isinstance(store, Store)
                 write_stored(writer, instruction, store, depth)
                 skip = store
             else:
                 reused = write_map(writer, instruction, depth, dying)
         elif isinstance(instruction, Loop):
-            reused = write_loop(writer, instruction, depth, dying, kept, write_block)
+            reused = write_loop(writer, instruction, depth, dying, live_after, write_block)
         elif isinstance(instruction, Load):
             write_load(writer, instruction, depth, is_overwritten(instructions, position))
         elif isinstance(instruction, Dot):
@@ -71,9 +71,9 @@ def write_block(
         for root in dying - reused:
             writer.release(root)
         for register in defined(instruction):
-            own = roots.get(register, ())
-            if len(own) == 1 and register in own:
+            own_roots = roots.get(register, ())
+            if len(own_roots) == 1 and register in own_roots:
                 local.add(register)
-                if register not in last and register not in kept:
+                if register not in last and register not in live_after:
                     writer.release(register)
                     local.discard(register)

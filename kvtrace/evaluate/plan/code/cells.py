@@ -1,4 +1,4 @@
-"""What generated code is: a function, and the arrays for intermediate results that it needs."""
+"""Generated code: a function, and the arrays for its intermediate results."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Run = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[int], Sequ
 
 @dataclass(frozen=True)
 class Cell:
-    """An array for intermediate results: what it varies over, and how it lies in memory."""
+    """An array for intermediate results: the axes it varies over, and its layout in memory."""
 
     axes: tuple[bool, ...]
     lanes: tuple[int, ...]
@@ -22,14 +22,14 @@ class Cell:
     layout: tuple[int, ...]
 
     def shape(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Logical shape for a chunk."""
+        """Return the logical shape for a chunk."""
         programs = [n if flag else 1 for n, flag in zip(extents, self.axes, strict=True)]
         return (*programs, *self.lanes)
 
 
 @dataclass(frozen=True, eq=False)
-class Generated:
-    """A function, the cells it needs, arrays that it makes besides, and its source."""
+class GeneratedCode:
+    """A function, the cells it needs, other arrays that it creates, and its source."""
 
     run: Run
     cells: tuple[Cell, ...]

@@ -1,4 +1,4 @@
-"""Code of elementwise operations: into a cell, over an operand's, or where it is stored."""
+"""Code of elementwise operations: into a cell, over an operand's cell, or into memory."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from kvtrace.evaluate.plan.values import Register
 def is_fused(
     writer: Writer, instruction: Map, store: Instruction | None, uses: dict[Register, int]
 ) -> bool:
-    """Tell whether a result can be written straight to where it is stored next."""
+    """Return whether a result can be written straight to the memory it is stored in next."""
     register = instruction.target
     assert register is not None
     if type(store) is not Store or store.operands[0] is not register:
@@ -32,7 +32,7 @@ def is_fused(
 
 
 def write_stored(writer: Writer, instruction: Map, store: Store, depth: int) -> None:
-    """Write an operation whose result is stored where it arises."""
+    """Write an operation that writes its result into the memory of a store."""
     steady = writer.unsteady.isdisjoint(instruction.sources())
     function = writer.constant(
         _function(writer, instruction) if steady else instruction.operation.into, "f"
@@ -42,7 +42,7 @@ def write_stored(writer: Writer, instruction: Map, store: Store, depth: int) -> 
 
 
 def _function(writer: Writer, instruction: Map) -> Any:
-    """Return the function that writes into an array; PyTorch's cannot have arrays overlap."""
+    """Return the function that writes into an array; PyTorch's do not allow overlaps."""
     operation = instruction.operation
     if not writer.torch:
         return operation.into
@@ -54,7 +54,7 @@ def _function(writer: Writer, instruction: Map) -> Any:
 
 
 def _repeats(instruction: Map) -> bool:
-    """Tell whether an operand is repeated along some axes, but not along all."""
+    """Return whether an operand is repeated along some axes, but not along all."""
     target = instruction.target
     assert target is not None
     return any(
@@ -67,7 +67,7 @@ def _repeats(instruction: Map) -> bool:
 def write_map(
     writer: Writer, instruction: Map, depth: int, dying: set[Register]
 ) -> frozenset[Register]:
-    """Write an elementwise operation; gives operands whose cell the result takes over."""
+    """Write an elementwise operation; return the operand whose cell the result reuses, if any."""
     register, operation = instruction.target, instruction.operation
     assert register is not None
     if operation.into is None:
@@ -86,14 +86,14 @@ def write_map(
         writer.write(depth, f"{name} = {function}({listed(names)})")
         return frozenset()
     operands = [writer.operand(operand) for operand in instruction.operands]
-    over = _taken_over(writer, instruction, dying)
+    over = _reused_operand(writer, instruction, dying)
     name = writer.into_cell(register, None if over is None else writer.names[over])
     function = writer.constant(_function(writer, instruction), "f")
     writer.write(depth, f"{function}({listed([*operands, name])})")
     return frozenset() if over is None else frozenset({over})
 
 
-def _taken_over(writer: Writer, instruction: Map, dying: set[Register]) -> Register | None:
+def _reused_operand(writer: Writer, instruction: Map, dying: set[Register]) -> Register | None:
     register = instruction.target
     assert register is not None
     cell = writer.cell_of(register)

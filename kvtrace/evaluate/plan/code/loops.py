@@ -1,4 +1,4 @@
-"""Code of loops: what is carried keeps its cells, and names change places between trips."""
+"""Code of loops: carried registers have fixed cells, or names are swapped between trips."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from kvtrace.evaluate.plan.values import Register
 BlockWriter = Callable[
     [Writer, list[Instruction], int, frozenset[Register], Sequence[Register]], None
 ]
-"""Writes a list: (writer, instructions, depth, kept, owned), as blocks.write_block."""
+"""Writes a list: (writer, instructions, depth, live_after, owned), as blocks.write_block."""
 
 
 def write_loop(
@@ -22,20 +22,20 @@ def write_loop(
     loop: Loop,
     depth: int,
     dying: set[Register],
-    kept: frozenset[Register],
+    live_after: frozenset[Register],
     block: BlockWriter,
 ) -> frozenset[Register]:
-    """Write a loop, its body by `block`; gives operands whose cells carried registers take over."""
-    taken: set[Register] = set()
+    """Write a loop, its body by `block`; return operands whose cells carried registers reuse."""
+    reused: set[Register] = set()
     inside = {register for inner in loop.body for register in read_by(inner)} | set(loop.outcomes)
     for operand, carried in zip(loop.operands, loop.carried, strict=True):
         if (
             isinstance(operand, Register)
-            and operand in dying - taken
+            and operand in dying - reused
             and writer.cell_of(operand) == writer.cell_of(carried)
             and not any(operand in writer.roots.get(register, ()) for register in inside)
         ):
-            taken.add(operand)
+            reused.add(operand)
             writer.into_cell(carried, writer.names[operand])
             continue
         name = writer.into_cell(carried)
@@ -50,11 +50,11 @@ def write_loop(
     for carried in loop.carried:
         ahead[carried] = frozenset({carried})
     outcomes = frozenset().union(*(ahead.get(r, frozenset()) for r in loop.outcomes))
-    # What the body reads from outside must still be there in the next trip.
+    # Registers that the body reads from outside must still exist in the next trip.
     outside = frozenset(
         root for register in read_by(loop) for root in writer.roots.get(register, ())
     ) - set(loop.carried)
-    block(writer, loop.body, depth + 1, kept | outcomes | outside, loop.carried)
+    block(writer, loop.body, depth + 1, live_after | outcomes | outside, loop.carried)
     if loop.stairs is None:
         _next_trip(writer, loop, depth + 1)
     else:
@@ -65,13 +65,13 @@ def write_loop(
         _narrow(writer, loop.symbol, loop.stairs, depth, head)
     for carried, result in zip(loop.carried, loop.results, strict=True):
         writer.into_cell(result, writer.names[carried])
-    return frozenset(taken)
+    return frozenset(reused)
 
 
 def _next_trip_of_some(writer: Writer, loop: Loop, depth: int) -> None:
-    """Write how outcomes become what the next trip carries: into the same cells.
+    """Write the copies of outcomes into the cells of carried registers, for the next trip.
 
-    Programs that are done keep theirs there.
+    Programs that are done keep their carried values there.
     """
     targets = {writer.names[carried]: writer.cell_of(carried) for carried in loop.carried}
     for name, cell in targets.items():
@@ -83,9 +83,9 @@ def _next_trip_of_some(writer: Writer, loop: Loop, depth: int) -> None:
         target, source = writer.names[carried], writer.operand(outcome)
         if source == target:
             continue
-        held = {source, *(writer.names[root] for root in writer.roots.get(outcome, ()))}
-        if not held.isdisjoint(targets):
-            # It would be written over before it is read.
+        source_names = {source, *(writer.names[root] for root in writer.roots.get(outcome, ()))}
+        if not source_names.isdisjoint(targets):
+            # The source would be overwritten before it is read.
             cell = writer.cell_of(carried)
             name = writer.take(cell)
             writer.write(depth, f"copyto({name}, {source})")
@@ -103,18 +103,18 @@ def _next_trip_of_some(writer: Writer, loop: Loop, depth: int) -> None:
 
 
 def _narrow(writer: Writer, symbol: int, stairs: Staircase, depth: int, head: int) -> None:
-    """Have the loop that begins at line `head` see only the programs that take part in a trip.
+    """Restrict the loop that begins at line `head` to the programs that run each trip.
 
-    Everything that varies along their axis goes by its name, and is cut at the begin of each trip.
+    Every array that varies along their axis has a name, and is cut at the start of each trip.
     """
     axis = writer.axes.index(stairs.symbol)
     lines = writer.lines[head:]
-    made = {
+    assigned = {
         name
         for line in lines
         for name in re.findall(r"\br\d+\b", re.split(r" = |\(", line, maxsplit=1)[0])
     }
-    names = set(re.findall(r"\b[vr]\d+\b", "\n".join(lines))) - made
+    names = set(re.findall(r"\b[vr]\d+\b", "\n".join(lines))) - assigned
     varying = [f"v{number}" for number, cell in enumerate(writer.cells) if cell.axes[axis]]
     varying += [name for register, name in writer.names.items()
                 if name.startswith("r") and register.axes[axis]]  # fmt: skip
@@ -139,32 +139,37 @@ def _narrow(writer: Writer, symbol: int, stairs: Staircase, depth: int, head: in
 
 
 def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
-    """Write how outcomes become what the next trip carries: names change places."""
+    """Write the swap of names by which outcomes become the next trip's carried registers."""
     sources: list[str] = []
     inside = {register for instruction in loop.body for register in defined(instruction)}
     for carried, outcome in zip(loop.carried, loop.outcomes, strict=True):
-        own = writer.roots.get(outcome) == frozenset({outcome})
-        alone = loop.outcomes.count(outcome) == 1
-        local = outcome in inside or outcome is carried
-        if own and alone and local and writer.cell_of(outcome) == writer.cell_of(carried):
+        has_own_cell = writer.roots.get(outcome) == frozenset({outcome})
+        is_single = loop.outcomes.count(outcome) == 1
+        is_local = outcome in inside or outcome is carried
+        if (
+            has_own_cell
+            and is_single
+            and is_local
+            and writer.cell_of(outcome) == writer.cell_of(carried)
+        ):
             sources.append(writer.names[outcome])
             continue
         name = writer.take(writer.cell_of(carried))
         writer.write(depth, f"copyto({name}, {writer.operand(outcome)})")
         sources.append(name)
-        if own and local and outcome not in loop.carried:
+        if has_own_cell and is_local and outcome not in loop.carried:
             _release_once(writer, outcome)
     targets = [writer.names[carried] for carried in loop.carried]
-    left, right = list(targets), list(sources)
-    # The other names get what is left, kind by kind, so that no cell is lost.
+    targets_in_order, sources_in_order = list(targets), list(sources)
+    # Other names get the remaining cells, kind by kind, so that no cell is lost.
     spare: dict[Cell, list[str]] = {}
     for carried, target in zip(loop.carried, targets, strict=True):
         if target not in sources:
             spare.setdefault(writer.cell_of(carried), []).append(target)
     for carried, source in zip(loop.carried, sources, strict=True):
         if source not in targets:
-            left.append(source)
-            right.append(spare[writer.cell_of(carried)].pop())
+            targets_in_order.append(source)
+            sources_in_order.append(spare[writer.cell_of(carried)].pop())
     for carried, target in zip(loop.carried, targets, strict=True):
         free = writer.free.setdefault(writer.cell_of(carried), [])
         if target in free:
@@ -174,7 +179,7 @@ def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
             free = writer.free.setdefault(writer.cell_of(carried), [])
             if source not in free:
                 free.append(source)
-    moves = [(a, b) for a, b in zip(left, right, strict=True) if a != b]
+    moves = [(a, b) for a, b in zip(targets_in_order, sources_in_order, strict=True) if a != b]
     if moves:
         writer.write(depth, f"{', '.join(a for a, _ in moves)} = {', '.join(b for _, b in moves)}")
 

@@ -22,7 +22,7 @@ def view_of(
     axes: Sequence[bool],
     lanes: Sequence[int],
 ) -> str:
-    """Write a view of memory."""
+    """Return the code of a view of memory."""
     writer.buffers.add(argument)
     numbers = dict(form.outer)
     steps = [numbers.pop(symbol, 0) for symbol in writer.axes]
@@ -39,7 +39,7 @@ def view_of(
 
 
 def write_load(writer: Writer, load: Load, depth: int, copied: bool) -> None:
-    """Write a read: a view, or a copy of it."""
+    """Write a load: a view, or a copy of the view."""
     register = load.target
     assert register is not None
     view = view_of(writer, load.argument, load.form, load.dtype, register.axes, register.lanes)
@@ -54,7 +54,7 @@ def write_load(writer: Writer, load: Load, depth: int, copied: bool) -> None:
 
 
 def target_of_store(writer: Writer, store: Store) -> tuple[str, tuple[bool, ...], tuple[int, ...]]:
-    """Return the view that a store writes to, and what it varies over."""
+    """Return the code of a store's view, and the axes and lanes that it varies over."""
     named = {symbol for symbol, _ in store.form.outer}
     axes = tuple(symbol in named for symbol in writer.axes)
     steps = store.form.lanes or (0,) * len(store.lanes)
@@ -63,7 +63,7 @@ def target_of_store(writer: Writer, store: Store) -> tuple[str, tuple[bool, ...]
 
 
 def write_store(writer: Writer, store: Store, depth: int) -> None:
-    """Write a store. Where programs or lanes share an address, the last one's value stays."""
+    """Write a store. If programs or lanes share an address, the last value stays."""
     view, axes, lanes = target_of_store(writer, store)
     source = store.operands[0]
     value = writer.operand(source)

@@ -17,7 +17,7 @@ from kvtrace.evaluate.plan.values import Register
 def write_product(
     writer: Writer, dot: Dot, depth: int, dying: set[Register]
 ) -> frozenset[Register]:
-    """Write a product, and a sum with what it is added to; gives the operand taken over."""
+    """Write a product plus its addend, if any; return the operand whose cell is reused."""
     register = dot.target
     assert register is not None
     left, right = dot.sources()[:2]
@@ -56,7 +56,7 @@ def _multiply(
     *,
     onto: bool = False,
 ) -> None:
-    """Write a product into (or onto) an array of a layout, as one of tall matrices."""
+    """Write a product into (or onto) an array of a layout, as a product of tall matrices."""
     left, right = dot.sources()[:2]
     fold, count = folding(left, right), len(writer.axes)
     rank = len(left.lanes)

@@ -1,8 +1,9 @@
-"""State of the code while it is written: lines, names, and cells.
+"""State of the code that is being written: lines, names, and cells.
 
-Arrays that hold intermediate results are *cells*: made once for a size of chunk, handed in, and
-used again as soon as what they held is not needed any more. Everything else is a view. Numbers that
-depend on the call (offsets, strides, extents) go by names: other sizes have the same text then.
+Arrays of intermediate results are *cells*: created once for a size of chunk, passed to the code,
+and reused as soon as their contents are not needed any more. All other arrays are views. Numbers
+that depend on the call (offsets, strides, extents) have names, so that other sizes have the same
+text.
 """
 
 from __future__ import annotations
@@ -20,12 +21,12 @@ from kvtrace.evaluate.plan.values import Register
 
 @dataclass(eq=False)
 class Writer:
-    """What has been written so far, and what each register is called.
+    """The lines written so far, and the name of each register.
 
-    `axes` are the symbols of the program axes; `offsets` gives, for each tensor argument, where its
-    data pointer lies in its storage. `roots` says whose memory a register shares; `unsteady` are
-    those that may lie in a storage that the kernel writes to. With `torch`, what PyTorch is faster
-    at is left to it (see torch_kernels.py).
+    `axes` are the symbols of the program axes; `offsets` has each tensor argument's offset in its
+    storage. `roots` has the registers whose memory a register shares; `unsteady` are registers that
+    may lie in a storage that the kernel writes to. With `torch`, PyTorch runs the operations at
+    which it is faster (see torch_kernels.py).
     """
 
     axes: tuple[int, ...]
@@ -45,7 +46,7 @@ class Writer:
     unsteady: set[Register] = field(default_factory=set)
 
     def constant(self, value: Any, prefix: str = "k") -> str:
-        """Name an object that the code refers to."""
+        """Return the name of an object that the code refers to."""
         name = self._constants.get(id(value))
         if name is None:
             name = self._constants[id(value)] = f"{prefix}{len(self.globals)}"
@@ -53,32 +54,32 @@ class Writer:
         return name
 
     def number(self, value: int | tuple[int, ...]) -> str:
-        """Name a number that depends on the call, so that the text is that of other calls too."""
+        """Return the name of a number that depends on the call."""
         name = f"i{len(self.globals)}"
         self.globals[name] = value
         return name
 
     def numbers(self, values: Sequence[int]) -> list[str]:
-        """Name numbers that depend on the call; 0 and 1 stay, as code may be another for them."""
+        """Return names of numbers that depend on the call, but 0 and 1 themselves."""
         return [str(value) if 0 <= value <= 1 else self.number(value) for value in values]
 
     def operand(self, operand: Operand) -> str:
-        """Name a register or a constant."""
+        """Return the name of a register or a constant."""
         if isinstance(operand, Register):
             return self.names[operand]
         return self.constant(operand)
 
     def cell_of(self, register: Register) -> Cell:
-        """Say which kind of cell holds a register."""
-        found = self._kinds.get(register)
-        if found is None:
+        """Return the kind of cell that a register needs."""
+        cell = self._kinds.get(register)
+        if cell is None:
             layout = self.layouts.of(register)
-            found = Cell(register.axes, register.lanes, register.dtype, layout)
-            self._kinds[register] = found
-        return found
+            cell = Cell(register.axes, register.lanes, register.dtype, layout)
+            self._kinds[register] = cell
+        return cell
 
     def take(self, cell: Cell) -> str:
-        """Return a free cell of a kind."""
+        """Return the name of a free cell of a kind."""
         free = self.free.setdefault(cell, [])
         if free:
             return free.pop()
@@ -86,14 +87,14 @@ class Writer:
         return f"v{len(self.cells) - 1}"
 
     def into_cell(self, register: Register, name: str | None = None) -> str:
-        """Put a register into a cell, a free one unless it is named."""
+        """Assign a register to a named or a free cell; return the name."""
         name = name or self.take(self.cell_of(register))
         self.names[register] = name
         self.roots[register] = frozenset({register})
         return name
 
     def as_view(self, register: Register, sources: Sequence[Register]) -> str:
-        """Name a register that may share the memory of others."""
+        """Return a name for a register that may share the memory of others."""
         name = f"r{register.number}"
         self.names[register] = name
         if len(sources) == 1:
@@ -105,12 +106,12 @@ class Writer:
         return name
 
     def as_new(self, register: Register, sources: Sequence[Register]) -> str:
-        """Name a register that a function makes, perhaps from the memory of others."""
+        """Return a name for a register that a function creates, perhaps as a view of others."""
         self.made.append(self.cell_of(register))
         return self.as_view(register, sources)
 
     def release(self, register: Register) -> None:
-        """Let the cell of a register be used again."""
+        """Free the cell of a register."""
         self.free.setdefault(self.cell_of(register), []).append(self.names[register])
 
     def write(self, depth: int, text: str) -> None:
@@ -118,11 +119,11 @@ class Writer:
         self.lines.append(" " * depth + text)
 
     def roots_ahead(self, instructions: list[Instruction]) -> dict[Register, frozenset[Register]]:
-        """Work out, before writing, whose memory each register will share."""
+        """Return, before writing, the registers whose memory each register will share."""
         roots = dict(self.roots)
         nothing: frozenset[Register] = frozenset()
         for instruction in instructions:
-            # What is written to later is copied when read, so it may be a cell.
+            # Memory that is written later is copied when loaded, so it may be a cell.
             copied = isinstance(instruction, Load) and instruction.written
             if copied or not shares_memory(instruction):
                 for register in defined(instruction):
@@ -139,7 +140,7 @@ class Writer:
 
 
 def listed(items: Sequence[Any]) -> str:
-    """Write a comma-separated list that also makes a tuple of one."""
+    """Return items as code, separated by commas, that is also a tuple of one."""
     text = ", ".join(map(str, items))
     return text + "," if len(items) == 1 else text
 

@@ -1,8 +1,8 @@
-"""What ops are when they are planned, one file per dialect, named as in `evaluate/dialects`.
+"""Planners of ops, one file per dialect, named as in `evaluate/dialects`.
 
-A planner makes the step of an op: it finds the op's values in a walk and sets its results, which
-stay affine (integers, pointers, masks) or become registers, with the instructions that fill them.
-An op that only computes needs none: the array evaluator's function becomes an instruction.
+A planner returns the step of an op, which reads the op's operands in a walk and sets its results:
+affine forms (integers, pointers, masks), or registers with the instructions that fill them. An op
+that only computes needs no planner: the array evaluator's function becomes an instruction.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ FILES = frozenset({
     "arith", "arith_casts", "cf", "scf", "tt_atomic", "tt_descriptor", "tt_dot", "tt_elementwise",
     "tt_inline", "tt_memory", "tt_program", "tt_reduce", "tt_shape",
 })  # fmt: skip
-"""Files of `evaluate/dialects` that have one of the same name here."""
+"""Names of files in `evaluate/dialects` that also exist here."""
 
 PLANNERS: dict[str, Planner] = {}
 
@@ -34,7 +34,7 @@ _loaded: set[str] = set()
 
 
 def planned(*names: str) -> Callable[[Planner], Planner]:
-    """Register how ops are planned."""
+    """Register the planner of ops."""
 
     def register(planner: Planner) -> Planner:
         for name in names:
@@ -45,7 +45,7 @@ def planned(*names: str) -> Callable[[Planner], Planner]:
 
 
 def load_meanings(ops: Iterable[str]) -> None:
-    """Import the files of ops, by their names, which fills the table."""
+    """Import the files with the planners of ops, which fills the table."""
     for file in files_of(ops):
         if file in FILES and file not in _loaded:
             import_module(f"{__name__}.{file}")

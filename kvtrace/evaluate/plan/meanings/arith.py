@@ -1,4 +1,4 @@
-"""Planning of constants, integer arithmetic, comparisons and choices."""
+"""Planning of constants, integer arithmetic, comparisons and selects."""
 
 from __future__ import annotations
 
@@ -59,7 +59,7 @@ def constant(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 
 def _arithmetic(law: Law, ufunc: np.ufunc | None = None) -> Planner:
-    """Plan arithmetic by its law; `ufunc` is what it is on arrays of integers, if one function."""
+    """Return the planner of arithmetic by a law; `ufunc` computes integer arrays, if given."""
 
     def planner(op: Op, _compiler: PlanCompiler) -> PlanStep:
         left, right = op.operand("left").id, op.operand("right").id
@@ -90,7 +90,7 @@ def _arithmetic(law: Law, ufunc: np.ufunc | None = None) -> Planner:
 
 
 def _folded(operation: Operation, first: Integer, second: Integer, shape: tuple[int, ...]) -> Any:
-    """Compute an op on two constants by its array function."""
+    """Return the result of an op on two constants, by its array function."""
     dtype = operation.dtype
     numbers = [np.full(1, value.form.constant, dtype) for value in (first, second)]
     with np.errstate(all="ignore"):
@@ -158,7 +158,7 @@ _COMPARISONS = {
     5: np.less_equal,
     13: np.not_equal,
 }
-"""Predicates of arith.cmpf that one NumPy comparison is, NaN included."""
+"""Predicates of arith.cmpf that equal one NumPy comparison, also for NaN."""
 
 
 @planned("arith.cmpf")
@@ -172,7 +172,7 @@ def cmpf(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 @planned("arith.andi")
 def andi(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a conjunction: conditions join."""
+    """Plan a conjunction: two conditions become one."""
     type_ = value_type(op.results[0].type)
     left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
@@ -220,7 +220,7 @@ def logic(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("arith.select")
 def select(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a choice lane by lane; a mask that is a box of lanes costs nothing."""
+    """Plan a choice lane by lane, which is free if the mask is a box of lanes."""
     type_ = value_type(op.results[0].type)
     slots = tuple(op.operand(name).id for name in ("condition", "first", "second"))
     result = op.results[0].id

@@ -25,7 +25,7 @@ from kvtrace.ir.ops import UNSIGNED
 
 @planned("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a change of width; the number stays where it fits."""
+    """Plan a change of width; a number that fits stays."""
     source, target = value_type(op.operand("source").type), value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
     unsigned = op.name in UNSIGNED
@@ -53,7 +53,7 @@ def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("arith.extf", "arith.truncf", "arith.sitofp")
 def float_cast(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a change to a type of floats: mostly it is NumPy's, with bfloat16's rounding."""
+    """Plan a conversion to a float type: mostly NumPy's, with bfloat16's rounding."""
     type_ = value_type(op.results[0].type)
     if not _is_plain_cast(op, type_):
         return compiler.elementwise(op)
@@ -62,10 +62,10 @@ def float_cast(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 
 def _is_plain_cast(op: Op, type_: ValueType) -> bool:
-    """Whether NumPy's cast, rounded to bfloat16 where that is the type, is the meaning."""
+    """Return whether NumPy's cast, followed by bfloat16's rounding if needed, is right."""
     source = value_type(op.operand("source").type).element
     if source.kind == "b" or (type_.element.rounded and source.value != type_.element.value):
-        return False  # to bfloat16 from what float32 does not hold, it is rounded only once
+        return False  # numbers that float32 lacks are rounded to bfloat16 only once
     if type_.element.rounded and type_.element.name != "bf16":
         return False
     return attribute(op, "rounding") not in (0, "rtz")
@@ -80,7 +80,7 @@ def _cast(dtype: np.dtype[Any]) -> Operation:
 
 @planned("arith.bitcast", "tt.bitcast")
 def bitcast(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a change of what pointers point to; bits of numbers go to the array function."""
+    """Plan a change of the pointee's type; bits of numbers go to the array function."""
     source, target = value_type(op.operand("source").type), value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
     if not source.pointer and source.element != target.element:

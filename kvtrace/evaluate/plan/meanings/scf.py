@@ -13,7 +13,7 @@ from kvtrace.ir import Op
 
 @planned("scf.if")
 def if_(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan the branch that is taken."""
+    """Plan the branch that all programs take."""
     slot = op.operand("condition").id
     results = slots_of(op.results)
     branches = [

@@ -20,29 +20,29 @@ from kvtrace.ir.updates import update_of
 
 @planned("tt.atomic_load")
 def atomic_load(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a read, where no program writes what another reads."""
+    """Plan a load."""
     return load(op, compiler)
 
 
 @planned("tt.atomic_store")
 def atomic_store(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a write."""
+    """Plan a store."""
     return store(op, compiler)
 
 
 @planned("tt.atomic_poll")
 def atomic_poll(_op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Refuse: who waits needs programs that take turns."""
-    return refusal("it waits for memory that other programs write")
+    """Refuse a wait, for which programs must take turns."""
+    return refusal("the kernel waits for memory that other programs write")
 
 
 @planned("tt.atomic_rmw")
 def atomic_rmw(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan an atomic update of which nobody looks at the old contents."""
+    """Plan an atomic update whose old contents are not used."""
     type_ = value_type(op.operand("value").type)
     name = update_of(op)
     used = is_used(op, compiler.arrays)
-    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
+    pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def update(memory: Array, index: Array, values: Array) -> None:
         read_modify_write(memory, index, values, name, wants_old=False)
@@ -52,8 +52,8 @@ def atomic_rmw(op: Op, compiler: PlanCompiler) -> PlanStep:
         if used and walk.runs:
             raise Unplannable("the old contents of an atomic update are used")
         allowed = mask_of(walk, None if mask is None else values[mask])
-        atomic(walk, op, values[pointer], allowed, values[given], type_, update)
-        # Not known, and not asked for where this plan is run.
+        atomic(walk, op, values[pointer], allowed, values[data], type_, update)
+        # The old contents are not known, and not used when this plan runs.
         old = walk.register((True,) * len(walk.axes), type_.shape, type_.element.value)
         values[op.results[0].id] = Tensor(old, type_.shape)
 

@@ -1,4 +1,4 @@
-"""Planning of tensor descriptors: pointers and masks of the blocks that they give."""
+"""Planning of tensor descriptors: pointers and masks of their blocks."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from kvtrace.evaluate.plan.affine import (
     times,
 )
 from kvtrace.evaluate.plan.comparisons import settled
-from kvtrace.evaluate.plan.masks import Resolved
+from kvtrace.evaluate.plan.masks import ResolvedMask
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.shapes import rearranged, unit_axes
 from kvtrace.evaluate.plan.signals import Unplannable
@@ -55,10 +55,10 @@ def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 def _block(
     walk: Walk, value: Any, positions: list[Any], block: ValueType, chunk: int = 1
-) -> tuple[Pointer, Resolved]:
-    """Return pointers and mask of a block of a descriptor that starts at a position.
+) -> tuple[Pointer, ResolvedMask]:
+    """Return the pointer and mask of a descriptor's block at a position.
 
-    The inner extent counts as the next multiple of `chunk`.
+    The inner extent is rounded up to a multiple of `chunk`.
     """
     if not isinstance(value, Descriptor) or not all(isinstance(x, Integer) for x in positions):
         raise Unplannable("a descriptor's block is not at an affine position")
@@ -66,7 +66,7 @@ def _block(
     forms: tuple[Affine, ...] = ()
     rank = len(block.shape)
     for axis, position in enumerate(positions):
-        unit = tuple(int(place == axis) for place in range(rank))
+        unit = tuple(int(other_axis == axis) for other_axis in range(rank))
         lanes = plus(position.form, Affine(0, (), unit if block.shape[axis] > 1 else ()))
         stride = walk.constant_of(value.strides[axis])
         if stride is None:
@@ -81,7 +81,7 @@ def _block(
 
 
 def _whole_chunks(walk: Walk, extent: Any, chunk: int) -> Affine:
-    """Round an extent up to a multiple of so many elements."""
+    """Return an extent rounded up to a multiple of so many elements."""
     number = walk.constant_of(extent)
     if number is None:
         raise Unplannable("a descriptor's inner extent varies")
@@ -90,7 +90,7 @@ def _whole_chunks(walk: Walk, extent: Any, chunk: int) -> Affine:
 
 @planned("tt.descriptor_load")
 def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a read of a block; outside the extents it is padded."""
+    """Plan a load of a block, padded outside the extents."""
     block, target = value_type(op.operand("descriptor").type), value_type(op.results[0].type)
     source, positions = op.operand("descriptor").id, slots_of(op.group("index"))
     result = op.results[0].id
@@ -110,24 +110,24 @@ def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.descriptor_store")
 def descriptor_store(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a write of a block; what lies outside the extents is dropped."""
+    """Plan a store of a block; elements outside the extents are dropped."""
     size = value_type(op.operand("descriptor").type).element.bytes
     chunk = elements_stored_at_once(compiler.module, size)
-    block, given = value_type(op.operand("descriptor").type), value_type(op.operand("value").type)
+    block, data = value_type(op.operand("descriptor").type), value_type(op.operand("value").type)
     target, source = op.operand("descriptor").id, op.operand("value").id
     positions = slots_of(op.group("index"))
 
     def step(walk: Walk) -> None:
         values = walk.values
-        places = [values[slot] for slot in positions]
-        pointer, mask = _block(walk, values[target], places, block, chunk)
-        value = _without_units(walk, values[source], given.shape, block.shape)
+        indices = [values[slot] for slot in positions]
+        pointer, mask = _block(walk, values[target], indices, block, chunk)
+        value = _without_units(walk, values[source], data.shape, block.shape)
         store(walk, op, pointer, mask, value, block)
 
     return step
 
 
 def _without_units(walk: Walk, value: Any, source: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Drop (or add) axes of extent 1."""
+    """Return a value without (or with additional) axes of extent 1."""
     axes = None if source == shape else unit_axes(source, shape)
     return value if axes is None else rearranged(walk, value, axes, shape)

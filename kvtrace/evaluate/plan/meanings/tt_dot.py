@@ -33,7 +33,7 @@ def _from_doubles(dtype: np.dtype[Any]) -> Operation:
 
 @planned("tt.dot")
 def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a matrix product; programs that share an operand are multiplied in one go."""
+    """Plan a matrix product; programs that share an operand are one product."""
     sum_type = value_type(op.operand("added").type)
     left, right = op.operand("left").id, op.operand("right").id
     addend = op.operand("added").id

@@ -1,4 +1,4 @@
-"""Planning of code of the kernel's own, for each element."""
+"""Planning of inline assembly and scalar code for each element."""
 
 from __future__ import annotations
 
@@ -20,5 +20,5 @@ def assembly(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.map_elementwise")
 def map_elementwise(_op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Leave scalar code to arrays, which run it as separate programs."""
+    """Refuse scalar code, which array evaluation runs as separate programs."""
     return refusal("scalar code for each element")

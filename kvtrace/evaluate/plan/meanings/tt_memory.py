@@ -18,7 +18,7 @@ from kvtrace.ir.ops import KINDS
 
 @planned("tt.addptr")
 def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan pointers that advance by elements."""
+    """Plan pointers that are moved by elements."""
     size = value_type(op.operand("pointer").type).element.bytes
     pointer, index = op.operand("pointer").id, op.operand("offset").id
     result = op.results[0].id
@@ -36,7 +36,7 @@ def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.load")
 def load(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a read."""
+    """Plan a load."""
     type_ = value_type(op.results[0].type)
     pointer, mask = op.operand("pointer").id, slot_of(op, "mask")
     other = slot_of(op, "other") if KINDS[op.name].has("other") else None
@@ -53,13 +53,13 @@ def load(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.store")
 def store(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a write."""
+    """Plan a store."""
     type_ = value_type(op.operand("value").type)
-    pointer, given, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
+    pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def step(walk: Walk) -> None:
         values = walk.values
         allowed = mask_of(walk, None if mask is None else values[mask])
-        accesses.store(walk, op, values[pointer], allowed, values[given], type_)
+        accesses.store(walk, op, values[pointer], allowed, values[data], type_)
 
     return step

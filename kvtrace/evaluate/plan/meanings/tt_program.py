@@ -54,7 +54,7 @@ def make_range(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.assert")
 def assert_(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan an assertion that holds whatever the data are."""
+    """Plan an assertion that holds for all data."""
     slot = op.operand("condition").id
 
     def step(walk: Walk) -> None:
@@ -69,11 +69,11 @@ def assert_(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.print")
 def print_(_op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Leave printing to arrays, which have the values; only a launch that is executed prints."""
+    """Refuse printing in an executed launch, which array evaluation does; else do nothing."""
 
     def step(walk: Walk) -> None:
         tensors = [x for x in walk.arguments if isinstance(x, TensorArgument)]
         if all(tensor.storage.executes for tensor in tensors):
-            raise Unplannable("it prints")
+            raise Unplannable("the kernel prints")
 
     return step

@@ -19,7 +19,7 @@ from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.ir import Op
 
 _COUNTED = (np.add, np.multiply, np.bitwise_xor)
-"""Combining functions to which it matters how often an element comes."""
+"""Combining functions whose result depends on how often an element occurs."""
 
 
 @planned("tt.reduce")
@@ -40,23 +40,23 @@ def reduce(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 
 def _reduced(walk: Walk, value: Any, function: Any, axis: int, type_: ValueType) -> Any:
-    held = walk.materialised(value)
+    operand = walk.materialised(value)
     shape = type_.shape[:axis] + type_.shape[axis + 1 :]
     dtype = type_.element.value
-    if isinstance(held, Constant):
+    if isinstance(operand, Constant):
         if function not in _COUNTED:
-            return Constant(held.value, shape)
-        held = walk.spread(held)
-    box = held.box
+            return Constant(operand.value, shape)
+        operand = walk.spread(operand)
+    box = operand.box
     if box is not None and not _is_cut_only_at(box, axis):
-        held, box = walk.padded(held), None
-    if box is not None and _outside(held, axis) and function is np.multiply:
-        held, box = walk.padded(held), None
+        operand, box = walk.padded(operand), None
+    if box is not None and _outside(operand, axis) and function is np.multiply:
+        operand, box = walk.padded(operand), None
     extent = type_.shape[axis]
-    if box is None and held.register.lanes[axis] != extent and function in _COUNTED:
-        held = walk.spread(held)
-    addend = _plus_zero(walk, held, function)
-    source = held.register if addend is None else addend
+    if box is None and operand.register.lanes[axis] != extent and function in _COUNTED:
+        operand = walk.spread(operand)
+    addend = _plus_zero(walk, operand, function)
+    source = operand.register if addend is None else addend
     narrow = dtype == np.float16 and function is np.add
     working = np.dtype(np.float32) if narrow else dtype
     lanes = source.lanes[:axis] + source.lanes[axis + 1 :]
@@ -67,7 +67,7 @@ def _reduced(walk: Walk, value: Any, function: Any, axis: int, type_: ValueType)
         plus_zero = ufunc_operation("add", np.add, working)
         total = walk.elementwise(plus_zero, (total, Constant(working.type(0), shape)), shape)
     if box is not None:
-        total = _with_outside(walk, total, held, function, axis, working)
+        total = _with_outside(walk, total, operand, function, axis, working)
     if narrow:
         total = walk.elementwise(_to_half, (total,), shape)
     return rounded(walk, total, type_)
@@ -83,26 +83,26 @@ def _is_cut_only_at(box: Any, axis: int) -> bool:
     return all(cut is None for position, cut in enumerate(box) if position != axis)
 
 
-def _outside(held: Tensor, axis: int) -> int:
-    """Lanes along an axis that lie outside a tensor's box."""
-    assert held.box is not None
-    cut = held.box[axis]
-    return 0 if cut is None else held.shape[axis] - (cut[1] - cut[0])
+def _outside(operand: Tensor, axis: int) -> int:
+    """Return the number of lanes along an axis outside a tensor's box."""
+    assert operand.box is not None
+    cut = operand.box[axis]
+    return 0 if cut is None else operand.shape[axis] - (cut[1] - cut[0])
 
 
 def _with_outside(
     walk: Walk,
     total: Constant | Tensor,
-    held: Tensor,
+    operand: Tensor,
     function: Any,
     axis: int,
     working: np.dtype[Any],
 ) -> Constant | Tensor:
-    """Combine the live lanes' result with that of the lanes around them."""
-    count = _outside(held, axis)
-    if not count or held.fill is None:
+    """Return the active lanes' result combined with the lanes outside the box."""
+    count = _outside(operand, axis)
+    if not count or operand.fill is None:
         return total
-    fill = _without_axis(walk, held.fill, axis)
+    fill = _without_axis(walk, operand.fill, axis)
     shape = total.shape
     if function is np.bitwise_xor and count % 2 == 0:
         return total
@@ -123,12 +123,12 @@ def _without_axis(walk: Walk, value: Constant | Tensor, axis: int) -> Constant |
     return Tensor(walk.view(value.register, axes), shape)
 
 
-def _plus_zero(walk: Walk, held: Tensor, function: Any) -> Register | None:
-    """Return x if what is summed is x + 0.0: zero is then added to the sum, to the same bits."""
-    if function is not np.add or held.box is not None or held.register.dtype.kind != "f":
+def _plus_zero(walk: Walk, operand: Tensor, function: Any) -> Register | None:
+    """Return x if the summand is x + 0.0; adding zero to the sum gives the same bits."""
+    if function is not np.add or operand.box is not None or operand.register.dtype.kind != "f":
         return None
     for instruction in reversed(walk.instructions[-8:]):
-        if instruction.target is not held.register:
+        if instruction.target is not operand.register:
             continue
         if not isinstance(instruction, Map) or instruction.operation.function is not np.add:
             return None

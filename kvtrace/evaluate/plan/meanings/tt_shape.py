@@ -33,14 +33,14 @@ def _planner(axes_of: Callable[[Op], Axes]) -> Callable[[Op, PlanCompiler], Plan
 @planned("tt.splat")
 @_planner
 def splat(op: Op) -> Axes:
-    """Repeat a scalar."""
+    """Return the axes of a repeated scalar."""
     return (None,) * len(value_type(op.results[0].type).shape)
 
 
 @planned("tt.expand_dims")
 @_planner
 def expand_dims(op: Op) -> Axes:
-    """Add an axis of extent 1."""
+    """Return the axes with a new axis of extent 1."""
     axis = int(attribute(op, "axis"))
     rank = len(value_type(op.results[0].type).shape)
     return tuple(
@@ -51,29 +51,29 @@ def expand_dims(op: Op) -> Axes:
 @planned("tt.broadcast", "ttg.convert_layout")
 @_planner
 def broadcast(op: Op) -> Axes:
-    """Repeat along axes of extent 1, which no value varies along."""
+    """Return the same axes: axes of extent 1 are repeated, and no value varies along them."""
     return tuple(range(len(value_type(op.results[0].type).shape)))
 
 
 @planned("tt.trans")
 @_planner
 def trans(op: Op) -> Axes:
-    """Permute axes."""
+    """Return permuted axes."""
     return tuple(attribute(op, "order"))
 
 
 @planned("tt.reshape")
 def reshape(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Give the elements another shape, in row-major order."""
+    """Plan a change of shape, in row-major order."""
     slot, result = op.operand("source").id, op.results[0].id
     source = value_type(op.operand("source").type).shape
     shape = value_type(op.results[0].type).shape
-    kept = unit_axes(source, shape)
+    axes = unit_axes(source, shape)
 
     def step(walk: Walk) -> None:
         value = walk.values[slot]
-        if kept is not None:
-            walk.values[result] = rearranged(walk, value, kept, shape)
+        if axes is not None:
+            walk.values[result] = rearranged(walk, value, axes, shape)
             return
         if isinstance(value, Constant):
             walk.values[result] = Constant(value.value, shape)

@@ -1,16 +1,16 @@
-"""The instruments that bound a device's errors, by which roundings count.
+"""The two instruments that bound a device's errors, which differ in the roundings that count.
 
-Beside each number of an evaluation its planes are followed: through ops by each op's rule, through
-memory, loops, branches and calls. Two analyses differ in the roundings that count, and so in what
-their bounds lie around:
+Planes of each number of an evaluation are followed through ops, by each op's rule, and through
+memory, loops, branches and calls. The analyses differ in the roundings that count, and so in the
+numbers that their bounds lie around:
 
-* `Radii`: those in which a device has a choice (how it rounds an approximate function, in which
+* `Radii`: roundings in which a device has a choice (how it rounds an approximate function, in which
   order it sums, whether it joins a product with a sum). 1e8 + 1 is 1e8 in float32 on every device
   that keeps to the IR, and has radius 0. Bounds lie around the evaluator's numbers, as checked
   launches need them.
-* `Deviations`: all of them. The exact number is followed, too, and bounds lie around that, so that
-  what is computed in another way, as a reference in float64, can be compared with a device's
-  numbers (tolerances). 1e8 + 1 is 100000001, of which 1e8 is within the bound of 6. TTIR only.
+* `Deviations`: all roundings. The exact number is followed, too, and bounds lie around the exact
+  number, so that a reference in float64 can be compared with a device's numbers (tolerances).
+  1e8 + 1 is 100000001, and 1e8 is within the bound of 6 around that. TTIR only.
 
 Where a number that is not certain decides a branch, a loop or an address, nothing can be concluded
 about the launch.
@@ -32,7 +32,7 @@ from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.shadows.errors.arith import elementwise_rule
-from kvtrace.evaluate.shadows.errors.planes import PLANES, Deviating
+from kvtrace.evaluate.shadows.errors.planes import PLANES, NumberWithPlanes
 from kvtrace.evaluate.shadows.errors.radius_rules import approximates, undefined_by
 from kvtrace.evaluate.shadows.errors.roundings import (
     Granted,
@@ -65,7 +65,7 @@ from kvtrace.ir.updates import update_of
 if TYPE_CHECKING:
     from kvtrace.evaluate.registry import Step
     from kvtrace.evaluate.scope import Launch
-    from kvtrace.evaluate.shadows.errors.tt_memory import Kept
+    from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
     from kvtrace.evaluate.values import Array
     from kvtrace.ir import Module, Value
 
@@ -80,11 +80,11 @@ class ErrorAnalysis(Shadows):
     """An instrument that keeps planes beside the values of a launch.
 
     Attributes:
-        memory: once an evaluation has ended, what was stored, with planes.
-        shared: the memory that threads share; its `faults` say what came too early.
+        memory: the launch's memory with planes, complete after an evaluation.
+        shared: the memory that threads share; its `faults` are reads that came too early.
         roundings: which roundings count.
-        open: bounds of which nothing is known any more, for the path of the launch depends on
-            roundings as large as they allow.
+        open: planes that bound nothing any more, because the path of the launch depends on
+            roundings as large as these planes allow.
 
     """
 
@@ -101,27 +101,27 @@ class ErrorAnalysis(Shadows):
         self._shared_storages: set[int] | None = set()
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Put memories with planes in the place of the launch's."""
+        """Replace the launch's memories by memories with planes."""
         del values
         self._shared_storages = _shared_storages(self.module, launch)
         written = launch.memory.written
         self.memory = launch.memory = BoundedMemory(launch.arguments, written, self.roundings)
         self.shared = launch.shared = BoundedSharedMemory(prod(launch.grid), self.memory)
 
-    # -- what decides -----------------------------------------------------------------------------
+    # -- decisions --------------------------------------------------------------------------------
 
-    def decided(self, op: Op, value: Value, held: Any, scope: Any) -> None:
-        """Require that a deciding value is certain, except with the stated chance."""
+    def decided(self, op: Op, value: Value, operand: Any, scope: Any) -> None:
+        """Raise Undecided if a deciding value is uncertain, except with the stated chance."""
         del value, scope
         self._require_certain(
-            held,
-            f"what decides at {place(op)} depends on a rounding, or an order, that is the "
-            "device's choice",
+            operand,
+            f"the decision at {place(op)} depends on a rounding or an order that the device "
+            "chooses",
         )
 
     def _require_certain(self, value: Any, reason: str) -> None:
-        """Raise a reason if a value is uncertain; remember bounds that do not hold otherwise."""
-        if not isinstance(value, Deviating):
+        """Raise Undecided if a value is uncertain; note the planes that leave a doubt."""
+        if not isinstance(value, NumberWithPlanes):
             return
         planes, roundings = value.shadow, self.roundings
         if np.any(planes[roundings.deciding] > 0):
@@ -129,20 +129,20 @@ class ErrorAnalysis(Shadows):
         self.open |= {plane for plane in roundings.open if np.any(planes[plane] > 0)}
 
     def _require_unshared(self, op: Op, pointer: Any) -> None:
-        """Refuse an access, in a launch whose programs' order matters, to what others write."""
+        """Raise Undecided if a launch in order accesses memory that other programs write."""
         assert self.memory is not None
         storages = self.memory.storages_of(actual(pointer))
         if self._shared_storages is None or not storages.isdisjoint(self._shared_storages):
             raise Undecided(
-                f"at {place(op)} programs find in memory what others wrote, so their order decides"
+                f"at {place(op)} programs access memory that others write, so their order matters"
             )
 
     # -- ops --------------------------------------------------------------------------------------
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Wrap an op; elements that are repeated share what is random in them.
+        """Return an op's step with planes; elements that are repeated share their random errors.
 
-        In which order `cat` puts elements is the compiler's choice.
+        The order in which `cat` puts elements is the compiler's choice.
         """
         if operator_of(op) == "cat":
             return self._unruled(op, step, always=True)
@@ -154,13 +154,13 @@ class ErrorAnalysis(Shadows):
         def spread(values: list[Any], scope: Any) -> None:
             wrapped(values, scope)
             for slot in results:
-                if isinstance(values[slot], Deviating):
+                if isinstance(values[slot], NumberWithPlanes):
                     values[slot] = values[slot].shared()
 
         return spread if self.roundings.all_count else wrapped
 
     def computation(self, op: Op, step: Step) -> Step:
-        """Wrap an op that makes elements of elements, by its kind."""
+        """Return the step of an op that computes elements from elements, by the op's kind."""
         row = KINDS.get(op.name)
         if row is None:
             return step
@@ -178,11 +178,11 @@ class ErrorAnalysis(Shadows):
         return self._unruled(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
 
     def combination(self, op: Op, step: Step) -> Step:
-        """Bound a reduction or a scan."""
+        """Return the step of a reduction or a scan, with bounds."""
         return combination(op, step, self.roundings)
 
     def _constant(self, op: Op, step: Step) -> Step:
-        """Doubt constants, if all roundings count: the compiler rounded them."""
+        """Return a constant's step, with the compiler's rounding if all roundings count."""
         type_ = value_type(op.results[0].type) if len(op.results) == 1 else None
         is_float = type_ is not None and type_.element.kind == "f"
         if operator_of(op) != "constant" or not is_float or not self.roundings.all_count:
@@ -207,25 +207,27 @@ class ErrorAnalysis(Shadows):
         run = on_actual(op, step)
 
         def computed(values: list[Any], scope: Any) -> None:
-            given = run(values, scope)
+            operands = run(values, scope)
             value = values[result]
-            if isinstance(value, Unknown) or unknown_of(map(actual, given)) is not None:
+            if isinstance(value, Unknown) or unknown_of(map(actual, operands)) is not None:
                 return
-            if not integers or _any_deviating(given):
-                bounded = rule(given, to_array(value, result_type))
+            if not integers or _any_deviating(operands):
+                bounded = rule(operands, to_array(value, result_type))
                 values[result] = value if bounded is None else bounded
             if undefined is not None:
-                arrays = [to_array(actual(each), t) for each, t in zip(given, types, strict=True)]
+                arrays = [
+                    to_array(actual(operand), t) for operand, t in zip(operands, types, strict=True)
+                ]
                 values[result] = self._opened(values[result], undefined(arrays))
 
         return computed
 
     def _opened(self, value: Any, where: Array) -> Any:
-        """Return a value of which nothing is known in some elements."""
+        """Return a value without bounds in the elements where `where` is true."""
         if not where.any():
             return value
         opened = self.roundings.opened(where)
-        if isinstance(value, Deviating):
+        if isinstance(value, NumberWithPlanes):
             shape = np.broadcast_shapes(opened.shape, value.shadow.shape)
             opened = np.where(where, opened, np.broadcast_to(value.shadow, shape))
         return self.roundings.beside(value, opened)
@@ -234,36 +236,38 @@ class ErrorAnalysis(Shadows):
         product = Product(op, self.roundings)
         if product.is_exact:
             return self._unruled(op, step)
-        result, operands = op.results[0].id, dot_operands(op)
+        result, operands_of = op.results[0].id, dot_operands(op)
         run = on_actual(op, step)
 
         def computed(values: list[Any], scope: Any) -> None:
-            given = operands(values, scope)
-            if unknown_of(map(actual, given)) is not None:
+            operands = operands_of(values, scope)
+            if unknown_of(map(actual, operands)) is not None:
                 run(values, scope)
                 return
             value = None
             if self.roundings.all_count:
                 run(values, scope)
                 value = values[result]
-            values[result] = product.of(given, value)
+            values[result] = product.of(operands, value)
 
         return computed
 
     def _addressed(self, op: Op, step: Step) -> Step:
-        """Carry doubt about a pointer on; a descriptor has to be certain."""
+        """Return the step of an address op: pointers keep doubts; descriptors must be certain."""
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         rank, roundings = len(result_type.shape) + 1, self.roundings
         run = on_actual(op, step)
 
         def addressed(values: list[Any], scope: Any) -> None:
-            doubtful = [each for each in run(values, scope) if isinstance(each, Deviating)]
+            doubtful = [
+                operand for operand in run(values, scope) if isinstance(operand, NumberWithPlanes)
+            ]
             if not (doubtful and roundings.bounded) or isinstance(values[result], Unknown):
                 return
-            if result_type.descriptor or any(each.shadow.ndim > rank for each in doubtful):
-                for each in doubtful:
+            if result_type.descriptor or any(operand.shadow.ndim > rank for operand in doubtful):
+                for operand in doubtful:
                     self._require_certain(
-                        each, f"a descriptor at {place(op)} depends on the device's roundings"
+                        operand, f"a descriptor at {place(op)} depends on the device's roundings"
                     )
                 return
             values[result] = roundings.beside(values[result], roundings.doubt_of(doubtful))
@@ -271,7 +275,7 @@ class ErrorAnalysis(Shadows):
         return addressed
 
     def _unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
-        """Run an op that no rule is for: in doubt about one operand, all that it gives is."""
+        """Return the step of an op without a rule: a doubtful operand puts all results in doubt."""
         types = [value_type(value.type) for value in op.results]
         results = [
             (value.id, len(type_.shape) + 1) for value, type_ in zip(op.results, types, strict=True)
@@ -281,7 +285,11 @@ class ErrorAnalysis(Shadows):
         run = on_actual(op, step)
 
         def ran(values: list[Any], scope: Any) -> None:
-            doubts = [each.shadow for each in run(values, scope) if isinstance(each, Deviating)]
+            doubts = [
+                operand.shadow
+                for operand in run(values, scope)
+                if isinstance(operand, NumberWithPlanes)
+            ]
             if not (always or doubts):
                 return
             for (slot, rank), floats in zip(results, is_float, strict=True):
@@ -300,7 +308,7 @@ class ErrorAnalysis(Shadows):
     # -- memory -----------------------------------------------------------------------------------
 
     def _within_shared(self, op: Op, step: Step) -> Step:
-        """Run an op of shared memory, which keeps planes itself; places and waits are certain."""
+        """Return the step of an op of shared memory, whose places and waits must be certain."""
         deciding = _deciding_in_shared(op)
 
         def ran(values: list[Any], scope: Any) -> None:
@@ -311,7 +319,7 @@ class ErrorAnalysis(Shadows):
         return ran
 
     def access(self, op: Op, step: Step) -> Step:
-        """Give memory the planes of what is stored, and take those of what is loaded."""
+        """Return the step of a memory access that stores and loads planes with the elements."""
         pointer, mask, data = address_of(op), mask_of(op), data_of(op)
         deciding = (*positions_of(op), *_deciding_in_shared(op))
         effect, shares = KINDS[op.name].effect, KINDS[op.name].has("shared")
@@ -327,33 +335,39 @@ class ErrorAnalysis(Shadows):
         def accessed(values: list[Any], scope: Any) -> None:
             memory = self.memory
             assert memory is not None
-            towards, masked = values[pointer.id], None if mask is None else values[mask.id]
+            address, mask_lanes = values[pointer.id], None if mask is None else values[mask.id]
             if scope.launch.in_order and not atomic:
-                self._require_unshared(op, towards)
+                self._require_unshared(op, address)
             for value in deciding:
                 self.decided(op, value, values[value.id], scope)
             if not loads:
                 self._require_certain(
-                    towards, f"where {place(op)} writes depends on the device's roundings"
+                    address, f"where {place(op)} writes depends on the device's roundings"
                 )
             if atomic:
                 self._require_certain(
-                    masked, f"a mask at {place(op)} depends on the device's roundings"
+                    mask_lanes, f"a mask at {place(op)} depends on the device's roundings"
                 )
-            doubtful = [each for each in (towards, masked) if isinstance(each, Deviating)]
+            doubtful = [
+                operand
+                for operand in (address, mask_lanes)
+                if isinstance(operand, NumberWithPlanes)
+            ]
             doubt = roundings.doubt_of(doubtful) if doubtful else None
             memory.prepare([values[value.id] for value in data], doubt, adds)
             run(values, scope)
             if not any_order:
-                raise Undecided(f"what {place(op)} leaves in memory depends on an order")
+                raise Undecided(
+                    f"the memory that {place(op)} updates depends on the order of updates"
+                )
             planes = None
             if loads and not shares:
                 planes = memory.loaded
             elif used:
                 planes = roundings.opened(np.ones((1,) * len(shapes[0])))
             if planes is not None and not isinstance(values[results[0]], Unknown):
-                planes, born = roundings.fitted(planes, shapes[0]), roundings.all_births
-                values[results[0]] = roundings.beside(values[results[0]], planes, None, born)
+                planes, births = roundings.fitted(planes, shapes[0]), roundings.all_births
+                values[results[0]] = roundings.beside(values[results[0]], planes, None, births)
 
         return accessed
 
@@ -374,19 +388,19 @@ class Deviations(ErrorAnalysis):
         *,
         chance: float = CHANCE,
         granted: Granted | None = None,
-        before: Mapping[int, Kept] | None = None,
+        before: Mapping[int, StoragePlanes] | None = None,
         bounded: bool = True,
     ) -> None:
         """Prepare to follow the planes of a module's evaluations.
 
         Args:
-            module: What is evaluated.
+            module: The module to evaluate.
             chance: The chance that a right result is farther than `near` somewhere.
-            granted: What of the kernel's own roundings counts.
-            before: The planes of what the launch finds in memory, by the storage's id: those that
-                an earlier launch left there. They are copied.
-            bounded: Whether bounds are followed. Otherwise exact numbers are, alone: what the
-                kernel's formula gives for those in memory, and on the evaluator's path.
+            granted: The kernel's own roundings that are granted.
+            before: The planes that an earlier launch left in memory, by the storage's id. They
+                are copied.
+            bounded: Whether bounds are followed. If not, exact numbers alone are: the results of
+                the kernel's formula for the numbers in memory, on the evaluator's path.
 
         """
         granted = granted or Granted()
@@ -400,54 +414,54 @@ class Deviations(ErrorAnalysis):
         self._before = before or {}
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Put planes of what is in memory beside it, and of scalars, which were rounded, too."""
+        """Add planes of an earlier launch to memory, and of their rounding to float scalars."""
         super().begin(launch, values)
         assert self.memory is not None
-        tensors = [each for each in launch.arguments if isinstance(each, TensorArgument)]
+        tensors = [entry for entry in launch.arguments if isinstance(entry, TensorArgument)]
         elements = sum(prod(tensor.shape) for tensor in tensors)
         self.roundings.deviations = deviations_for(self._chance, elements)
         for storage, (size, phase, planes) in self._before.items():
-            self.memory.planes.kept[storage] = (size, phase, planes.copy())
+            self.memory.planes.by_storage[storage] = (size, phase, planes.copy())
         parameters = zip(self.module.main.arguments, launch.arguments, strict=False)
         for parameter, argument in parameters:
             type_ = value_type(parameter.type)
             if isinstance(argument, ScalarArgument) and type_.element.kind == "f":
-                held = values[parameter.id]
-                if isinstance(argument.value, float) and not isinstance(held, Unknown):
-                    values[parameter.id] = _rounded_constant(held, type_.element, argument.value)
+                scalar = values[parameter.id]
+                if isinstance(argument.value, float) and not isinstance(scalar, Unknown):
+                    values[parameter.id] = _rounded_constant(scalar, type_.element, argument.value)
 
 
-def _rounded_constant(held: Any, element: ElementType, written: float | None = None) -> Any:
-    """Return a constant with its planes; `written` is what it was before it was rounded."""
-    array = np.asarray(actual(held))
+def _rounded_constant(constant: Any, element: ElementType, written: float | None = None) -> Any:
+    """Return a constant with its planes; `written` is the number before rounding, if known."""
+    array = np.asarray(actual(constant))
     values = array.astype(np.float64)
     radius = constants_radius(element.name, values)
     off = np.zeros(values.shape) if written is None else written - values
     off = np.where(np.isfinite(off), off, 0.0)
     if not (radius.any() or off.any()):
-        return held
+        return constant
     planes = np.zeros(values.shape, PLANES)
     planes["off"] = off
     for plane in ("worst", "meaning", "near", "bias"):
         planes[plane] = radius
-    return Deviating(actual(held), planes)
+    return NumberWithPlanes(actual(constant), planes)
 
 
 def _float_sum(op: Op) -> ElementType | None:
-    """Return the type that an atomic addition of floats rounds to; None: it adds none."""
+    """Return the type that an atomic addition of floats rounds to, or None if the op is none."""
     element = value_type(op.operand("value").type).element
     return element if element.kind == "f" and update_of(op) in _ADDING else None
 
 
 def _deciding_in_shared(op: Op) -> tuple[Value, ...]:
-    """Return what says where in shared memory an op goes, whether it does, or how long it waits."""
+    """Return the operands that decide an op's place in shared memory, its execution or its wait."""
     row = KINDS[op.name]
     names = ("index", "phase", "predicate")
     return tuple(value for name in names if row.has(name) for value in op.group(name))
 
 
 def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
-    """Return the storages that a launch reads and writes; None: its programs wait for others."""
+    """Return the ids of storages that a launch reads and writes, or None if programs wait."""
     kinds: dict[int, set[str]] = {}
     for site in memory_sites(module):
         if site.waits:
@@ -459,4 +473,4 @@ def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
 
 
 def _any_deviating(values: Sequence[Any]) -> bool:
-    return any(isinstance(value, Deviating) for value in values)
+    return any(isinstance(value, NumberWithPlanes) for value in values)

@@ -1,7 +1,7 @@
-"""Errors of elements that are made of those at their place in operands.
+"""Errors of elementwise ops: each element of the result from the same element of the operands.
 
-Where all roundings count, a function of floats has a separate rule (`FloatRule`): it passes on
-what is random, too. All else follows the rules of `radius_rules.py`, one distance at a time.
+Where all roundings count, a float function has a rule (`FloatRule`) that also follows random
+errors. All other ops follow the rules of `radius_rules.py`, one distance at a time.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from kvtrace.evaluate.registry import Elementwise
 from kvtrace.evaluate.shadows.errors.images import approximation, image, radius_around
 from kvtrace.evaluate.shadows.errors.planes import (
     PLANES,
-    Deviating,
+    NumberWithPlanes,
     Span,
     are_apart,
     exact_from,
@@ -46,13 +46,13 @@ from kvtrace.ir.ops import operator_of
 _OWN_LOSS: Final = 2.0**-51
 _TOWARD_ZERO: Final = (0, "rtz")
 _DIRECTED: Final = ("_rz", "_ru", "_rd")  # of libdevice's functions that round in one direction
-#: Of so many elements none is rounded by chance alone.
+#: If none of so many numbers is rounded, that is no coincidence.
 _MANY: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """An operand of an elementwise op: its exact numbers, and its planes (None: it is certain)."""
+    """An operand of an elementwise op: exact numbers, and planes (None: the operand is certain)."""
 
     exact: Array
     planes: Array | None
@@ -60,7 +60,7 @@ class _Operand:
     common_span: Span
 
     def radius(self, plane: str) -> Array | None:
-        """Return one of its bounds, None if it is certain."""
+        """Return the bound in a plane, or None if the operand is certain."""
         return None if self.planes is None else self.planes[plane]
 
 
@@ -68,7 +68,7 @@ def _operand(value: Any, type_: ValueType) -> _Operand:
     array = to_array(actual(value), type_)
     if type_.element.kind == "f":
         array = array.astype(np.float64)
-    if not isinstance(value, Deviating):
+    if not isinstance(value, NumberWithPlanes):
         return _Operand(array, None, None, None)
     planes = value.shadow
     exact = exact_from(array, planes["off"])
@@ -76,7 +76,7 @@ def _operand(value: Any, type_: ValueType) -> _Operand:
 
 
 class FloatRule:
-    """The rule of a function of floats: what its operands' errors become, and one more rounding."""
+    """The rule of a float function: the operands' errors, passed on, and one more rounding."""
 
     def __init__(self, op: Op, meaning: Elementwise, roundings: Roundings) -> None:
         self._roundings = roundings
@@ -99,41 +99,43 @@ class FloatRule:
         self._is_external = operator_of(op) == "extern" and not meaning.accuracy.ulps
         self._one_sided |= str(attribute(op, "symbol", "")).endswith(_DIRECTED)
 
-    def __call__(self, given: Sequence[Any], value: Array) -> Any:
-        """Return the planes of a result; None where every device gives the exact one.
+    def __call__(self, values: Sequence[Any], value: Array) -> Any:
+        """Return a result with planes, or None where every device computes the exact result.
 
         Args:
-            given: the operands, with their planes.
-            value: what the evaluator made of them.
-
+            values: the operands, with their planes.
+            value: the evaluator's result.
         """
-        pairs = list(zip(given, self._types, strict=True))
-        if any(isinstance(each, Deviating) and type_.element.kind != "f" for each, type_ in pairs):
-            return Deviating(value, self._roundings.opened(np.ones((1,) * value.ndim)))
-        operands = [_operand(each, type_) for each, type_ in pairs]
+        pairs = list(zip(values, self._types, strict=True))
+        if any(
+            isinstance(item, NumberWithPlanes) and type_.element.kind != "f"
+            for item, type_ in pairs
+        ):
+            return NumberWithPlanes(value, self._roundings.opened(np.ones((1,) * value.ndim)))
+        operands = [_operand(item, type_) for item, type_ in pairs]
         if self._is_square:
             operands = operands[:1]
-        exact = np.asarray(self._exact(*(each.exact for each in operands)), np.float64)
+        exact = np.asarray(self._exact(*(operand.exact for operand in operands)), np.float64)
         if saturates(self._element):
             largest = largest_of(self._element)
             exact = np.clip(exact, -largest, largest)
-        certain = all(each.planes is None for each in operands)
+        certain = all(operand.planes is None for operand in operands)
         if self._is_external and certain:
-            # Of what looks at bits, as nextafter, the numbers in float64 are others.
-            held = value.astype(np.float64)
-            reach = (1 + self._one_sided) * rounding(self._element.name, np.abs(held))
-            near = np.abs(exact - held) <= reach
-            exact = np.where(near, exact, held)
+            # Functions that look at bits, as nextafter, give other numbers in float64.
+            typed = value.astype(np.float64)
+            reach = (1 + self._one_sided) * rounding(self._element.name, np.abs(typed))
+            near = np.abs(exact - typed) <= reach
+            exact = np.where(near, exact, typed)
         if not self._roundings.bounded:
             off, _ = offset_from(exact, value)
             planes = np.zeros(off.shape, PLANES)
             planes["off"] = off
-            return Deviating(value, planes) if np.any(off) else None
-        is_rounded = self._is_rounded(given, value, exact, operands)
+            return NumberWithPlanes(value, planes) if np.any(off) else None
+        is_rounded = self._is_rounded(values, value, exact, operands)
         if certain and not np.any(is_rounded):
             return None
         off, lost = offset_from(exact, value)
-        shape = np.broadcast_shapes(off.shape, *(each.exact.shape for each in operands))
+        shape = np.broadcast_shapes(off.shape, *(operand.exact.shape for operand in operands))
         planes = np.zeros(shape, PLANES)
         planes["off"] = off
         self._pass_on(planes, operands, exact)
@@ -141,39 +143,39 @@ class FloatRule:
         span = self._round(planes, exact, operands, is_rounded, *spans)
         for plane in ("worst", "near", "bias"):
             planes[plane] = np.where(lost, np.inf, planes[plane])
-        return Deviating(value, planes, span, spans[1], self._narrowed)
+        return NumberWithPlanes(value, planes, span, spans[1], self._narrowed)
 
     def _is_rounded(
-        self, given: Sequence[Any], value: Array, exact: Array, operands: Sequence[_Operand]
+        self, values: Sequence[Any], value: Array, exact: Array, operands: Sequence[_Operand]
     ) -> Array:
         """Return where a device rounds the result.
 
-        Of certain operands it rounds as the evaluator does, if it does not approximate. If no
-        element of many numbers is rounded here, the function keeps the type's numbers, as a product
-        with a power of two does.
+        Results of certain operands are rounded as by the evaluator, unless the function is
+        approximate. If no element of many numbers is rounded here, the function keeps
+        the type's numbers, as a product with a power of two does.
         """
         if self._accuracy.ulps:
             return np.ones((1,) * value.ndim, np.bool_)
-        if all(each.planes is None for each in operands):
+        if all(operand.planes is None for operand in operands):
             return np.asarray(~((exact == value) | (np.isnan(exact) & np.isnan(value))))
         plain = [
-            _operand(actual(each), type_).exact
-            for each, type_ in zip(given, self._types, strict=True)
+            _operand(actual(item), type_).exact
+            for item, type_ in zip(values, self._types, strict=True)
         ]
         unrounded = np.asarray(self._exact(*(plain[:1] if self._is_square else plain)))
         moved = ~((unrounded == value) | (np.isnan(unrounded) & np.isnan(value)))
         numbers = np.count_nonzero(value != value.reshape(-1)[:1])
         return np.asarray(moved.any() or numbers < _MANY)
 
-    # -- what operands bring ----------------------------------------------------------------------
+    # -- errors of operands -----------------------------------------------------------------------
 
     def _moved(
         self, operands: Sequence[_Operand], radii: Sequence[Array | None], exact: Array
     ) -> Array | float:
-        """Return how far the result moves at most while operands move within radii."""
-        if all(each is None for each in radii):
+        """Return how far the result moves at most while the operands move within radii."""
+        if all(radius is None for radius in radii):
             return 0.0
-        arrays = [each.exact for each in operands]
+        arrays = [operand.exact for operand in operands]
         low, high = image(self._exact, arrays, radii, self._accuracy)
         doubts = [radius > 0 for radius in radii if radius is not None]
         loose = np.logical_or.reduce(np.broadcast_arrays(*doubts))
@@ -181,40 +183,40 @@ class FloatRule:
 
     def _pass_on(self, planes: Array, operands: Sequence[_Operand], exact: Array) -> None:
         for plane in ("worst", "meaning", "near"):
-            radii = [each.radius(plane) for each in operands]
+            radii = [operand.radius(plane) for operand in operands]
             planes[plane] = self._moved(operands, radii, exact)
 
     def _split(
         self, planes: Array, operands: Sequence[_Operand], exact: Array
     ) -> tuple[Span, Span]:
-        """Pass on bias and scales, by how much each operand alone moves the result."""
-        own: list[tuple[Array | float, Span]] = []
-        common: list[tuple[Array | float, Span]] = []
+        """Pass on bias and scales, in proportion to the result's move by each operand alone."""
+        own_parts: list[tuple[Array | float, Span]] = []
+        common_parts: list[tuple[Array | float, Span]] = []
         bias: Array | float = 0.0
-        each_moves: Array | float = 0.0
+        moved_by_one: Array | float = 0.0
         shape = planes.shape[1:]
-        for place, operand in enumerate(operands):
+        for position, operand in enumerate(operands):
             if operand.planes is None:
                 continue
             reach = operand.planes["near"]
-            alone = [reach if at == place else None for at in range(len(operands))]
+            alone = [reach if other == position else None for other in range(len(operands))]
             moved = self._moved(operands, alone, exact)
             slope = np.where(reach > 0, moved / np.where(reach > 0, reach, 1.0), 0.0)
             open_ = ~np.isfinite(slope)
             slope = np.where(open_, 0.0, slope)
             bias = bias + np.where(open_, np.inf, slope * operand.planes["bias"])
-            each_moves = each_moves + np.where(open_, 0.0, moved)
+            moved_by_one = moved_by_one + np.where(open_, 0.0, moved)
             repeated = reach.shape[1:] != shape
-            entangled = any(not are_apart(operand.own_span, span) for _, span in own)
-            (common if repeated or entangled else own).append(
+            entangled = any(not are_apart(operand.own_span, span) for _, span in own_parts)
+            (common_parts if repeated or entangled else own_parts).append(
                 (slope * operand.planes["own"], operand.own_span)
             )
-            common.append((slope * operand.planes["common"], operand.common_span))
-        # What operands do together that none does alone is of second order.
-        beyond = planes["near"] - each_moves
+            common_parts.append((slope * operand.planes["common"], operand.common_span))
+        # The rest is moved by several operands together, and of second order.
+        beyond = planes["near"] - moved_by_one
         planes["bias"] = bias + np.where(beyond > 0, beyond, 0.0)
-        planes["own"], own_span = together(own)
-        planes["common"], common_span = together(common)
+        planes["own"], own_span = together(own_parts)
+        planes["common"], common_span = together(common_parts)
         return own_span, common_span
 
     # -- the rounding -----------------------------------------------------------------------------
@@ -228,22 +230,22 @@ class FloatRule:
         own_span: Span,
         common_span: Span,
     ) -> Span:
-        """Add what the op itself brings; return the span of what is random in each element."""
+        """Add the op's own rounding to planes; return the span of the random error in elements."""
         pairs = zip(self._repeats, operands, strict=False)
         size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
         planes["meaning"] += np.where(is_rounded, _OWN_LOSS * size, 0.0)
-        if self._element.bits == 64:  # what is exact here is rounded as well
-            given = [each.exact for each in operands if each.exact.dtype == np.float64]
-            inside = sum((np.abs(each) for each in given), size)
-            if len(given) > 1:
-                inside = inside + np.abs(given[0] * given[1])
+        if self._element.bits == 64:  # exact numbers here are rounded as well
+            floats = [operand.exact for operand in operands if operand.exact.dtype == np.float64]
+            inside = sum((np.abs(array) for array in floats), size)
+            if len(floats) > 1:
+                inside = inside + np.abs(floats[0] * floats[1])
             lost = _OWN_LOSS * np.where(np.isfinite(inside), inside, 0.0)
             for plane in ("worst", "near", "bias"):
                 planes[plane] += np.where(is_rounded, lost, 0.0)
         fresh: dict[str, Array] = {}
         for plane in ("worst", "near"):
             reach = size + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
-            arrays = [each.exact for each in operands]
+            arrays = [operand.exact for operand in operands]
             approximate = approximation(self._accuracy, arrays, self._element, reach)
             rounded = np.where(is_rounded, rounding(self._counted, reach + approximate), 0.0)
             if self._one_sided:
@@ -255,8 +257,8 @@ class FloatRule:
             if not saturates(self._element):
                 overflows = np.isfinite(exact) & (reach > largest_of(self._element))
                 planes[plane] = np.where(overflows, np.inf, planes[plane])
-        # What is added again rounds as before: not independently.
-        again = [each.again(operand.exact) for each, operand in pairs]
+        # A number that is added again rounds as before: not independently.
+        again = [repeats.again(operand.exact) for repeats, operand in pairs]
         birth = None if any(again) else self._roundings.birth()
         scale, span = together([(planes["own"], own_span), (fresh["near"], birth)])
         planes["own"] = scale
@@ -264,13 +266,13 @@ class FloatRule:
         return span
 
 
-# -- what is not a float --------------------------------------------------------------------------
+# -- integers, Booleans and selects ---------------------------------------------------------------
 
 
 class RadiusRule:
-    """The rule of radii, for each distance: of all ops where the device has a choice alone.
+    """The rule that computes each distance by radii: for all ops if only a device's choices count.
 
-    Where all roundings count, of results that are an integer or a Boolean, or are chosen.
+    If all roundings count: for results that are integers or Booleans, and for selects.
     """
 
     def __init__(self, op: Op, module: Module, roundings: Roundings) -> None:
@@ -279,96 +281,109 @@ class RadiusRule:
         self._types = [value_type(value.type) for value in op.operands]
         self._chooses = operator_of(op) == "where"
 
-    def __call__(self, given: Sequence[Any], value: Array) -> Any:
-        """Return a result with planes, None where it is certain."""
+    def __call__(self, operands: Sequence[Any], value: Array) -> Any:
+        """Return a result with planes, or None if the result is certain."""
         all_count = self._roundings.all_count
-        if all_count and not any(isinstance(each, Deviating) for each in given):
+        if all_count and not any(isinstance(operand, NumberWithPlanes) for operand in operands):
             return None
         arrays = [
-            to_array(actual(each), type_) for each, type_ in zip(given, self._types, strict=True)
+            to_array(actual(operand), type_)
+            for operand, type_ in zip(operands, self._types, strict=True)
         ]
         if not self._roundings.bounded:
-            return self._exactly_chosen(given, arrays[0], value) if self._chooses else None
+            return self._exactly_chosen(operands, arrays[0], value) if self._chooses else None
         distances: dict[str, Array] = {}
         for plane in self._roundings.distances:
-            radii = [self._radius(each, plane) for each in given]
+            radii = [self._radius(operand, plane) for operand in operands]
             radius = self._rule(arrays, radii, value)
             if radius is not None:
                 distances[plane] = np.asarray(radius)
         if not distances:
             return None
-        shape = np.broadcast_shapes(value.shape, *(each.shape for each in distances.values()))
+        shape = np.broadcast_shapes(value.shape, *(radius.shape for radius in distances.values()))
         planes = self._roundings.zeros(shape)
         for plane, radius in distances.items():
             planes[plane] = radius
         if not all_count:
             return self._roundings.beside(value, planes)
         planes["bias"] = planes["near"]
-        return self._chosen(given, value, planes) if self._chooses else Deviating(value, planes)
+        return (
+            self._chosen(operands, value, planes)
+            if self._chooses
+            else NumberWithPlanes(value, planes)
+        )
 
     def _radius(self, value: Any, plane: str) -> Array | None:
-        """Return how far a device's operand may be from the evaluator's; None: it is certain."""
-        if not isinstance(value, Deviating):
+        """Return an operand's distance on a device from the evaluator's; None if certain."""
+        if not isinstance(value, NumberWithPlanes):
             return None
         radius = value.shadow[plane]
         return radius + np.abs(value.shadow["off"]) if self._roundings.all_count else radius
 
-    def _exactly_chosen(self, given: Sequence[Any], picks: Array, value: Array) -> Deviating:
-        """Return the exact number of the one that the evaluator chooses."""
+    def _exactly_chosen(
+        self, operands: Sequence[Any], picks: Array, value: Array
+    ) -> NumberWithPlanes:
+        """Return the result of a select with the exact number of the side the evaluator chooses."""
         sides = [
-            Deviating.shadow_of(each, type_)["off"]
-            for each, type_ in zip(given[1:], self._types[1:], strict=True)
+            NumberWithPlanes.shadow_of(operand, type_)["off"]
+            for operand, type_ in zip(operands[1:], self._types[1:], strict=True)
         ]
         picks = picks.reshape(picks.shape + (1,) * (sides[0].ndim - picks.ndim))
         off = np.where(picks, sides[0], sides[1])
         planes = np.zeros(off.shape, PLANES)
         planes["off"] = off
-        return Deviating(value, planes)
+        return NumberWithPlanes(value, planes)
 
-    def _chosen(self, given: Sequence[Any], value: Array, planes: Array) -> Deviating:
-        """Keep what is known of the one that is chosen, wherever that is certain."""
-        condition, *options = given
+    def _chosen(self, operands: Sequence[Any], value: Array, planes: Array) -> NumberWithPlanes:
+        """Return a select's result: the chosen side's planes where the condition is certain."""
+        condition, *options = operands
         picks = np.asarray(to_array(actual(condition), self._types[0]), np.bool_)
-        doubt = condition.shadow["near"] > 0 if isinstance(condition, Deviating) else np.False_
+        doubt = (
+            condition.shadow["near"] > 0 if isinstance(condition, NumberWithPlanes) else np.False_
+        )
         rank = planes.ndim
         picks, doubt = (
-            each.reshape(each.shape + (1,) * (rank - each.ndim)) if each.ndim else each
-            for each in (picks, np.asarray(doubt))
+            mask.reshape(mask.shape + (1,) * (rank - mask.ndim)) if mask.ndim else mask
+            for mask in (picks, np.asarray(doubt))
         )
         sides = [
-            type(each).shadow_of(each, type_)
-            if isinstance(each, Deviating)
-            else Deviating.shadow_of(each, type_)
-            for each, type_ in zip(options, self._types[1:], strict=True)
+            type(option).shadow_of(option, type_)
+            if isinstance(option, NumberWithPlanes)
+            else NumberWithPlanes.shadow_of(option, type_)
+            for option, type_ in zip(options, self._types[1:], strict=True)
         ]
         repeated = [side.shape[1:] != planes.shape[1:] for side in sides]
-        spans = [each for each in options if isinstance(each, Deviating)]
+        spans = [option for option in options if isinstance(option, NumberWithPlanes)]
         sure = ~np.broadcast_to(doubt, planes.shape)
         for plane in ("off", "bias", "own", "common"):
-            kept = np.where(picks, sides[0][plane], sides[1][plane])
-            planes[plane] = np.where(sure, kept, planes[plane])
+            of_side = np.where(picks, sides[0][plane], sides[1][plane])
+            planes[plane] = np.where(sure, of_side, planes[plane])
         is_certain = {}
         for plane in ("worst", "meaning", "near"):  # the rule counted `off` in, which is known
-            kept = np.where(picks, sides[0][plane], sides[1][plane])
-            certain = condition.shadow[plane] == 0 if isinstance(condition, Deviating) else np.True_
+            of_side = np.where(picks, sides[0][plane], sides[1][plane])
+            certain = (
+                condition.shadow[plane] == 0
+                if isinstance(condition, NumberWithPlanes)
+                else np.True_
+            )
             if certain.ndim:
                 certain = certain.reshape(certain.shape + (1,) * (rank - certain.ndim))
-            planes[plane] = np.where(certain, kept, planes[plane])
+            planes[plane] = np.where(certain, of_side, planes[plane])
             is_certain[plane] = certain
-        # A device may choose the other one; in exact arithmetic it is known which it is.
+        # A device may choose the other side; in exact arithmetic the side is known.
         off = np.where(picks, sides[0]["off"], sides[1]["off"])
         off = np.where(~sure & is_certain["meaning"], off, 0.0)
         planes["off"] += off
         for plane in ("worst", "near", "bias"):
             planes[plane] += np.abs(off)
         own_span, common_span = _spans(spans)
-        narrowed = any(each.narrowed for each in spans)
-        made = Deviating(value, planes, own_span, common_span, narrowed)
-        return made.shared() if any(repeated) else made
+        narrowed = any(flag.narrowed for flag in spans)
+        result = NumberWithPlanes(value, planes, own_span, common_span, narrowed)
+        return result.shared() if any(repeated) else result
 
 
-def _spans(values: Sequence[Deviating]) -> tuple[Span, Span]:
-    return hull(each.own_span for each in values), hull(each.common_span for each in values)
+def _spans(values: Sequence[NumberWithPlanes]) -> tuple[Span, Span]:
+    return hull(value.own_span for value in values), hull(value.common_span for value in values)
 
 
 def elementwise_rule(op: Op, module: Module, roundings: Roundings) -> FloatRule | RadiusRule:

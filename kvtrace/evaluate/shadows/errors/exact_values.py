@@ -1,4 +1,4 @@
-"""What a launch leaves in a tensor: exact numbers, and bounds of a device's distance from them."""
+"""Exact numbers of a tensor after a launch, and bounds of a device's distance from them."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ Numbers = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class ExactValues:
-    """Elements after an evaluation with `Deviations`: float64 arrays of one shape.
+    """A tensor's elements after an evaluation with `Deviations`: float64 arrays of one shape.
 
     Attributes:
-        evaluated: what the evaluator gives, which rounds as the IR says.
-        exact: what the kernel means in exact arithmetic.
-        worst: how far a device may be from `exact` in the worst case; infinity: not known.
-        near: how far it may be except with the stated chance.
-        meaning: how far `exact` may be from what the source means, for constants are rounded.
+        evaluated: the evaluator's numbers, rounded as the IR says.
+        exact: the kernel's results in exact arithmetic.
+        worst: largest distance of a device's number from `exact`; infinity: no bound is known.
+        near: distance that a device's number exceeds only with the stated chance.
+        meaning: largest distance of `exact` from the source's meaning; constants are rounded.
 
     """
 
@@ -43,29 +43,28 @@ class ExactValues:
 def exact_values(
     tensor: TensorArgument, memory: BoundedMemory, open_: Container[str], *, whole: bool = False
 ) -> ExactValues:
-    """Return what memory holds of a tensor, in its shape.
+    """Return a tensor's exact values in memory, in the tensor's shape.
 
     Args:
         tensor: The tensor, whose storage has contents.
         memory: The memory of an evaluation that has ended.
-        open_: Bounds of which nothing is known.
-        whole: Whether all elements of its storage are returned, in one axis.
+        open_: Planes that bound nothing, which become infinite.
+        whole: Whether all elements of the tensor's storage are returned, in one axis.
 
     Raises:
-        Undecided: It is written as elements of another size than its own.
-
+        Undecided: The tensor is written as elements of another size than its own.
     """
     element = tensor.element
     size, phase = element.bytes, tensor.offset_bytes % element.bytes
     flat = held_elements(tensor, memory.bytes_of(tensor.storage))
     evaluated = (flat if whole else _viewed(flat, tensor)).astype(np.float64)
-    kept = memory.planes.kept.get(id(tensor.storage))
-    if kept is None:
+    storage_planes = memory.planes.by_storage.get(id(tensor.storage))
+    if storage_planes is None:
         planes = np.zeros(evaluated.shape, PLANES)
-    elif kept[:2] != (size, phase):
+    elif storage_planes[:2] != (size, phase):
         raise Undecided(f"{tensor.name} is written as elements of another size than its own")
     else:
-        planes = kept[2] if whole else _viewed(kept[2], tensor)
+        planes = storage_planes[2] if whole else _viewed(storage_planes[2], tensor)
     worst, near, meaning = (
         np.full(evaluated.shape, np.inf) if plane in open_ else np.array(planes[plane])
         for plane in ("worst", "near", "meaning")
@@ -73,21 +72,21 @@ def exact_values(
     return ExactValues(evaluated, exact_from(evaluated, planes["off"]), worst, near, meaning)
 
 
-def elements_of(tensor: TensorArgument, held: NDArray[np.uint8]) -> Numbers:
-    """Return a tensor's elements, in its shape, of the bytes that its storage holds."""
-    return _viewed(held_elements(tensor, held), tensor).astype(np.float64)
+def elements_of(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> Numbers:
+    """Return a tensor's elements, in its shape, from the bytes of its storage."""
+    return _viewed(held_elements(tensor, storage_bytes), tensor).astype(np.float64)
 
 
-def held_elements(tensor: TensorArgument, held: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return all elements of a storage, in one axis, aligned to a tensor in it."""
+def held_elements(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> NDArray[Any]:
+    """Return all elements of a storage, in one axis, aligned to a tensor in the storage."""
     element = tensor.element
     size, phase = element.bytes, tensor.offset_bytes % element.bytes
-    count = (len(held) - phase) // size
-    return from_memory(held[phase : phase + count * size].view(element.memory), element)
+    count = (len(storage_bytes) - phase) // size
+    return from_memory(storage_bytes[phase : phase + count * size].view(element.memory), element)
 
 
 def _viewed(flat: NDArray[Any], tensor: TensorArgument) -> NDArray[Any]:
-    """Return a tensor's elements of all elements of its storage."""
+    """Return a tensor's elements, in its shape, from all elements of its storage."""
     start = tensor.offset_bytes // tensor.element.bytes
     steps = tuple(stride * flat.itemsize for stride in tensor.strides)
     view = np.lib.stride_tricks.as_strided(flat[start:], tensor.shape, steps)

@@ -1,4 +1,4 @@
-"""Numbers with what is kept beside each: the exact number, and bounds of a device's error."""
+"""Planes: the exact number beside each number of an evaluation, and bounds of a device's error."""
 
 from __future__ import annotations
 
@@ -15,36 +15,36 @@ from kvtrace.evaluate.values import Array, Shadowed, actual
 PLANES: Final = np.dtype(
     [(name, np.float64) for name in ("off", "worst", "meaning", "near", "bias", "own", "common")]
 )
-"""The planes of a shadow. All but `off` are never negative, infinity: nothing is known.
+"""The planes of a shadow. All but `off` are at least 0; infinity: no bound is known.
 
-* `off`: the exact number less the evaluator's; the exact number itself where the evaluator's is
-  not finite and the exact one is (`exact_from`).
-* `worst`: how far a device's is from the exact one at most.
-* `meaning`: how far the exact one is from what the kernel's author means, who writes constants
-  that are rounded when the kernel is compiled; and what float64 itself loses here.
-* `near`: how far a device's is, except with the stated chance. The least of what two ways of
-  counting give: the way that `worst` is made, with sums bounded as below, or `bias` and as many
-  scales as the chance asks for.
-* `bias`: the part of the error that may have one sign all along.
-* `own`, `common`: scales (of sub-Gaussian errors) of what is random in each element, without and
-  with what other elements of the same program may share.
+* `off`: the exact number minus the evaluator's; the exact number itself where the evaluator's is
+  not finite but the exact number is (`exact_from`).
+* `worst`: the largest distance of a device's number from the exact number.
+* `meaning`: the largest distance of the exact number from the number that the author means, whose
+  constants are rounded by the compiler; and the loss by float64 here.
+* `near`: the distance that a device's number exceeds only with the stated chance: the smaller of
+  two bounds, one computed as `worst` is, with sums bounded as below, the other `bias` plus as many
+  scales as the chance requires.
+* `bias`: the part of the error that may always have the same sign.
+* `own`, `common`: scales (of sub-Gaussian errors) of the random error in each element: `own` is
+  independent in each element, `common` may be shared by elements of the same program.
 """
 
 RADIUS: Final = np.dtype([("worst", np.float64)])
-"""The one plane around the evaluator's numbers: how far a device's is from them at most.
+"""The one plane around the evaluator's numbers: the largest distance of a device's number.
 
-Of Booleans and pointers any radius above 0 says that another one may be there.
+A radius above 0 of a Boolean or pointer says that a device may have another Boolean or pointer.
 """
 
 Span = tuple[int, int] | None
-"""The births of the roundings that a scale is made of: first and last. None: any, or all."""
+"""The first and last birth (serial number) of the roundings in a scale. None: any rounding."""
 
 
 @dataclass(frozen=True)
-class Deviating(Shadowed):
-    """A number with planes around the exact one, and the births of what is random in them.
+class NumberWithPlanes(Shadowed):
+    """A number with planes around the exact number, and the births of the random errors in them.
 
-    `narrowed`: the last rounding was counted as float32's, so that storing it rounds once more.
+    `narrowed`: the last rounding was counted as float32's, so that storing rounds once more.
     """
 
     planes: ClassVar[np.dtype[Any]] = PLANES
@@ -55,92 +55,93 @@ class Deviating(Shadowed):
 
     @classmethod
     def shadow_of(cls, value: Any, type_: ValueType) -> Array:
-        """Return the planes of a value."""
-        if isinstance(value, Deviating):
+        """Return the planes of a value, zero if the value is certain."""
+        if isinstance(value, NumberWithPlanes):
             return value.shadow
         return np.zeros((1,) * (len(type_.shape) + 1), cls.planes)
 
     @classmethod
-    def joined(cls, value: Any, shadow: Array, given: Sequence[Any] = ()) -> Any:
-        """Put planes beside a value that was made by moving some."""
-        from_ = [each for each in given if isinstance(each, Deviating)]
+    def joined(cls, value: Any, shadow: Array, sources: Sequence[Any] = ()) -> Any:
+        """Return a moved value with planes, and with the spans of the operands that were moved."""
+        deviating = [source for source in sources if isinstance(source, NumberWithPlanes)]
         return cls(
             actual(value),
             shadow,
-            hull(each.own_span for each in from_),
-            hull(each.common_span for each in from_),
-            any(each.narrowed for each in from_),
+            hull(source.own_span for source in deviating),
+            hull(source.common_span for source in deviating),
+            any(source.narrowed for source in deviating),
         )
 
-    def shared(self) -> Deviating:
-        """Return the number, repeated: what is random in it may be shared by elements."""
+    def shared(self) -> NumberWithPlanes:
+        """Return the number with all random errors counted as shared by elements."""
         planes = self.shadow.copy()
         span = shared_in_place(planes, self.own_span, self.common_span)
         return replace(self, shadow=planes, own_span=None, common_span=span)
 
 
 @dataclass(frozen=True)
-class Uncertain(Deviating):
+class NumberWithRadius(NumberWithPlanes):
     """A number that a device may compute otherwise, with a radius around the evaluator's."""
 
     planes = RADIUS
 
     @classmethod
-    def joined(cls, value: Any, shadow: Array, given: Sequence[Any] = ()) -> Any:
-        """Put a radius beside a value, unless all of it is zero."""
-        del given
+    def joined(cls, value: Any, shadow: Array, sources: Sequence[Any] = ()) -> Any:
+        """Return the value with a radius, or the value alone if the radius is zero everywhere."""
+        del sources
         return cls(actual(value), shadow) if shadow["worst"].any() else value
 
-    def shared(self) -> Deviating:
-        """Return the number itself: nothing in a radius is random."""
+    def shared(self) -> NumberWithPlanes:
+        """Return the number itself: a radius has no random part."""
         return self
 
 
 def shared_in_place(planes: Array, own_span: Span, common_span: Span) -> Span:
-    """Make what is random in planes common to the elements; return its span."""
+    """Move the random errors in `own` to `common`, in place; return the span of `common`."""
     total, span = together([(planes["own"], own_span), (planes["common"], common_span)])
     planes["common"], planes["own"] = total, 0.0
     return span
 
 
 def hull(spans: Iterable[Span]) -> Span:
-    """Return the span around some; None if one is, or there is none."""
-    known: Span = None
+    """Return the smallest span that contains all spans; None if one is None, or without spans."""
+    union: Span = None
     for span in spans:
         if span is None:
             return None
-        known = span if known is None else (min(known[0], span[0]), max(known[1], span[1]))
-    return known
+        union = span if union is None else (min(union[0], span[0]), max(union[1], span[1]))
+    return union
 
 
 def are_apart(left: Span, right: Span) -> bool:
-    """Whether no rounding is in both."""
+    """Return whether two spans are known and have no rounding in common."""
     return left is not None and right is not None and (left[1] < right[0] or right[1] < left[0])
 
 
 def together(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float, Span]:
-    """Return the scale of a sum of errors: of independent ones by squares, of others by sums.
+    """Return the scale of a sum of errors and its span.
 
-    A scale of zero needs no span.
+    Scales of independent errors are added by squares, others as they are. A scale of zero needs no
+    span.
     """
     total: Array | float = 0.0
     span: Span = None
     begun = False
-    for scale, born in parts:
+    for scale, part_span in parts:
         if not np.any(scale):
             continue
         if not begun:
-            total, span, begun = scale, born, True
-        elif are_apart(span, born):
-            total, span = np.hypot(total, scale), hull((span, born))
+            total, span, begun = scale, part_span, True
+        elif are_apart(span, part_span):
+            total, span = np.hypot(total, scale), hull((span, part_span))
         else:
-            total, span = total + scale, hull((span, born))
+            total, span = total + scale, hull((span, part_span))
     return total, span
 
 
 def full_planes(value: Any, type_: ValueType, planes: np.dtype[Any]) -> tuple[Array, Span, Span]:
-    """Return planes with all lanes, and their spans; what is repeated for that is shared."""
-    if not isinstance(value, Deviating):
+    """Return a value's planes for all lanes, and their spans; repeated lanes share errors."""
+    if not isinstance(value, NumberWithPlanes):
         return np.zeros((1, *type_.shape), planes), None, None
     if value.shadow.shape[1:] == type_.shape:
         return value.shadow, value.own_span, value.common_span
@@ -150,18 +151,18 @@ def full_planes(value: Any, type_: ValueType, planes: np.dtype[Any]) -> tuple[Ar
 
 
 def is_blank(planes: Array) -> bool:
-    """Tell whether all planes are zero: the evaluator's numbers are exact, and every device's."""
+    """Return whether all planes are zero: the evaluator's and a device's numbers are exact."""
     return not any(planes[plane].any() for plane in planes.dtype.names or ())
 
 
-#: An exact zero beside a number that is not finite; a plain 0 there says that both are the same.
+#: Stands for an exact 0 beside a number that is not finite; a plain 0 says that both are the same.
 _ZERO: Final = 5e-324
 
 
 def offset_from(exact: Array, value: Array) -> tuple[Array, Array]:
-    """Return the plane `off`, and where no distance is known.
+    """Return the plane `off`, and a mask of elements without a known distance.
 
-    That is where one is infinite, or a NaN, and the other is not.
+    The distance is unknown where one number is infinite or NaN and the other is not.
     """
     wide = value.astype(np.float64)
     with np.errstate(all="ignore"):
@@ -174,12 +175,12 @@ def offset_from(exact: Array, value: Array) -> tuple[Array, Array]:
 
 
 def exact_from(value: npt.ArrayLike, off: Array) -> Array:
-    """Return the exact numbers, of the evaluator's and the plane `off`."""
+    """Return the exact numbers from the evaluator's numbers and the plane `off`."""
     wide = np.asarray(value, np.float64)
     with np.errstate(all="ignore"):
         return np.asarray(np.where(np.isfinite(wide) | (off == 0), wide + off, off))
 
 
 def centers(value: Array, planes: Array) -> Array:
-    """Return the numbers that planes lie around: exact ones, or the evaluator's."""
+    """Return the numbers that planes lie around: exact if there is a plane `off`, else `value`."""
     return exact_from(value, planes["off"]) if "off" in (planes.dtype.names or ()) else value

@@ -1,7 +1,8 @@
-"""Rules of radii for elementwise ops: how far a device's elements may be from the evaluator's.
+"""Rules of radii for elementwise ops: bounds of a device's distance from the evaluator's numbers.
 
-A rule takes the operands' numbers (arrays) and radii (None: 0) and gives the result's radius, or
-None where the device gives the same.
+A rule takes the operands' numbers (arrays) and radii (None: 0) and returns the result's radius, or
+None if a device computes the same number. The radius of a sum of integers is the sum of the radii;
+of a float function, the distance to the ends of its image (`images.py`), rounded.
 """
 
 from __future__ import annotations
@@ -52,12 +53,12 @@ def rule_of(op: Op, module: Module) -> Rule:
     if approximates(op):
         return _approximate
     if result.kind == "i":
-        return _INTEGERS.get(operator, _cut(result) if operator == "cast" else _anything)
+        return _INTEGERS.get(operator, _narrowed(result) if operator == "cast" else _anything)
     return _doubtful if result.kind == "b" else _anything
 
 
 def approximates(op: Op) -> bool:
-    """Whether an op that is a separate program may approximate, so that it has no bound."""
+    """Return whether an op with code of its own (assembly, a map) may approximate unboundedly."""
     if operator_of(op) == "inline_asm":
         return "approx" in str(attribute(op, "asm_string"))
     return operator_of(op) == "map" and any(
@@ -66,7 +67,7 @@ def approximates(op: Op) -> bool:
 
 
 def meaning_of(op: Op) -> Elementwise | None:
-    """Return the array function of an elementwise op; None: it has none that is known."""
+    """Return the array function of an elementwise op, or None for an unknown library function."""
     if operator_of(op) != "extern":
         return ELEMENTWISE.get(op.name)
     symbol = str(attribute(op, "symbol"))
@@ -75,22 +76,24 @@ def meaning_of(op: Op) -> Elementwise | None:
 
 
 def undefined_by(op: Op) -> Callable[[Sequence[Array]], Array] | None:
-    """Return what says for which operands the IR leaves an op's result open; None: for none."""
+    """Return a function from operands to a mask of undefined results; None if all are defined."""
     if len(op.results) != 1 or value_type(op.results[0].type).element.kind != "i":
         return None
     result = value_type(op.results[0].type).element
     operator = operator_of(op)
     if op.name in DIVIDING:
-        return lambda given: np.asarray(given[1]) == 0
+        return lambda operands: np.asarray(operands[1]) == 0
     if operator in ("<<", ">>"):
-        return lambda given: (np.asarray(given[1]) < 0) | (np.asarray(given[1]) >= result.bits)
+        return lambda operands: (
+            (np.asarray(operands[1]) < 0) | (np.asarray(operands[1]) >= result.bits)
+        )
     if op.name in TYPED and value_type(op.operands[0].type).element.kind == "f":
         low, high = (
             (0.0, 2.0**result.bits)
             if _gives_unsigned(op)
             else (-(2.0 ** (result.bits - 1)), 2.0 ** (result.bits - 1))
         )
-        return lambda given: ~_lies_in(np.trunc(given[0].astype(np.float64)), low, high)
+        return lambda operands: ~_lies_in(np.trunc(operands[0].astype(np.float64)), low, high)
     return None
 
 
@@ -106,18 +109,18 @@ def _lies_in(array: Array, low: float, high: float) -> Array:
 
 
 def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bool) -> Rule:
-    """Return the rule of a function of floats: its image, widened by its accuracy, and rounded."""
+    """Return the rule of a float function: the image, widened by the accuracy, and rounded."""
     exact = exact_function(op, meaning)
     rounded = _rounded(op, meaning, result)
     accuracy: Accuracy = meaning.accuracy
     sure = accuracy.ulps == 0
 
-    def radius(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
-        radii = [_at_most_one(radius, array) for radius, array in zip(radii, given, strict=True)]
-        certain = all(each is None for each in radii)
+    def radius(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
+        radii = [_at_most_one(radius, array) for radius, array in zip(radii, operands, strict=True)]
+        certain = all(operand_radius is None for operand_radius in radii)
         if sure and certain and not contracted:
             return None
-        arrays = [array.astype(np.float64) for array in given]
+        arrays = [array.astype(np.float64) for array in operands]
         low, high = image(exact, arrays, radii, accuracy)
         unrounded = None
         if contracted:
@@ -126,7 +129,7 @@ def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bo
         if sure and certain:
             return unrounded
         low, high = widened(low, high, accuracy, arrays, result)
-        doubts = [each > 0 for each in radii if each is not None]
+        doubts = [operand_radius > 0 for operand_radius in radii if operand_radius is not None]
         loose = np.asarray(reduce(np.logical_or, doubts)) if doubts else None
         away = radius_around(value, rounded(low), rounded(high), loose)
         return away if unrounded is None else away + unrounded
@@ -135,17 +138,17 @@ def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bo
 
 
 def _at_most_one(radius: Radius, array: Array) -> Radius:
-    """Of a Boolean that is not certain, the other value is one away."""
+    """Return a radius of at most 1 for a Boolean: the other value is 1 away."""
     return radius if radius is None or array.dtype != np.bool_ else np.minimum(radius, 1.0)
 
 
 def _unit(element: ElementType) -> float:
-    """Return what float64 itself adds to a separate product type."""
+    """Return the error of a separate product in float64, which this module itself rounds."""
     return 2.0**-53 if element.bits == 64 else 0.0
 
 
 def exact_function(op: Op, meaning: Elementwise) -> Callable[..., Array]:
-    """Return the function in float64, before any rounding."""
+    """Return the op's function in float64, before any rounding."""
     if op.name in TYPED:
         return lambda array: array  # a conversion keeps the number
     if operator_of(op) == "fma":
@@ -155,7 +158,7 @@ def exact_function(op: Op, meaning: Elementwise) -> Callable[..., Array]:
 
 
 def _rounded(op: Op, meaning: Elementwise, result: ElementType) -> Callable[[Array], Array]:
-    """Return what makes a number of the result's type of one in float64, held in float64."""
+    """Return a function that rounds float64 numbers to the result's type, and returns float64."""
     if op.name in TYPED and value_type(op.operands[0].type).element.kind == "f":
         extra = [attribute(op, name) for name in meaning.attributes]
         convert = array_function(op, meaning, value_type(op.results[0].type), extra)
@@ -165,92 +168,90 @@ def _rounded(op: Op, meaning: Elementwise, result: ElementType) -> Callable[[Arr
     narrow = rounding_to(result)
 
     def to_type(array: Array) -> Array:
-        held = array.astype(result.value)
-        return (held if narrow is None else narrow(held)).astype(np.float64)
+        typed = array.astype(result.value)
+        return (typed if narrow is None else narrow(typed)).astype(np.float64)
 
     return to_type
 
 
 def contracts(op: Op, module: Module) -> bool:
-    """Whether a device may join a product with a sum that it goes into, and not round it."""
+    """Return whether a device may fuse a product with a sum that uses the product."""
     if operator_of(op) != "*":
         return False
     flow = flow_of(module)
-    waiting: list[Value] = list(op.results)
-    seen: set[int] = set()
-    while waiting:
-        value = waiting.pop()
-        if value.id in seen:
+    pending: list[Value] = list(op.results)
+    visited: set[int] = set()
+    while pending:
+        value = pending.pop()
+        if value.id in visited:
             continue
-        seen.add(value.id)
+        visited.add(value.id)
         for user in flow.uses(value):
             if operator_of(user) in _SUMS or user.name in COMBINING:
                 return True
             if user.name in MOVING or operator_of(user) in _PASSING_ON:
-                waiting += user.results
+                pending += user.results
     return False
 
 
-# -- what is chosen, and what decides -------------------------------------------------------------
+# -- selects, comparisons and logic ---------------------------------------------------------------
 
 
-def _chosen(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
-    if all(each is None for each in radii):
+def _chosen(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
+    if all(radius is None for radius in radii):
         return None
-    condition, first, second = given
+    condition, first, second = operands
     doubt, first_radius, second_radius = radii
     picks = np.asarray(condition, np.bool_)
     rank = np.ndim(value)
     if picks.ndim < rank:
         picks = picks.reshape(picks.shape + (1,) * (rank - picks.ndim))
-    ends = [
-        np.zeros((1,) * rank) if each is None else each for each in (first_radius, second_radius)
-    ]
+    ends = [np.zeros((1,) * rank) if end is None else end for end in (first_radius, second_radius)]
     radius: Array = np.where(picks, ends[0], ends[1])
     if doubt is None:
         return radius
     if doubt.ndim < rank:
         doubt = doubt.reshape(doubt.shape + (1,) * (rank - doubt.ndim))
-    left, right = (np.asarray(each, np.float64) for each in (first, second))
+    left, right = (np.asarray(option, np.float64) for option in (first, second))
     apart = np.where(left == right, 0.0, np.abs(left - right)) + np.maximum(ends[0], ends[1])
     apart = np.where(np.isnan(apart), np.inf, apart)
     return np.where(doubt > 0, np.maximum(radius, apart), radius)
 
 
-def _compared(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    left, right = (np.asarray(each, np.float64) for each in given)
-    reach = sum(np.asarray(each) for each in radii if each is not None)
+def _compared(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    left, right = (np.asarray(operand, np.float64) for operand in operands)
+    reach = sum(np.asarray(radius) for radius in radii if radius is not None)
     close = ~(np.abs(left - right) > reach) & (reach > 0)
     same = (left == right) & np.isinf(left)
     nan = np.isnan(left) | np.isnan(right)
     return np.where(close & ~same & (~nan | np.isinf(reach)), np.inf, 0.0)
 
 
-def _logical_and(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    return _unless(given, radii, settled_by=False)
+def _logical_and(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    return _unless(operands, radii, settled_by=False)
 
 
-def _logical_or(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    return _unless(given, radii, settled_by=True)
+def _logical_or(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    return _unless(operands, radii, settled_by=True)
 
 
-def _unless(given: Sequence[Array], radii: Sequence[Radius], *, settled_by: bool) -> Radius:
-    """Doubt is left where neither operand settles the result for certain."""
-    doubts = [None if each is None else each > 0 for each in radii]
-    found: Array = np.zeros((1,) * max(np.ndim(each) for each in given), np.bool_)
+def _unless(operands: Sequence[Array], radii: Sequence[Radius], *, settled_by: bool) -> Radius:
+    """Return infinity where the result is in doubt, because no certain operand is `settled_by`."""
+    doubts = [None if radius is None else radius > 0 for radius in radii]
+    open_lanes: Array = np.zeros((1,) * max(np.ndim(operand) for operand in operands), np.bool_)
     for mine, other in ((0, 1), (1, 0)):
         doubt, beside = doubts[mine], doubts[other]
         if doubt is None:
             continue
-        settled = np.asarray(given[other]) == settled_by
+        settled = np.asarray(operands[other]) == settled_by
         if beside is not None:
             settled = settled & ~beside
-        found = found | (doubt & ~settled)
-    return np.where(found, np.inf, 0.0)
+        open_lanes = open_lanes | (doubt & ~settled)
+    return np.where(open_lanes, np.inf, 0.0)
 
 
 def _doubtful(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    """A Boolean of one float, as whether it is a NaN: in doubt where it may be anything."""
+    """Return infinity where a Boolean test of one float (isnan) has an unbounded operand."""
     return _any(radii, np.isinf)
 
 
@@ -262,13 +263,13 @@ def _approximate(_given: Sequence[Array], _radii: Sequence[Radius], value: Array
     return np.full((1,) * np.ndim(value), np.inf)
 
 
-def _any(radii: Sequence[Radius], says: Callable[[Array], Array]) -> Radius:
-    found: Radius = None
+def _any(radii: Sequence[Radius], is_open: Callable[[Array], Array]) -> Radius:
+    result: Radius = None
     for radius in radii:
         if radius is not None:
-            here = np.where(says(radius), np.inf, 0.0)
-            found = here if found is None else np.maximum(found, here)
-    return found
+            here = np.where(is_open(radius), np.inf, 0.0)
+            result = here if result is None else np.maximum(result, here)
+    return result
 
 
 # -- integers -------------------------------------------------------------------------------------
@@ -279,27 +280,27 @@ def _added(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> R
 
 
 def _widest(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    return np.asarray(reduce(np.maximum, (each for each in radii if each is not None)))
+    return np.asarray(reduce(np.maximum, (radius for radius in radii if radius is not None)))
 
 
-def _multiplied(given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    left, right = (np.abs(np.asarray(each, np.float64)) for each in given)
-    near, beside = (np.zeros(1) if each is None else each for each in radii)
+def _multiplied(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    left, right = (np.abs(np.asarray(array, np.float64)) for array in operands)
+    near, beside = (np.zeros(1) if array is None else array for array in radii)
     grown = left * beside + right * near + near * beside
     return np.where(np.isnan(grown), np.inf, grown)
 
 
-def _cut(element: ElementType) -> Rule:
+def _narrowed(element: ElementType) -> Rule:
     limit = 2.0 ** (element.bits - 1)
 
-    def kept(given: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
-        radius = _at_most_one(radii[0], given[0])
+    def cut_radius(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
+        radius = _at_most_one(radii[0], operands[0])
         if radius is None:
             return None
         beyond = np.abs(value.astype(np.float64)) + radius >= limit
         return np.where(beyond & (radius > 0), np.inf, radius)
 
-    return kept
+    return cut_radius
 
 
 _LOGICAL: Final[dict[str, Rule]] = {"&": _logical_and, "|": _logical_or, "^": _anything}

@@ -1,4 +1,4 @@
-"""The roundings that count in an evaluation, how much each brings, and what a test grants."""
+"""Roundings that count in an evaluation: their sizes, and the roundings granted to a kernel."""
 
 from __future__ import annotations
 
@@ -9,7 +9,12 @@ from typing import Any, Final
 
 import numpy as np
 
-from kvtrace.evaluate.shadows.errors.planes import Deviating, Span, Uncertain, together
+from kvtrace.evaluate.shadows.errors.planes import (
+    NumberWithPlanes,
+    NumberWithRadius,
+    Span,
+    together,
+)
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array, actual
 
@@ -21,9 +26,9 @@ _FORMS: Final = {
 }  # fmt: skip
 FLOAT32: Final = "f32"
 _SHORT_BITS: Final = 12
-#: How many times what constants and float64 lose a kernel's meaning may be from its reference's.
+#: Factor on the plane `meaning` that bounds the distance of a kernel from its reference.
 _SLACK: Final = 4.0
-#: What a reference in float64 loses by its own roundings, relative.
+#: Relative error of a reference in float64 by its own roundings.
 _REFERENCE_LOSS: Final = 2.0**-44
 
 
@@ -33,17 +38,17 @@ def unit_of(name: str) -> float:
 
 
 def largest_whole(name: str) -> float:
-    """Return up to which size a type holds all whole numbers, so that sums of them are exact."""
+    """Return the size up to which a type holds all whole numbers, so that their sums are exact."""
     return 1.0 / unit_of(name)
 
 
 def is_float(name: str) -> bool:
-    """Whether a type, by its name, is one of floats that are known here."""
+    """Return whether a type's name is that of a float type known here."""
     return name in _FORMS
 
 
 def rounding(name: str, sizes: Array) -> Array:
-    """Return how far numbers of at most these sizes move when they are rounded to nearest."""
+    """Return the largest error of rounding numbers of at most these sizes to nearest."""
     bits, least = _FORMS[name]
     return np.asarray(2.0**-bits * np.maximum(sizes, 2.0**least))
 
@@ -61,14 +66,14 @@ def smallest_of(name: str) -> float:
 
 
 def saturates(element: ElementType) -> bool:
-    """Whether what is too large for a type becomes its largest number, not infinity."""
+    """Return whether numbers too large for a type become its largest number, not infinity."""
     return element.bits == 8
 
 
 def constants_radius(name: str, values: Array) -> Array:
-    """Return how far constants may be from those that were written: of short ones, nothing.
+    """Return how far constants may be from the numbers in the source: 0 for short constants.
 
-    A constant of a few bits, as 0.5 or 3, is what was written; others were rounded to their type.
+    A constant of a few bits, as 0.5 or 3, equals the number in the source; others were rounded.
     """
     fraction, _ = np.frexp(np.where(np.isfinite(values), values, 0.0))
     scaled = fraction * 2.0**_SHORT_BITS
@@ -78,12 +83,12 @@ def constants_radius(name: str, values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class Granted:
-    """What a kernel may lose besides what float32 loses, and storing its results.
+    """Roundings that a kernel may have besides those of float32 and of storing its results.
 
     Attributes:
-        tf32: whether dots may cut float32 factors to tf32; None: as the kernel asks.
-        narrow: whether sums may be kept in 16 bits, and numbers on the way be rounded to types that
-            no tensor of the kernel has; None and False: what that loses does not count.
+        tf32: whether dots may cut float32 factors to tf32; None: as the kernel requests.
+        narrow: whether sums may be kept in 16 bits, and intermediate numbers be rounded to types
+            that no tensor of the kernel has; None and False: these roundings do not count.
 
     """
 
@@ -96,12 +101,13 @@ class Roundings:
     """The roundings that count in one evaluation.
 
     Attributes:
-        all_count: whether all of them count, and bounds lie around exact numbers. Otherwise those
-            count where the IR leaves a choice to the device, and bounds lie around the evaluator's
-            numbers, which are rounded wherever the IR rounds.
-        deviations: how many scales an error stays within, except with the stated chance.
-        granted: what of the kernel's own roundings counts.
-        narrow: ops whose rounding to a narrow type is not granted, and counts as float32's.
+        all_count: whether all roundings count, and bounds lie around exact numbers. If not, those
+            count in which the IR leaves a choice to the device, and bounds lie around the
+            evaluator's numbers, which are rounded wherever the IR rounds.
+        deviations: the number of scales that an error exceeds only with the stated chance.
+        granted: the granted roundings of the kernel itself.
+        narrow: indices of ops whose rounding to a narrow type is not granted and counts as
+            float32's.
         bounded: whether bounds are followed, or exact numbers alone.
 
     """
@@ -114,37 +120,37 @@ class Roundings:
     _births: int = field(default=0)
 
     @property
-    def kind(self) -> type[Deviating]:
-        """The class of numbers with bounds."""
-        return Deviating if self.all_count else Uncertain
+    def kind(self) -> type[NumberWithPlanes]:
+        """The class of values with planes."""
+        return NumberWithPlanes if self.all_count else NumberWithRadius
 
     @property
     def distances(self) -> tuple[str, ...]:
-        """The planes that say how far a number may be, each followed by itself."""
+        """The planes that bound a distance and grow only by the same plane of operands."""
         return ("worst", "meaning", "near") if self.all_count else ("worst",)
 
     @property
     def open(self) -> tuple[str, ...]:
-        """The planes that are infinite where nothing is known."""
+        """The planes that are infinite where no bound is known."""
         return (*self.distances, "bias") if self.all_count else self.distances
 
     @property
     def rounded(self) -> tuple[str, ...]:
-        """The distances that a device's roundings add to."""
+        """The distances that grow by a device's roundings."""
         return ("worst", "near") if self.all_count else ("worst",)
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The planes that an error of one sign adds to."""
+        """The planes that grow by an error of one sign."""
         return ("worst", "near", "bias") if self.all_count else ("worst",)
 
     @property
     def deciding(self) -> str:
-        """The plane that says whether a device may decide otherwise."""
+        """The plane that tells whether a device may take another branch."""
         return "near" if self.all_count else "worst"
 
     def zeros(self, shape: tuple[int, ...]) -> Array:
-        """Return planes of numbers that are certain."""
+        """Return planes of certain numbers, in a shape."""
         return np.zeros(shape, self.kind.planes)
 
     def beside(
@@ -156,81 +162,80 @@ class Roundings:
         *,
         narrowed: bool = False,
     ) -> Any:
-        """Return a value with planes beside it."""
+        """Return a value with planes."""
         if self.all_count:
-            return Deviating(actual(value), planes, own_span, common_span, narrowed)
-        return Uncertain.joined(value, planes)
+            return NumberWithPlanes(actual(value), planes, own_span, common_span, narrowed)
+        return NumberWithRadius.joined(value, planes)
 
     def opened(self, where: Array) -> Array:
-        """Return planes of which nothing is known where a number is above 0."""
+        """Return planes without a bound where `where` is above 0."""
         planes = self.zeros(where.shape)
         for plane in self.open:
             planes[plane] = np.where(where > 0, np.inf, 0.0)
         return planes
 
-    def doubt_of(self, values: Sequence[Deviating]) -> Array:
-        """Return planes of which nothing is known where something in any of some values is not."""
-        shape = np.broadcast_shapes(*(each.shadow.shape for each in values))
+    def doubt_of(self, values: Sequence[NumberWithPlanes]) -> Array:
+        """Return planes without a bound where any plane of any value is above 0."""
+        shape = np.broadcast_shapes(*(value.shadow.shape for value in values))
         planes = self.zeros(shape)
-        for each in values:
+        for value in values:
             for plane in self.open:
-                planes[plane] = np.where(each.shadow[plane] > 0, np.inf, planes[plane])
+                planes[plane] = np.where(value.shadow[plane] > 0, np.inf, planes[plane])
         return planes
 
     def fitted(self, planes: Array, shape: tuple[int, ...]) -> Array:
-        """Give the planes of a descriptor's block the axes of the tensor that it becomes."""
+        """Return the planes of a descriptor's block with the axes of the loaded tensor."""
         if planes.ndim == len(shape):
             return planes
         widest = np.full((1,) * len(shape), planes[self.deciding].max())
         return self.opened(widest) if self.all_count else widest.astype(self.kind.planes)
 
     def birth(self) -> Span:
-        """Return the span of a rounding that happens now."""
+        """Return the span of a new rounding."""
         self._births += 1
         return (self._births, self._births)
 
     @property
     def all_births(self) -> Span:
-        """The span of everything until now."""
+        """The span of all roundings until now."""
         return (0, self._births)
 
 
 def meaning_radius(meaning: Array, expected: Array) -> Array:
-    """Return how far a kernel's exact numbers may be from a reference's in float64.
+    """Return how far a kernel's exact numbers may be from a float64 reference.
 
     Args:
-        meaning: the plane of that name.
+        meaning: the plane `meaning` of the exact numbers.
         expected: the reference's numbers.
-
     """
     size = np.abs(expected)
-    known = np.where(np.isfinite(size), size, 0.0)
-    return np.asarray(_SLACK * meaning + _REFERENCE_LOSS * known)
+    finite_size = np.where(np.isfinite(size), size, 0.0)
+    return np.asarray(_SLACK * meaning + _REFERENCE_LOSS * finite_size)
 
 
 def repetition(addends: Array, axis: int) -> Array:
-    """Return how many roundings a sum of addends is like, if each was independent, squared.
+    """Return the number of independent roundings that a sum of addends is equivalent to, squared.
 
-    To add the same number again and again rounds in the same direction again and again: a run of n
-    equal addends counts as n². The axis is kept, with what comes up to each addend.
+    Adding the same number repeatedly rounds in the same direction each time: a run of n equal
+    addends counts as n². The axis is kept, with the count up to each addend.
     """
     along = np.moveaxis(addends, axis, -1)
-    places = np.arange(along.shape[-1])
+    positions = np.arange(along.shape[-1])
     begins = np.ones(along.shape, np.bool_)
     begins[..., 1:] = along[..., 1:] != along[..., :-1]
-    began = np.maximum.accumulate(np.where(begins, places, 0), axis=-1)
-    counted = np.where(along != 0, 2.0 * (places - began) + 1.0, 0.0)
+    run_starts = np.maximum.accumulate(np.where(begins, positions, 0), axis=-1)
+    counted = np.where(along != 0, 2.0 * (positions - run_starts) + 1.0, 0.0)
     return np.moveaxis(counted, -1, axis)
 
 
 class Repeats:
-    """Tells whether an op adds in a loop what it added the time before."""
+    """The last addend of an op in a loop, to detect that the same numbers are added again."""
 
     def __init__(self) -> None:
         self._last: Array | None = None
 
     def again(self, addend: Array) -> bool:
-        """Whether most of the numbers are those of the last call, and not zero."""
+        """Return whether most numbers equal those of the last call, and are not zero."""
         last, self._last = self._last, addend
         if last is None or last.shape != addend.shape:
             return False
@@ -238,16 +243,16 @@ class Repeats:
 
 
 def deviations_for(chance: float, comparisons: int) -> float:
-    """Return how many scales hold all of so many comparisons, except with a chance in all.
+    """Return the number of scales that all comparisons stay within, except with a total chance.
 
-    Of a martingale whose steps are bounded by c_i, Azuma and Hoeffding bound the chance to be
-    farther than t·sqrt(Σ c_i²) from zero by 2·exp(-t²/2). The chance is divided evenly.
+    For a martingale with steps bounded by c_i, the Azuma-Hoeffding inequality bounds the chance to
+    be farther than t·sqrt(Σ c_i²) from zero by 2·exp(-t²/2). The chance is divided evenly.
     """
     return math.sqrt(2 * math.log(2 * max(1, comparisons) / chance))
 
 
 def settle(planes: Array, own_span: Span, common_span: Span, roundings: Roundings) -> None:
-    """Take the narrower of the two ways in which `near` is counted, and never more than `worst`."""
+    """Set `near` to the smaller of its two bounds, and to at most `worst`, in place."""
     random, _ = together([(planes["own"], own_span), (planes["common"], common_span)])
     by_scale = planes["bias"] + roundings.deviations * np.asarray(random)
     narrower = np.minimum(np.minimum(planes["near"], by_scale), planes["worst"])

@@ -1,10 +1,11 @@
-"""Errors of matrix products, by how tensor cores add.
+"""Errors of matrix products, by the way in which tensor cores add.
 
-A tensor core adds some products at a time to what it has so far: all are shifted to the largest
-exponent among them, and what falls off below is dropped. So each of them may be off by a unit of
-that largest one. How many bits are kept was measured by several groups: at least float32's for
-16-bit factors and tf32, 13 behind the point for 8-bit floats on Hopper (which is what Triton's
-max_num_imprecise_acc is about). Without tensor cores each product is added by one rounding.
+A tensor core adds some products at a time to the sum so far: all addends are shifted to the largest
+exponent among them, and the bits below are dropped. So each addend may be off by a unit of the
+largest. With 13 bits behind the point, 1 + 2^-14 is 1. The number of kept bits was measured by
+several groups (Fasi et al., 2021, among them): at least float32's for 16-bit factors and tf32, 13
+behind the point for 8-bit floats on Hopper (the reason for Triton's max_num_imprecise_acc). Without
+tensor cores each product is added with one rounding.
 """
 
 from __future__ import annotations
@@ -42,9 +43,9 @@ from kvtrace.ir import Op
 
 #: Triton's input precisions, by number.
 _PRECISIONS: Final = ("tf32", "tf32x3", "ieee", "bf16x3", "bf16x6")
-#: What splitting float32 into parts leaves out, relative to a product.
+#: Error of splitting float32 into parts, relative to a product.
 _SPLIT: Final = {"tf32x3": 3 * 2.0**-20, "bf16x3": 3 * 2.0**-14, "bf16x6": 3 * 2.0**-20}
-#: What is multiplied first of the factors.
+#: The first part of a split factor.
 _CUT: Final[dict[str, Callable[[Array], Array]]] = {
     "tf32": truncated_to_tf32, "tf32x3": truncated_to_tf32,
     "bf16x3": rounded_to_bf16, "bf16x6": rounded_to_bf16,
@@ -53,22 +54,22 @@ _CUT: Final[dict[str, Callable[[Array], Array]]] = {
 TF32_STEP: Final = 2.0**-10
 #: An adder that keeps less than this is followed step by step.
 _SHORT: Final = 2.0**-20
-#: So many roots of their number the signs of products may be out of balance by chance.
+#: Products of random signs have a sum of signs of at most so many square roots of their number.
 _BALANCED: Final = 3.0
-#: The part of a unit that products of one sign lose: half of it, where that is uniform, and more.
+#: The part of a unit that products of one sign lose on average: 1/2 if uniform, and a margin.
 _MEAN_LOSS: Final = 0.75
 
 
 @dataclass(frozen=True)
 class Adder:
-    """So many products are added at a time, each of which, and the sum, may be off by `unit`."""
+    """An adder of `at_once` products, each of which, and the sum, may be off by `unit`."""
 
     at_once: int
     unit: float
 
 
 def _precision(op: Op) -> str:
-    """Return the precision in which float32 factors are multiplied; `ieee` of all other types."""
+    """Return the precision in which float32 factors are multiplied, `ieee` for all other types."""
     if value_type(op.operand("left").type).element.name != "f32":
         return "ieee"
     precision = attribute(op, "inputPrecision", _PRECISIONS.index("ieee"))
@@ -76,7 +77,7 @@ def _precision(op: Op) -> str:
 
 
 def _adder(op: Op) -> Adder:
-    """Return how the products of a `dot` are added up."""
+    """Return the adder for the products of a `dot`."""
     element = value_type(op.operand("left").type).element
     if element.bits == 64:
         return Adder(1, 2.0**-53)
@@ -89,7 +90,10 @@ def _adder(op: Op) -> Adder:
 
 @dataclass(frozen=True, slots=True)
 class _Factor:
-    """A factor, or the addend: the numbers that planes lie around, their sizes, planes of lanes."""
+    """A factor or the addend: centers of the planes, magnitudes, and planes of all lanes.
+
+    The numbers that planes lie around, magnitudes, and planes of all lanes.
+    """
 
     center: Array
     sizes: Array
@@ -99,28 +103,30 @@ class _Factor:
     certain: bool
 
     def is_whole(self, cut: Callable[[Array], Array] | None) -> bool:
-        """Tell whether all numbers are whole, and kept where a device cuts factors."""
-        kept = self.center if cut is None else cut(self.center.astype(np.float32))
-        return np.array_equal(self.center, np.rint(kept))
+        """Return whether all numbers are whole, also after a device has cut them."""
+        after_cut = self.center if cut is None else cut(self.center.astype(np.float32))
+        return np.array_equal(self.center, np.rint(after_cut))
 
     def cut(self) -> _Factor:
-        """Return the factor in tf32: a device may drop the bits, or round them away.
+        """Return the factor in tf32: a device may drop the low bits, or round them.
 
-        Of a number that is itself off, what is left may be a step away even if it has no such bits.
+        An uncertain number may end up a tf32 step away even if the number here has no such bits.
         """
-        kept = truncated_to_tf32(self.center.astype(np.float32)).astype(np.float64)
-        known = self.planes["worst"]
+        after_cut = truncated_to_tf32(self.center.astype(np.float32)).astype(np.float64)
+        worst = self.planes["worst"]
         planes = np.array(
-            np.broadcast_to(self.planes, np.broadcast_shapes(known.shape, kept.shape))
+            np.broadcast_to(self.planes, np.broadcast_shapes(worst.shape, after_cut.shape))
         )
-        inexact = (self.center != kept) | (known > 0)
-        planes["worst"] = known + np.where(inexact, np.abs(kept) * TF32_STEP, 0.0)
+        inexact = (self.center != after_cut) | (worst > 0)
+        planes["worst"] = worst + np.where(inexact, np.abs(after_cut) * TF32_STEP, 0.0)
         certain = not inexact.any()
-        return replace(self, center=kept, sizes=np.abs(kept), planes=planes, certain=certain)
+        return replace(
+            self, center=after_cut, sizes=np.abs(after_cut), planes=planes, certain=certain
+        )
 
 
 class Product:
-    """A `dot`: exact in float64, with planes beside."""
+    """A `dot`, exact in float64, with planes."""
 
     def __init__(self, op: Op, roundings: Roundings) -> None:
         self._form = dot_form(op)
@@ -134,14 +140,14 @@ class Product:
         narrow = self._element.bits == 16
         self._narrowed = narrow and roundings.all_count and not roundings.granted.narrow
         self._is_narrow = narrow and not self._narrowed
-        # Steps are followed in one order; radii hold where several accumulators are added up, too.
+        # Steps are followed in one order; radii also hold if several accumulators are added up.
         short = self._adder.unit > _SHORT
         self._is_short = roundings.all_count and short and not self._is_narrow
         self._cuts = self._form.tf32 and roundings.granted.tf32 is not False
 
     @property
     def is_exact(self) -> bool:
-        """Whether the product is of integers, which are not rounded."""
+        """Return whether the product is of integers, which are not rounded."""
         return self._form.integers
 
     def _factor(self, value: Any, type_: ValueType) -> _Factor:
@@ -150,24 +156,27 @@ class Product:
         center = centers(array, planes)
         return _Factor(center, np.abs(center), planes, spans[0], spans[1], is_blank(planes))
 
-    def _keeps(self, factors: Sequence[_Factor], start: _Factor, sizes: Array) -> bool:
-        """Tell whether all sums are of whole numbers that are exact: in any order the same."""
+    def _is_exact_in_any_order(
+        self, factors: Sequence[_Factor], start: _Factor, sizes: Array
+    ) -> bool:
+        """Return whether all partial sums are whole numbers that are exact, in any order."""
         precise = self._element.bits >= 32 and self._adder.unit <= 2.0**-23
         small = precise and bool(sizes.max(initial=0) < largest_whole(FLOAT32))
-        if not small or not all(each.certain for each in (*factors, start)):
+        if not small or not all(factor.certain for factor in (*factors, start)):
             return False
-        return start.is_whole(None) and all(each.is_whole(self._first) for each in factors)
+        return start.is_whole(None) and all(factor.is_whole(self._first) for factor in factors)
 
-    def of(self, given: Sequence[Any], value: Array | None) -> Any:
+    def of(self, operands: Sequence[Any], value: Array | None) -> Any:
         """Return the product of operands with planes.
 
         Args:
-            given: The factors and the addend.
-            value: What the evaluator made of them; None: the exact product, rounded once.
+            operands: The factors and the addend.
+            value: The evaluator's result; None: the exact product, rounded once.
 
         """
         left, right, start = (
-            self._factor(each, type_) for each, type_ in zip(given, self._types, strict=True)
+            self._factor(operand, type_)
+            for operand, type_ in zip(operands, self._types, strict=True)
         )
         if self._form.tf32 and not self._roundings.all_count:
             left, right = left.cut(), right.cut()
@@ -176,73 +185,76 @@ class Product:
             magnitude = np.matmul(left.sizes, right.sizes)
         once = self._rounded(exact) if value is None else value
         grown = magnitude + start.sizes
-        if self._keeps((left, right), start, grown):
+        if self._is_exact_in_any_order((left, right), start, grown):
             return once
-        rows = max(len(each.planes) for each in (left, right, start))
+        rows = max(len(factor.planes) for factor in (left, right, start))
         one_each = (rows, *(1,) * (exact.ndim - 1))
-        made = self._roundings.zeros(np.broadcast_shapes(exact.shape, grown.shape, one_each))
+        planes = self._roundings.zeros(np.broadcast_shapes(exact.shape, grown.shape, one_each))
         lost = np.zeros((), np.bool_)
         if self._roundings.all_count:
-            made["off"], lost = offset_from(exact, once)
+            planes["off"], lost = offset_from(exact, once)
         if not self._roundings.bounded:
-            return self._roundings.beside(once, made)
+            return self._roundings.beside(once, planes)
         with np.errstate(all="ignore"):
-            self._pass_on(made, left, right, start)
+            self._pass_on(planes, left, right, start)
             if not self._roundings.all_count:
-                return self._around_evaluated(made, exact, once, (left, right), magnitude, start)
-            self._pass_bias_on(made, left, right, start)
-            common_span = self._scales(made, left, right, start)
-            own_span = self._round(made, exact, (left, right), magnitude, start)
+                return self._around_evaluated(planes, exact, once, (left, right), magnitude, start)
+            self._pass_bias_on(planes, left, right, start)
+            common_span = self._scales(planes, left, right, start)
+            own_span = self._round(planes, exact, (left, right), magnitude, start)
         depth = left.center.shape[-1]
-        made["meaning"] += depth * 2.0**-53 * np.where(np.isfinite(grown), grown, 0.0)
+        planes["meaning"] += depth * 2.0**-53 * np.where(np.isfinite(grown), grown, 0.0)
         for plane in ("worst", "near", "bias"):
-            held = np.where(np.isnan(made[plane]), np.inf, made[plane])
-            made[plane] = np.where(lost, np.inf, held)
-        settle(made, own_span, common_span, self._roundings)
-        return self._roundings.beside(once, made, own_span, common_span, narrowed=self._narrowed)
+            bound = np.where(np.isnan(planes[plane]), np.inf, planes[plane])
+            planes[plane] = np.where(lost, np.inf, bound)
+        settle(planes, own_span, common_span, self._roundings)
+        return self._roundings.beside(once, planes, own_span, common_span, narrowed=self._narrowed)
 
     def _around_evaluated(
-        self, made: Array, exact: Array, once: Array, factors: tuple[_Factor, _Factor],
+        self, planes: Array, exact: Array, once: Array, factors: tuple[_Factor, _Factor],
         magnitude: Array, start: _Factor,
     ) -> Any:  # fmt: skip
-        """Return the exact product, rounded once, with how far a device's may be from that."""
-        passed = made["worst"].copy()
-        self._add_up(made, "worst", factors, magnitude, start)
+        """Return the exact product, rounded once, with the distance of a device's product."""
+        passed = planes["worst"].copy()
+        self._add_up(planes, "worst", factors, magnitude, start)
         finite = np.isfinite(exact)
         rounding = np.where(finite, np.abs(once.astype(np.float64) - exact), 0.0)
-        # Of certain numbers, what is none in exact arithmetic is none in any order.
+        # A NaN or infinity of certain numbers in exact arithmetic appears in every order.
         astray = np.where(passed > 0, np.inf, 0.0)
         astray = np.where(np.isnan(passed), np.inf, astray)
-        worst = np.where(finite, made["worst"] + rounding, astray)
-        made["worst"] = np.where(np.isnan(worst), np.inf, worst)
-        return self._roundings.beside(once, made)
+        worst = np.where(finite, planes["worst"] + rounding, astray)
+        planes["worst"] = np.where(np.isnan(worst), np.inf, worst)
+        return self._roundings.beside(once, planes)
 
     def _rounded(self, exact: Array) -> Array:
         value = exact.astype(self._element.value)
         narrow = rounding_to(self._element)
         return value if narrow is None else narrow(value)
 
-    # -- what factors bring -----------------------------------------------------------------------
+    # -- errors of factors ------------------------------------------------------------------------
 
-    def _pass_on(self, made: Array, left: _Factor, right: _Factor, start: _Factor) -> None:
+    def _pass_on(self, planes: Array, left: _Factor, right: _Factor, start: _Factor) -> None:
         for plane in self._roundings.distances:
-            made[plane] = start.planes[plane]
+            planes[plane] = start.planes[plane]
             if not left.certain:
-                made[plane] += np.matmul(left.planes[plane], right.sizes + right.planes[plane])
+                planes[plane] += np.matmul(left.planes[plane], right.sizes + right.planes[plane])
             if not right.certain:
-                made[plane] += np.matmul(left.sizes, right.planes[plane])
+                planes[plane] += np.matmul(left.sizes, right.planes[plane])
 
-    def _pass_bias_on(self, made: Array, left: _Factor, right: _Factor, start: _Factor) -> None:
-        made["bias"] = start.planes["bias"]
+    def _pass_bias_on(self, planes: Array, left: _Factor, right: _Factor, start: _Factor) -> None:
+        planes["bias"] = start.planes["bias"]
         if not left.certain:
-            made["bias"] += np.matmul(left.planes["bias"], right.sizes)
+            planes["bias"] += np.matmul(left.planes["bias"], right.sizes)
         if not right.certain:
-            made["bias"] += np.matmul(left.sizes, right.planes["bias"])
+            planes["bias"] += np.matmul(left.sizes, right.planes["bias"])
         if not (left.certain or right.certain):
-            made["bias"] += np.matmul(left.planes["near"], right.planes["near"])
+            planes["bias"] += np.matmul(left.planes["near"], right.planes["near"])
 
-    def _scales(self, made: Array, left: _Factor, right: _Factor, start: _Factor) -> Span:
-        """Add what is random in factors. Elements of a row, or a column, share it."""
+    def _scales(self, planes: Array, left: _Factor, right: _Factor, start: _Factor) -> Span:
+        """Add the factors' random errors, which a row or column shares; return their span.
+
+        Return their span.
+        """
         parts: list[tuple[Array | float, Span]] = []
         if not left.certain:
             own = np.sqrt(np.matmul(left.planes["own"] ** 2, right.sizes**2))
@@ -256,69 +268,77 @@ class Product:
             parts.append((shared, right.common_span))
         parts.append((start.planes["common"], start.common_span))
         scale, span = together(parts)
-        made["common"] = scale
-        # The addend's own stay in their elements.
-        made["own"] = start.planes["own"]
+        planes["common"] = scale
+        # The addend's own errors stay in their elements.
+        planes["own"] = start.planes["own"]
         self._own_span = start.own_span
         return span
 
     # -- roundings --------------------------------------------------------------------------------
 
     def _round(
-        self, made: Array, exact: Array, factors: tuple[_Factor, _Factor], magnitude: Array,
+        self, planes: Array, exact: Array, factors: tuple[_Factor, _Factor], magnitude: Array,
         start: _Factor,
     ) -> Span:  # fmt: skip
-        """Add what cutting and adding up lose; return the span of what is random in elements."""
+        """Add the errors of cutting and adding up; return the span of the random part.
+
+        Return the span of the elements' random errors.
+        """
         left, right = factors
         random: Array | float = 0.0
-        if self._cuts:  # dropped bits make each factor smaller: all alike, and then each for itself
+        if self._cuts:  # dropped bits make each factor smaller: a common part, and a random one
             squares = np.sqrt(np.matmul(left.sizes**2, right.sizes**2))
-            made["worst"] += 2 * TF32_STEP * magnitude
+            planes["worst"] += 2 * TF32_STEP * magnitude
             cut = 2 * TF32_STEP * np.abs(exact - start.center)
             random = math.sqrt(2) * TF32_STEP / 2 * squares
-            made["bias"] += cut
-            made["near"] += np.minimum(
+            planes["bias"] += cut
+            planes["near"] += np.minimum(
                 2 * TF32_STEP * magnitude, cut + self._roundings.deviations * random
             )
         for plane in ("worst", "near"):
-            fresh = self._add_up(made, plane, factors, magnitude, start)
+            fresh = self._add_up(planes, plane, factors, magnitude, start)
             if fresh is not None:
                 random = np.hypot(random, fresh)
-        parts = [(made["own"], self._own_span), (random, self._roundings.birth())]
-        made["own"], span = together(parts)
+        parts = [(planes["own"], self._own_span), (random, self._roundings.birth())]
+        planes["own"], span = together(parts)
         return hull((span, self._own_span)) if start.own_span and span else span
 
     def _add_up(
-        self, made: Array, plane: str, factors: tuple[_Factor, _Factor], magnitude: Array,
+        self, planes: Array, plane: str, factors: tuple[_Factor, _Factor], magnitude: Array,
         start: _Factor,
     ) -> Array | None:  # fmt: skip
-        """Add what splitting and adding up lose; return the scale of that where it is random."""
+        """Add the errors of splitting and adding up; return the random part's scale, or None.
+
+        Return the scale of the random part, if any.
+        """
         split = self._split * magnitude
-        made[plane] += split
+        planes[plane] += split
         if plane == "near":
-            made["bias"] += split
-        grown = magnitude + start.sizes + np.where(np.isfinite(made[plane]), made[plane], 0.0)
+            planes["bias"] += split
+        grown = magnitude + start.sizes + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
         if self._is_short:
-            fresh = self._of_short_sums(made, plane, factors, start)
+            fresh = self._of_short_sums(planes, plane, factors, start)
         else:
             depth = factors[0].center.shape[-1]
-            fresh = self._of_adding(made, plane, depth, grown, magnitude)
+            fresh = self._of_adding(planes, plane, depth, grown, magnitude)
         beyond = np.isfinite(grown) & (grown > largest_of(self._element))
-        made[plane] = np.where(beyond, np.inf, made[plane])
+        planes[plane] = np.where(beyond, np.inf, planes[plane])
         return fresh
 
     def _of_short_sums(
-        self, made: Array, plane: str, factors: tuple[_Factor, _Factor], start: _Factor
+        self, planes: Array, plane: str, factors: tuple[_Factor, _Factor], start: _Factor
     ) -> Array | None:
-        """Add what comes of sums with few bits, step by step; return its scale where it is random.
+        """Add the errors of sums with few bits, step by step; return the random scale, or None.
+
+        Return the random part's scale, if any.
 
         Each addend loses less than a unit of the largest exponent of its step, toward zero (Fasi et
-        al., section 3). What it loses is taken to be uniform below that: of products with both
-        signs it is random, of a sum of one sign, and of the sum so far, it has that sign.
+        al., section 3). The loss is taken to be uniform below that unit: products of both signs
+        lose at random; a sum of one sign, and the sum so far, lose in the direction of their sign.
         """
         left, right = factors
-        held = start.center
-        away = np.where(np.isfinite(made[plane]), made[plane], 0.0)
+        total = start.center
+        away = np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
         squares: Array | float = 0.0
         at_once = self._adder.at_once
         for begin in range(0, left.center.shape[-1], at_once):
@@ -326,44 +346,44 @@ class Product:
             a, b = left.center[..., part], right.center[..., part, :]
             several = a.shape[-1]
             largest = np.abs(a).max(-1)[..., None] * np.abs(b).max(-2)[..., None, :]
-            after = held + np.matmul(a, b)
-            reach = np.maximum(np.maximum(np.abs(held), np.abs(after)), largest) + away
+            after = total + np.matmul(a, b)
+            reach = np.maximum(np.maximum(np.abs(total), np.abs(after)), largest) + away
             reach = np.where(np.isfinite(reach), reach, 0.0)
             unit = self._adder.unit * np.exp2(np.frexp(reach)[1] - 1.0) * (reach > 0)
             if plane == "worst":
-                made[plane] += (several + 2) * unit
+                planes[plane] += (several + 2) * unit
             else:
                 one_sided = np.abs(np.matmul(np.sign(a), np.sign(b)))
                 balanced = one_sided <= _BALANCED * math.sqrt(several)
                 bias = np.where(balanced, 1.0, 1.0 + _MEAN_LOSS * one_sided) * unit
-                made["bias"] += bias
-                made[plane] += bias
+                planes["bias"] += bias
+                planes[plane] += bias
                 squares = squares + (several + 1) / 3 * unit * unit
-            held = after
+            total = after
         if plane == "worst":
             return None
         fresh = np.sqrt(squares)
-        made[plane] += self._roundings.deviations * fresh
+        planes[plane] += self._roundings.deviations * fresh
         return np.asarray(fresh)
 
     def _of_adding(
-        self, made: Array, plane: str, depth: int, grown: Array, magnitude: Array
+        self, planes: Array, plane: str, depth: int, grown: Array, magnitude: Array
     ) -> Array | None:
-        """Add what comes of adding up; return the scale of that where it is random."""
+        """Add the errors of adding up; return the scale of the random part, if any."""
         steps = -(-depth // self._adder.at_once)
         if self._is_narrow or self._adder.at_once == 1:
             unit = unit_of(self._element.name if self._is_narrow else self._working)
             if plane == "worst":
                 # Around the evaluator's, sums are taken to be rounded to 16 bits once a step.
                 in_steps = self._is_narrow and not self._roundings.all_count
-                made[plane] += (steps if in_steps else depth + 1) * unit * grown
+                planes[plane] += (steps if in_steps else depth + 1) * unit * grown
                 return None
             fresh = np.asarray(math.sqrt(depth + 1) * unit * grown)
-            made[plane] += self._roundings.deviations * fresh
+            planes[plane] += self._roundings.deviations * fresh
             return fresh
-        # Tensor cores drop what falls off: all in one direction.
+        # Tensor cores drop low bits: all in one direction.
         dropped = (self._adder.at_once + 2) * self._adder.unit * (steps * grown + magnitude)
-        made[plane] += dropped
+        planes[plane] += dropped
         if plane == "near":
-            made["bias"] += dropped
+            planes["bias"] += dropped
         return None

@@ -1,4 +1,4 @@
-"""Errors of reductions and scans, whatever the order in which a device combines."""
+"""Errors of reductions and scans, for any order in which a device combines elements."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import along, simple_ufunc
 from kvtrace.evaluate.shadows.driver import on_actual
 from kvtrace.evaluate.shadows.errors.planes import (
-    Deviating,
+    NumberWithPlanes,
     Span,
     centers,
     full_planes,
@@ -44,13 +44,13 @@ _LARGER: Final = (np.maximum, np.fmax)
 
 
 def combination(op: Op, step: Step, roundings: Roundings) -> Step:
-    """Run a reduction or a scan, with planes."""
+    """Return the step of a reduction or a scan, with planes."""
     types = [value_type(value.type) for value in op.group("source")]
     function = simple_ufunc(op.regions[0].blocks[0], types[0]) if len(types) == 1 else None
     if function is None:
         return _by_region(op, step, roundings)
     if types[0].element.kind != "f":
-        return _simple(op, step, _OfIntegers(op, types[0], roundings, function))
+        return _simple(op, step, _IntegerCombination(op, types[0], roundings, function))
     if function is np.add:
         return _simple(op, step, _Sum(op, types[0], roundings))
     if function is np.multiply:
@@ -59,7 +59,7 @@ def combination(op: Op, step: Step, roundings: Roundings) -> Step:
 
 
 def _computes_floats(op: Op) -> bool:
-    """Whether the region of a reduction or a scan computes floats, and not only picks some."""
+    """Return whether a reduction's or scan's region computes floats, not only picks some."""
     return any(
         inner.name in ELEMENTWISE
         and inner.results
@@ -70,51 +70,51 @@ def _computes_floats(op: Op) -> bool:
 
 
 def _lengthening(op: Op) -> float:
-    """Return how many times more roundings an element may go through than in the evaluator's tree.
+    """Return the ratio of an element's roundings on a device to those in the evaluator's tree.
 
-    In the tree it is the tree's depth; on a device at most one for each other element.
+    In the tree they are at most the tree's depth; on a device at most one for each other element.
     """
     extent = value_type(op.group("source")[0].type).shape[int(attribute(op, "axis"))]
     return (extent - 1) / max(1.0, math.log2(extent)) if _computes_floats(op) else 1.0
 
 
 def _by_region(op: Op, step: Step, roundings: Roundings) -> Step:
-    """Take what the region's own ops give in the evaluator's tree, for any other tree."""
+    """Return a step that widens the bounds of the evaluator's tree to hold for any other tree."""
     longer = _lengthening(op)
 
     def ran(values: list[Any], scope: Any) -> None:
         step(values, scope)
         for value in op.results:
-            held = values[value.id]
-            if not isinstance(held, Deviating):
+            result = values[value.id]
+            if not isinstance(result, NumberWithPlanes):
                 continue
-            planes = held.shadow.copy()
+            planes = result.shadow.copy()
             for plane in roundings.open:
                 planes[plane] *= longer
             if roundings.all_count:
                 for plane in ("own", "common"):
                     planes[plane] *= math.sqrt(longer)
                 shared_in_place(planes, None, None)
-            values[value.id] = roundings.beside(held, planes)
+            values[value.id] = roundings.beside(result, planes)
 
     return ran
 
 
-def _simple(op: Op, step: Step, rule: _Combined) -> Step:
+def _simple(op: Op, step: Step, rule: _Combination) -> Step:
     (source,), result = op.group("source"), op.results[0].id
     run = on_actual(op, step)
 
     def computed(values: list[Any], scope: Any) -> None:
         run(values, scope)
-        given = values[source.id]
-        if unknown_of((actual(given), actual(values[result]))) is None:
-            values[result] = rule(given, values[result])
+        source_value = values[source.id]
+        if unknown_of((actual(source_value), actual(values[result]))) is None:
+            values[result] = rule(source_value, values[result])
 
     return computed
 
 
-class _Combined:
-    """What one function of two numbers makes of all along an axis."""
+class _Combination:
+    """A reduction or scan by one function of two numbers."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings) -> None:
         self._op = op
@@ -124,34 +124,34 @@ class _Combined:
         self._axis = int(attribute(op, "axis"))
         self._extent = type_.shape[self._axis]
 
-    def __call__(self, given: Any, value: Array) -> Any:
-        """Return the combined numbers, with planes."""
+    def __call__(self, source: Any, value: Array) -> Any:
+        """Return the combined numbers, with planes, from the operand and the evaluator's result."""
         raise NotImplementedError
 
-    def _centers(self, given: Any) -> tuple[Array, Array, Span, Span]:
+    def _centers(self, source: Any) -> tuple[Array, Array, Span, Span]:
         """Return the numbers that planes lie around, in float64, the planes, and their spans."""
-        array = full_array(actual(given), self._type).astype(np.float64)
-        planes, own, common = full_planes(given, self._type, self._roundings.kind.planes)
+        array = full_array(actual(source), self._type).astype(np.float64)
+        planes, own, common = full_planes(source, self._type, self._roundings.kind.planes)
         numbers = centers(array, planes)
         rows = np.broadcast_shapes(numbers.shape, planes.shape)
         return np.broadcast_to(numbers, rows), planes, own, common
 
-    def _begun(self, total: Array, value: Array, *arrays: Array) -> tuple[Array, Array]:
-        """Return planes of a result, with `off` alone, and where no distance is known."""
-        shapes = [each.shape for each in arrays]
-        made = self._roundings.zeros(np.broadcast_shapes(total.shape, *shapes))
+    def _new_planes(self, total: Array, value: Array, *arrays: Array) -> tuple[Array, Array]:
+        """Return planes with only `off` set, and a mask of elements without a distance."""
+        shapes = [array.shape for array in arrays]
+        result_planes = self._roundings.zeros(np.broadcast_shapes(total.shape, *shapes))
         if not self._roundings.all_count:
-            return made, np.zeros((), np.bool_)
-        made["off"], lost = offset_from(total, value)
-        return made, lost
+            return result_planes, np.zeros((), np.bool_)
+        result_planes["off"], lost = offset_from(total, value)
+        return result_planes, lost
 
     def _along(self, function: Any, array: Array) -> Array:
         shape = (len(array), *self._type.shape)
         return along(self._op, function, np.broadcast_to(array, shape))
 
 
-class _Sum(_Combined):
-    """A sum of floats. Each addition rounds; the device chooses in which order it adds."""
+class _Sum(_Combination):
+    """A sum of floats. Each addition rounds; the device chooses the order of additions."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings) -> None:
         super().__init__(op, type_, roundings)
@@ -159,14 +159,14 @@ class _Sum(_Combined):
         self._unit = unit_of(FLOAT32 if self._narrowed else type_.element.name)
         self._is_scan = KINDS[op.name].kind is Kind.SCAN
 
-    def __call__(self, given: Any, value: Array) -> Any:
+    def __call__(self, source: Any, value: Array) -> Any:
         """Return the sums, with planes."""
-        numbers, planes, own_span, common_span = self._centers(given)
+        numbers, planes, own_span, common_span = self._centers(source)
         magnitude = self._along(np.add, np.abs(numbers))
         exact = self._are_exact(numbers, planes, magnitude)
         if exact.all():
             return value
-        made, lost = self._begun(self._along(np.add, numbers), value, magnitude)
+        made, lost = self._new_planes(self._along(np.add, numbers), value, magnitude)
         if not self._roundings.bounded:
             return self._roundings.beside(value, made)
         for plane in self._roundings.open:
@@ -183,9 +183,11 @@ class _Sum(_Combined):
         return self._roundings.beside(value, made, own_span, common_span, narrowed=self._narrowed)
 
     def _are_exact(self, numbers: Array, planes: Array, magnitude: Array) -> Array:
-        """Return which sums no order rounds: of certain whole numbers, or of one number and zeros.
+        """Return the mask of sums that no order rounds: of whole numbers, or of one number.
 
-        Where all roundings count, all sums are exact, or none of them is.
+        Of whole numbers, or of one number and zeros.
+
+        If all roundings count, the mask is one Boolean for all sums.
         """
         whole = numbers == np.rint(numbers)
         small = magnitude < largest_whole(self._element.name)
@@ -197,40 +199,45 @@ class _Sum(_Combined):
         return (terms <= 1) | small & self._along(np.logical_and, whole & certain)
 
     def _around_evaluated(
-        self, made: Array, sizes: Array, magnitude: Array, exact: Array, value: Array
+        self, result_planes: Array, sizes: Array, magnitude: Array, exact: Array, value: Array
     ) -> Any:
         """Add the roundings of both orders, the device's and the evaluator's tree.
 
-        None loses more than the smaller of the two numbers that it adds, which is at most the sum
-        of all magnitudes but the largest: of 1 and many tiny numbers hardly anything is lost.
+        An addition loses at most the smaller of its two numbers, which is at most the sum of all
+        magnitudes but the largest: of 1 and many tiny numbers hardly anything is lost.
         """
-        passed = made["worst"].copy()
-        grown, beyond = self._grown(made, "worst", magnitude)
+        passed = result_planes["worst"].copy()
+        grown, beyond = self._grown(result_planes, "worst", magnitude)
         own_loss = self._extent * 2.0**-53 * grown  # by the sums in float64 here
         with np.errstate(all="ignore"):
             rest = grown - self._along(np.maximum, sizes) + own_loss
             rest = np.where(np.isfinite(rest), rest * (1 + self._extent * self._unit), np.inf)
-        each = np.minimum(self._unit * grown, rest)
-        worst = passed + (self._extent + math.log2(max(self._extent, 2))) * each
+        one_rounding = np.minimum(self._unit * grown, rest)
+        worst = passed + (self._extent + math.log2(max(self._extent, 2))) * one_rounding
         worst = np.where(exact, passed, np.where(beyond, np.inf, worst))
-        # A sum with an infinity keeps that.
-        kept = np.where(passed > 0, np.inf, 0.0)
-        made["worst"] = np.where(np.isfinite(magnitude), worst, kept)
-        return self._roundings.beside(value, made)
+        # A sum with an infinity is infinite in any order.
+        of_infinite = np.where(passed > 0, np.inf, 0.0)
+        result_planes["worst"] = np.where(np.isfinite(magnitude), worst, of_infinite)
+        return self._roundings.beside(value, result_planes)
 
     def _grown(self, made: Array, plane: str, magnitude: Array) -> tuple[Array, Array]:
-        """Return how large sums may become, and where that is more than their type holds."""
+        """Return bounds of the sums' magnitudes, and where they are too large for the type."""
         reach = np.where(np.isfinite(magnitude), magnitude, 0.0)
         grown = reach + np.where(np.isfinite(made[plane]), made[plane], 0.0)
         return grown, np.isfinite(magnitude) & (grown > largest_of(self._element))
 
     def _round(
-        self, made: Array, exact: Array, magnitude: Array, own_span: Span, common_span: Span
+        self,
+        made: Array,
+        exact: Array,
+        magnitude: Array,
+        own_span: Span,
+        common_span: Span,
     ) -> tuple[Span, Span]:
-        """Add the roundings: in any order there is one less than there are elements.
+        """Add the roundings: one less than the number of elements, in any order; return both spans.
 
-        In the worst case each is of the sum of all magnitudes. A partial sum, of whichever
-        elements, is at most that of all positive ones, or of all negative ones.
+        In the worst case each rounding is of the sum of all magnitudes. A partial sum, of whichever
+        elements, is at most the sum of all positive or of all negative elements.
         """
         roundings = max(1, self._extent - 1)
         grown, beyond = self._grown(made, "worst", magnitude)
@@ -248,36 +255,36 @@ class _Sum(_Combined):
         made["near"] = np.where(beyond, np.inf, made["near"])
         parts = [(made["own"], own_span), (fresh, self._roundings.birth())]
         made["own"], own_span = together(parts)
-        if self._is_scan:  # what comes early is in all that follows
+        if self._is_scan:  # an early error is in all later sums
             common_span = shared_in_place(made, own_span, common_span)
             own_span = None
         settle(made, own_span, common_span, self._roundings)
         return own_span, common_span
 
 
-class _Extreme(_Combined):
-    """The largest or smallest float: as far off as any of those that may be it."""
+class _Extreme(_Combination):
+    """A maximum or minimum of floats: as far off as any element that may be the extreme."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings, function: Any) -> None:
         super().__init__(op, type_, roundings)
         self._function = function
 
-    def __call__(self, given: Any, value: Array) -> Any:
+    def __call__(self, source: Any, value: Array) -> Any:
         """Return the extremes, with planes."""
-        if not isinstance(given, Deviating):
+        if not isinstance(source, NumberWithPlanes):
             return value
-        numbers, planes, _, _ = self._centers(given)
-        made, lost = self._begun(self._along(self._function, numbers), value)
+        numbers, planes, _, _ = self._centers(source)
+        result_planes, lost = self._new_planes(self._along(self._function, numbers), value)
         sign = 1.0 if self._function in _LARGER else -1.0
         for plane in self._roundings.distances:
             radii = np.broadcast_to(planes[plane], numbers.shape)
-            made[plane] = np.where(lost, np.inf, self._away(sign * numbers, radii))
+            result_planes[plane] = np.where(lost, np.inf, self._away(sign * numbers, radii))
         if self._roundings.all_count:
-            made["bias"] = made["near"]
-        return self._roundings.beside(value, made)
+            result_planes["bias"] = result_planes["near"]
+        return self._roundings.beside(value, result_planes)
 
     def _away(self, numbers: Array, radii: Array) -> Array:
-        """Return how far the largest may be from the largest of the numbers."""
+        """Return how far the largest may be from the largest of the numbers here."""
         largest = self._along(np.fmax, numbers)
         with np.errstate(all="ignore"):
             above = self._along(np.fmax, numbers + radii) - largest
@@ -285,37 +292,37 @@ class _Extreme(_Combined):
         away = np.maximum(above, below)
         uncertain = self._along(np.fmax, radii) > 0
         away = np.where(np.isnan(away), np.where(uncertain, np.inf, 0), away)
-        # What is uncertain and not a number, or of which nothing is known, may be the largest.
+        # An uncertain NaN, or an element without a bound, may be the largest.
         anything = np.isnan(numbers) & (radii > 0) | np.isinf(radii)
         nowhere = self._along(np.logical_or, anything)
         return np.where(nowhere, np.inf, away)
 
 
-class _Product(_Combined):
-    """A product of floats. Each factor's relative error, and each rounding, is in all of it."""
+class _Product(_Combination):
+    """A product of floats: relative errors of factors and roundings multiply."""
 
-    def __call__(self, given: Any, value: Array) -> Any:
+    def __call__(self, source: Any, value: Array) -> Any:
         """Return the products, with planes."""
-        numbers, planes, _, _ = self._centers(given)
-        made, lost = self._begun(self._along(np.multiply, numbers), value)
+        numbers, planes, _, _ = self._centers(source)
+        result_planes, lost = self._new_planes(self._along(np.multiply, numbers), value)
         if not self._roundings.bounded:
-            return self._roundings.beside(value, made)
+            return self._roundings.beside(value, result_planes)
         sizes = np.abs(numbers)
         largest, least = largest_of(self._element), smallest_of(self._element.name)
-        # Part of the factors alone may be too large for the type, or too small.
+        # A partial product may be too large for the type, or too small.
         beyond = self._along(np.multiply, np.fmax(sizes, 1.0)) > largest
         below = self._along(np.multiply, np.where(sizes > 0, np.fmin(sizes, 1.0), 1.0)) < least
         lost = lost | (beyond | below) & np.isfinite(self._along(np.add, sizes))
         for plane in self._roundings.distances:
             unit = 2.0**-53 if plane == "meaning" else unit_of(self._element.name)
             radii = np.broadcast_to(planes[plane], sizes.shape)
-            made[plane] = np.where(lost, np.inf, self._away(sizes, radii, unit))
+            result_planes[plane] = np.where(lost, np.inf, self._away(sizes, radii, unit))
         if self._roundings.all_count:
-            made["bias"] = made["near"]
-        return self._roundings.beside(value, made)
+            result_planes["bias"] = result_planes["near"]
+        return self._roundings.beside(value, result_planes)
 
     def _away(self, sizes: Array, radii: Array, unit: float) -> Array:
-        """Return how far a product may be: of both orders, the device's and the evaluator's."""
+        """Return a bound of the product's error over the device's and the evaluator's order."""
         with np.errstate(all="ignore"):
             relative = np.log1p(np.where(radii > 0, radii / sizes, 0.0))
             grown = self._along(np.add, relative) + 2 * self._extent * math.log1p(unit)
@@ -323,27 +330,27 @@ class _Product(_Combined):
         return np.where(np.isnan(away), np.inf, away)
 
 
-class _OfIntegers(_Combined):
-    """A function of integers or Booleans, which are not rounded."""
+class _IntegerCombination(_Combination):
+    """A reduction or scan of integers or Booleans, which are not rounded."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings, function: Any) -> None:
         super().__init__(op, type_, roundings)
         self._function = function
 
-    def __call__(self, given: Any, value: Array) -> Any:
+    def __call__(self, source: Any, value: Array) -> Any:
         """Return the combined numbers, with planes."""
-        if not isinstance(given, Deviating) or not self._roundings.bounded:
+        if not isinstance(source, NumberWithPlanes) or not self._roundings.bounded:
             return value
-        _, planes, _, _ = self._centers(given)
-        made, _ = self._begun(value.astype(np.float64), value)
+        _, planes, _, _ = self._centers(source)
+        result_planes, _ = self._new_planes(value.astype(np.float64), value)
         for plane in self._roundings.distances:
             radii = planes[plane]
             if self._roundings.all_count:
                 radii = radii + np.abs(planes["off"])
-            made[plane] = self._away(radii)
+            result_planes[plane] = self._away(radii)
         if self._roundings.all_count:
-            made["bias"] = made["near"]
-        return self._roundings.beside(value, made)
+            result_planes["bias"] = result_planes["near"]
+        return self._roundings.beside(value, result_planes)
 
     def _away(self, radii: Array) -> Array:
         if self._function is np.add:

@@ -1,4 +1,4 @@
-"""Shared memory with planes beside each number; what nobody wrote may be anything."""
+"""Shared memory with planes beside each number; bytes that were never written may be any number."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
 
 class BoundedSharedMemory(SharedMemory):
-    """The shared memory of a launch; copies bring the planes that its memory has for them."""
+    """The shared memory of a launch; asynchronous copies keep the planes of the loaded elements."""
 
     def __init__(self, programs: int, memory: BoundedMemory) -> None:
         super().__init__(programs)
@@ -29,7 +29,7 @@ class BoundedSharedMemory(SharedMemory):
     def copy(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
     ) -> None:
-        """Begin a copy of what has just been loaded."""
+        """Begin a copy of the elements that were just loaded, with their planes."""
         planes = self._memory.loaded
         if planes is not None and not isinstance(value, Unknown):
             shape = (1,) * (len(type_.shape) + 1)

@@ -1,6 +1,6 @@
-"""What ops on integers, Booleans and pointers would give if nothing wrapped around.
+"""Ideal results of ops on integers, Booleans and pointers, by operator.
 
-Besides those of two integers, which `integers.py` has, by what they compute.
+Ops of two integers are in `integers.py`.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ from kvtrace.evaluate.shadows.ideal.integers import (
     read_unsigned,
     total,
 )
-from kvtrace.evaluate.shadows.ideal.wrapped import Wrapped, ideal_numbers
+from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import Array, Sum, Unknown, actual
 from kvtrace.ir import Op
@@ -35,10 +35,10 @@ def _range(value: Any) -> tuple[int, int]:
     return (value.low, value.high) if isinstance(value, Sum) else limits(np.asarray(value))
 
 
-def certainly_fits(op: Op, given: Sequence[Any], type_: ValueType) -> bool:
-    """Tell from ranges alone that a result is within its width."""
-    ranges = [_range(value) for value in given if not isinstance(value, Unknown)]
-    if len(ranges) < len(given):
+def certainly_fits(op: Op, operands: Sequence[Any], type_: ValueType) -> bool:
+    """Return whether the operands' ranges alone prove that a result fits its width."""
+    ranges = [_range(value) for value in operands if not isinstance(value, Unknown)]
+    if len(ranges) < len(operands):
         return True  # so is the result
     low = -(1 << (type_.element.bits - 1))
     operator = operator_of(op)
@@ -60,25 +60,25 @@ def certainly_fits(op: Op, given: Sequence[Any], type_: ValueType) -> bool:
     return low <= min(ends) and max(ends) < -low
 
 
-def magnitude(op: Op, given: Sequence[Any]) -> Array:
-    """Return the magnitude of a number."""
-    numbers = ideal_numbers(given[0], value_type(op.operand("source").type))
+def magnitude(op: Op, operands: Sequence[Any]) -> Array:
+    """Return the absolute values of the operand's ideal numbers."""
+    numbers = ideal_numbers(operands[0], value_type(op.operand("source").type))
     return narrowed(np.abs(numbers.astype(object)))
 
 
-def moved(op: Op, given: Sequence[Any]) -> Array:
-    """Move pointers, in bytes."""
+def moved(op: Op, operands: Sequence[Any]) -> Array:
+    """Return the ideal byte offsets of a pointer plus an index."""
     pointer, index = (value_type(op.operand(name).type) for name in ("pointer", "offset"))
-    steps = ideal_numbers(given[1], index)
+    steps = ideal_numbers(operands[1], index)
     size = np.full((1,) * steps.ndim, pointer.element.bytes, np.int64)
-    return total(ideal_numbers(given[0], pointer), product(steps, size))
+    return total(ideal_numbers(operands[0], pointer), product(steps, size))
 
 
-def compared_numbers(op: Op, given: Sequence[Any]) -> Array:
-    """Compare integers."""
+def compared_numbers(op: Op, operands: Sequence[Any]) -> Array:
+    """Return the comparison of two operands' ideal numbers."""
     type_ = value_type(op.operand("left").type)
     predicate = attribute(op, "predicate", 0)
-    left, right = (ideal_numbers(value, type_) for value in given)
+    left, right = (ideal_numbers(value, type_) for value in operands)
     if left.dtype == np.bool_:
         sign = 1 if predicate >= FIRST_UNSIGNED else -1  # signed, true is -1
         left, right = left.astype(np.int64) * sign, right.astype(np.int64) * sign
@@ -88,24 +88,24 @@ def compared_numbers(op: Op, given: Sequence[Any]) -> Array:
     return compared(predicate, left, right)
 
 
-def selected(op: Op, given: Sequence[Any]) -> Array:
-    """Choose between integers, Booleans or pointers."""
+def selected(op: Op, operands: Sequence[Any]) -> Array:
+    """Return the ideal numbers that a select chooses by the ideal condition."""
     condition = value_type(op.operand("condition").type)
     type_ = value_type(op.results[0].type)
-    chosen = ideal_numbers(given[0], condition)
+    chosen = ideal_numbers(operands[0], condition)
     if type_.shape and not condition.shape:
         chosen = chosen.reshape((-1,) + (1,) * len(type_.shape))
-    first, second = (ideal_numbers(value, type_) for value in given[1:])
+    first, second = (ideal_numbers(value, type_) for value in operands[1:])
     result = np.where(chosen, first, second)
-    if type_.pointer and isinstance(given[0], Wrapped):
-        really = ideal_numbers(actual(given[0]), condition).reshape(chosen.shape)
-        result = np.where(chosen != really, _ELSEWHERE, result.astype(object))
+    if type_.pointer and isinstance(operands[0], WrappedNumber):
+        actual_condition = ideal_numbers(actual(operands[0]), condition).reshape(chosen.shape)
+        result = np.where(chosen != actual_condition, _ELSEWHERE, result.astype(object))
     return np.asarray(result)
 
 
-def truncated(op: Op, given: Sequence[Any]) -> Array:
-    """Truncate a number to fewer bits, which is intended."""
-    numbers = ideal_numbers(given[0], value_type(op.operand("source").type)).astype(object)
+def truncated(op: Op, operands: Sequence[Any]) -> Array:
+    """Return ideal numbers cut to fewer bits: a truncation is intended, not a wrap."""
+    numbers = ideal_numbers(operands[0], value_type(op.operand("source").type)).astype(object)
     element = value_type(op.results[0].type).element
     if element.kind == "b":
         return np.asarray(numbers & 1, np.bool_)
@@ -113,7 +113,7 @@ def truncated(op: Op, given: Sequence[Any]) -> Array:
 
 
 Ideal = Callable[[Op, Sequence[Any]], Array]
-"""Returns what an op would give, from its operands."""
+"""Computes the ideal result of an op from the operands."""
 MEANINGS: Final[Mapping[Operator, Ideal]] = {
     "+": moved,  # of a pointer: numbers are BINARY
     "compare": compared_numbers,

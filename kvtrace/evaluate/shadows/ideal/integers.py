@@ -1,7 +1,6 @@
-"""Integers without a width, as arrays: of int64 where that holds them, else of Python's integers.
+"""Arithmetic of integers without a width, as arrays of int64, or of Python's integers if larger.
 
-What each op on integers gives if nothing wraps around. A width matters only where bits are read as
-an unsigned number (which the op defines), and for shift amounts.
+A width matters only for shift amounts, and where an op reads bits as an unsigned number.
 """
 
 from __future__ import annotations
@@ -40,7 +39,7 @@ def limits(array: Array) -> tuple[int, int]:
 
 
 def narrowed(array: Array) -> Array:
-    """Return the numbers as int64 where that holds all of them."""
+    """Return the numbers as an int64 array if all fit, else unchanged; or raise TooLarge."""
     if array.dtype != object:
         return array
     low, high = limits(array)
@@ -52,7 +51,7 @@ def narrowed(array: Array) -> Array:
 
 
 def _exactly(function: Callable[..., Any], *arrays: Array) -> Array:
-    """Apply a monotonous function of one or two integers so that it leaves no width."""
+    """Apply a monotone function of one or two integer arrays without wrapping around."""
     corners = [limits(array) for array in arrays]
     if all(array.dtype != object for array in arrays):
         ends = (
@@ -67,7 +66,7 @@ def _exactly(function: Callable[..., Any], *arrays: Array) -> Array:
 
 
 def total(left: Array, right: Array) -> Array:
-    """Return left + right; Booleans are numbers modulo 2."""
+    """Return left + right; of Booleans, modulo 2."""
     return left ^ right if left.dtype == np.bool_ else _exactly(add, left, right)
 
 
@@ -81,7 +80,7 @@ def product(left: Array, right: Array) -> Array:
 
 
 def shifted_left(left: Array, right: Array, bits: int) -> Array:
-    """Return left * 2^right, 0 where that is not a shift of the width."""
+    """Return left * 2^right, or 0 where the shift amount is not below the width."""
     inside = (right >= 0) & (right < bits)
     powers = 1 << np.where(inside, right, 0).astype(object)
     return np.where(inside, _exactly(mul, left, narrowed(powers)), 0)
@@ -93,7 +92,7 @@ def _shifted_right(left: Array, right: Array, bits: int) -> Array:
 
 
 def _quotient(left: Array, right: Array, *, how: str) -> Array:
-    """Divide exactly: rounded toward zero, down or up; by 0 as the evaluator does."""
+    """Return the exact quotient, rounded toward zero, down or up; by 0, the evaluator's result."""
     a, b = left.astype(object), right.astype(object)
     safe = np.where(b == 0, 1, b)
     down = a // safe
@@ -150,17 +149,17 @@ _UNSIGNED: Final[dict[Operator, _Exact]] = _EXACT | {
     "mulhi": lambda a, b, bits: narrowed((a.astype(object) * b.astype(object)) >> bits),
 }
 _BY_BITS: Final = UNSIGNED | MIXING
-"""Ops that take the bits of integers for those of unsigned ones."""
+"""Ops that read the bits of integers as unsigned numbers."""
 BINARY: Final = computing(*_UNSIGNED) & (MODULAR | SIGNED | _BY_BITS | computing("<<"))
 _COMPARED: Final = (*COMPARISONS.values(), *tuple(COMPARISONS.values())[2:])
-"""By MLIR's number of a predicate: those of unsigned numbers, which have no equality, come last."""
+"""Comparisons by MLIR's number of a predicate; the unsigned ones, without equality, come last."""
 FIRST_UNSIGNED: Final = len(COMPARISONS)
 
 
 def read_unsigned(array: Array, bits: int, *, keep_negative: bool = False) -> Array:
-    """Return numbers as an op sees them that takes their bits for those of unsigned ones.
+    """Return numbers as read by an op that takes their bits as unsigned.
 
-    `keep_negative`: they come from arithmetic on unsigned numbers, which went below zero.
+    `keep_negative`: leave negative numbers, which unsigned arithmetic made by going below zero.
     """
     if keep_negative or array.dtype == np.bool_ or limits(array)[0] >= 0:
         return array
@@ -170,23 +169,23 @@ def read_unsigned(array: Array, bits: int, *, keep_negative: bool = False) -> Ar
 
 
 def held_in(array: Array, bits: int) -> Array:
-    """Return what a signed integer of a width holds of each number."""
+    """Return the numbers wrapped around to a signed integer of so many bits."""
     low = 1 << (bits - 1)
     return narrowed(np.asarray((array.astype(object) + low) % (1 << bits) - low, object))
 
 
 def is_unsigned(op: Op) -> bool:
-    """Tell whether an op of two integers reads them as unsigned ones."""
+    """Return whether an op of two integers reads the operands as unsigned numbers."""
     return op.name in _BY_BITS
 
 
 def combined(op: Op, left: Array, right: Array, bits: int) -> Array:
-    """Return what an op of BINARY gives; unsigned ones take what `read_unsigned` gives."""
+    """Return the ideal result of an op of BINARY; see `read_unsigned` for unsigned operands."""
     return (_UNSIGNED if is_unsigned(op) else _EXACT)[operator_of(op)](left, right, bits)
 
 
 def compared(predicate: int, left: Array, right: Array) -> Array:
-    """Compare by MLIR's number of a predicate."""
+    """Return the comparison of two arrays by MLIR's number of a predicate."""
     if left.dtype == object or right.dtype == object:
         left, right = left.astype(object), right.astype(object)
     return np.asarray(_COMPARED[predicate](left, right), np.bool_)

@@ -1,4 +1,4 @@
-"""What reductions and scans of integers would give if nothing wrapped around."""
+"""Ideal results of reductions and scans of integers."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from kvtrace.ir import Op
 
 
 def combination_of(op: Op) -> Ideal | None:
-    """Return what combines integers, where one op does; it may raise TooLarge."""
+    """Return the function that combines ideal integers, if one op does; it may raise TooLarge."""
     source, *others = op.group("source")
     type_ = value_type(source.type)
     combining = None if others else simple_ufunc(op.regions[0].blocks[0], type_)
@@ -26,8 +26,8 @@ def combination_of(op: Op) -> Ideal | None:
         return None
     extent = type_.shape[attribute(op, "axis", 0)]
 
-    def combined(_op: Op, given: Sequence[Any]) -> Array:
-        numbers = ideal_numbers(given[0], type_)
+    def combined(_op: Op, operands: Sequence[Any]) -> Array:
+        numbers = ideal_numbers(operands[0], type_)
         numbers = np.broadcast_to(numbers, (numbers.shape[0], *type_.shape))
         most = max(map(abs, limits(numbers)))
         large = combining is np.add and most * extent >= 1 << 62

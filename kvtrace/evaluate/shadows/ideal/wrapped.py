@@ -1,4 +1,4 @@
-"""Integers, Booleans and pointers with the number that each would be without a width."""
+"""Values that wrapped around, with the number that each would be without a width."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kvtrace.evaluate.values import (
 
 
 @dataclass(frozen=True)
-class Wrapped(Shadowed):
+class WrappedNumber(Shadowed):
     """An integer, Boolean or pointer that would be another number if nothing had wrapped around.
 
     The shadow is that number, an array of int64, of Python's integers or of Booleans (of a pointer:
@@ -31,8 +31,8 @@ class Wrapped(Shadowed):
 
     @classmethod
     def shadow_of(cls, value: Any, type_: ValueType) -> Array:
-        """Return what a value would be if nothing had wrapped around; a pointer's byte offsets."""
-        if isinstance(value, Wrapped):
+        """Return a value's ideal numbers; of a pointer, the ideal byte offsets."""
+        if isinstance(value, WrappedNumber):
             return value.shadow
         rank = len(type_.shape) + 1
         if isinstance(value, PointerChoice):
@@ -44,14 +44,16 @@ class Wrapped(Shadowed):
         return array if array.dtype == np.bool_ else array.astype(np.int64, copy=False)
 
     @classmethod
-    def joined(cls, value: Any, shadow: Array, given: Sequence[Any] = ()) -> Wrapped:
-        """Put a number beside a value that was made of some."""
-        return cls(value, shadow, origins_of(given))
+    def joined(cls, value: Any, shadow: Array, sources: Sequence[Any] = ()) -> WrappedNumber:
+        """Return a value with its ideal number, and with the origins of its operands."""
+        return cls(value, shadow, origins_of(sources))
 
 
-ideal_numbers = Wrapped.shadow_of
+ideal_numbers = WrappedNumber.shadow_of
 
 
-def origins_of(given: Sequence[Any]) -> frozenset[int]:
-    """Return the indices of the ops that wrapped around on the way to any of some values."""
-    return frozenset().union(*(each.origins for each in given if isinstance(each, Wrapped)))
+def origins_of(values: Sequence[Any]) -> frozenset[int]:
+    """Return the indices of the ops that wrapped around on the way to any of the values."""
+    return frozenset().union(
+        *(value.origins for value in values if isinstance(value, WrappedNumber))
+    )

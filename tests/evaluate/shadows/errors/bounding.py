@@ -18,8 +18,8 @@ def bounded(analysis: type[ErrorAnalysis], kernel: Any, inputs: dict, out: torch
     instrument = analysis(module)
     evaluate(module, arguments, (1,), instrument=instrument)
     instrument.memory.finish()
-    kept = instrument.memory.planes.kept.get(id(arguments[-1].storage))
-    return out.double().numpy().ravel(), None if kept is None else kept[2]
+    storage_planes = instrument.memory.planes.by_storage.get(id(arguments[-1].storage))
+    return out.double().numpy().ravel(), None if storage_planes is None else storage_planes[2]
 
 
 def exact(values: np.ndarray, planes: np.ndarray | None) -> np.ndarray:

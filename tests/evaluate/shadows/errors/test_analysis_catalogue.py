@@ -1,4 +1,4 @@
-"""Every case of the catalogue: what the evaluator gives lies within the bounds around exactness."""
+"""Every case of the catalogue: evaluated results are within the bounds around exact results."""
 
 import numpy as np
 import pytest
@@ -21,18 +21,24 @@ PARTS = 4
 
 def beyond(case):
     """How many results of a case are beyond their bounds, and of how many there is a bound."""
-    made = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)
-    call = made.call()
-    found = Deviations(call.module, granted=Granted(narrow=True))
+    launched = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)
+    call = launched.call()
+    result = Deviations(call.module, granted=Granted(narrow=True))
     with np.errstate(all="ignore"):
-        evaluate(call.module, call.arguments, call.grid, kernel=call.kernel, instrument=found)
-        found.memory.finish()
+        evaluate(call.module, call.arguments, call.grid, kernel=call.kernel, instrument=result)
+        result.memory.finish()
         wrong = known = 0
         for tensor in call.arguments:
-            kept = found.memory.planes.kept.get(id(getattr(tensor, "storage", None)))
-            if kept is None or kept[0] != tensor.element.bytes or tensor.element.kind != "f":
+            storage_planes = result.memory.planes.by_storage.get(
+                id(getattr(tensor, "storage", None))
+            )
+            if (
+                storage_planes is None
+                or storage_planes[0] != tensor.element.bytes
+                or tensor.element.kind != "f"
+            ):
                 continue
-            size, phase, planes = kept
+            size, phase, planes = storage_planes
             held = tensor.storage.data[phase : phase + len(planes) * size]
             values = from_memory(held.view(tensor.element.memory), tensor.element)
             near, worst = planes["near"], planes["worst"]
@@ -45,17 +51,17 @@ def beyond(case):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
-def test_what_the_evaluator_gives_is_within_its_bounds(part, say):
+def test_evaluated_results_are_within_their_bounds(part, say):
     wrong, known, undecided = [], 0, []
     for case in CASES[part * EACH :: PARTS * EACH]:
         try:
-            found, bounded = beyond(case)
+            result, bounded = beyond(case)
         except Undecided as error:
             undecided.append((case.name, str(error)))
             continue
         known += bounded
-        if found:
-            wrong.append((case.name, found))
+        if result:
+            wrong.append((case.name, result))
     say("deviation", f"part {part}: {known} elements bounded", *map(str, undecided))
     assert wrong == []
     assert known

@@ -1,4 +1,4 @@
-"""Deviations hold what devices may give, in any order; the exact numbers are a reference's."""
+"""Deviations bound a device's results in any order; the exact numbers are a reference's."""
 
 import numpy as np
 import pytest
@@ -72,10 +72,10 @@ def deviations(kernel, x, size, dtype=torch.float32, granted=None, **constants):
     given = {"x": x, "out": torch.zeros(size, dtype=dtype)}
     module = compile_for(kernel, given, constants)
     arguments = bind(kernel, given)
-    found = Deviations(module, granted=granted)
-    evaluate(module, arguments, (1,), instrument=found)
-    found.memory.finish()
-    _, _, planes = found.memory.planes.kept.get(
+    result = Deviations(module, granted=granted)
+    evaluate(module, arguments, (1,), instrument=result)
+    result.memory.finish()
+    _, _, planes = result.memory.planes.by_storage.get(
         id(arguments[1].storage), (0, 0, np.zeros(size, PLANES))
     )
     out = given["out"].double().numpy()
@@ -92,19 +92,19 @@ def test_a_sum_in_any_order_is_within_the_probable_bound(shift):
     _, exact, planes = deviations(summed, x, 1, BLOCK=BLOCK)
     orders = np.random.default_rng(1)
 
-    found = [
+    result = [
         np.add.accumulate(order, dtype=np.float32)[-1]
         for order in (x.numpy(), np.sort(x.numpy()), np.sort(x.numpy())[::-1])
     ]
-    found += [np.add.accumulate(orders.permutation(x.numpy()))[-1] for _ in range(200)]
+    result += [np.add.accumulate(orders.permutation(x.numpy()))[-1] for _ in range(200)]
 
     assert exact[0] == pytest.approx(x.double().sum().item(), rel=1e-14)
-    assert max(abs(each - exact[0]) for each in found) <= planes["near"][0]
+    assert max(abs(each - exact[0]) for each in result) <= planes["near"][0]
     assert planes["near"][0] < planes["worst"][0] / 3
 
 
 @pytest.mark.parametrize("constant", [0.1, 0.7, 1 / 3])
-def test_a_sum_of_one_number_again_and_again_is_within_it_too(constant):
+def test_a_sum_of_one_repeated_number_is_within_the_probable_bound(constant):
     x = torch.full((65536,), constant)
     _, exact, planes = deviations(summed, x, 1, BLOCK=65536)
     assert abs(np.add.accumulate(x.numpy())[-1] - exact[0]) <= planes["near"][0]
@@ -115,7 +115,7 @@ def test_a_sum_of_one_number_again_and_again_is_within_it_too(constant):
     assert (np.abs(out - exact) <= planes["near"]).all()
 
 
-def test_a_sum_of_whole_numbers_has_no_bound_to_keep():
+def test_a_sum_of_whole_numbers_is_exact():
     x = torch.arange(float(BLOCK))
     out, exact, planes = deviations(summed, x, 1, BLOCK=BLOCK)
     assert out[0] == exact[0] == x.sum()
@@ -141,7 +141,7 @@ def product(x, out, LEFT: tl.constexpr, TYPE: tl.constexpr):
         (16, torch.float8_e4m3fn, tl.float32, False),  # tensor cores keep 13 bits of its sums
     ],
 )
-def test_a_product_of_whole_numbers_has_no_bound_where_none_is_rounded(size, given, result, exact):
+def test_a_product_of_whole_numbers_is_exact_if_none_is_rounded(size, given, result, exact):
     x = torch.full((32 * 32,), float(size)).to(given)
     dtype = torch.float16 if result == tl.float16 else torch.float32
     _, right, planes = deviations(product, x, 32 * 32, dtype, LEFT=float(size), TYPE=result)
@@ -162,13 +162,13 @@ def test_roundings_of_a_loop_add_by_squares():
 def test_a_constant_that_was_rounded_may_mean_what_was_written():
     x = of_normal(16 * 16)
     _, exact, planes = deviations(in_a_loop, x, 16, ROUNDS=16, BLOCK=16)
-    wanted = 0.1 * x.double().numpy().reshape(16, 16).sum(0)
-    assert (np.abs(exact - wanted) > 0).any()
-    assert (np.abs(exact - wanted) <= planes["meaning"]).all()
+    expected = 0.1 * x.double().numpy().reshape(16, 16).sum(0)
+    assert (np.abs(exact - expected) > 0).any()
+    assert (np.abs(exact - expected) <= planes["meaning"]).all()
     assert (planes["meaning"] < planes["worst"]).all()
 
 
-def test_what_is_chosen_by_a_close_comparison_may_be_either():
+def test_a_select_by_a_close_comparison_covers_both_sides():
     x = torch.tensor([1.0, -1.0, 0.0, 1e-9])
     _, exact, planes = deviations(chosen, x, 4, BLOCK=4)
     assert exact == pytest.approx([np.e, -np.exp(-1.0), -1.0, -1.0], rel=1e-6)
@@ -178,14 +178,14 @@ def test_what_is_chosen_by_a_close_comparison_may_be_either():
 
 
 @pytest.mark.parametrize(("off", "decided"), [(0.5, True), (2**-23, False)])
-def test_a_branch_by_what_a_rounding_may_change_decides_nothing(off, decided):
+def test_a_branch_on_an_uncertain_number_is_undecided(off, decided):
     x = torch.full((BLOCK,), (1 + off) / BLOCK)
     x[0] += 1e-6
     if decided:
         out, _, _ = deviations(branching, x, 1, BLOCK=BLOCK)
         assert out[0] > 1
         return
-    with pytest.raises(Undecided, match="the device's choice"):
+    with pytest.raises(Undecided, match="that the device chooses"):
         deviations(branching, x, 1, BLOCK=BLOCK)
 
 
@@ -196,8 +196,8 @@ def test_atomic_sums_hold_in_any_order():
     orders = [columns, columns[::-1], np.sort(columns, 0), -np.sort(-columns, 0)]
     assert exact == pytest.approx(columns.astype(np.float64).sum(0), rel=1e-13)
     for each in orders:
-        found = np.add.accumulate(each, 0, dtype=np.float32)[-1]
-        assert (np.abs(found - exact) <= planes["near"]).all()
+        result = np.add.accumulate(each, 0, dtype=np.float32)[-1]
+        assert (np.abs(result - exact) <= planes["near"]).all()
     assert (np.abs(out - exact) <= planes["near"]).all()
     assert (planes["near"] < planes["worst"]).all()
 
@@ -269,7 +269,7 @@ def masked_by_a_number(x, out, BLOCK: tl.constexpr):
     tl.store(out + lanes, powers, mask=powers > 1.0)
 
 
-def test_what_may_overflow_has_no_bound():
+def test_a_number_that_may_overflow_has_no_bound():
     _, _, planes = deviations(growing, torch.tensor([1.0, 1e19, 3.2e19, 1e30]), 4, BLOCK=4)
     assert np.isfinite(planes["near"][:2]).all()
     assert np.isinf(planes["near"][2:]).all()
@@ -293,7 +293,7 @@ def thirds_at_an_end(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.sum(rows, axis=1) / 3.0, mask=lanes < n)
 
 
-def test_what_an_earlier_launch_left_is_carried_on():
+def test_errors_of_an_earlier_launch_are_carried_on():
     """Also where a masked access reaches beyond the end of the memory."""
     given = {"x": of_normal(200), "out": torch.zeros(100), "n": 100}
     module = compile_for(thirds_at_an_end, given, {"BLOCK": 64})
@@ -306,10 +306,10 @@ def test_what_an_earlier_launch_left_is_carried_on():
 
     evaluate(module, arguments, (2,), instrument=carried)
 
-    planes = carried.memory.planes.kept[id(arguments[1].storage)][2]
+    planes = carried.memory.planes.by_storage[id(arguments[1].storage)][2]
     exact = given["out"].double().numpy() + planes["off"]
-    wanted = (given["x"].double().numpy() + 2e-4).reshape(100, 2).sum(axis=1) / 3
-    assert exact == pytest.approx(wanted, rel=1e-12)
+    expected = (given["x"].double().numpy() + 2e-4).reshape(100, 2).sum(axis=1) / 3
+    assert exact == pytest.approx(expected, rel=1e-12)
     assert (planes["near"] >= 2e-3 / 3).all()
     assert (planes["near"] < 1e-3).all()
     assert (before["off"] == 2e-4).all()
@@ -331,7 +331,7 @@ def test_atomic_additions_begin_with_the_exact_number_that_was_there():
     evaluate(module, arguments, (1,), instrument=carried)
     carried.memory.finish()
 
-    (planes,) = carried.memory.planes.kept[id(arguments[1].storage)][2]
+    (planes,) = carried.memory.planes.by_storage[id(arguments[1].storage)][2]
     exact = float(given["out"]) + planes["off"]
     assert exact == pytest.approx(1.001 + float(given["x"].double().sum()), abs=1e-12)
     assert planes["near"] >= 1e-3

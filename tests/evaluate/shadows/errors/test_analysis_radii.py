@@ -1,4 +1,4 @@
-"""Radii hold what exact arithmetic gives, and end an evaluation whose course they decide."""
+"""Radii cover exact results, and end an evaluation whose branches are uncertain."""
 
 import numpy as np
 import pytest
@@ -59,14 +59,14 @@ def evaluated(kernel, x):
     arguments = bind(kernel, given)
     radii = Radii(module)
     evaluate(module, arguments, (1,), instrument=radii)
-    found = radii.memory.planes.kept.get(id(arguments[1].storage))
-    return given["out"].numpy(), np.zeros(BLOCK) if found is None else found[2]["worst"]
+    result = radii.memory.planes.by_storage.get(id(arguments[1].storage))
+    return given["out"].numpy(), np.zeros(BLOCK) if result is None else result[2]["worst"]
 
 
 X = np.linspace(-2, 2, BLOCK, dtype=np.float32)
 
 
-def test_what_exact_arithmetic_gives_lies_within():
+def test_exact_results_are_within_the_radii():
     out, radii = evaluated(normalised, X)
     exact = np.exp(X.astype(np.float64))
     exact /= exact.sum()
@@ -76,7 +76,7 @@ def test_what_exact_arithmetic_gives_lies_within():
     assert (out != exact).any()
 
 
-def test_what_a_load_is_filled_with_keeps_its_radius():
+def test_the_fill_value_of_a_load_keeps_its_radius():
     _, radii = evaluated(filling, X)
     assert (radii[: BLOCK // 2] == 0).all()
     assert (radii[BLOCK // 2 :] > 0).all()
@@ -97,12 +97,12 @@ def test_a_region_of_several_ops_has_radii_where_it_may_not_round():
 
 
 @pytest.mark.parametrize(("off", "decided"), [(0.5, True), (2**-23, False)])
-def test_a_branch_by_what_a_rounding_may_change_decides_nothing(off, decided):
+def test_a_branch_on_an_uncertain_number_is_undecided(off, decided):
     x = np.full(BLOCK, (1 + off) / BLOCK, np.float32)
     x[0] += 1e-6  # no whole number of anything
     if decided:
         out, _ = evaluated(deciding, x)
         np.testing.assert_array_equal(out, np.arange(BLOCK))
         return
-    with pytest.raises(Undecided, match="the device's choice"):
+    with pytest.raises(Undecided, match="that the device chooses"):
         evaluated(deciding, x)

@@ -50,7 +50,7 @@ def test_a_load_is_open_where_its_pointer_or_its_mask_is_not_certain(analysis):
 
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
-def test_a_store_whose_pointer_is_not_certain_decides_nothing(analysis):
+def test_a_store_through_an_uncertain_pointer_is_undecided(analysis):
     inputs = {"x": doubtful_in(3), "z": torch.rand(BLOCK)}
     with pytest.raises(Undecided, match="writes depends on the device's roundings"):
         bounded(analysis, scattered, inputs, torch.zeros(BLOCK + 1), BLOCK=BLOCK)

@@ -1,4 +1,4 @@
-"""Bounds of reductions hold for any order of a device, and no sum is called exact that is not."""
+"""Bounds of reductions hold for any order of a device, and no inexact sum is called exact."""
 
 import numpy as np
 import pytest
@@ -141,7 +141,7 @@ def test_a_sum_of_numbers_that_are_whole_by_chance_is_rounded():
 
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
-def test_the_largest_may_be_what_nothing_is_known_of(analysis):
+def test_a_maximum_over_an_unbounded_number_has_no_bound(analysis):
     x, y = torch.zeros(BLOCK), torch.linspace(0, 1, BLOCK)
     x[7] = 88.7228394  # whose power is at the end of what float32 holds
     _, planes = bounded(
@@ -150,7 +150,7 @@ def test_the_largest_may_be_what_nothing_is_known_of(analysis):
     assert planes["worst"][0] == np.inf
 
 
-def test_the_largest_is_as_far_off_as_those_that_may_be_it():
+def test_a_maximum_is_as_far_off_as_any_number_that_may_be_largest():
     x = torch.linspace(0, 8, BLOCK)
     _, planes = bounded(Radii, largest, {"x": x}, torch.zeros(1), BLOCK=BLOCK)
     assert 0 < planes["worst"][0] < 1e-5 * np.exp(8.0)
