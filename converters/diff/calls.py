@@ -33,8 +33,8 @@ def compare_calls(
 ) -> CallsDifference | None:
     """Compare the unique calls of a variant; None if both sides have the same calls.
 
-    Calls that only an autotuner launched are ignored. The n-th differing call of one side corresponds
-    to the n-th of the other, in the order of first launches.
+    Calls that only an autotuner launched are ignored. The n-th differing call of one side
+    corresponds to the n-th of the other, in the order of first launches.
     """
     calls_before, calls_after = _launched(a), _launched(b)
     gone = [call for identity, call in calls_before.items() if identity not in calls_after]

@@ -217,7 +217,7 @@ class _Names:
     backward: dict[str, str] = field(default_factory=dict)
 
     def bind(self, ours: Sequence[str], theirs: Sequence[str], defined: frozenset[str]) -> bool:
-        """Bind the names of two aligned lines; return False, binding nothing, if they contradict."""
+        """Bind the names of two aligned lines; return False, binding none, if they contradict."""
         matches = list(zip(ours, theirs, strict=True))
         uses = [(x, y) for x, y in matches if x not in defined]
         if any(self.forward.get(x, y) != y or self.backward.get(y, x) != x for x, y in uses):

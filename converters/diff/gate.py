@@ -3,9 +3,10 @@
 A rule is `findings.new`, `bounds.narrower`, `results` (changed kernels compute something else), or
 a figure and a bound: `registers>128` bounds the value in AFTER, `registers>+8` and `registers>+10%`
 the growth, `bytes<-1%` the reduction. `bytes/launch` and `flops/launch` compare launches of the
-same shapes and scalars, so they do not depend on the number of launches. A change of time violates a
-rule if the interval excludes "no change". A rule that ends in `?` is skipped if its figure was not
-measured or judged; any other is then an error, since a gate must not pass what it did not check.
+same shapes and scalars, so they do not depend on the number of launches. A change of time violates
+a rule if the interval excludes "no change". A rule that ends in `?` is skipped if its figure was
+not measured or judged; any other is then an error, since a gate must not pass what it did not
+check.
 """
 
 import re

@@ -29,8 +29,9 @@ def meanings_of_changed(
     """Compare the results of both versions of each changed kernel, by add-ons.
 
     For a kernel and output, "no" counts before "yes", and "yes" before "not known". Recorded
-    results are compared for outputs that are "not known" by IR, and for all outputs of a kernel with calls
-    that were not compared; these calls stay "not known" unless a recorded result differs.
+    results are compared for outputs that are "not known" by IR, and for all outputs of a kernel
+    with calls that were not compared; these calls stay "not known" unless a recorded result
+    differs.
 
     Args:
         before: The runs of BEFORE.

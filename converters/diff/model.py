@@ -333,8 +333,8 @@ class HeadlineRow:
     """One line of the headline.
 
     `level` is the kind of change: kernel, source, options, a stage, resources, work, launches,
-    time, findings, results or bounds. `share` is the change of a number as a share of BEFORE (0.1 is 10 %
-    more), and `interval` the share's interval, if measured.
+    time, findings, results or bounds. `share` is the change of a number as a share of BEFORE (0.1
+    is 10 % more), and `interval` the share's interval, if measured.
     """
 
     kernel: str

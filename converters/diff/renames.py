@@ -28,7 +28,7 @@ class Renamed(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """Trigrams of a kernel's source tokens and IR ops, the kernel's name blanked; None if unknown."""
+    """Trigrams of a kernel's source tokens and IR ops, its name blanked; None if unknown."""
 
     source: "_Trigrams | None"
     ops: "_Trigrams | None"
