@@ -184,7 +184,7 @@ def _limits(device: ChosenDevice | None) -> Limits | None:
 
 def _with_texts(variant: Variant, present: Set[int]) -> Variant:
     """Return a variant whose stages and files refer only to texts on the page."""
-    texts = {entry.text for entry in (*variant.stages, *variant.files)}
+    texts = {stage.text for stage in variant.stages} | {file.text for file in variant.files}
     if texts - {None} <= present:
         return variant
     return replace(

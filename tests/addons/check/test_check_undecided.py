@@ -96,7 +96,7 @@ def test_memory_that_was_not_kept():
         ("out",), {"N": 16},
     )  # fmt: skip
     reason = undecided(launched, unknown=("b",))
-    assert reason == "what it stores to out depends on tensors that were not kept"
+    assert reason == "the stored values of out depend on tensors that were not recorded"
 
 
 def test_what_the_ir_leaves_open_is_never_wrong():

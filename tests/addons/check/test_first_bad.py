@@ -129,7 +129,7 @@ def test_what_was_not_kept_is_named(tmp_path):
         inverted[(triton.cdiv(x.numel(), 1024),)](x, x.numel(), BLOCK=1024)
     (found,) = bad(tmp_path)
     assert found.first is None
-    assert found.reason == "what x held before the launch was not kept"
+    assert found.reason == "the contents of x before the launch were not recorded"
 
 
 def test_what_lay_in_memory_before_is_no_birth(tmp_path):
