@@ -220,7 +220,8 @@ def _why(
     if equal is False:
         return (
             f"{name}; its inputs {', '.join(inputs)} differed already, and no compared launch "
-            "wrote them differently: the cause is upstream, in a library's kernel, a copy or the host"
+            "wrote them differently: the cause is upstream, in a library's kernel, a copy or the "
+            "host"
         )
     sampling = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
     if changes:

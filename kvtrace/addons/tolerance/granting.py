@@ -1,6 +1,6 @@
-"""How far the problem that a launch solves lets right results be, whatever computes them.
+"""Bounds from the condition of a launch's problem, whatever computes the results.
 
-The problem is the reference; without one, the kernel's own formula in exact arithmetic.
+The problem is the reference; without a reference, the kernel's own formula in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -36,40 +36,39 @@ from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 
 if TYPE_CHECKING:
     from kvtrace.addons.tolerance.launched import Launched
-    from kvtrace.addons.tolerance.references import Referred
+    from kvtrace.addons.tolerance.references import ReferenceResults
     from kvtrace.evaluate.shadows.errors.exact_values import Numbers
     from kvtrace.evaluate.shadows.errors.tt_memory import Kept
 
 
 def with_grants(
-    derived: Tolerance, launch: Launched, wanted: Referred | None, allowed: Granted, *,
+    derived: Tolerance, launch: Launched, referred: ReferenceResults | None, allowed: Granted, *,
     cancellation: bool,
 ) -> Tolerance:  # fmt: skip
-    """Add to a launch's outputs what the problem grants them.
+    """Return the tolerance with the bounds that the problem grants to each output.
 
     Args:
-        derived: the outputs, with the reference's values where there is one.
-        launch: what was launched.
-        wanted: the reference; None: the kernel's own formula in exact arithmetic is the problem.
-        allowed: the precision that is granted.
-        cancellation: whether the kernel's formula may lose more.
-
+        derived: the tolerance, with the reference's values if there is a reference.
+        launch: the launch.
+        referred: the reference; None: the kernel's own formula in exact arithmetic is the problem.
+        allowed: the granted precision.
+        cancellation: the kernel's formula may lose more.
     """
     elements = {
-        each.name: each.element.name
-        for each in launch.before()
-        if isinstance(each, TensorArgument) and each.name in derived.outputs
+        tensor.name: tensor.element.name
+        for tensor in launch.before()
+        if isinstance(tensor, TensorArgument) and tensor.name in derived.outputs
     }
     tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
     coarse, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
-    # A kernel that rounds nothing on the way has no use for what its inputs' types grant.
+    # A kernel without intermediate roundings does not need the roundings its inputs' types grant.
     rounded = rounds_on_the_way(launch.module)
     types = tuple(elements.values())
-    if wanted is None:
-        exact = {name: each.exact for name, each in derived.outputs.items()}
+    if referred is None:
+        exact = {name: output.exact for name, output in derived.outputs.items()}
         inputs, measured = _of_formula(launch, exact, types, coarse, narrow=narrow, rounded=rounded)
     else:
-        inputs, measured = wanted.conditions(types, coarse, narrow=narrow, rounded=rounded)
+        inputs, measured = referred.conditions(types, coarse, narrow=narrow, rounded=rounded)
         if "" in measured:
             measured = {derived.only.name: measured[""]}
     total = sum(each.exact.size for each in derived.outputs.values())
@@ -95,21 +94,25 @@ def _of_formula(
     launch: Launched, exact: Mapping[str, Numbers], results: tuple[str, ...], coarse: float, *,
     narrow: bool, rounded: bool,
 ) -> tuple[Inputs, Mapping[str, Condition]]:  # fmt: skip
-    """Measure how the kernel's formula in exact arithmetic follows what it reads."""
+    """Return the conditions of the kernel's formula in exact arithmetic, from moved inputs."""
     arguments = launch.before()
-    read = _read(launch)
+    read_positions = _read(launch)
     tensors = [
         each
         for place, each in enumerate(arguments)
-        if place in read and isinstance(each, TensorArgument) and is_float(each.element.name)
+        if place in read_positions
+        and isinstance(each, TensorArgument)
+        and is_float(each.element.name)
     ]
-    held = {id(each.storage): _contents(each) for each in reversed(tensors)}
+    contents = {id(each.storage): _contents(each) for each in reversed(tensors)}
     names = [each.element.name for each in tensors]
     arrays = [np.zeros(each.shape) for each in tensors]
     inputs = inputs_of(
         arrays, names, results=results, coarse=coarse, narrow=narrow, rounded=rounded
     )
-    largest = max((float(_finite(each).max(initial=0.0)) for each in held.values()), default=0.0)
+    largest = max(
+        (float(_finite(each).max(initial=0.0)) for each in contents.values()), default=0.0
+    )
     inputs = replace(inputs, largest=largest)
     units = dict(zip((id(each.storage) for each in tensors), inputs.units, strict=True))
     places = {id(each.storage): place for place, each in enumerate(arguments) if each in tensors}
@@ -117,7 +120,7 @@ def _of_formula(
     def moved(draw: Draw) -> Mapping[str, Numbers]:
         again = launch.before()
         before: dict[int, Kept] = {}
-        for storage, values in held.items():
+        for storage, values in contents.items():
             tensor = again[places[storage]]
             assert isinstance(tensor, TensorArgument)
             planes = np.zeros(values.shape, PLANES)
@@ -139,14 +142,14 @@ def _of_formula(
 
 
 def _read(launch: Launched) -> set[int]:
-    """Return the parameters through which a kernel may read memory."""
+    """Return the positions of parameters through which a kernel may read memory."""
     sites = [site for site in memory_sites(launch.module) if site.kind != "store"]
     count = len(launch.module.main.arguments)
     return {place for place in range(count) if any(site.reaches(place) for site in sites)}
 
 
 def _contents(tensor: TensorArgument) -> Numbers:
-    """Return all elements of a tensor's storage."""
+    """Return all elements of a tensor's storage, as float64."""
     size, phase = tensor.element.bytes, tensor.offset_bytes % tensor.element.bytes
     data = tensor.storage.data
     if data is None:

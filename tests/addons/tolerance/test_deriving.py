@@ -54,7 +54,7 @@ def test_of_several_outputs_each_has_its_own_and_a_reference_names_them():
     assert list(derived.outputs) == ["mean", "square"]
     for name, moment in moments.items():
         assert derived[name].expected == pytest.approx(moment(x.double()).numpy(), rel=1e-14)
-    with pytest.raises(NotDerived, match="say which tensor is meant"):
+    with pytest.raises(NotDerived, match="name the tensor to compare"):
         _ = derived.only
 
 
@@ -102,7 +102,7 @@ def test_what_is_not_granted_is_named_with_its_line():
     )  # fmt: skip
     assert [each.rpartition(" at ")[0] for each in derived.not_granted] == [
         "a sum kept in 16 bits",
-        "a number rounded on the way",
+        "an intermediate number rounded",
         "a product in tf32",
     ]
     assert "kernels.py:" in derived.not_granted[0]

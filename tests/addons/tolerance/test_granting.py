@@ -169,7 +169,7 @@ def test_products_of_8_bit_floats_have_bounds_that_notice_bfloat16(in_place):
     found = launch(tl.float32)
     size = np.sqrt(np.mean(found.expected**2))
     assert np.median(found.probable) < (0.06 if in_place else 0.01) * size
-    with pytest.raises(NotClose, match="rounded on the way"):
+    with pytest.raises(NotClose, match="intermediate number rounded"):
         launch(tl.bfloat16)
 
 
