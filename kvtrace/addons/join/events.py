@@ -60,7 +60,7 @@ def _rows(trace: Trace, run: Run, table: str) -> Iterator[dict[str, Any]]:
 
 
 def _execution(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
-    facts = {} if row["call_id"] is None else facts.of(row["call_id"])
+    call_facts = {} if row["call_id"] is None else facts.of(row["call_id"])
     args: dict[str, Any] = {
         "device": row["device"],
         "stream": row["stream"],
@@ -71,7 +71,7 @@ def _execution(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
         "shared memory": row["shared_bytes"],
         "bytes": row["bytes"],
         **{key: _three(row, key) for key in ("grid", "block")},
-        **facts,
+        **call_facts,
         "kvtrace grade": row["grade"],
     }
     args = {key: value for key, value in args.items() if value is not None}

@@ -125,5 +125,5 @@ def test_a_reference_that_does_not_fit_is_refused_in_a_sentence(reference, said)
 
 
 def test_what_launches_nothing_is_refused():
-    with pytest.raises(NotDerived, match="nothing was launched"):
+    with pytest.raises(NotDerived, match="no launch was executed"):
         kvtrace.tolerance({(1,): lambda: None}, grid=(1,))

@@ -212,7 +212,7 @@ def test_launches_that_are_never_made_give_their_slots_back(tmp_path, driver, mo
                 with pytest.raises(ValueError, match="own"):
                     launched(kernels.inverted, x)
         time.sleep(1.2)  # until the journal has had a round
-        assert len(device_kernels._made[id(driver)]._sums.free) == 8
+        assert len(device_kernels._by_context[id(driver)]._sums.free) == 8
         launched(kernels.inverted, x)
     assert len(rows(tmp_path, "digests")) == 4
 
