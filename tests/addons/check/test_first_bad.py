@@ -132,7 +132,7 @@ def test_what_was_not_kept_is_named(tmp_path):
     assert found.reason == "the contents of x before the launch were not recorded"
 
 
-def test_what_lay_in_memory_before_is_no_birth(tmp_path):
+def test_a_nan_that_was_in_memory_before_has_no_origin(tmp_path):
     out = torch.full((1000,), math.nan)
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.log_of_zero, numbers(500), out)

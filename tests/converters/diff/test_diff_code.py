@@ -96,7 +96,7 @@ def test_a_removed_mask_is_one_line():
     assert found.substitutions == ()
 
 
-def test_an_op_more_is_that_op_and_its_users_although_all_after_it_is_renumbered():
+def test_an_added_op_differs_in_its_line_and_users_though_later_values_are_renumbered():
     lines = TTIR.splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if "arith.addf" in line)
     extra = "    %10 = math.exp %9 : tensor<64xf32> loc(#loc9)\n"

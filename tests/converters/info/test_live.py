@@ -268,7 +268,7 @@ def test_ranks_have_a_line_each_and_what_launched_nothing_is_counted(tmp_path):
     assert found.idle == 1
 
 
-def test_what_is_added_later_is_added_up(recording):
+def test_later_launches_are_added_to_the_sums(recording):
     recording.launch([NOW - SECOND])
     looked = pages(recording.out, NOW, NOW + SECOND, NOW + 2 * SECOND)
 
