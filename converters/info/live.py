@@ -213,21 +213,21 @@ class Live:
             for second, part in _by_second(piece, "exit", now):
                 for row in launch_sums(self._database, part, process.kernel, process.holding):
                     call = row.pop("call_id")
-                    for kept in process.sums_at(second):
-                        _add(kept.of_call(call), row)
+                    for sums in process.sums_at(second):
+                        _add(sums.of_call(call), row)
             _add_seconds(process.launched, piece, "enter", weights(piece))
         else:
             piece = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
             for second, part in _by_second(piece, "end", now):
                 for row in execution_sums(self._database, part):
                     call, name, kind = (row.pop(key) for key in ("call_id", "name", "kind"))
-                    for kept in process.sums_at(second):
-                        own = (
-                            kept.of_other(name or "", kind) if call is None else kept.of_call(call)
+                    for sums in process.sums_at(second):
+                        sums_of_name = (
+                            sums.of_other(name or "", kind) if call is None else sums.of_call(call)
                         )
-                        _add(own, row)
-            taken = np.maximum(integers(piece["end"]) - integers(piece["start"]), 0)
-            _add_seconds(process.busy, piece, "start", taken * weights(piece))
+                        _add(sums_of_name, row)
+            busy_ns = np.maximum(integers(piece["end"]) - integers(piece["start"]), 0)
+            _add_seconds(process.busy, piece, "start", busy_ns * weights(piece))
 
     def _add_variant(self, process: _Process, row: dict[str, Any], now: int) -> None:
         process.kernels[row["kernel_id"]] = row
@@ -236,13 +236,15 @@ class Live:
         self._variants[key] += 1
         number, began = self._variants[key], row["compile_begin"]
         time = now if began is None else began + (row["compile_ns"] or 0)
-        here = compiled_here(row["cache_hit"], row["compile_ns"])
-        if here and (key, row["file"]) in process.compiled:
+        is_compiled = compiled_here(row["cache_hit"], row["compile_ns"])
+        if is_compiled and (key, row["file"]) in process.compiled:
             self._recompiled.append(time)
         process.compiled.add((key, row["file"]))
-        how = "compiled" if here else "from the cache" if row["cache_hit"] else "first seen"
-        taken = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
-        self._new.append(Event(time, f"{name}: variant {number}, {how}{taken}"))
+        origin = (
+            "compiled" if is_compiled else "from the cache" if row["cache_hit"] else "first seen"
+        )
+        duration_text = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
+        self._new.append(Event(time, f"{name}: variant {number}, {origin}{duration_text}"))
 
     def _add_messages(self, process: _Process, piece: pa.Table) -> None:
         for row in plain_rows(piece):
@@ -302,11 +304,11 @@ def _by_second(piece: pa.Table, name: str, now: int) -> Iterator[tuple[int | Non
 
 def _add_seconds(seconds: Counter[int], piece: pa.Table, name: str, added: Integers) -> None:
     """Add numbers to the seconds of a column of times; rows without a time are skipped."""
-    known = pc.is_valid(piece[name]).to_numpy()
-    if not known.any():
+    has_time = pc.is_valid(piece[name]).to_numpy()
+    if not has_time.any():
         return
-    present, codes = np.unique(integers(piece[name])[known] // _SECOND, return_inverse=True)
-    sums = summed_by(codes.reshape(-1), added[known])
+    present, codes = np.unique(integers(piece[name])[has_time] // _SECOND, return_inverse=True)
+    sums = summed_by(codes.reshape(-1), added[has_time])
     seconds.update(dict(zip(present.tolist(), sums.tolist(), strict=True)))
 
 

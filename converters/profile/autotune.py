@@ -168,15 +168,15 @@ def _trials(
 
 
 def _why(trials: Sequence[Trial]) -> str:
-    kept = [trial for trial in trials if trial.kept]
-    if not kept:
+    launched = [trial for trial in trials if trial.kept]
+    if not launched:
         return "none was launched afterwards with these arguments"
     timed = [trial for trial in trials if trial.median_ns is not None]
     if len(timed) < len(trials):
         return "launched after the trials; not all of their times on the device are known"
-    if len(kept) > 1:
-        return f"{len(kept)} configurations were launched after the trials"
-    best, chosen = timed[0], kept[0]
+    if len(launched) > 1:
+        return f"{len(launched)} configurations were launched after the trials"
+    best, chosen = timed[0], launched[0]
     assert best.median_ns is not None
     assert chosen.median_ns is not None
     if chosen is not best:

@@ -70,7 +70,7 @@ class CallFigures:
         return CallFigures(*(getattr(self, name) + getattr(other, name) for name in FIGURES))
 
 
-FIGURES: Final = tuple(each.name for each in fields(CallFigures))
+FIGURES: Final = tuple(figure.name for figure in fields(CallFigures))
 
 
 @dataclass(frozen=True, slots=True)
@@ -142,7 +142,7 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) 
             (placed, CallFigures(runs=library_time.executions, device_ns=library_time.device_ns))
         )
     inductor = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
-    made = [_whole(origins) for origins in kernels["origins"].filter(inductor).to_pylist()]
+    generated = [_whole(origins) for origins in kernels["origins"].filter(inductor).to_pylist()]
     unknown = {"device_ns"} if time is None else set()
     unknown |= set() if work else {"bytes"}
     return CallSums(
@@ -150,9 +150,13 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) 
         rows=tuple(
             (placed, figures_of) for placed, figures_of in rows if figures_of != CallFigures()
         ),
-        generated=len(made),
-        with_operators=sum(any(library_time["op"] for library_time in origins) for origins in made),
-        with_lines=sum(any(library_time["line"] for library_time in origins) for origins in made),
+        generated=len(generated),
+        with_operators=sum(
+            any(library_time["op"] for library_time in origins) for origins in generated
+        ),
+        with_lines=sum(
+            any(library_time["line"] for library_time in origins) for origins in generated
+        ),
         window=window,
     )
 

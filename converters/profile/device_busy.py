@@ -206,8 +206,8 @@ class _Idle:
         kernels = trace.table("kernels", [run], names)
         begins, ends = [], []
         for begin, duration_ns in (("compile_begin", "compile_ns"), ("load_begin", "load_ns")):
-            known = pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[duration_ns]))
-            rows = kernels.filter(known)
+            is_known = pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[duration_ns]))
+            rows = kernels.filter(is_known)
             begins.append(integers(rows[begin]))
             ends.append(begins[-1] + integers(rows[duration_ns]))
         return self.within(*_union(np.concatenate(begins), np.concatenate(ends)))

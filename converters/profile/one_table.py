@@ -93,9 +93,9 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     for row in shown:
         share = [percent(row.share)] if timed else []
         time = duration(row.taken_ns) if not timed or row.share is not None else "-"
-        place = places[row.place]
+        location = places[row.place]
         cells.append(
-            [row.name, *share, time, count(row.executions), _rate(row), _reached(row), place]
+            [row.name, *share, time, count(row.executions), _rate(row), _reached(row), location]
         )
     for name in ("rate", "roofline"):
         index = header.index(name)

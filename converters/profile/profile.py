@@ -392,12 +392,12 @@ def _call_profiles(
     moved = {row["place"]: row for row in work}
     profiles: dict[int, list[CallProfile]] = {}
     for row in places:
-        place = row["place"]
-        figures = sums.get(place, {})
+        number = row["place"]
+        figures = sums.get(number, {})
         if not (figures.get("launches") or figures.get("runs")):
             continue
         measured = _measured(figures)
-        unique = _whole(moved.get(place, {}).get("unique_bytes"))
+        unique = _whole(moved.get(number, {}).get("unique_bytes"))
         runs = _whole(figures.get("runs")) or 0
         profile = CallProfile(
             run=row["run"],
@@ -409,10 +409,10 @@ def _call_profiles(
             measured=measured,
             derived=_derived(
                 figures,
-                _flops_by_type(flops.get(place, ())),
+                _flops_by_type(flops.get(number, ())),
                 None if unique is None else unique * runs,
             ),
-            roofline=_achieved(roofs.get(place), figures),
+            roofline=_achieved(roofs.get(number), figures),
         )
         profiles.setdefault(row["kernel"], []).append(profile)
     for calls in profiles.values():
@@ -441,15 +441,15 @@ def _achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position | None
 
 def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique: int | None) -> Derived:
     runs = _whole(sums.get("replayed_runs"))
-    known = bool(runs)
-    moved = (_whole(sums.get("bytes")) or 0) if known else None
-    flops = (_whole(sums.get("flops")) or 0) if known else None
+    is_known = bool(runs)
+    moved = (_whole(sums.get("bytes")) or 0) if is_known else None
+    flops = (_whole(sums.get("flops")) or 0) if is_known else None
     seconds = (sums.get("all_ns") or 0) / 1e9 if runs == _whole(sums.get("runs")) else 0
     return Derived(
         bytes=moved,
-        unique_bytes=unique if known else None,
+        unique_bytes=unique if is_known else None,
         flops=flops,
-        flops_by_type=by_type if known else None,
+        flops_by_type=by_type if is_known else None,
         bytes_per_launch=_ratio(moved, runs),
         flops_per_launch=_ratio(flops, runs),
         intensity=_ratio(flops, moved),

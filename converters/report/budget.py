@@ -27,9 +27,9 @@ __all__ = ["Budget", "Dropped", "fitted_blocks"]
 
 #: Fields of a report in the block "report"; others are columns, or lead to other blocks.
 REPORT_FIELDS: Final = tuple(
-    each.name
-    for each in fields(Report)
-    if each.name
+    field.name
+    for field in fields(Report)
+    if field.name
     not in {
         "launches",
         "device",
@@ -302,7 +302,7 @@ def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str)
 
 
 def _slices_block(slices: Slices) -> str:
-    return columns_block({each.name: getattr(slices, each.name) for each in fields(slices)})
+    return columns_block({column.name: getattr(slices, column.name) for column in fields(slices)})
 
 
 def _block_size(block: str) -> int:

@@ -300,8 +300,8 @@ def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
 def _read_stacks(rows: Sequence[Mapping[str, Any]], tables: _ReportTables) -> None:
     for row in rows:
         frames = tuple((f["file"], f["line"], f["function"]) for f in row["frames"] or ())
-        place = tables.stacks.setdefault(frames, len(tables.stacks))
-        tables.stack_places[row["stack_id"]] = place
+        index = tables.stacks.setdefault(frames, len(tables.stacks))
+        tables.stack_places[row["stack_id"]] = index
 
 
 def _read_compiles(

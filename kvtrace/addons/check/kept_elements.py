@@ -293,19 +293,19 @@ class _RecordedElements:
     """Recorded contents of a storage after a launch, as elements of a tensor."""
 
     def __init__(self, tensor: TensorArgument, after: StorageAfter) -> None:
-        held = np.zeros(tensor.storage.nbytes, np.uint8)
-        known = np.zeros(tensor.storage.nbytes, np.bool_)
+        contents = np.zeros(tensor.storage.nbytes, np.uint8)
+        is_recorded = np.zeros(tensor.storage.nbytes, np.bool_)
         for piece in after.pieces:
             end = piece.offset + len(piece.content)
-            held[piece.offset : end], known[piece.offset : end] = piece.content, True
+            contents[piece.offset : end], is_recorded[piece.offset : end] = piece.content, True
         size, phase = tensor.element.bytes, tensor.offset_bytes % tensor.element.bytes
-        count = (len(held) - phase) // size
+        count = (len(contents) - phase) // size
         whole = slice(phase, phase + count * size)
-        self.numbers = held_elements(tensor, held)
-        self.bits = held[whole].reshape(count, size)
-        self.lanes: _Lanes = np.all(known[whole].reshape(count, size), axis=1)
+        self.numbers = held_elements(tensor, contents)
+        self.bits = contents[whole].reshape(count, size)
+        self.lanes: _Lanes = np.all(is_recorded[whole].reshape(count, size), axis=1)
         before = tensor.storage.data
-        self.is_changed = before is not None and bool(np.any((held != before)[known]))
+        self.is_changed = before is not None and bool(np.any((contents != before)[is_recorded]))
 
 
 def _is_within(value: Numbers, exact: ExactValues, element: ElementType) -> _Lanes:

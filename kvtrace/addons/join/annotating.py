@@ -41,14 +41,14 @@ class Annotations:
         rows = trace.table("gpu_kernels", [run], columns)
         rows = rows.filter(rows["call_id"].is_valid())
         shift = int(trace.passes(run.run_id).get(JOIN, {}).get("shift_ns", 0))
-        place = zip(
+        keys = zip(
             integers(rows["correlation_id"], NONE).tolist(),
             (integers(rows["start"], NONE) - shift).tolist(),
             strict=True,
         )
         calls, grades = rows["call_id"].to_pylist(), rows["grade"].to_pylist()
         graphs = rows["graph_id"].to_pylist()
-        self._known = dict(zip(place, zip(calls, grades, graphs, strict=True), strict=True))
+        self._known = dict(zip(keys, zip(calls, grades, graphs, strict=True), strict=True))
         self._facts = facts
         self.run_id = run.run_id
         self.done: Counter[str] = Counter()

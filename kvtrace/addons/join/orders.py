@@ -51,13 +51,13 @@ def _streams(
     Streams that agree in all looks are paired, if there is one such pair. Of the others, streams
     are paired that have more in common with each other than with any other stream.
     """
-    own = {place: direct.chosen(rows) for place, rows in by_place(direct.place)}
-    theirs = {place: ran[rows] for place, rows in by_place(executed.place[ran])}
-    looks = [{place: launches.look for place, launches in own.items()}]
-    looks.append({place: executed.look[rows] for place, rows in theirs.items()})
+    launches_by_place = {place: direct.chosen(rows) for place, rows in by_place(direct.place)}
+    rows_by_place = {place: ran[rows] for place, rows in by_place(executed.place[ran])}
+    looks = [{place: launches.look for place, launches in launches_by_place.items()}]
+    looks.append({place: executed.look[rows] for place, rows in rows_by_place.items()})
     for pairs in (_equal, _nearest):
         for mine, other in pairs(*looks):
-            yield own[mine], theirs[other]
+            yield launches_by_place[mine], rows_by_place[other]
             del looks[0][mine], looks[1][other]
 
 

@@ -87,13 +87,13 @@ class Difference:
         return difference / self.bound if self.bound and difference == difference else float("inf")
 
     def __str__(self) -> str:
-        at = ", ".join(map(str, self.index))
-        said = (
+        index_text = ", ".join(map(str, self.index))
+        text = (
             f"{self.differing:,} of {self.elements:,} elements of {self.output} are beyond their "
-            f"derived bounds: {self.output}[{at}] is {self.actual:.9g} where {self.expected:.9g} "
-            f"is expected within {self.bound:.3g}, {self.bounds_away:.3g} bounds away"
+            f"derived bounds: {self.output}[{index_text}] is {self.actual:.9g} where "
+            f"{self.expected:.9g} is expected within {self.bound:.3g}, {self.bounds_away:.3g} bounds away"
         )
-        return "\n  ".join(filter(None, (said, self.place, self.detail)))
+        return "\n  ".join(filter(None, (text, self.place, self.detail)))
 
 
 def assert_close(

@@ -71,22 +71,22 @@ def with_grants(
         inputs, measured = referred.conditions(types, coarse, narrow=narrow, rounded=rounded)
         if "" in measured:
             measured = {derived.only.name: measured[""]}
-    total = sum(each.exact.size for each in derived.outputs.values())
+    total = sum(output.exact.size for output in derived.outputs.values())
     scales = deviations_for(derived.chance, total)
     outputs = {}
-    for name, each in derived.outputs.items():
+    for name, output in derived.outputs.items():
         condition = measured[name]
         shaped = Condition(
-            condition.stored.reshape(each.exact.shape),
-            condition.working.reshape(each.exact.shape),
+            condition.stored.reshape(output.exact.shape),
+            condition.working.reshape(output.exact.shape),
             condition.length,
-            np.reshape(condition.own, each.exact.shape) if np.ndim(condition.own) else 0.0,
+            np.reshape(condition.own, output.exact.shape) if np.ndim(condition.own) else 0.0,
         )
-        radius = granted(each.expected, shaped, inputs, elements[name], scales)
+        radius = granted(output.expected, shaped, inputs, elements[name], scales)
         # A reference in float64 loses by its condition, too.
         moves = np.where(np.isfinite(shaped.working), shaped.working, 0.0) / inputs.working
-        meaning = each.meaning + scales * 2.0**-53 * moves
-        outputs[name] = replace(each, granted=radius, meaning=meaning, cancellation=cancellation)
+        meaning = output.meaning + scales * 2.0**-53 * moves
+        outputs[name] = replace(output, granted=radius, meaning=meaning, cancellation=cancellation)
     return replace(derived, outputs=outputs)
 
 
@@ -98,24 +98,28 @@ def _of_formula(
     arguments = launch.before()
     read_positions = _read(launch)
     tensors = [
-        each
-        for place, each in enumerate(arguments)
-        if place in read_positions
-        and isinstance(each, TensorArgument)
-        and is_float(each.element.name)
+        argument
+        for position, argument in enumerate(arguments)
+        if position in read_positions
+        and isinstance(argument, TensorArgument)
+        and is_float(argument.element.name)
     ]
-    contents = {id(each.storage): _contents(each) for each in reversed(tensors)}
-    names = [each.element.name for each in tensors]
-    arrays = [np.zeros(each.shape) for each in tensors]
+    contents = {id(argument.storage): _contents(argument) for argument in reversed(tensors)}
+    names = [argument.element.name for argument in tensors]
+    arrays = [np.zeros(argument.shape) for argument in tensors]
     inputs = inputs_of(
         arrays, names, results=results, coarse=coarse, narrow=narrow, rounded=rounded
     )
     largest = max(
-        (float(_finite(each).max(initial=0.0)) for each in contents.values()), default=0.0
+        (float(_finite(argument).max(initial=0.0)) for argument in contents.values()), default=0.0
     )
     inputs = replace(inputs, largest=largest)
-    units = dict(zip((id(each.storage) for each in tensors), inputs.units, strict=True))
-    places = {id(each.storage): place for place, each in enumerate(arguments) if each in tensors}
+    units = dict(zip((id(argument.storage) for argument in tensors), inputs.units, strict=True))
+    places = {
+        id(argument.storage): position
+        for position, argument in enumerate(arguments)
+        if argument in tensors
+    }
 
     def moved(draw: Draw) -> Mapping[str, Numbers]:
         again = launch.before()
@@ -137,8 +141,8 @@ def _of_formula(
     try:
         return inputs, conditions(moved, exact, inputs)
     except Undecided:  # it reads floats as numbers of another type: its own bounds decide
-        unknown = {name: np.full(each.shape, np.inf) for name, each in exact.items()}
-        return inputs, {name: Condition(each, each) for name, each in unknown.items()}
+        unknown = {name: np.full(argument.shape, np.inf) for name, argument in exact.items()}
+        return inputs, {name: Condition(argument, argument) for name, argument in unknown.items()}
 
 
 def _read(launch: Launched) -> set[int]:

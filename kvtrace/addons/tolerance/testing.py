@@ -104,8 +104,8 @@ class Compared:
             NotDerived: nothing was launched, or the reference does not fit.
             Undecided: the kernel's path depends on its roundings.
         """
-        given = dict(zip(parameters(self.kernel), arguments, strict=False))
-        reference_results = referred(self._reference, given | meta)
+        by_parameter = dict(zip(parameters(self.kernel), arguments, strict=False))
+        reference_results = referred(self._reference, by_parameter | meta)
         launch = run(self.kernel, arguments, grid, meta)
         derived = derive(
             launch,
@@ -114,7 +114,7 @@ class Compared:
             granted=self._granted,
             cancellation=self._cancellation,
         )
-        actual = {name: given[name] for name in derived.outputs}
+        actual = {name: by_parameter[name] for name in derived.outputs}
         assert_close(
             actual, derived, bound=self._bound, meaning=self._meaning, undecided=self._undecided
         )

@@ -179,15 +179,17 @@ class Checks(TakenForLaunches[_CheckedCopies]):
             self._launches[number] = None
             self._nodes.append(_CheckedCopies(number, begun.needed.size, copies, begun=begun))
             return number
-        taken = _CheckedCopies(number, begun.needed.size, [begun.before], begun=begun, lost=True)
+        copies_taken = _CheckedCopies(
+            number, begun.needed.size, [begun.before], begun=begun, lost=True
+        )
         try:
             places = _places(begun.needed.after)
             after = self._copied(begun.kind, places, begun.stream, patient=True) if places else ()
             if after is not None:
-                taken.copies.append(after)
-                taken.lost = False
+                copies_taken.copies.append(after)
+                copies_taken.lost = False
         finally:  # even a useless copy must arrive before its room is reused
-            self._await(taken)
+            self._await(copies_taken)
         return number
 
     def drop(self, begun: Begun) -> None:

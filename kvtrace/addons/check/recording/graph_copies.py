@@ -217,23 +217,23 @@ class GraphCopies:
 
 
 def _laid_out(
-    pieces: Sequence[Piece], place: int
+    pieces: Sequence[Piece], address: int
 ) -> tuple[_Table, tuple[tuple[int, int], ...], int]:
     """Write a table of pieces, and return it with the location of each piece, and the end.
 
     A piece has the same offset in its first vector as in device memory, so that whole vectors are
     copied; the outer vectors may reach beyond the piece, but not into another page.
     """
-    table, parts, rows = place, [], []
-    place += _table_bytes(pieces)
+    table, parts, rows = address, [], []
+    address += _table_bytes(pieces)
     for piece in pieces:
         head = piece.address % VECTOR
-        rows.append(_row.pack(piece.address - head, place, piece.vectors, 0))
-        parts.append((place + head, piece.size))
-        place += VECTOR * piece.vectors
+        rows.append(_row.pack(piece.address - head, address, piece.vectors, 0))
+        parts.append((address + head, piece.size))
+        address += VECTOR * piece.vectors
     ctypes.memmove(table, b"".join(rows), _row.size * len(rows))
     largest = max((piece.vectors for piece in pieces), default=0)
-    return _Table(table, len(pieces), largest), tuple(parts), place
+    return _Table(table, len(pieces), largest), tuple(parts), address
 
 
 def _table_bytes(pieces: Sequence[Piece]) -> int:

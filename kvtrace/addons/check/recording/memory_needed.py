@@ -255,14 +255,14 @@ def _call(
 ) -> Call:
     """Return the launch's call, with known contents of some storages, by their first argument."""
     rows = []
-    for place, record in enumerate(records):
+    for position, record in enumerate(records):
         row = asdict(record)
         del row["value"]
-        rows.append(row | {"value_artifact": str(place) if place in index_contents else None})
-    contents = {str(place): content for place, content in index_contents.items()}
+        rows.append(row | {"value_artifact": str(position) if position in index_contents else None})
+    contents = {str(position): content for position, content in index_contents.items()}
     x, y, z = launch.grid
     call = {"call_id": 0, "args": rows, "grid_x": x, "grid_y": y, "grid_z": z}
-    kernel = {"name": None, "signature": [asdict(each) for each in launch.parameters]}
+    kernel = {"name": None, "signature": [asdict(parameter) for parameter in launch.parameters]}
     return call_of(call, kernel, launch.kernel.module, contents.get)
 
 

@@ -218,7 +218,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         if digest and not self._is_without(examined):
             self._sum(plan.before, examined)
         if finite and plan.changed:
-            self._put_apart(examined)
+            self._copy_aside(examined)
         return examined
 
     def after(self, examined: ExaminedLaunch, number: int) -> int:
@@ -265,14 +265,14 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
                 value = digest(memory_of(piece), piece.lines, piece.address)
                 examined.sums.append(((moment,), (value,)))
             return
-        for held, table in parts:
+        for moments, table in parts:
             answer = examined.device.sum_up(table, examined.stream)
             if answer is None:
                 self._say("check-busy", _BUSY)
             else:
-                examined.sums.append((held, answer))
+                examined.sums.append((moments, answer))
 
-    def _put_apart(self, examined: ExaminedLaunch) -> None:
+    def _copy_aside(self, examined: ExaminedLaunch) -> None:
         """Copy small tensors that the launch reads and changes, if the launch may be recorded."""
         plan = examined.plan
         if len(plan.storages) > SPANS or not (self._wants(0, examined) or self._wants(1, examined)):
@@ -280,12 +280,12 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         if len(plan.small) < len(plan.changed):
             self._say("check-in-place", _IN_PLACE)
         if examined.device is None:
-            examined.apart = {each.arg: memory_of(each.piece).tobytes() for each in plan.small}
+            examined.apart = {s.arg: memory_of(s.piece).tobytes() for s in plan.small}
         elif plan.small:
-            copies = examined.device.aside([each.piece for each in plan.small], examined.stream)
+            copies = examined.device.aside([s.piece for s in plan.small], examined.stream)
             if copies is not None:
-                places = zip(plan.small, copies, strict=True)
-                examined.apart = {each.arg: copy for each, copy in places}
+                pairs = zip(plan.small, copies, strict=True)
+                examined.apart = {storage.arg: copy for storage, copy in pairs}
 
     def _flag(self, examined: ExaminedLaunch) -> None:
         device = examined.device
@@ -296,20 +296,22 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
             self._reserving.add(device)
             device.reserve()
         wants = (self._wants(0, examined), self._wants(1, examined))
-        for (held, table), whole in examined.plan.looked_at(examined.apart or {}):
-            keep = wants if whole else (False, False)
+        for (moments, table), is_whole in examined.plan.looked_at(examined.apart or {}):
+            keep = wants if is_whole else (False, False)
             answer = device.look(table, examined.stream, examined.captured, keep)
             if answer is None:
                 self._say("check-busy", _BUSY)
             else:
-                examined.flags.append((held, answer))
+                examined.flags.append((moments, answer))
 
     def _flag_here(self, examined: ExaminedLaunch, floats: Sequence[Storage]) -> None:
         """Do the same as the kernel `finite`, on the CPU."""
         from kvtrace.addons.check.recording.host_kernels import flags
 
-        bits_of_storages = [flags(memory_of(each.piece), str(each.piece.dtype)) for each in floats]
-        moments = tuple(StorageMoment(each, "after", each.piece) for each in floats)
+        bits_of_storages = [
+            flags(memory_of(storage.piece), str(storage.piece.dtype)) for storage in floats
+        ]
+        moments = tuple(StorageMoment(storage, "after", storage.piece) for storage in floats)
         word = sum(bits << 2 * place for place, bits in enumerate(bits_of_storages))
         examined.flags.append((moments, word))
         if not word:
@@ -318,21 +320,24 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         if not self._wants(kind, examined):
             return
         read: dict[int, bytes] = dict(examined.apart or {})
-        for each in examined.plan.storages:
-            if each.read and not each.written:
-                read[each.arg] = memory_of(each.piece).tobytes()
+        for storage in examined.plan.storages:
+            if storage.read and not storage.written:
+                read[storage.arg] = memory_of(storage.piece).tobytes()
         stopping = NAN if kind == 0 else NAN | INFINITE
         if not any(
-            _flags_of(each, read.get(each.arg)) & stopping for each in examined.plan.storages
+            _flags_of(storage, read.get(storage.arg)) & stopping
+            for storage in examined.plan.storages
         ):
             self._kernels_kept[kind].add(examined.kernel)
-            after = {(each.arg, "after"): memory_of(each.piece).tobytes() for each in floats}
+            after = {
+                (storage.arg, "after"): memory_of(storage.piece).tobytes() for storage in floats
+            }
             examined.kept = {(arg, "before"): content for arg, content in read.items()} | after
 
     def _wants(self, kind: int, examined: ExaminedLaunch) -> bool:
         """Return whether a launch of the kernel would be recorded: room is left, none is stored."""
-        kept = self._kernels_kept[kind]
-        return len(kept) < MOST_KEPT and examined.kernel not in kept
+        kernels = self._kernels_kept[kind]
+        return len(kernels) < MOST_KEPT and examined.kernel not in kernels
 
     def _say(self, code: str, text: str) -> bool:
         self._session.message("info", code, text)
@@ -359,69 +364,71 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         until = time.monotonic() + _LAST_SECONDS
         while self._waiting:
             self.round(journal)
-            left = any(not answer.done for each in self._waiting for answer in each.answers)
-            if not left or time.monotonic() > until:
+            has_pending = any(
+                not answer.done for launch in self._waiting for answer in launch.answers
+            )
+            if not has_pending or time.monotonic() > until:
                 break
             time.sleep(0.001)
         self.round(journal)
         self._end(journal)
 
-    def _has_arrived(self, taken: ExaminedLaunch) -> bool:
-        device = taken.device
+    def _has_arrived(self, examined: ExaminedLaunch) -> bool:
+        device = examined.device
         if device is None:
             return True
-        if not all(answer.done for answer in taken.answers):
-            if not any(device.is_lost(answer) for answer in taken.answers):
+        if not all(answer.done for answer in examined.answers):
+            if not any(device.is_lost(answer) for answer in examined.answers):
                 return False
-            taken.flags, taken.sums, taken.lost = [], [], True
+            examined.flags, examined.sums, examined.lost = [], [], True
             return True
-        taken.device = None  # it is asked no more
-        for at, (held, answer) in enumerate(taken.flags):
+        examined.device = None  # it is asked no more
+        for at, (moments, answer) in enumerate(examined.flags):
             word = answer.flags
             if word >= KEPT[0]:
-                self._take_reserve(taken, device, held, answer, word)
-            taken.flags[at] = (held, word)
+                self._take_reserve(examined, device, moments, answer, word)
+            examined.flags[at] = (moments, word)
             device.release(answer)
-        for at, (held, answer) in enumerate(taken.sums):
-            taken.sums[at] = (held, answer.sums)
+        for at, (moments, answer) in enumerate(examined.sums):
+            examined.sums[at] = (moments, answer.sums)
             device.release(answer)
         return True
 
     def _replayed(self, node: ExaminedLaunch) -> bool:
         """Read the flags of a graph's node after replays, and return whether some are new."""
         node.fresh = []
-        for number, (held, answer) in enumerate(node.flags):
-            word, known = answer.flags if answer.done else 0, node.known.get(number, 0)
-            if word == known:
+        for number, (moments, answer) in enumerate(node.flags):
+            word, flags_before = answer.flags if answer.done else 0, node.known.get(number, 0)
+            if word == flags_before:
                 continue
             node.known[number] = word
-            node.fresh.append((held, word & ~known))
+            node.fresh.append((moments, word & ~flags_before))
             assert node.device is not None
-            self._take_reserve(node, node.device, held, answer, word & ~known)
+            self._take_reserve(node, node.device, moments, answer, word & ~flags_before)
         return bool(node.fresh)
 
-    def _write(self, journal: "Journal", taken: ExaminedLaunch, seq: int, call_id: int) -> None:
+    def _write(self, journal: "Journal", examined: ExaminedLaunch, seq: int, call_id: int) -> None:
         launch = {"seq": seq, "call_id": call_id}
-        for held, word in taken.fresh if taken.captured else taken.flags:
+        for moments, word in examined.fresh if examined.captured else examined.flags:
             if not word:
                 continue
-            for place, each in enumerate(held):
+            for place, each in enumerate(moments):
                 bits = word >> 2 * place & 3
                 if each.when == "after" and bits:
                     row = launch | each.storage.row("after") | _booleans(bits)
                     journal.add("non_finite", row)
-        if taken.kept is not None:
-            self._keep(journal, taken, taken.kept, launch)
-            taken.kept = None
-        for held, sums in taken.sums:
+        if examined.kept is not None:
+            self._keep(journal, examined, examined.kept, launch)
+            examined.kept = None
+        for moments, sums in examined.sums:
             self._digests += [
                 (seq, call_id, each.storage.arg, each.when, number, each.piece.lines)
-                for each, number in zip(held, sums, strict=True)
+                for each, number in zip(moments, sums, strict=True)
             ]
 
     def _take_reserve(
         self,
-        taken: ExaminedLaunch,
+        examined: ExaminedLaunch,
         device: DeviceKernels,
         moments: Sequence[StorageMoment],
         answer: Answer,
@@ -432,31 +439,31 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
             if not fresh & bit or not device.holds(kind, answer):
                 continue
             base, contents = device.reserves[kind].address, {}
-            for each, place in zip(moments, answer.places, strict=True):
-                begin = base + place + each.piece.address % VECTOR
-                content = ctypes.string_at(begin, each.piece.size)
-                contents[each.storage.arg, each.when] = content
-            if self._wants(kind, taken):
-                self._kernels_kept[kind].add(taken.kernel)
-                taken.kept = contents
+            for moment, offset in zip(moments, answer.places, strict=True):
+                begin = base + offset + moment.piece.address % VECTOR
+                content = ctypes.string_at(begin, moment.piece.size)
+                contents[moment.storage.arg, moment.when] = content
+            if self._wants(kind, examined):
+                self._kernels_kept[kind].add(examined.kernel)
+                examined.kept = contents
             device.free(kind)
 
     def _keep(
         self,
         journal: "Journal",
-        taken: ExaminedLaunch,
-        kept: Mapping[tuple[int, str], bytes],
+        examined: ExaminedLaunch,
+        contents: Mapping[tuple[int, str], bytes],
         launch: dict[str, Any],
     ) -> None:
-        size = sum(map(len, kept.values()))
+        size = sum(map(len, contents.values()))
         if size > self._bytes:
             self._say("check-over-budget", _OVER_BUDGET)
             return
         self._bytes -= size
         row = launch | {"why": "finite", "programs": None, "bytes": size}
         journal.add("checked_launches", row)
-        storages = {storage.arg: storage for storage in taken.plan.storages}
-        for (arg, when), content in sorted(kept.items()):
+        storages = {storage.arg: storage for storage in examined.plan.storages}
+        for (arg, when), content in sorted(contents.items()):
             storage = storages[arg]
             offset = storage.piece.address - storage.base
             spans = [{"offset_bytes": offset, "size_bytes": len(content)}]
