@@ -70,7 +70,7 @@ def test_equal_programs_pass_in_the_first_line(judged):
      ({}, {"size_bytes": 4_400}, "bytes/launch>+5%?"), ({"spills": 2}, {}, "spills>+0?"),
      ({"registers": 35}, {"flops": 1_040}, None)],
 )  # fmt: skip
-def test_default_rules_fail_on_growth_of_registers_spills_bytes_and_flops(judged, changes, more, rule):
+def test_default_rules_fail_on_growth_of_resources_and_work(judged, changes, more, rule):
     """32 registers and no spill before: 36 are 13 % more, 35 are 9 %."""
     before = launched(3, registers=32, spills=0)
     found, gate, _ = judged((before, work()), (replace(before, **changes), work(**more)))
