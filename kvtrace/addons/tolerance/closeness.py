@@ -91,7 +91,8 @@ class Difference:
         text = (
             f"{self.differing:,} of {self.elements:,} elements of {self.output} are beyond their "
             f"derived bounds: {self.output}[{index_text}] is {self.actual:.9g} where "
-            f"{self.expected:.9g} is expected within {self.bound:.3g}, {self.bounds_away:.3g} bounds away"
+            f"{self.expected:.9g} is expected within {self.bound:.3g}, "
+            f"{self.bounds_away:.3g} bounds away"
         )
         return "\n  ".join(filter(None, (text, self.place, self.detail)))
 
