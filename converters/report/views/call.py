@@ -64,7 +64,7 @@ class Op(TypedDict):
 class Loop(TypedDict):
     """A loop, its enclosing loop if known, and its trip counts over programs.
 
-    `before` is the index of the op that follows the loop's start, for loops without an own index.
+    `before` is the index of the op that the loop precedes, for a loop whose own index is no op's.
     """
 
     index: int
