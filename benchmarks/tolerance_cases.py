@@ -16,7 +16,7 @@ from benchmarks.tolerance_mutants import Mutant
 from kvtrace.addons.tolerance.deriving import derive
 from kvtrace.addons.tolerance.launched import Launched, seen
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
-from kvtrace.addons.tolerance.references import Referred
+from kvtrace.addons.tolerance.references import ReferenceResults
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.shadows.errors.roundings import Granted
 
@@ -243,7 +243,7 @@ def derived_for(case: Case, ran: Ran) -> tuple[Tolerance, Output]:
     def reference(**named: Any) -> dict[str, Any]:
         return {ran.name: case.reference(*named.values())}
 
-    wanted = Referred(reference, given, {ran.name: ran.wanted})
+    wanted = ReferenceResults(reference, given, {ran.name: ran.wanted})
     derived = derive(ran.launch, wanted, granted=case.granted)
     return derived, derived[ran.name]
 

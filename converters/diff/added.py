@@ -1,4 +1,4 @@
-"""What add-ons and other packages add to a difference: the group `kvtrace.diff`."""
+"""Additions of add-ons and other packages to a difference: the group `kvtrace.diff`."""
 
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
@@ -22,15 +22,14 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class EarlierStage:
-    """A stage of a kernel's source from before its compiler, of which an add-on writes the text.
+    """A stage of a kernel's source before the compiler's stages; an add-on writes the text.
 
-    Kernels that differ in one are different kernels, whatever else is the same of them. Numbers of
-    other facts are not looked for in them.
+    Kernels whose texts of such a stage differ are different kernels, even if all else is equal.
+    Numbers of other facts are not searched for in these texts.
 
     Attributes:
-        label: What the stage is called.
-        texts: Writes its texts, as MLIR, by run id and kernel id.
-
+        label: The stage's name in outputs.
+        texts: Returns the stage's texts, as MLIR, by run id and kernel id.
     """
 
     label: str
@@ -39,10 +38,10 @@ class EarlierStage:
 
 @dataclass(frozen=True, slots=True)
 class FigureKind:
-    """A figure: its name, unit (count, bytes, ns or share), which way is worse, how sure it is.
+    """A figure of launches: name, unit (count, bytes, ns or share), worse direction, certainty.
 
-    Over launches it is their sum, or the most of any. One that is `part` of others, which `of`
-    names, is read off these sums: its share of the largest of them.
+    Figures are combined over launches by their sum, or by the largest. A figure with `part` and
+    `of` is a ratio: the sum of `part` over the largest sum of those in `of`.
     """
 
     name: str
@@ -54,35 +53,35 @@ class FigureKind:
     certainty: Certainty = "derived"
 
     def value(self, totals: "Totals") -> float | None:
-        """Return the figure of a sum over launches; None where it is not known."""
+        """Return the figure from sums over launches, or None if unknown."""
         values = totals.further or {}
         if self.part is None:
             return values.get(self.name)
         whole = max((values.get(name, 0.0) for name in self.of), default=0.0)
-        own = values.get(self.part)
-        return own / whole if own and whole else None
+        part = values.get(self.part)
+        return part / whole if part and whole else None
 
 
 @dataclass(frozen=True, slots=True)
 class FigureSource:
-    """Figures of calls, and what reads them: values of one launch by run id and call id."""
+    """Kinds of figures of calls, and their reader: values of one launch by run id and call id."""
 
     read: "Callable[[Trace, Sequence[Run]], Mapping[tuple[str, int], Values]]"
     kinds: tuple[FigureKind, ...]
 
 
-#: Compares kernels, by their names in AFTER with those in BEFORE, for so many seconds.
+#: Compares kernels, given by name in AFTER and name in BEFORE, for at most some seconds.
 MeaningSource = Callable[
     ["Selection", "Selection", Mapping[str, str], float], Sequence[KernelMeaning]
 ]
 
-#: The same, of outputs of each kernel, by their names in BEFORE (None: all), by recorded results.
+#: The same by recorded results, for some outputs of each kernel by name in BEFORE (None: all).
 KeptResultSource = Callable[
     ["Selection", "Selection", Mapping[str, str], Mapping[str, AbstractSet[str] | None], float],
     Sequence[KernelMeaning],
 ]
 
-#: Compares what launches made: of kernels of both sides, and those of AFTER with other code.
+#: Compares results of launches, given pairs of kernels, and the kernels of AFTER with other code.
 ResultSource = Callable[
     [
         "Snapshot",
@@ -96,15 +95,14 @@ ResultSource = Callable[
 
 @dataclass(frozen=True, slots=True)
 class DiffAddition:
-    """All that one add-on adds; each `kvtrace diff` imports its module, which imports little else.
+    """All additions of one add-on. `kvtrace diff` imports the module, which should import little.
 
     Attributes:
         stages: Texts of kernels, by the names of their stages.
         figures: Figures of calls.
         meanings: Compares by IR whether changed kernels still compute the same.
-        kept: Compares that of outputs that `meanings` leave open, by what launches left in memory.
-        results: Finds the first launch with another result; None where nothing recorded tells.
-
+        kept: Compares the outputs that `meanings` leave open by recorded results of launches.
+        results: Finds the first launch with another result; None if no results were recorded.
     """
 
     stages: Mapping[str, EarlierStage] = field(default_factory=dict)
@@ -117,16 +115,16 @@ class DiffAddition:
 @cache
 def additions() -> tuple[DiffAddition, ...]:
     """Return the additions of all add-ons."""
-    return tuple(added for _, added in registry.loaded("diff"))
+    return tuple(addition for _, addition in registry.loaded("diff"))
 
 
 @cache
 def earlier_stages() -> Mapping[str, EarlierStage]:
-    """Return the stages that add-ons write, from before the compiler's, by their names."""
-    return {name: stage for added in additions() for name, stage in added.stages.items()}
+    """Return add-ons' stages before the compiler's stages, by name."""
+    return {name: stage for addition in additions() for name, stage in addition.stages.items()}
 
 
 @cache
 def figure_sources() -> tuple[FigureSource, ...]:
-    """Return the sources of figures that add-ons add."""
-    return tuple(added.figures for added in additions() if added.figures is not None)
+    """Return the sources of figures from add-ons."""
+    return tuple(addition.figures for addition in additions() if addition.figures is not None)

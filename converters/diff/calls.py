@@ -1,4 +1,4 @@
-"""How the unique calls of a variant differ: grids, shapes, strides, scalars."""
+"""Changes of a variant's unique calls: grids, shapes, strides, scalars."""
 
 from collections import Counter
 from collections.abc import Mapping, Sequence
@@ -17,9 +17,9 @@ _MOST_VALUES: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class CallsDifference:
-    """What changed in calls that correspond, and how many calls have no counterpart.
+    """Changes of corresponding calls, and the numbers of calls without a counterpart.
 
-    `unread` corresponding calls differ too, but were too many to look at one by one.
+    `unread` counts corresponding calls that differ too, but were too many to read one by one.
     """
 
     changes: tuple[CallChange, ...]
@@ -31,25 +31,25 @@ class CallsDifference:
 def compare_calls(
     before: Snapshot, a: Variant, after: Snapshot, b: Variant
 ) -> CallsDifference | None:
-    """Compare the unique calls of a variant; None where both sides have the same ones.
+    """Compare the unique calls of a variant; None if both sides have the same calls.
 
-    Calls that only tuning launched are left aside. Of the calls that differ, the n-th of one side
-    corresponds to the n-th of the other, in the order in which they were first made.
+    Calls that only an autotuner launched are ignored. The n-th differing call of one side
+    corresponds to the n-th of the other, in the order of first launches.
     """
-    here, there = _launched(a), _launched(b)
-    gone = [call for alike, call in here.items() if alike not in there]
-    new = [call for alike, call in there.items() if alike not in here]
+    calls_before, calls_after = _launched(a), _launched(b)
+    gone = [call for identity, call in calls_before.items() if identity not in calls_after]
+    new = [call for identity, call in calls_after.items() if identity not in calls_before]
     if not gone and not new:
         return None
     corresponding = min(len(gone), len(new))
     read = min(corresponding, _MOST_READ)
-    found: Counter[Change] = Counter()
+    change_counts: Counter[Change] = Counter()
     for first, second in zip(
         call_rows(before, gone[:read]), call_rows(after, new[:read]), strict=True
     ):
-        found.update(changes(call_facts(first), call_facts(second)))
+        change_counts.update(changes(call_facts(first), call_facts(second)))
     return CallsDifference(
-        changes=tuple(_condensed(found)),
+        changes=tuple(_condensed(change_counts)),
         unread=corresponding - read,
         added=max(0, len(new) - len(gone)),
         removed=max(0, len(gone) - len(new)),
@@ -57,20 +57,22 @@ def compare_calls(
 
 
 def _launched(variant: Variant) -> dict[int, Call]:
-    return {alike: call for alike, call in variant.calls.items() if call.launches}
+    return {identity: call for identity, call in variant.calls.items() if call.launches}
 
 
-def _condensed(found: Counter[Change]) -> list[CallChange]:
-    """One entry per change, but one for all changes of a fact that takes many values."""
+def _condensed(change_counts: Counter[Change]) -> list[CallChange]:
+    """Return an entry per change, or one entry per fact with many values."""
     by_fact: dict[str, list[Change]] = {}
-    for change in found:
+    for change in change_counts:
         by_fact.setdefault(change.what, []).append(change)
     condensed = []
-    for what, all_changes in by_fact.items():
+    for fact, all_changes in by_fact.items():
         if len(all_changes) <= _MOST_VALUES:
-            condensed += [CallChange(change, found[change]) for change in all_changes]
+            condensed += [CallChange(change, change_counts[change]) for change in all_changes]
             continue
-        condensed.append(CallChange(_summary(what, all_changes), _total(found, all_changes)))
+        condensed.append(
+            CallChange(_summary(fact, all_changes), _total(change_counts, all_changes))
+        )
     return condensed
 
 
@@ -79,12 +81,12 @@ def _summary(what: str, all_changes: Sequence[Change]) -> Change:
     return Change(what, *(f"{len(side):,} values" for side in sides))
 
 
-def _total(found: Counter[Change], all_changes: Sequence[Change]) -> int:
-    return sum(found[change] for change in all_changes)
+def _total(change_counts: Counter[Change], all_changes: Sequence[Change]) -> int:
+    return sum(change_counts[change] for change in all_changes)
 
 
 def call_facts(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return what a call is, as facts that can be compared: grid, shapes, strides, scalars."""
+    """Return comparable facts of a call: grid, shapes, strides, scalars."""
     facts = {"grid": f"({row['grid_x']}, {row['grid_y']}, {row['grid_z']})"}
     for arg in row["args"] or ():
         if arg["kind"] != "constexpr":
@@ -105,4 +107,4 @@ def _argument_facts(arg: Mapping[str, Any]) -> dict[str, str]:
         "storage bytes": arg["storage_bytes"],
         "alias group": arg["alias_group"],
     }
-    return {f"{name} {what}": str(value) for what, value in facts.items() if value is not None}
+    return {f"{name} {fact}": str(value) for fact, value in facts.items() if value is not None}

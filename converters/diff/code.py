@@ -1,9 +1,9 @@
-"""Difference of two compiler texts (TTIR, … PTX, or an add-on's), names and places left aside.
+"""Difference of two compiler texts (TTIR, … PTX, or an add-on's) without value names and locations.
 
 A line that moved in the source changes every location behind it, and one op more renumbers every
-value behind it. So locations are dropped, lines are aligned with all value names blanked, and then
-the names of aligned lines must correspond one to one: `%7` here may be `%9` there, but not `%9` in
-one line and `%4` in the next. What remains is a difference of meaning.
+value behind it. So locations are dropped, lines are aligned with value names blanked, and then the
+names of aligned lines must correspond one to one: `%7` may be `%9` on the other side, but not `%9`
+in one line and `%4` in the next. The remaining difference is one of meaning.
 """
 
 import re
@@ -43,9 +43,9 @@ _MOST_SUBSTITUTIONS: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class _Code:
-    """One side: lines without locations, the same with names blanked, the names in order.
+    """One side's text: lines without locations, the lines with names blanked, and the names.
 
-    `defined` are the names that each line defines.
+    `defined` has the names that each line defines.
     """
 
     lines: tuple[str, ...]
@@ -56,28 +56,27 @@ class _Code:
 
 
 def code_stages() -> tuple[str, ...]:
-    """Return the stages that are compared, in order; the first that differs explains the rest."""
+    """Return the compared stages, in order; a difference in one explains those in later ones."""
     return (*earlier_stages(), *_STAGES)
 
 
 def first_stages() -> tuple[str, ...]:
-    """Return those that are made before other facts, as the number of warps, change the code."""
+    """Return the stages before the number of warps and other options change the code."""
     return (*earlier_stages(), _STAGES[0])
 
 
 def compare_code(
-    stage: str, before: str, after: str, known: Mapping[str, str] | None = None
+    stage: str, before: str, after: str, expected: Mapping[str, str] | None = None
 ) -> CodeDifference | None:
-    """Return the difference of two texts of a stage, or None where they mean the same.
+    """Return the difference of two texts of a stage, or None if they mean the same.
 
     Args:
         stage: One of `code_stages()`; it says which language the texts are in.
         before: One text.
         after: The other.
-        known: Numbers that are expected to change, as the values of constants that did. Lines that
-            differ in those alone are counted apart. If a few numbers alone turn one text into the
-            other, they are found without it.
-
+        expected: Numbers that are expected to change, such as values of changed constants. Lines
+            that differ in these numbers alone are counted separately. If a few numbers alone turn
+            one text into the other, they are found without this argument.
     """
     language = {"llir": "llvm", "ptx": "ptx"}.get(stage, "mlir")
     a, b = _read(language, before), _read(language, after)
@@ -85,26 +84,26 @@ def compare_code(
     if len(pairs) == len(a.lines) == len(b.lines):
         return None
     script = _script(a, b, pairs, foreign)
-    every = tuple(_with_context(script))
+    all_lines = tuple(_with_context(script))
     whole = tuple(mark + line for mark, line in script)
-    substitutions = _only_numbers(a, b) or dict(known or {})
+    substitutions = _only_numbers(a, b) or dict(expected or {})
     folded = [
         pair for pair in _align_but_for(a, b, substitutions) if _alike(a, b, pair, substitutions)
     ]
     folded, foreign = _corresponding(a, b, folded)
-    touched = [(i, j) for i, j in folded if a.keys[i] != b.keys[j]]
-    if not touched:
+    substituted = [(i, j) for i, j in folded if a.keys[i] != b.keys[j]]
+    if not substituted:
         removed, added = len(a.lines) - len(pairs), len(b.lines) - len(pairs)
-        return CodeDifference(stage, every, every, removed, added, (), 0, whole)
-    used = {pair for i, j in touched for pair in _number_changes(a.keys[i], b.keys[j])}
+        return CodeDifference(stage, all_lines, all_lines, removed, added, (), 0, whole)
+    used = {pair for i, j in substituted for pair in _number_changes(a.keys[i], b.keys[j])}
     return CodeDifference(
         stage=stage,
         lines=tuple(_with_context(_script(a, b, folded, foreign))),
-        all_lines=every,
+        all_lines=all_lines,
         removed=len(a.lines) - len(folded),
         added=len(b.lines) - len(folded),
         substitutions=tuple(pair for pair in substitutions.items() if pair in used),
-        substituted_lines=len(touched),
+        substituted_lines=len(substituted),
         whole=whole,
     )
 
@@ -128,35 +127,35 @@ def _read(language: str, text: str) -> _Code:
 
 
 def _kind(symbol: str) -> str:
-    """Return what a blanked name leaves: its mark, and in PTX its class (`%rd`, `%f`)."""
+    """Return the rest of a blanked name: its first character, or in PTX its class (`%rd`, `%f`)."""
     return symbol.rstrip("0123456789_") if _PTX_CLASS.match(symbol) else symbol[0]
 
 
 def _definitions(language: str, line: str, pattern: re.Pattern[str]) -> frozenset[str]:
-    """Names that the line defines: results, block and function arguments, loop variables.
+    """Return the names that a line defines: results, arguments, loop variables.
 
     PTX registers are variables, which one line declares for all.
     """
     if language == "ptx":
         return frozenset()
-    found = set(_DEFINITION.findall(line))
+    names = set(_DEFINITION.findall(line))
     head, equals, _ = line.lstrip().partition(" = ")
     if equals and head.startswith("%"):
-        found.update(pattern.findall(head))
-    return frozenset(found)
+        names.update(pattern.findall(head))
+    return frozenset(names)
 
 
 def _strip(language: str, text: str) -> list[str]:
-    """Lines without locations, debug data, comments and blank lines."""
+    """Return the lines without locations, debug data, comments and blank lines."""
     if language == "mlir":
-        kept = (
+        lines = (
             _without_location(line) for line in text.splitlines() if not line.startswith("#loc")
         )
-        return [_ABSENT.sub("", line).rstrip() for line in kept if line.strip()]
+        return [_ABSENT.sub("", line).rstrip() for line in lines if line.strip()]
     if language == "llvm":
-        kept = (_LLVM_DEBUG.sub("", line) for line in text.splitlines())
+        lines = (_LLVM_DEBUG.sub("", line) for line in text.splitlines())
         skipped = ("!", ";", "source_filename")
-        return [line.rstrip() for line in kept if line.strip() and not line.startswith(skipped)]
+        return [line.rstrip() for line in lines if line.strip() and not line.startswith(skipped)]
     code = text.partition("\t.section\t.debug")[0]
     return [
         line.partition("//")[0].rstrip()
@@ -166,14 +165,14 @@ def _strip(language: str, text: str) -> list[str]:
 
 
 def _without_location(line: str) -> str:
-    """Return the line without ` loc(…)`, whose parentheses nest and whose strings may hold some."""
-    while found := _MLIR_LOCATION.search(line):
-        line = line[: found.start()] + line[_closing(line, found.end()) :]
+    """Return a line without ` loc(…)`, which may nest parentheses and contain quoted ones."""
+    while match := _MLIR_LOCATION.search(line):
+        line = line[: match.start()] + line[_closing(line, match.end()) :]
     return line
 
 
 def _closing(line: str, position: int) -> int:
-    """Position behind the parenthesis that closes the one before `position`."""
+    """Return the position behind the parenthesis that closes the one before `position`."""
     depth = 1
     quoted = False
     while position < len(line) and depth:
@@ -189,7 +188,7 @@ def _closing(line: str, position: int) -> int:
 
 
 def _align(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Pairs of equal lines in order; common beginnings and ends are found first."""
+    """Return index pairs of equal lines in order; common beginnings and ends are aligned first."""
     start = 0
     while start < min(len(a), len(b)) and a[start] == b[start]:
         start += 1
@@ -207,18 +206,18 @@ def _align(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
 
 @dataclass(slots=True)
 class _Names:
-    """Which name of one side corresponds to which of the other, one to one.
+    """One-to-one correspondence of value names on both sides.
 
-    A name is bound where an aligned line first has it. A use of a value that is defined in a
-    changed line binds too, so that one changed op does not drag its users along. A definition binds
-    again: sibling regions use the same names for other values.
+    The first aligned line with a name binds the name. A use of a value that is defined in a changed
+    line binds too, so that the users of a changed op stay equal. A definition binds again, since
+    sibling regions use the same names for other values.
     """
 
     forward: dict[str, str] = field(default_factory=dict)
     backward: dict[str, str] = field(default_factory=dict)
 
     def bind(self, ours: Sequence[str], theirs: Sequence[str], defined: frozenset[str]) -> bool:
-        """Bind the names of two aligned lines; False, and nothing bound, if they contradict."""
+        """Bind the names of two aligned lines; return False, binding none, if they contradict."""
         matches = list(zip(ours, theirs, strict=True))
         uses = [(x, y) for x, y in matches if x not in defined]
         if any(self.forward.get(x, y) != y or self.backward.get(y, x) != x for x, y in uses):
@@ -235,29 +234,29 @@ class _Names:
 def _corresponding(
     a: _Code, b: _Code, aligned: Sequence[tuple[int, int]]
 ) -> tuple[list[tuple[int, int]], dict[int, str]]:
-    """Keep the aligned pairs whose names agree; also return b's other lines with a's names."""
+    """Return the aligned pairs with consistent names, and b's other lines with a's names."""
     names = _Names()
-    kept = []
+    consistent = []
     foreign: dict[int, str] = {}
     following = 0
     for i, j in aligned:
         if not names.bind(a.symbols[i], b.symbols[j], a.defined[i]):
             continue
-        kept.append((i, j))
+        consistent.append((i, j))
         foreign.update((line, _renamed(b, line, names)) for line in range(following, j))
         following = j + 1
     rest = range(following, len(b.lines))
     foreign.update((line, _renamed(b, line, names)) for line in rest)
-    return kept, foreign
+    return consistent, foreign
 
 
 def _renamed(b: _Code, line: int, names: _Names) -> str:
-    """Return a line of b with a's names; a name that a uses for something else gets a prime."""
-    own = set(b.symbols[line])
-    known = {name: names.backward.get(name) for name in own}
+    """Return a line of b with a's names; a name with another meaning in a gets a prime."""
+    symbols = set(b.symbols[line])
+    names_in_a = {name: names.backward.get(name) for name in symbols}
     return b.pattern.sub(
         lambda found: (
-            known[found.group()]
+            names_in_a[found.group()]
             or (found.group() + ("'" if found.group() in names.forward else ""))
         ),
         b.lines[line],
@@ -265,31 +264,31 @@ def _renamed(b: _Code, line: int, names: _Names) -> str:
 
 
 def _only_numbers(a: _Code, b: _Code) -> dict[str, str]:
-    """Return the few numbers that alone turn one text into the other.
+    """Return the few numbers whose replacement alone turns one text into the other.
 
-    Empty where the texts differ otherwise, as by an op. A block size of 64 instead of 128 changes
-    the type of nearly every line, which is one fact, not a hundred.
+    The result is empty if the texts also differ in other ways. A block size of 64 instead of 128
+    changes the type in nearly every line, which is one fact, not a hundred.
     """
     if len(a.keys) != len(b.keys):
         return {}
-    found: dict[str, str] = {}
+    numbers: dict[str, str] = {}
     for left, right in zip(a.keys, b.keys, strict=True):
         if _NUMBER.sub("0", left) != _NUMBER.sub("0", right):
             return {}
         for before, after in _number_changes(left, right):
-            if found.setdefault(before, after) != after:
+            if numbers.setdefault(before, after) != after:
                 return {}
-    return found if len(found) <= _MOST_SUBSTITUTIONS else {}
+    return numbers if len(numbers) <= _MOST_SUBSTITUTIONS else {}
 
 
 def _number_changes(left: str, right: str) -> list[tuple[str, str]]:
-    """Return the numbers that differ between two lines that differ in numbers alone."""
+    """Return the differing numbers of two lines that differ in numbers alone."""
     numbers = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
     return [pair for pair in numbers if pair[0] != pair[1]]
 
 
 def _align_but_for(a: _Code, b: _Code, substitutions: Mapping[str, str]) -> list[tuple[int, int]]:
-    """Align lines, with each number treated as equal to its substitute."""
+    """Return aligned line pairs, with each number treated as equal to its substitute."""
     if not substitutions:
         return []
     merged = {after: before for before, after in substitutions.items()}
@@ -301,7 +300,7 @@ def _align_but_for(a: _Code, b: _Code, substitutions: Mapping[str, str]) -> list
 
 
 def _alike(a: _Code, b: _Code, pair: tuple[int, int], substitutions: Mapping[str, str]) -> bool:
-    """Whether two aligned lines differ in nothing but the substitutions, in their direction."""
+    """Return whether two aligned lines differ only by the substitutions, in their direction."""
     left, right = a.keys[pair[0]], b.keys[pair[1]]
     return left == right or all(
         substitutions.get(before) == after for before, after in _number_changes(left, right)
@@ -311,7 +310,7 @@ def _alike(a: _Code, b: _Code, pair: tuple[int, int], substitutions: Mapping[str
 def _script(
     a: _Code, b: _Code, pairs: Sequence[tuple[int, int]], foreign: dict[int, str]
 ) -> list[tuple[str, str]]:
-    """Every line of both sides after its mark (space, - or +), b's names written as a's."""
+    """Return every line of both sides with its mark (space, - or +), b's names written as a's."""
     script: list[tuple[str, str]] = []
     i = j = 0
     for next_i, next_j in (*pairs, (len(a.lines), len(b.lines))):
@@ -324,7 +323,7 @@ def _script(
 
 
 def _with_context(script: Sequence[tuple[str, str]]) -> list[str]:
-    """Lines of a unified difference with three lines of context."""
+    """Return the lines of a unified difference with three lines of context."""
     changed = [position for position, (mark, _) in enumerate(script) if mark != " "]
     near = {p for c in changed for p in range(c - _CONTEXT, c + _CONTEXT + 1)}
     lines: list[str] = []

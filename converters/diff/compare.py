@@ -1,10 +1,10 @@
-"""Two snapshots → a `Difference`: match kernels, then variants, then say what changed.
+"""Comparison of two snapshots: kernels are matched, then variants, then changes are collected.
 
 Counted as a difference: sources, code, compile options, resources, calls, launches, work (bytes,
 FLOPs), findings, and launches' results where digests of them were recorded. Not counted, because
 two runs of the same program differ in them: times (unless a threshold is given), ids, addresses,
-recorded tensor values, how often an autotuner tried a variant, and which of the same variants it
-then chose. Versions and machines are context.
+recorded tensor values, the number of an autotuner's trials, and its choice among the same variants.
+Versions and machines are context.
 """
 
 from collections.abc import Iterable, Sequence
@@ -72,15 +72,15 @@ def compare(
     Args:
         before: The runs to start from.
         after: The runs to compare with them.
-        labels: What to call the sides.
+        labels: Names of the sides in outputs.
         time_threshold: Share (0.1 is 10 %) from which a change of a variant's median device time,
-            or host time where there is none, is claimed, and counts as a difference. None: from
-            5 % on it is claimed, and never a difference.
-        gate: Rules that are judged on all that AFTER has; it keeps what breaks them.
-        conditions: Those for all sizes of both sides, as `kvtrace sizes` works them out.
-        disassemble: Whether SASS is compared, which takes a tenth of a second a variant.
-        meaning: For how many seconds it is compared what changed kernels compute; 0: it is not;
-            None: `MEANING_SECONDS`.
+            or host time if there is none, is reported and counts as a difference. None: changes
+            from 5 % on are reported, and are no difference.
+        gate: Rules that AFTER is judged by; collects the violations.
+        conditions: Conditions for all sizes of both sides, as `kvtrace sizes` derives them.
+        disassemble: Compare SASS too, which takes a tenth of a second per variant.
+        meaning: Seconds for comparing the results of changed kernels; 0: no comparison; None:
+            `MEANING_SECONDS`.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -96,9 +96,9 @@ def compare(
     matched, removed, added = match_kernels(a.kernels, b.kernels)
     renamed = find_renamed(a, b, removed, added)
     names = {pair.before[1]: pair.after[1] for pair in renamed}
-    alike = {pair.after: pair.similarity for pair in renamed}
+    similarities = {pair.after: pair.similarity for pair in renamed}
     matched += [(pair.before, pair.after) for pair in renamed]
-    added = [key for key in added if key not in alike]
+    added = [key for key in added if key not in similarities]
     kernels = [
         _whole_kernel("removed", a.kernels[key])
         for key in removed
@@ -108,11 +108,11 @@ def compare(
     notes: list[str] = []
     other_code: set[KernelKey] = set()
     for keys in matched:
-        found = _kernel(pairing, *keys, times, notes)
-        if found is not None:
-            if found.has_other_code:
+        kernel_difference = _kernel(pairing, *keys, times, notes)
+        if kernel_difference is not None:
+            if kernel_difference.has_other_code:
                 other_code.add(keys[1])
-            kernels.append(replace(found, similarity=alike.get(keys[1])))
+            kernels.append(replace(kernel_difference, similarity=similarities.get(keys[1])))
     old_names = {pair.after[1]: pair.before[1] for pair in renamed}
     changed = [kernel.name for kernel in kernels if kernel.status == "changed"]
     judged = read_findings(before.trace, before.runs), read_findings(after.trace, after.runs)
@@ -129,8 +129,8 @@ def compare(
     order = order_note(a, b, matched)
     notes += [order] if order else []
     sources = (added.results for added in additions() if added.results is not None)
-    given = (compared(a, b, matched, other_code) for compared in sources)
-    results = next((each for each in given if each is not None), None)
+    compared_results = (compared(a, b, matched, other_code) for compared in sources)
+    results = next((r for r in compared_results if r is not None), None)
     difference = Difference(
         before=side_of(a, judged[0]),
         after=side_of(b, judged[1]),
@@ -157,7 +157,7 @@ _KINDS: Final[tuple[Kind, ...]] = ("device", "host")
 
 
 class _Times:
-    """Compares times of kernels and variants, and says once why some cannot be compared."""
+    """Comparison of kernels' and variants' times, with a note for each reason that prevents one."""
 
     def __init__(self, before: Snapshot, after: Snapshot, threshold: float) -> None:
         self._sides = before, after
@@ -168,21 +168,21 @@ class _Times:
     def compared(
         self, before: Sequence[Variant], after: Sequence[Variant]
     ) -> tuple[TimeComparison, ...]:
-        """Compare the launches of some variants, those on the device first."""
-        found = []
+        """Compare the launches of some variants: device times first, then host times."""
+        comparisons = []
         for kind in _KINDS:
             first, second = (
                 side.samples(kind, [variant.position for variant in variants])
                 for side, variants in zip(self._sides, (before, after), strict=True)
             )
             why = self._why[kind]
-            one = compare_times(kind, first, second, threshold=self._threshold, why_not=why)
-            if one is not None:
-                found.append(one)
-        return tuple(found)
+            comparison = compare_times(kind, first, second, threshold=self._threshold, why_not=why)
+            if comparison is not None:
+                comparisons.append(comparison)
+        return tuple(comparisons)
 
     def of_kernels(self, matched: Sequence[tuple[KernelKey, KernelKey]]) -> tuple[KernelTime, ...]:
-        """Return the times of every kernel that both sides launched."""
+        """Return the times of every kernel that both sides launched, and add notes."""
         a, b = self._sides
         totals = [(a.kernel_totals(first), b.kernel_totals(second)) for first, second in matched]
         launched = [
@@ -193,30 +193,32 @@ class _Times:
             partial(self.compared, a.kernels[first], b.kernels[second])
             for (first, second), _ in launched
         )
-        found = [
+        kernel_times = [
             KernelTime(key.name, *sums, times, key.module or None, b.kernels[key][0].row["file"])
             for ((_, key), sums), times in zip(launched, compared, strict=True)
         ]
-        shared = shared_by_all(found)
+        shared = shared_by_all(kernel_times)
         if shared is not None:
-            judged = beyond(found, shared)
-            if judged != found:
+            judged = beyond(kernel_times, shared)
+            if judged != kernel_times:
                 self.notes.append(
                     f"launches of every kernel take ×{shared:.2f} as long on the host, which two "
-                    "processes of one program can differ by: no kernel is blamed for it"
+                    "processes of one program can differ by: it is no change of a kernel"
                 )
-            found = judged
+            kernel_times = judged
         for kind, why in self._why.items():
-            measured = any(one.kind == kind for time in found for one in time.compared)
+            measured = any(
+                comparison.kind == kind for time in kernel_times for comparison in time.compared
+            )
             if measured and why not in (None, NO_DEVICE):  # that is so wherever no GPU is
                 self.notes.append(f"{kind} times are not compared: {why}")
-        return tuple(sorted(found, key=lambda time: -(time.before.host_ns or 0)))
+        return tuple(sorted(kernel_times, key=lambda time: -(time.before.host_ns or 0)))
 
 
 def _judge(
     gate: Gate, pairing: Pairing, keys: Iterable[tuple[KernelKey | None, KernelKey]]
 ) -> None:
-    """Judge each kernel of AFTER, with the one of BEFORE that it is matched with, if any."""
+    """Judge each kernel of AFTER by the gate, against the matching kernel of BEFORE if any."""
     a, b = pairing.before, pairing.after
     for before_key, after_key in keys:
         before = [] if before_key is None else a.kernels[before_key]
@@ -240,22 +242,24 @@ def _kernel(
     before, after = pairing.before.kernels[before_key], pairing.after.kernels[after_key]
     pairs, gone, new = match_variants(before, after)
     source = source_difference(pairing, before[0], after[0])
-    chosen_by_tuner = not gone and not new and _tuned_alike(before, after)
+    chosen_by_tuner = not gone and not new and _same_launches_tuned(before, after)
     variants = []
     for a, b in pairs:
         compared = times.compared([a], [b]) if pairing.count_times else ()
-        found = variant_difference(pairing, a, b, launches=not chosen_by_tuner, times=compared)
-        if found is not None:
-            variants.append(found)
+        changed_variant = variant_difference(
+            pairing, a, b, launches=not chosen_by_tuner, times=compared
+        )
+        if changed_variant is not None:
+            variants.append(changed_variant)
     variants += [_whole_variant("removed", v, nearest(v, after)) for v in gone]
     variants += [_whole_variant("added", v, nearest(v, before)) for v in new]
-    facts = changes(_place(before[0]), _place(after[0]))
-    if chosen_by_tuner and [_run(v) for v, _ in pairs] != [_run(v) for _, v in pairs]:
+    renames = changes(_place(before[0]), _place(after[0]))
+    if chosen_by_tuner and [_launches(v) for v, _ in pairs] != [_launches(v) for _, v in pairs]:
         notes.append(
             f"{before[0].key.name}: the autotuner launched other variants of the same set "
             "(it decides by time)"
         )
-    if not variants and source is None and not facts:
+    if not variants and source is None and not renames:
         return None
     row = after[0].row
     totals = pairing.before.kernel_totals(before_key), pairing.after.kernel_totals(after_key)
@@ -265,7 +269,7 @@ def _kernel(
         module=row["module"],
         file=row["file"],
         line=row["line"],
-        changes=facts,
+        changes=renames,
         source=source,
         variants=tuple(variants),
         before=sum_totals(v.totals for v in before),
@@ -275,15 +279,15 @@ def _kernel(
     )
 
 
-def _run(variant: Variant) -> int:
+def _launches(variant: Variant) -> int:
     return variant.totals.launches
 
 
-def _tuned_alike(before: Sequence[Variant], after: Sequence[Variant]) -> bool:
-    """Whether an autotuner ran on both sides and the kernel's launches are the same in sum."""
+def _same_launches_tuned(before: Sequence[Variant], after: Sequence[Variant]) -> bool:
+    """Return whether an autotuner ran on both sides and the numbers of launches are equal."""
     if len(before) < 2 or not any(v.tuned for v in before) or not any(v.tuned for v in after):
         return False
-    return sum(map(_run, before)) == sum(map(_run, after))
+    return sum(map(_launches, before)) == sum(map(_launches, after))
 
 
 def _place(variant: Variant) -> dict[str, str]:

@@ -1,4 +1,4 @@
-"""Numbers of variants and kernels on both sides, with which way is worse and how sure they are."""
+"""Figures of variants and kernels on both sides, with worse direction and certainty."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -20,8 +20,8 @@ class _Kind(NamedTuple):
     worse: Literal["more", "less"] | None
 
 
-#: Of a variant: `exact` is what the compiler says; occupancy is derived from it and the device's
-#: documented limits.
+#: Figures of a variant: `exact` ones are the compiler's; occupancy is derived from them and the
+#: device's documented limits.
 _OF_VARIANTS: Final = (
     (_Kind("registers", "count", "exact", "more"), lambda v: v.resources.get("registers")),
     (_Kind("spills", "count", "exact", "more"), lambda v: v.resources.get("spills")),
@@ -29,8 +29,8 @@ _OF_VARIANTS: Final = (
     (_Kind("occupancy", "share", "derived", "less"), lambda v: variant_occupancy(v)),
 )  # type: Final[tuple[tuple[_Kind, Callable[[Variant], float | None]], ...]]
 
-#: Of all launches of a kernel; those of `further.py` come between them. How long one compilation
-#: took says nothing about the next.
+#: Figures over all launches of a kernel; those of `further.py` come before the last ones. The time
+#: of one compilation says nothing about the next one.
 _OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
     (_Kind("bytes", "bytes", "derived", "more"), lambda totals: totals.bytes),
     (_Kind("sectors", "count", "derived", "more"), lambda totals: totals.sectors),
@@ -48,21 +48,21 @@ _LAST_OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ..
 
 
 def variant_occupancy(variant: "Variant") -> float | None:
-    """Return the share of a multiprocessor's warps that fit at once; None where not known."""
-    row, used = variant.row, variant.resources
-    found = occupancy(
-        row["target"], row["num_warps"], used.get("registers"), used.get("shared_bytes")
+    """Return the share of a multiprocessor's warps that fit at once, or None if unknown."""
+    row, resources = variant.row, variant.resources
+    occupied = occupancy(
+        row["target"], row["num_warps"], resources.get("registers"), resources.get("shared_bytes")
     )
-    return None if found is None else found.share
+    return None if occupied is None else occupied.share
 
 
 def variant_figures(before: "Variant", after: "Variant") -> tuple[Figure, ...]:
-    """Return the figures of a variant that both sides know and that differ."""
+    """Return the figures of a variant that are known on both sides and differ."""
     return tuple(_differing((kind, read(before), read(after)) for kind, read in _OF_VARIANTS))
 
 
 def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
-    """Return the sums over a kernel's launches that both sides know and that differ."""
+    """Return the sums over a kernel's launches that are known on both sides and differ."""
     further = tuple(
         (_Kind(kind.name, kind.unit, kind.certainty, kind.worse), kind.value)
         for kind in figure_kinds()
@@ -72,8 +72,8 @@ def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
 
 
 def figure_values(figure: Figure) -> tuple[str, str]:
-    """Return both values with their unit; in full where their short forms are the same."""
-    before, after = (quantity(each, figure.unit) for each in (figure.before, figure.after))
+    """Return both values with their unit; in full if their short forms are the same."""
+    before, after = (quantity(value, figure.unit) for value in (figure.before, figure.after))
     if before == after and figure.unit == "share":
         return f"{100 * figure.before:.4f} %", f"{100 * figure.after:.4f} %"
     return (before, after) if before != after else (count(figure.before), count(figure.after))
@@ -82,11 +82,11 @@ def figure_values(figure: Figure) -> tuple[str, str]:
 def work_per_launch(
     before: Sequence["Variant"] | None, after: Sequence["Variant"], name: Literal["bytes", "flops"]
 ) -> tuple[float | None, float | None]:
-    """Return bytes or FLOPs of a mean launch on both sides, like compared with like.
+    """Return bytes or FLOPs of a mean launch on both sides, over comparable launches.
 
-    Only launches with shapes and scalars that both sides have count, each as often as AFTER has
-    them, so that neither another number of launches nor other arguments change the figure. With no
-    BEFORE all launches of AFTER count. None where nothing is comparable or known.
+    Launches count whose shapes and scalars occur on both sides, weighted by their number in AFTER:
+    neither another number of launches nor other arguments change the figure. Without BEFORE, all
+    launches of AFTER count. None if no launches are comparable or known.
     """
     second = _works(after, name)
     if before is None:
@@ -104,18 +104,18 @@ def work_per_launch(
 def _works(
     variants: Sequence["Variant"], name: Literal["bytes", "flops"]
 ) -> dict[int, tuple[int, int]]:
-    """Return launches and what they did, by shapes and scalars, where it is known of each."""
+    """Return (launches, total) by shapes and scalars, where every total is known."""
     sums: dict[int, tuple[int, int]] = {}
     unknown = set()
     for variant in variants:
-        for work, done in variant.works.items():
-            total = done.bytes if name == "bytes" else done.flops
+        for work, moved in variant.works.items():
+            total = moved.bytes if name == "bytes" else moved.flops
             if total is None:
                 unknown.add(work)
                 continue
-            known = sums.get(work, (0, 0))
-            sums[work] = known[0] + done.launches, known[1] + total
-    return {work: known for work, known in sums.items() if work not in unknown}
+            previous = sums.get(work, (0, 0))
+            sums[work] = previous[0] + moved.launches, previous[1] + total
+    return {work: previous for work, previous in sums.items() if work not in unknown}
 
 
 def _differing(pairs: Iterable[tuple[_Kind, float | None, float | None]]) -> Iterable[Figure]:

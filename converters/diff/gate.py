@@ -1,12 +1,12 @@
 """Rules that a difference must not violate: `--fail-on 'findings.new, spills>0, registers>+10%'`.
 
 A rule is `findings.new`, `bounds.narrower`, `results` (changed kernels compute something else), or
-a figure and a bound: `registers>128` bounds what AFTER has, `registers>+8` and `registers>+10%` by
-how much it may have grown, `bytes<-1%` by how much it may have shrunk. `bytes/launch` and
-`flops/launch` compare launches of the same shapes and scalars, so they do not depend on how many
-launches there are. A change of time violates a rule where its interval excludes no change. A rule
-that ends in `?` is left out where its figure was not measured or judged; any other is then an
-error, since a gate must not pass what it did not check.
+a figure and a bound: `registers>128` bounds the value in AFTER, `registers>+8` and `registers>+10%`
+the growth, `bytes<-1%` the reduction. `bytes/launch` and `flops/launch` compare launches of the
+same shapes and scalars, so they do not depend on the number of launches. A change of time violates
+a rule if the interval excludes "no change". A rule that ends in `?` is skipped if its figure was
+not measured or judged; any other is then an error, since a gate must not pass what it did not
+check.
 """
 
 import re
@@ -40,7 +40,7 @@ _Form = Callable[[float | None], str]
 
 @dataclass(frozen=True, slots=True)
 class _Figure(Generic[_Of]):
-    """How a number is read of a variant, or of a kernel's totals, and how it is written."""
+    """The reader of a number from a variant or from a kernel's totals, and its text form."""
 
     form: _Form
     read: Callable[[_Of], float | None]
@@ -66,7 +66,7 @@ _PER_LAUNCH: Final[Mapping[str, tuple[Literal["bytes", "flops"], _Form]]] = {
     "flops/launch": ("flops", count),
 }
 _KNOWN: Final = (*_WITHOUT_BOUND, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
-#: Figures whose growth is compared with what chance allows, and the kind of time that they are.
+#: Figures whose growth is judged by a confidence interval, and their kind of time.
 _TIMES: Final = {"time": "device", "host": "host"}
 
 _RULE: Final = re.compile(
@@ -77,7 +77,7 @@ _RULE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """One rule: `growth` tells a bound of the change (a share, if `share`) from one of AFTER."""
+    """A rule: a bound of AFTER, or with `growth` of the change (a share of BEFORE, if `share`)."""
 
     text: str
     figure: str
@@ -88,7 +88,7 @@ class Rule:
     optional: bool = False
 
     def broken(self, before: float | None, after: float) -> bool | None:
-        """Tell whether a pair of figures breaks it; None where BEFORE is needed and not known."""
+        """Return whether two values break the rule; None if BEFORE is needed and unknown."""
         if not self.growth:
             return after > self.limit if self.above else after < self.limit
         if before is None:
@@ -103,7 +103,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A rule that is violated: by what, and how."""
+    """A violation of a rule: the kernel or variant, and the values as text."""
 
     rule: str
     what: str
@@ -112,9 +112,9 @@ class Failure:
 
 @dataclass(slots=True)
 class Gate:
-    """Rules, and what violates them; figures that no kernel has are `missing`.
+    """Rules and their violations; rules whose figures no kernel has are `missing`.
 
-    `problem` is what fails the comparison whatever the rules say: that the program failed.
+    `problem` fails the comparison whatever the rules say, for example a failed program.
     """
 
     rules: Sequence[Rule]
@@ -125,7 +125,7 @@ class Gate:
     def compare_variants(
         self, kernel: str, pairs: Sequence[tuple["Variant | None", "Variant"]]
     ) -> None:
-        """Judge the variants of a kernel that AFTER has, each with that of BEFORE, if any."""
+        """Judge the variants of a kernel of AFTER, each against that of BEFORE, if any."""
         for rule in self.rules:
             figure = OF_VARIANTS.get(rule.figure)
             if figure is None:
@@ -147,40 +147,45 @@ class Gate:
     def compare_work(
         self, kernel: str, before: "Sequence[Variant] | None", after: "Sequence[Variant]"
     ) -> None:
-        """Judge what a kernel's mean launch does, compared at the same shapes and scalars."""
+        """Judge a kernel's mean launch, compared at the same shapes and scalars."""
         for rule in self.rules:
             if rule.figure in _PER_LAUNCH:
                 name, form = _PER_LAUNCH[rule.figure]
                 self._judge(rule, form, kernel, *work_per_launch(before, after, name))
 
     def compare_findings(self, findings: Sequence["FindingDifference"], *, judged: bool) -> None:
-        """Judge the findings that only AFTER has."""
+        """Judge the findings of AFTER only."""
         for rule in self.rules:
             if rule.figure != FINDINGS or not judged:
                 continue
             self._checked.add(rule.text)
-            for found in findings:
-                f = found.finding
-                if found.status == "new" and f.verdict == "violation":
+            for change in findings:
+                f = change.finding
+                if change.status == "new" and f.verdict == "violation":
                     where = f"{f.file or '?'}:{f.line or '?'}"
                     self.failures.append(Failure(rule.text, f.kernel, f"{f.rule} at {where}"))
 
     def compare_times(self, kernel: str, compared: Sequence["TimeComparison"]) -> None:
-        """Judge how much longer a kernel's launches take, as far as their intervals tell."""
+        """Judge the growth of a kernel's times, if their intervals exclude "no change"."""
         for rule in self.rules:
-            for one in compared:
-                interval = one.interval
-                if not rule.growth or _TIMES.get(rule.figure) != one.kind or interval is None:
+            for comparison in compared:
+                interval = comparison.interval
+                if (
+                    not rule.growth
+                    or _TIMES.get(rule.figure) != comparison.kind
+                    or interval is None
+                ):
                     continue
                 self._checked.add(rule.text)
                 certain = interval[0] > 1 or interval[1] < 1
-                if certain and rule.broken(one.before_ns, one.after_ns):
-                    change = f"{one.after_ns / one.before_ns - 1:+.1%}"
-                    text = f"{duration(one.before_ns)} → {duration(one.after_ns)} ({change})"
+                if certain and rule.broken(comparison.before_ns, comparison.after_ns):
+                    change = f"{comparison.after_ns / comparison.before_ns - 1:+.1%}"
+                    before, after = duration(comparison.before_ns), duration(comparison.after_ns)
+                    text = f"{before} → {after} ({change})"
                     self.failures.append(Failure(rule.text, kernel, text))
 
     def compare_bounds(self, bounds: Sequence["BoundChange"], *, judged: bool) -> None:
-        """Judge the quantities of kernels that end earlier than they did."""
+        """Judge the bounds of size ranges that became narrower."""
         for rule in self.rules:
             if rule.figure != BOUNDS or not judged:
                 continue
@@ -192,7 +197,7 @@ class Gate:
                     self.failures.append(Failure(rule.text, bound.kernel, text))
 
     def compare_results(self, answer: "Answer") -> None:
-        """Judge whether changed kernels compute what they did; "not known" judges nothing."""
+        """Judge whether changed kernels compute the same results; "not known" is not judged."""
         for rule in self.rules:
             if rule.figure == RESULTS and answer.word != "not known":
                 self._checked.add(rule.text)
@@ -201,22 +206,22 @@ class Gate:
 
     @property
     def wants_bounds(self) -> bool:
-        """Whether a rule is about conditions for all sizes, which are worked out for it."""
+        """A rule is about conditions for all sizes, which are expensive to derive."""
         return any(rule.figure == BOUNDS for rule in self.rules)
 
     def missing(self) -> list[str]:
-        """Return the rules whose figures nothing has, without optional ones."""
+        """Return the required rules without a figure."""
         return [
             rule.text for rule in self.rules if not rule.optional and rule.text not in self._checked
         ]
 
     def skipped(self) -> list[str]:
-        """Return the optional rules whose figures nothing has."""
+        """Return the optional rules without a figure."""
         return [r.text for r in self.rules if r.optional and r.text not in self._checked]
 
     @property
     def verdict(self) -> tuple[bool, str]:
-        """Whether the gate passes, and the sentence that says why or why not."""
+        """Whether the gate passes, and a sentence with the reason."""
         violated = len({failure.rule for failure in self.failures})
         wrong = [self.problem] if self.problem else []
         wrong += [f"{plural(violated, 'rule')} violated"] if violated else []
@@ -231,7 +236,7 @@ class Gate:
         )
 
     def complaint(self) -> str | None:
-        """Return the sentence on rules that cannot be judged; None where all can."""
+        """Return a sentence on the rules that cannot be judged, or None."""
         missing = self.missing()
         if not missing:
             return None
@@ -261,29 +266,27 @@ class Gate:
 
 
 def _launch_cause(before: "Totals | None", after: "Totals") -> str:
-    """Return the change of launches, which comes before that of what they did in all."""
+    """Return the change of launches as text, to precede that of sums over launches."""
     if before is None or before.launches == after.launches:
         return ""
     return f"launches {before.launches:,} → {after.launches:,}; "
 
 
 def read_rules(texts: Sequence[str]) -> list[Rule]:
-    """Read rules, several in a text separated by commas.
+    """Read rules; a text may have several, separated by commas.
 
     Raises:
         BadSetting: a text is not a rule.
-
     """
     parts = [part.strip() for text in texts for part in text.split(",") if part.strip()]
     return [_rule(part) for part in parts]
 
 
 def project_rules(path: Path = Path("pyproject.toml")) -> list[str]:
-    """Return the rules of `[tool.kvtrace.diff]` of a project; none where it has no such file.
+    """Return the rules in `[tool.kvtrace.diff]` of a project's file; none without that file.
 
     Raises:
         BadSetting: the file cannot be read, or does not hold a list of rules.
-
     """
     if not path.is_file():
         return []
@@ -300,29 +303,29 @@ def project_rules(path: Path = Path("pyproject.toml")) -> list[str]:
 
 
 def _rule(text: str) -> Rule:
-    found = _RULE.fullmatch(text)
-    known = ", ".join(_KNOWN)
-    if found is None or found["figure"] not in _KNOWN:
+    match = _RULE.fullmatch(text)
+    figures = ", ".join(_KNOWN)
+    if match is None or match["figure"] not in _KNOWN:
         raise BadSetting(
-            f"--fail-on {text!r} is not a rule; one is of {known}, as spills>0 or bytes>+1%."
+            f"--fail-on {text!r} is not a rule; one is of {figures}, as spills>0 or bytes>+1%."
         )
-    if (found["figure"] in _WITHOUT_BOUND) != (found["sign"] is None):
+    if (match["figure"] in _WITHOUT_BOUND) != (match["sign"] is None):
         raise BadSetting(
             f"--fail-on {text!r} is not a rule: {FINDINGS}, {BOUNDS} and {RESULTS} have no bound, "
             "and any other figure needs one, as registers>+10%."
         )
-    above = found["sign"] != "<"
-    if found["percent"] and not found["change"]:
+    above = match["sign"] != "<"
+    if match["percent"] and not match["change"]:
         raise BadSetting(f"--fail-on {text!r} is not a rule: a share is of a change, as time>+5%.")
-    if found["change"] and (found["change"] == "+") != above:
+    if match["change"] and (match["change"] == "+") != above:
         raise BadSetting(f"--fail-on {text!r} is not a rule: write >+ for growth, <- for less.")
-    limit = float(found["limit"] or 0)
+    limit = float(match["limit"] or 0)
     return Rule(
         text,
-        found["figure"],
+        match["figure"],
         above=above,
-        limit=limit / 100 if found["percent"] else limit,
-        growth=found["change"] is not None,
-        share=found["percent"] is not None,
-        optional=found["optional"] is not None,
+        limit=limit / 100 if match["percent"] else limit,
+        growth=match["change"] is not None,
+        share=match["percent"] is not None,
+        optional=match["optional"] is not None,
     )

@@ -1,8 +1,8 @@
-"""The headline of a difference: one line a change, by kernel, the kernel with the worst one first.
+"""Headline of a difference: one line per change, grouped by kernel, the worst kernel first.
 
-Of a kernel causes come first: what was changed on purpose, then how often it is launched. Of what
-follows, what is worse comes before what only changed, and that before what is better; among equals
-the order is that of `_GRAVITY`, then by how much. Kernels are ordered by the first of these.
+Within a kernel, causes come first: deliberate changes, then the number of launches. Consequences
+follow: worse, then changed, then better; among equals in the order of `_GRAVITY`, then by size.
+Kernels are ordered by their worst line.
 """
 
 from collections.abc import Iterable, Iterator
@@ -36,28 +36,28 @@ _STAGE_NAMES: Final = {
     "sass": "SASS",
 }
 _DIRECTIONS: Final = ("worse", "changed", "better")
-#: What is graver comes first, whatever its share.
+#: Graver kinds come first, whatever the size of the change.
 _GRAVITY: Final = (
     "findings", "results", "bounds", "time", "spills", "occupancy", "bytes", "sectors", "FLOPs",
     "registers", "shared_bytes",
 )  # fmt: skip
-#: What was changed on purpose, and explains the rest.
+#: Deliberate changes, which explain the others.
 _CAUSES: Final = ("kernel", "source", "options", "ttir", "glir", "launches")
-#: Facts of a kernel that are named in its line; the others are counted.
+#: Most facts of a kernel that its line names; the others are counted.
 _NAMED: Final = 3
-#: Figures that are sums over launches, and by how much of it one launch's share may be off.
+#: Figures that are sums over launches, and the tolerance for "the same per launch".
 _SUMS: Final = frozenset({"bytes", "sectors", "FLOPs"})
 _SAME: Final = 0.0005
 
 
 def stage_name(stage: str) -> str:
-    """Return what a stage is called where it is read."""
+    """Return a stage's name in outputs."""
     earlier = earlier_stages().get(stage)
     return _STAGE_NAMES.get(stage, stage) if earlier is None else earlier.label
 
 
 def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
-    """Return every line: kernels worst first, and of each its causes before their consequences."""
+    """Return all lines: the worst kernel first, and in each kernel causes before consequences."""
     rows = [
         *_findings(difference.findings),
         *_results(difference.results),
@@ -72,7 +72,7 @@ def headline(difference: Difference) -> tuple[HeadlineRow, ...]:
 
 
 def _in_kernel(row: HeadlineRow) -> tuple[int, tuple[int, int, float]]:
-    """Return the place of a line among those of its kernel."""
+    """Return the sort key of a line among the lines of its kernel."""
     if row.level == "work" and row.what == "launches":
         return 1, _order(row)
     return 0 if row.level in _CAUSES else 2, _order(row)
@@ -85,15 +85,17 @@ def _order(row: HeadlineRow) -> tuple[int, int, float]:
 
 
 def _magnitude(share: float | None) -> float:
-    """Return how far it is from the same, halved as far as doubled; of no number: first."""
+    """Return the size of a change, where halving equals doubling; infinity without a number."""
     return inf if share is None or share <= -1 else abs(log(1 + share))
 
 
-def _findings(found: Iterable[FindingDifference]) -> Iterator[HeadlineRow]:
-    """Return a line for each kernel, rule and status."""
+def _findings(changes: Iterable[FindingDifference]) -> Iterator[HeadlineRow]:
+    """Yield a line for each kernel, rule and status."""
     groups: dict[tuple[str, str, str], list[FindingDifference]] = {}
-    for one in found:
-        groups.setdefault((one.finding.kernel, one.finding.rule, one.status), []).append(one)
+    for change in changes:
+        groups.setdefault((change.finding.kernel, change.finding.rule, change.status), []).append(
+            change
+        )
     for (kernel, rule, status), members in groups.items():
         finding = members[0].finding
         more = f" (and {len(members) - 1} more)" if len(members) > 1 else ""
@@ -108,7 +110,7 @@ def _findings(found: Iterable[FindingDifference]) -> Iterator[HeadlineRow]:
 
 
 def _results(results: Results | None) -> Iterator[HeadlineRow]:
-    """Return a line for the first launch with another result."""
+    """Yield a line for the first launch with another result."""
     if results is None or results.first is None:
         return
     first = results.first
@@ -131,14 +133,14 @@ def _bounds(bounds: Iterable[BoundChange]) -> Iterator[HeadlineRow]:
 
 
 def _times(time: KernelTime) -> Iterator[HeadlineRow]:
-    for one in time.compared:
-        if not one.claimed or one.ratio is None or one.interval is None:
+    for comparison in time.compared:
+        if not comparison.claimed or comparison.ratio is None or comparison.interval is None:
             continue
-        low, high = one.interval
+        low, high = comparison.interval
         yield HeadlineRow(
-            time.name, "time", f"{one.kind} time, median", duration(one.before_ns),
-            duration(one.after_ns), one.ratio - 1, "worse" if one.ratio > 1 else "better",
-            "measured", (low - 1, high - 1),
+            time.name, "time", f"{comparison.kind} time, median", duration(comparison.before_ns),
+            duration(comparison.after_ns), comparison.ratio - 1,
+            "worse" if comparison.ratio > 1 else "better", "measured", (low - 1, high - 1),
         )  # fmt: skip
 
 
@@ -155,7 +157,7 @@ def _kernel(kernel: KernelDifference) -> Iterator[HeadlineRow]:
 
 
 def _causes(kernel: KernelDifference) -> Iterator[HeadlineRow]:
-    """Return one line for all that was changed on purpose: name, source, options, calls, code."""
+    """Yield one line for all deliberate changes: name, source, options, calls, code."""
     if kernel.renamed_from is not None:
         alike = "" if kernel.similarity is None else f", {kernel.similarity:.0%} alike"
         yield HeadlineRow(
@@ -163,29 +165,29 @@ def _causes(kernel: KernelDifference) -> Iterator[HeadlineRow]:
             "changed", "exact",
         )  # fmt: skip
     facts = [change for variant in kernel.variants for change in variant.changes]
-    said: dict[str, None] = {}
+    texts: dict[str, None] = {}
     level = ""
     if kernel.source is not None:
-        said[f"source -{kernel.source.removed} +{kernel.source.added} lines"] = None
+        texts[f"source -{kernel.source.removed} +{kernel.source.added} lines"] = None
         level = "source"
-    said |= {
+    texts |= {
         str(change): None
         for change in (*kernel.changes, *facts)
         if kernel.renamed_from is None or change.what != "name"
     }
-    level = level or ("options" if said else "")
+    level = level or ("options" if texts else "")
     for status in ("added", "removed"):
         number = sum(variant.status == status for variant in kernel.variants)
         if number:
-            said[f"{plural(number, 'variant')} {status}"] = None
+            texts[f"{plural(number, 'variant')} {status}"] = None
     calls = {str(call.change): None for variant in kernel.variants for call in variant.calls}
     calls |= {text: None for variant in kernel.variants for text in _call_counts(variant)}
     stages = {text: None for variant in kernel.variants for text in _stages(variant)}
-    words = [*said, *stages, *calls]
+    words = [*texts, *stages, *calls]
     if words:
         level = level or ("ttir" if stages else "launches")
-        left = len(words) - _NAMED
-        what = "; ".join(words[:_NAMED]) + (f"; {left} more" if left > 0 else "")
+        hidden = len(words) - _NAMED
+        what = "; ".join(words[:_NAMED]) + (f"; {hidden} more" if hidden > 0 else "")
         yield HeadlineRow(kernel.name, level, what, None, None, None, "changed", "exact")
 
 
@@ -197,7 +199,7 @@ def _call_counts(variant: VariantDifference) -> Iterator[str]:
 
 
 def _stages(variant: VariantDifference) -> Iterator[str]:
-    """Return what differs in the first stage that differs, which explains the later ones."""
+    """Yield the changes in the first stage that differs, which explains later stages."""
     code = variant.code
     if code is None:
         return
@@ -213,21 +215,21 @@ def _stages(variant: VariantDifference) -> Iterator[str]:
 
 
 def stage_words(stage: StageDifference, most: int | None = _NAMED) -> str:
-    """Return what differs in a stage in few words: ops added, removed, moved, altered."""
+    """Return a short text on a stage's changes: ops added, removed, moved, altered."""
     words = [f"{c.after - c.before:+,d} {c.what}" for c in stage.counts]
     words += [f"{number:,} {op} moved" for op, number in stage.moved]
     words += [f"{number:,} {op} altered" for op, number in stage.altered]
-    left = 0 if most is None else len(words) - most
-    return ", ".join(words[:most]) + (f", {left} more" if left > 0 else "")
+    hidden = 0 if most is None else len(words) - most
+    return ", ".join(words[:most]) + (f", {hidden} more" if hidden > 0 else "")
 
 
 def _figure_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
-    """Return a line for each figure; of several variants the one that became worst."""
-    found: dict[str, list[Figure]] = {}
+    """Yield a line for each figure; of several variants, that of the worst one."""
+    by_name: dict[str, list[Figure]] = {}
     for variant in kernel.variants:
         for figure in variant.figures:
-            found.setdefault(figure.name, []).append(figure)
-    for figures in found.values():
+            by_name.setdefault(figure.name, []).append(figure)
+    for figures in by_name.values():
         worst = min(figures, key=_figure_order)
         more = f" (of {len(figures)} variants)" if len(figures) > 1 else ""
         yield _row(kernel.name, "resources", worst, more)
@@ -237,7 +239,7 @@ def _figure_rows(kernel: KernelDifference) -> Iterator[HeadlineRow]:
 
 
 def _per_launch(kernel: KernelDifference, figure: Figure) -> str:
-    """Say whether a sum over launches changed for more than their number."""
+    """Return a text on the change per launch, if a sum's number of launches changed."""
     sides = kernel.before, kernel.after
     launches = [side.launches if side is not None else 0 for side in sides]
     if figure.name not in _SUMS or launches[0] == launches[1] or not all(launches):

@@ -1,4 +1,4 @@
-"""The headline as a table for a terminal: as many rows as fit a screen."""
+"""Text of the headline: a table for a terminal, with as many rows as fit a screen."""
 
 from collections import Counter
 from collections.abc import Sequence
@@ -15,16 +15,18 @@ _TEXTS: Final = tuple(i for i in range(len(HEADLINE_COLUMNS)) if i != _CHANGE)
 
 
 def headline_table(rows: Sequence[HeadlineRow], width: int, *, full: bool = False) -> list[str]:
-    """Return the lines of the table; of more rows than fit, the worst and how many there are."""
+    """Return the lines of the table: the worst rows, and the number of hidden rows."""
     if not rows:
         return []
     shown = rows if full else rows[:SHOWN]
     cells = [_cells(row) for row in shown]
     lines = columns(HEADLINE_COLUMNS, cells, width, texts=_TEXTS, optional=(_BASIS,))
-    left = Counter(row.direction for row in rows[len(shown) :])
-    if left:
-        kinds = ", ".join(f"{left[each]} {each}" for each in ("worse", "changed", "better"))
-        lines.append(f"… {plural(left.total(), 'more line')}: {kinds} (-v)")
+    hidden = Counter(row.direction for row in rows[len(shown) :])
+    if hidden:
+        kinds = ", ".join(
+            f"{hidden[direction]} {direction}" for direction in ("worse", "changed", "better")
+        )
+        lines.append(f"… {plural(hidden.total(), 'more line')}: {kinds} (-v)")
     return lines
 
 

@@ -1,6 +1,6 @@
-"""What a kernel's machine code is made of: loads by width, stores, mma, barriers, local memory.
+"""Instructions of a kernel's machine code by class: loads by width, stores, mma, barriers.
 
-PTX is read as it was recorded, SASS as it is disassembled (converters/disassembly.py).
+PTX is read as recorded, SASS as disassembled (converters/disassembly.py).
 """
 
 import re
@@ -18,7 +18,7 @@ _SASS: Final = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_
 _WIDTH: Final = re.compile(r"\.[a-z](\d+)")
 _VECTOR: Final = re.compile(r"\.v(\d+)\b")
 
-#: By how an instruction begins, first match first; `{}` takes the width of an access.
+#: Class by the beginning of an instruction, the first match counts; `{}` is the access's width.
 _OF_PTX: Final = (
     (r"ld\.(?:\w+\.)*?global", "global load, {}-bit"),
     (r"st\.(?:\w+\.)*?global", "global store, {}-bit"),
@@ -46,18 +46,18 @@ _OF_SASS: Final = (
 
 
 def ptx_classes(text: str) -> Counter[str]:
-    """Count a text's instructions by class; `instructions` are all."""
+    """Return the number of PTX instructions by class, with `instructions` for all."""
     return _counted(_PTX.findall(text), _OF_PTX)
 
 
 def sass_classes(listing: str) -> Counter[str]:
-    """Count the instructions of a disassembler's listing by class."""
+    """Return the number of instructions by class in a disassembler's listing."""
     return _counted(_SASS.findall(listing), _OF_SASS)
 
 
 def class_difference(stage: str, before: Counter[str], after: Counter[str]) -> StageDifference:
-    """Return the classes that there are more or fewer of."""
-    names = sorted(before.keys() | after.keys(), key=_telling)
+    """Return the classes whose number of instructions differs."""
+    names = sorted(before.keys() | after.keys(), key=_class_order)
     return StageDifference(
         stage,
         tuple(
@@ -68,9 +68,9 @@ def class_difference(stage: str, before: Counter[str], after: Counter[str]) -> S
     )
 
 
-def _telling(name: str) -> tuple[int, str]:
-    """Order classes: local memory (spills, or arrays) first, all instructions last."""
-    listed = [said.partition(",")[0] for _, said in (*_OF_PTX, *_OF_SASS)]
+def _class_order(name: str) -> tuple[int, str]:
+    """Return a class's sort key: local memory (spills, arrays) first, all instructions last."""
+    listed = [class_name.partition(",")[0] for _, class_name in (*_OF_PTX, *_OF_SASS)]
     head = name.partition(",")[0]
     if head in listed:
         return (-1 if head.startswith("local") else listed.index(head), name)
@@ -78,22 +78,22 @@ def _telling(name: str) -> tuple[int, str]:
 
 
 def _counted(names: list[str], classes: tuple[tuple[str, str], ...]) -> Counter[str]:
-    found: Counter[str] = Counter()
+    counts: Counter[str] = Counter()
     for name, number in Counter(names).items():
-        found[_class_of(name, classes)] += number
-        found[TOTAL] += number
-    return found
+        counts[_class_of(name, classes)] += number
+        counts[TOTAL] += number
+    return counts
 
 
 def _class_of(name: str, classes: tuple[tuple[str, str], ...]) -> str:
-    for pattern, said in classes:
+    for pattern, class_name in classes:
         if re.match(pattern, name):
-            return said.format(_bits(name))
+            return class_name.format(_bits(name))
     return "other"
 
 
 def _bits(name: str) -> int:
-    """Return the width of an access: PTX says `.v4.b32`, SASS `.128`, and nothing for 32 bits."""
+    """Return the width of an access: `.v4.b32` in PTX, `.128` in SASS, by default 32 bits."""
     if name[0].isupper():
         return next((int(bits) for bits in re.findall(r"\.[US]?(8|16|64|128)\b", name)), 32)
     lanes = _VECTOR.search(name)

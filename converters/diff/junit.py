@@ -1,7 +1,7 @@
-"""A `Difference` as JUnit XML: a test case for each line of the headline and each rule of the gate.
+"""JUnit XML of a `Difference`: a test case for each line of the headline and each rule of the gate.
 
-With rules, those that are broken are failures, and no line of the headline is: the gate decides.
-Without, what became worse is one. What was not judged is skipped, with the reason.
+With rules, broken rules are failures and headline lines are not, since the gate decides. Without
+rules, lines that became worse are failures. Unjudged cases are skipped, with the reason.
 """
 
 import re
@@ -22,12 +22,12 @@ from kvtrace.converters.diff.words import (
     values_text,
 )
 
-#: What XML 1.0 cannot hold, however it is escaped.
+#: Characters that XML 1.0 cannot hold, even escaped.
 _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010ffff]")
 
 
 def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
-    """Return the document."""
+    """Return the JUnit document of a difference."""
     suites = {
         "merge": list(_answers(difference)),
         "headline": list(_headline(difference, gate)),
@@ -50,15 +50,15 @@ def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
 
 
 def _answers(difference: Difference) -> Iterator[ElementTree.Element]:
-    """Return a case for each question: a failure for no, except of speed, skipped if not known."""
-    for each in difference.answers:
-        case = _case("merge", f"{each.question}?")
-        if each.word == "no" and each.question != "faster":
-            _add(case, "failure", answer_text(each), "no")
-        elif each.word == "not known":
-            _add(case, "skipped", answer_text(each))
+    """Yield a case per question: "no" fails (except for speed), "not known" is skipped."""
+    for answer in difference.answers:
+        case = _case("merge", f"{answer.question}?")
+        if answer.word == "no" and answer.question != "faster":
+            _add(case, "failure", answer_text(answer), "no")
+        elif answer.word == "not known":
+            _add(case, "skipped", answer_text(answer))
         else:
-            text = f"{each.word}: {answer_text(each)}"
+            text = f"{answer.word}: {answer_text(answer)}"
             ElementTree.SubElement(case, "system-out").text = _legal(text)
         yield case
 
@@ -82,7 +82,7 @@ def _row_text(row: HeadlineRow) -> str:
 
 
 def _judged(difference: Difference) -> Iterator[ElementTree.Element]:
-    """Return a case for findings and one for bounds, skipped where they were not judged."""
+    """Yield a case for findings and one for bounds, skipped if they were not judged."""
     for name, reasons in (
         ("findings", [unjudged_sides(difference), *unjudged_rules(difference)]),
         ("bounds", [bounds_text(difference)]),

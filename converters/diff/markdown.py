@@ -1,4 +1,4 @@
-"""A `Difference` as Markdown for a review comment: the verdict first, details folded away."""
+"""Markdown of a `Difference` for a review comment: the verdict first, details folded."""
 
 from collections.abc import Iterable, Sequence
 from typing import Final
@@ -40,9 +40,9 @@ _MOST_CHARACTERS: Final = 60_000
 
 
 def difference_markdown(difference: Difference, gate: Gate | None = None) -> list[str]:
-    """Return lines of Markdown: the verdict of the rules, the headline, and the rest folded away.
+    """Return lines of Markdown: the verdict of the rules, the headline, folded details.
 
-    Kernels that a comment has no room for are left out, and counted.
+    Kernels beyond the size limit of comments are counted only.
     """
     d = difference
     lines = [
@@ -52,10 +52,10 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
         f"`{_code(side_line(d.before))}` → `{_code(side_line(d.after))}`",
         *_headline_markdown(d.headline),
     ]
-    if told := results_lines(d):
-        lines += ["", "#### Results", "", *(f"- {_escaped(line)}" for line in told)]
-    if told := meaning_lines(d):
-        lines += ["", "#### Meaning", "", *(f"- {_escaped(line)}" for line in told)]
+    if sentences := results_lines(d):
+        lines += ["", "#### Results", "", *(f"- {_escaped(line)}" for line in sentences)]
+    if sentences := meaning_lines(d):
+        lines += ["", "#### Meaning", "", *(f"- {_escaped(line)}" for line in sentences)]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", _escaped(unjudged)]
     written = sum(map(len, lines))
@@ -63,13 +63,13 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
         details = _kernel_markdown(kernel)
         written += sum(len(line) + 1 for line in details)
         if written > _MOST_CHARACTERS:
-            left = plural(len(d.kernels) - number, "more kernel")
-            lines += ["", f"{left} differ (kvtrace diff --html shows them)"]
+            hidden = plural(len(d.kernels) - number, "more kernel")
+            lines += ["", f"{hidden} differ (kvtrace diff --html shows them)"]
             break
         lines += ["", *details]
     if d.findings:
         lines += ["", "#### Findings", ""]
-        lines += [f"- {_code_span(' '.join(finding_lines(found)))}" for found in d.findings]
+        lines += [f"- {_code_span(' '.join(finding_lines(finding)))}" for finding in d.findings]
     if d.context:
         lines += ["", f"<sub>Context: {_escaped('; '.join(map(str, d.context)))}</sub>"]
     if d.notes:
@@ -78,14 +78,14 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
 
 
 def _answers_markdown(difference: Difference) -> list[str]:
-    """Return the heading, whether it may be merged, and the answers that this follows from."""
+    """Return the heading with the merge answer, and a table of the other answers."""
     if not difference.answers:
         return []
     *others, merge = difference.answers
     heading = f"### {_MARKS[merge.word]} Merge? {merge.word}: {_escaped(answer_text(merge))}"
     rows = [
-        f"| {each.question.capitalize()}? | {each.word} | {_escaped(answer_text(each))} |"
-        for each in others
+        f"| {answer.question.capitalize()}? | {answer.word} | {_escaped(answer_text(answer))} |"
+        for answer in others
     ]
     return [heading, "", "| | | |", "|---|---|---|", *rows, ""]
 
@@ -105,7 +105,7 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
 
 
 def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:
-    """Return the heading, what violates the rules, and what is worse and violates none."""
+    """Return the heading, violations of the rules, and the number of allowed regressions."""
     if not gate.rules and not gate.problem:
         return [f"**{_escaped(summary(difference))}**"]
     passed, verdict = gate.verdict
@@ -124,10 +124,10 @@ def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:
         )
     rules = ", ".join(_code_span(rule.text) for rule in gate.rules)
     skipped = ", ".join(map(_code_span, gate.skipped()))
-    left = f"; not judged, since a side lacks the figure: {skipped}" if skipped else ""
+    skipped_note = f"; not judged, since a side lacks the figure: {skipped}" if skipped else ""
     lines = [heading, "", *lines, *([""] if lines else [])]
     if gate.rules:
-        lines += [f"<sub>kvtrace; rules: {rules}{left}</sub>", ""]
+        lines += [f"<sub>kvtrace; rules: {rules}{skipped_note}</sub>", ""]
     return [*lines, f"**{summary(difference)}**"]
 
 
@@ -202,10 +202,10 @@ def _code_span(text: str) -> str:
 
 
 def _html(text: str) -> str:
-    """Text that HTML shows as it is, where no Markdown is read: inside of a summary."""
+    """Return text escaped for HTML where no Markdown is read, inside a summary."""
     return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 
 def _escaped(text: str) -> str:
-    """Text that Markdown and HTML show as it is."""
+    """Return text escaped for both Markdown and HTML."""
     return "".join(f"\\{c}" if c in "\\`*_[]|#" else c for c in _html(text))

@@ -1,4 +1,4 @@
-"""Launches by the user's marks: how often each kernel is launched under each, and in what order."""
+"""Launches by the user's marks: number of launches of each kernel under a mark, and their order."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -23,9 +23,9 @@ Whole = npt.NDArray[np.int64]
 def launch_changes(
     before: "Snapshot", after: "Snapshot", matched: Sequence[tuple[KernelKey, KernelKey]]
 ) -> tuple[LaunchChange, ...]:
-    """Return how often matched kernels are launched under each mark, where that differs.
+    """Return the kernels whose number of launches under a mark differs.
 
-    Marks go by their name; a launch belongs to each that is open in its thread when it begins.
+    Marks are matched by name; a launch belongs to each mark open in its thread when it begins.
     """
     names = [after_key.name for _, after_key in matched]
     sides = [
@@ -35,22 +35,22 @@ def launch_changes(
     if len(sides) < 2:
         return ()
     nothing = np.zeros(len(names), np.int64)
-    found = []
+    differing = []
     for mark in dict.fromkeys((*sides[0], *sides[1])):
         first, second = (side.get(mark, nothing) for side in sides)
-        found += [
+        differing += [
             LaunchChange(mark, names[kernel], int(first[kernel]), int(second[kernel]))
             for kernel in np.flatnonzero(first != second)
         ]
-    return tuple(found)
+    return tuple(differing)
 
 
 def order_note(
     before: "Snapshot", after: "Snapshot", matched: Sequence[tuple[KernelKey, KernelKey]]
 ) -> str | None:
-    """Say from where on the same launches come in another order; None where they do not.
+    """Return a sentence on the first launch whose order differs, or None.
 
-    Of runs with one process and one launching thread on each side, autotuners' launches left out.
+    Only runs with one process and one launching thread are compared, without autotuners' launches.
     """
     names = [after_key.name for _, after_key in matched]
     orders = []
@@ -72,17 +72,17 @@ def order_note(
     differing = np.flatnonzero(orders[0] != orders[1])
     if not differing.size:
         return None
-    at = differing[0]
+    first_index = differing[0]
     return (
-        f"the same launches come in another order from number {at + 1:,} on: "
-        f"{names[orders[0][at]]} before, {names[orders[1][at]]} after"
+        f"the same launches come in another order from number {first_index + 1:,} on: "
+        f"{names[orders[0][first_index]]} before, {names[orders[1][first_index]]} after"
     )
 
 
 def _kernels(
     side: "Snapshot", kernels: dict[KernelKey, int], launches: pa.Table, places: Places
 ) -> Whole:
-    """Return which kernel each launch is of; -1 for others."""
+    """Return the number of each launch's kernel, or -1 for other kernels."""
     call = integers(launches["call_id"], -1)
     kernel_of = np.full(1 + sum(map(len, side.kernels.values())), -1)
     for key, variants in side.kernels.items():
@@ -90,13 +90,13 @@ def _kernels(
             kernel_of[variant.position] = kernels.get(key, -1)
     if not places.call.size:
         return np.full(len(call), -1)
-    at = Positions(places.call).of(call)
-    return np.where(at >= 0, kernel_of[places.variant[at]], -1)
+    position = Positions(places.call).of(call)
+    return np.where(position >= 0, kernel_of[places.variant[position]], -1)
 
 
 def _counts(side: "Snapshot", kernels: dict[KernelKey, int]) -> dict[str, Whole]:
-    """Return for each mark's name how often each kernel is launched under it."""
-    found: dict[str, Whole] = {}
+    """Return launches of each kernel under each mark, by the mark's name."""
+    counts: dict[str, Whole] = {}
     columns = ["name", "begin", "end", "thread"]
     for run, places in zip(side.runs, side.places, strict=True):
         marks = side.trace.table("marks", (run,), columns)
@@ -105,15 +105,15 @@ def _counts(side: "Snapshot", kernels: dict[KernelKey, int]) -> dict[str, Whole]
         launches = side.launches_of(run)
         enter, thread = (integers(launches[name], -1) for name in ("enter", "thread"))
         kernel = _kernels(side, kernels, launches, places)
-        for own in np.unique(thread):
-            chosen = np.flatnonzero((thread == own) & (kernel >= 0))
+        for one_thread in np.unique(thread):
+            chosen = np.flatnonzero((thread == one_thread) & (kernel >= 0))
             chosen = chosen[np.argsort(enter[chosen], kind="stable")]
-            rows = marks.filter(np.asarray(integers(marks["thread"], -1) == own))
+            rows = marks.filter(np.asarray(integers(marks["thread"], -1) == one_thread))
             begin, end = integers(rows["begin"]), integers(rows["end"], -1)
             first = np.searchsorted(enter[chosen], begin)
             last = np.searchsorted(enter[chosen], end)
             for name, i, j in zip(rows["name"].to_pylist(), first, last, strict=True):
                 if j > i:
                     counted = np.bincount(kernel[chosen[i:j]], minlength=len(kernels))
-                    found[name] = found.get(name, 0) + counted
-    return found
+                    counts[name] = counts.get(name, 0) + counted
+    return counts

@@ -1,4 +1,4 @@
-"""Which kernel, and which compiled variant of it, corresponds to which on the other side."""
+"""Matching of kernels, and of their compiled variants, between two sides."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -8,19 +8,20 @@ from kvtrace.converters.diff.snapshot import Variant
 from kvtrace.converters.profile.specialization import changes
 from kvtrace.figures.identity import KernelKey
 
-#: Another type makes two variants more unlike than another constant or option does.
+#: Weights of differing facts: another type makes variants less similar than another option.
 _WEIGHTS: Final = {"type": 4, "constexpr": 2, "target": 4}
-#: Above this many possible pairs, leftover variants are paired in the order of compilation.
+#: Above this many possible pairs, remaining variants are paired in the order of compilation.
 _MOST_PAIRS: Final = 40_000
 
 
 def match_kernels(
     before: Mapping[KernelKey, Sequence[Variant]], after: Mapping[KernelKey, Sequence[Variant]]
 ) -> tuple[list[tuple[KernelKey, KernelKey]], list[KernelKey], list[KernelKey]]:
-    """Pair kernels that are the same, then by name and source, then by name alone.
+    """Pair kernels with the same key, then by name and source, then by name alone.
 
-    By name alone only where both sides have as many of that name left: Inductor gives one name to
-    several kernels. Returns the pairs in the order of `before`, then what only one side has.
+    By name alone only if both sides have equally many unmatched kernels of that name: Inductor
+    gives one name to several kernels. Returns the pairs in the order of `before`, then the kernels
+    of one side only.
     """
     pairs = {key: key for key in before if key in after}
     removed = [key for key in before if key not in pairs]
@@ -35,15 +36,15 @@ def match_kernels(
             removed.remove(key)
             added.remove(twin)
     for name in dict.fromkeys(key.name for key in removed):
-        here = [key for key in removed if key.name == name]
-        there = [key for key in added if key.name == name]
-        if len(here) == len(there):
-            pairs.update(zip(here, there, strict=True))
-    taken = set(pairs.values())
+        same_name_before = [key for key in removed if key.name == name]
+        same_name_after = [key for key in added if key.name == name]
+        if len(same_name_before) == len(same_name_after):
+            pairs.update(zip(same_name_before, same_name_after, strict=True))
+    paired = set(pairs.values())
     return (
         [(key, pairs[key]) for key in before if key in pairs],
         [key for key in removed if key not in pairs],
-        [key for key in added if key not in taken],
+        [key for key in added if key not in paired],
     )
 
 
@@ -55,9 +56,9 @@ def _source(variants: Sequence[Variant]) -> str | None:
 def match_variants(
     before: Sequence[Variant], after: Sequence[Variant]
 ) -> tuple[list[tuple[Variant, Variant]], list[Variant], list[Variant]]:
-    """Pair variants with the same facts, then the most alike of the rest, each at most once.
+    """Pair variants with the same facts, then the most similar of the rest, each at most once.
 
-    Those whose texts of earlier stages are the same as well come first.
+    Variants whose texts of earlier stages are equal too are paired first.
     """
     left = list(before)
     right = list(after)
@@ -89,26 +90,26 @@ def _same_meaning(a: Variant, b: Variant) -> bool:
 
 
 def nearest(variant: Variant, others: Sequence[Variant]) -> Variant | None:
-    """Return the variant most like this one, the first of several."""
+    """Return the variant that is most similar to a variant, the first one of several."""
     return min(others, key=lambda other: distance(variant, other), default=None)
 
 
 def distance(a: Variant, b: Variant) -> int:
-    """Return how unlike two variants are; 0 for the same facts."""
-    found = changes(a.facts, b.facts)
-    return sum(_WEIGHTS.get(change.what.partition(" ")[0], 1) for change in found)
+    """Return the dissimilarity of two variants; 0 for the same facts."""
+    differing = changes(a.facts, b.facts)
+    return sum(_WEIGHTS.get(change.what.partition(" ")[0], 1) for change in differing)
 
 
 def _most_alike(left: Sequence[Variant], right: Sequence[Variant]) -> list[tuple[Variant, Variant]]:
     if len(left) * len(right) > _MOST_PAIRS:
         return list(zip(left, right, strict=False))
     ranked = sorted((distance(a, b), i, j) for i, a in enumerate(left) for j, b in enumerate(right))
-    taken: list[tuple[int, int]] = []
+    chosen: list[tuple[int, int]] = []
     used_left: set[int] = set()
     used_right: set[int] = set()
     for _, i, j in ranked:
         if i not in used_left and j not in used_right:
-            taken.append((i, j))
+            chosen.append((i, j))
             used_left.add(i)
             used_right.add(j)
-    return [(left[i], right[j]) for i, j in sorted(taken)]
+    return [(left[i], right[j]) for i, j in sorted(chosen)]

@@ -1,7 +1,7 @@
-"""What changed kernels mean, as add-ons compare it.
+"""Meanings of changed kernels, compared by add-ons.
 
-Sources (`added.py`) compare both versions by their IR. Of outputs that they leave open, others
-compare what recorded launches left in memory.
+Sources (`added.py`) compare both versions by their IR. For outputs that remain open, other sources
+compare recorded results of launches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,34 +16,36 @@ from kvtrace.converters.diff.model import KernelMeaning
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
 
-#: How long what changed kernels compute is compared, by default, in seconds of processor time: what
-#: else the machine does may change no answer.
+#: Default time for comparing results of changed kernels, in seconds of processor time, so that
+#: other load on the machine changes no answer.
 MEANING_SECONDS: Final = 30.0
-_UNCALLED: Final = "both sides have no call of it with the same tensors"
-_UNSOURCED: Final = "no add-on that compares what kernels compute is here"
+_UNCALLED: Final = "no call has the same tensors on both sides"
+_UNSOURCED: Final = "no add-on that compares results of kernels is installed"
 
 
 def meanings_of_changed(
     before: "Selection", after: "Selection", kernels: Mapping[str, str], seconds: float
 ) -> tuple[KernelMeaning, ...]:
-    """Compare what both versions of each changed kernel compute, by add-ons.
+    """Compare the results of both versions of each changed kernel, by add-ons.
 
-    By kernel and output, "no" counts before "yes", and "yes" before "not known". Kept results are
-    compared of outputs that are "not known" by IR, and of all outputs of a kernel with calls that
-    are not compared; these calls stay "not known" unless a kept result differs.
+    For a kernel and output, "no" counts before "yes", and "yes" before "not known". Recorded
+    results are compared for outputs that are "not known" by IR, and for all outputs of a kernel
+    with calls that were not compared; these calls stay "not known" unless a recorded result
+    differs.
 
     Args:
-        before: The runs of the one side.
-        after: Those of the other.
-        kernels: The names of changed kernels in AFTER, each with that in BEFORE.
-        seconds: For how long calls are compared; calls that are left then are "not known".
-
+        before: The runs of BEFORE.
+        after: The runs of AFTER.
+        kernels: Names of changed kernels in AFTER, each with the name in BEFORE.
+        seconds: The time limit; calls not compared by then are "not known".
     """
     if not kernels:
         return ()
     deadline = thread_time() + seconds
     sources = [added.meanings for added in additions() if added.meanings is not None]
-    meanings = [each for source in sources for each in source(before, after, kernels, seconds)]
+    meanings = [
+        meaning for source in sources for meaning in source(before, after, kernels, seconds)
+    ]
     open_ = _open_outputs(kernels, meanings)
     open_kernels = {name: kernels[name] for name in open_}
     kept_sources = [added.kept for added in additions() if added.kept is not None]
@@ -51,7 +53,7 @@ def meanings_of_changed(
         remaining = max(0.0, deadline - thread_time())
         kept = compared_kept(before, after, open_kernels, open_, remaining)
         meanings = _combined(meanings, kept)
-    compared = {each.kernel for each in meanings}
+    compared = {meaning.kernel for meaning in meanings}
     why = _UNCALLED if sources else _UNSOURCED
     meanings += [
         KernelMeaning(name, None, "unknown", f"unknown: {why}", evidence=f"not compared: {why}")
@@ -63,13 +65,13 @@ def meanings_of_changed(
 def _open_outputs(
     kernels: Mapping[str, str], meanings: Sequence[KernelMeaning]
 ) -> dict[str, AbstractSet[str] | None]:
-    """Return the outputs of each kernel that may still be another result; None: all of them."""
+    """Return the outputs of each kernel that may still differ; None: all outputs."""
     open_: dict[str, AbstractSet[str] | None] = {}
     for name in kernels:
-        of_kernel = [each for each in meanings if each.kernel == name]
-        if any(each.same == "no" for each in of_kernel):
+        of_kernel = [meaning for meaning in meanings if meaning.kernel == name]
+        if any(meaning.same == "no" for meaning in of_kernel):
             continue
-        unknown = [each.output for each in of_kernel if each.same == "not known"]
+        unknown = [meaning.output for meaning in of_kernel if meaning.same == "not known"]
         if not of_kernel or None in unknown:
             open_[name] = None
         elif unknown:
@@ -80,22 +82,24 @@ def _open_outputs(
 def _combined(
     meanings: Sequence[KernelMeaning], kept: Sequence[KernelMeaning]
 ) -> list[KernelMeaning]:
-    """Answer what IR leaves open by kept results; where both do, give the reasons of both."""
-    by_output = {(each.kernel, each.output): each for each in kept}
+    """Return the meanings, with recorded results where IR leaves an answer open."""
+    by_output = {(meaning.kernel, meaning.output): meaning for meaning in kept}
     combined: dict[KernelMeaning, None] = {}
-    for each in meanings:
-        found = by_output.get((each.kernel, each.output))
-        if found is None or each.same != "not known":
-            combined[each] = None
-        elif found.same != "not known" and each.output is not None:
-            combined[found] = None
+    for meaning in meanings:
+        by_data = by_output.get((meaning.kernel, meaning.output))
+        if by_data is None or meaning.same != "not known":
+            combined[meaning] = None
+        elif by_data.same != "not known" and meaning.output is not None:
+            combined[by_data] = None
         else:
-            evidence = f"{each.evidence}; {found.evidence}"
-            combined[replace(each, text=f"{each.text}; {found.evidence}", evidence=evidence)] = None
-    compared = {(each.kernel, each.output) for each in meanings}
-    kernels = {each.kernel for each in meanings}
-    for each in kept:
-        is_new = each.same == "yes" and (each.kernel, each.output) not in compared
-        if is_new or each.same == "no" or each.kernel not in kernels:
-            combined[each] = None
+            evidence = f"{meaning.evidence}; {by_data.evidence}"
+            combined[
+                replace(meaning, text=f"{meaning.text}; {by_data.evidence}", evidence=evidence)
+            ] = None
+    compared = {(meaning.kernel, meaning.output) for meaning in meanings}
+    kernels = {meaning.kernel for meaning in meanings}
+    for meaning in kept:
+        is_new = meaning.same == "yes" and (meaning.kernel, meaning.output) not in compared
+        if is_new or meaning.same == "no" or meaning.kernel not in kernels:
+            combined[meaning] = None
     return list(combined)

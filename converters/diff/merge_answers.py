@@ -1,8 +1,8 @@
-"""May this be merged? Four questions about a difference, each answered yes, no, or not known.
+"""Answers to "may this be merged?": four questions about a difference, each yes, no or not known.
 
-*Faster?*, *Same results?* and *Safe?* are answered by what was measured, compared and judged; what
-was not is `not known`, never yes. *Merge?* follows from the last two and from the rules: whether a
-change has to be faster is for a rule to say (`time>+0%`).
+*Faster?*, *Same results?* and *Safe?* are answered from measurements, comparisons and verdicts;
+what was not measured, compared or judged is `not known`, never yes. *Merge?* follows from the last
+two and from the rules: whether a change must be faster is up to a rule (`time>+0%`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -13,7 +13,7 @@ from kvtrace.converters.diff.model import Answer, Difference, KernelMeaning
 from kvtrace.converters.diff.words import meaning_subject
 from kvtrace.text import duration, plural
 
-#: Kernels or outputs that a piece of evidence names.
+#: Most kernels or outputs that a piece of evidence names.
 _NAMED: Final = 2
 _REASONS: Final = {"same results": "results differ", "safe": "a violation is new"}
 _OPEN: Final = {"same results": "whether results differ", "safe": "whether it is safe"}
@@ -24,8 +24,8 @@ def merge_answers(difference: Difference, gate: Gate | None = None) -> tuple[Ans
     """Answer "faster", "same results", "safe" and "merge", in this order.
 
     Args:
-        difference: What differs.
-        gate: Rules that were judged; it is given the answer to "same results", too.
+        difference: The difference.
+        gate: Judged rules; also judges the answer to "same results".
 
     """
     results, safety = _same_results(difference), _safety(difference)
@@ -35,21 +35,21 @@ def merge_answers(difference: Difference, gate: Gate | None = None) -> tuple[Ans
 
 
 def _same_results(difference: Difference) -> Answer:
-    """Answer whether every kernel that both sides launched computes what it did.
+    """Return whether every kernel launched on both sides computes the same results.
 
-    What changed kernels mean decides; digests of results, where both sides have them, can only
-    take a yes back, since roundings change digests.
+    Meanings of changed kernels decide. Digests of results can only revoke a yes, since roundings
+    change digests.
     """
     question = "same results"
     changed = [kernel for kernel in difference.kernels if kernel.status == "changed"]
     meanings = difference.meanings
-    wrong = [each for each in meanings or () if each.same == "no"]
+    wrong = [meaning for meaning in meanings or () if meaning.same == "no"]
     if wrong:
         more = f" (and {len(wrong) - 1} more)" if len(wrong) > 1 else ""
         return Answer(question, "no", f"{meaning_subject(wrong[0])}: {wrong[0].evidence}{more}")
     if not difference.before.kernels or not difference.after.kernels:
         return Answer(question, "not known", "a side has no kernel", "record it again")
-    unknown = [each for each in meanings or () if each.same == "not known"]
+    unknown = [meaning for meaning in meanings or () if meaning.same == "not known"]
     if changed and meanings is None:
         return Answer(
             question, "not known", f"{plural(len(changed), 'changed kernel')} not compared",
@@ -61,11 +61,11 @@ def _same_results(difference: Difference) -> Answer:
             question, "not known", f"{meaning_subject(unknown[0])}: {unknown[0].evidence}{more}",
             "record both with KVTRACE_CHECK=kernel:GLOB, or judge the kernel with kvtrace judge",
         )  # fmt: skip
-    alone = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
-    if alone:
-        text = f"{_names(alone)} {'is' if len(alone) == 1 else 'are'} on one side alone"
+    one_sided = [kernel.name for kernel in difference.kernels if kernel.status != "changed"]
+    if one_sided:
+        text = f"{_names(one_sided)} {'is' if len(one_sided) == 1 else 'are'} on one side alone"
         return Answer(question, "not known", text, "kvtrace judge compares with a reference")
-    exactly = all(each.answer in _BIT_FOR_BIT for each in meanings or ())
+    exactly = all(meaning.answer in _BIT_FOR_BIT for meaning in meanings or ())
     results = difference.results
     if results is not None and results.first is not None and (exactly or not meanings):
         return Answer(
@@ -74,18 +74,18 @@ def _same_results(difference: Difference) -> Answer:
             "changed kernel explains it",
             "see results below",
         )  # fmt: skip
-    return Answer(question, "yes", _kept(meanings or (), difference, exactly=exactly))
+    return Answer(question, "yes", _evidence(meanings or (), difference, exactly=exactly))
 
 
-def _kept(meanings: Sequence[KernelMeaning], difference: Difference, *, exactly: bool) -> str:
+def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exactly: bool) -> str:
     if not meanings:
         return f"no code or argument of {plural(difference.same_kernels, 'kernel')} changed"
-    kept = [each for each in meanings if each.by_data]
-    if kept:
-        more = f" (and {len(kept) - 1} more)" if len(kept) > 1 else ""
-        rest = "; all others are equal by IR" if len(kept) < len(meanings) else ""
-        return f"{meaning_subject(kept[0])}: {kept[0].evidence}{more}{rest}"
-    kernels = plural(len({each.kernel for each in meanings}), "changed kernel")
+    by_data = [meaning for meaning in meanings if meaning.by_data]
+    if by_data:
+        more = f" (and {len(by_data) - 1} more)" if len(by_data) > 1 else ""
+        rest = "; all others are equal by IR" if len(by_data) < len(meanings) else ""
+        return f"{meaning_subject(by_data[0])}: {by_data[0].evidence}{more}{rest}"
+    kernels = plural(len({meaning.kernel for meaning in meanings}), "changed kernel")
     how = "bit for bit" if exactly else "up to rounding"
     return f"results of {kernels} are equal {how}, by IR, at the recorded sizes"
 
@@ -97,13 +97,13 @@ def _safety(difference: Difference) -> Answer:
         labels = " ".join(side.label for side in unjudged)
         text = f"not checked: {' and '.join(side.label for side in unjudged)}"
         return Answer(question, "not known", text, f"kvtrace sanitize {labels}")
-    new = [found.finding for found in difference.findings if found.status == "new"]
+    new = [change.finding for change in difference.findings if change.status == "new"]
     violations = [finding for finding in new if finding.verdict == "violation"]
     if violations:
         first = violations[0]
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-        place = f", line {first.line}" if first.line else ""
-        return Answer(question, "no", f"new {first.rule} in {first.kernel}{place}{more}")
+        location = f", line {first.line}" if first.line else ""
+        return Answer(question, "no", f"new {first.rule} in {first.kernel}{location}{more}")
     open_ = [finding for finding in new if finding.verdict == "unknown"]
     if open_:
         text = f"{open_[0].rule} of {open_[0].kernel} is no longer proven"
@@ -114,16 +114,21 @@ def _safety(difference: Difference) -> Answer:
 
 
 def _speed(difference: Difference) -> Answer:
-    """Answer by the kernels' medians on the device, weighed by the launches of BEFORE."""
+    """Answer from the kernels' median device times, weighted by the launches of BEFORE."""
     question = "faster"
     compared = [
-        (time, one)
+        (time, comparison)
         for time in difference.times
-        for one in time.compared
-        if one.kind == "device" and one.ratio is not None
+        for comparison in time.compared
+        if comparison.kind == "device" and comparison.ratio is not None
     ]
     if not compared:
-        reasons = [one.reason for t in difference.times for one in t.compared if one.reason]
+        reasons = [
+            comparison.reason
+            for t in difference.times
+            for comparison in t.compared
+            if comparison.reason
+        ]
         text = f"GPU times are not compared: {reasons[0]}" if reasons else "no GPU time on a side"
         return Answer(question, "not known", text, "record both sides on one GPU")
     claimed = [pair for pair in compared if pair[1].claimed]
@@ -131,8 +136,8 @@ def _speed(difference: Difference) -> Answer:
     if not claimed:
         text = f"no kernel's GPU time changed, of {plural(launches, 'launch')}"
         return Answer(question, "no", text)
-    before = sum(one.before_ns * time.before.launches for time, one in claimed)
-    after = sum(one.after_ns * time.before.launches for time, one in claimed)
+    before = sum(comparison.before_ns * time.before.launches for time, comparison in claimed)
+    after = sum(comparison.after_ns * time.before.launches for time, comparison in claimed)
     faster = after < before
     ratio = before / after if faster else after / before
     changed = sum(time.before.launches for time, _ in claimed)
@@ -140,7 +145,7 @@ def _speed(difference: Difference) -> Answer:
         f"{ratio:.2f}× {'faster' if faster else 'slower'}, GPU time {duration(before)} → "
         f"{duration(after)} of {plural(changed, 'launch')}, p < 0.01"
     )
-    against = [time.name for time, one in claimed if ((one.ratio or 0) > 1) == faster]
+    against = [time.name for time, comparison in claimed if ((comparison.ratio or 0) > 1) == faster]
     if against:
         text += f"; {_names(against)} {'slower' if faster else 'faster'}"
     return Answer(question, "yes" if faster else "no", text)
@@ -148,7 +153,7 @@ def _speed(difference: Difference) -> Answer:
 
 def _merge(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
     question = "merge"
-    reasons = [_REASONS[each.question] for each in (results, safety) if each.word == "no"]
+    reasons = [_REASONS[answer.question] for answer in (results, safety) if answer.word == "no"]
     if gate is not None:
         reasons += [gate.problem] if gate.problem else []
         violated = dict.fromkeys(failure.rule for failure in gate.failures)
@@ -156,8 +161,8 @@ def _merge(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
         reasons += [f"{rule} is violated" for rule in named]
     if reasons:
         return Answer(question, "no", "; ".join(reasons))
-    unanswered = [each for each in (results, safety) if each.word == "not known"]
-    reasons = [f"{_OPEN[each.question]} is not known" for each in unanswered]
+    unanswered = [answer for answer in (results, safety) if answer.word == "not known"]
+    reasons = [f"{_OPEN[answer.question]} is not known" for answer in unanswered]
     reasons += [f"{rule} cannot be judged" for rule in (gate.missing() if gate else ())]
     if reasons:
         return Answer(question, "not known", "; ".join(reasons))
@@ -165,6 +170,6 @@ def _merge(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
 
 
 def _names(names: Iterable[str]) -> str:
-    listed = list(dict.fromkeys(names))
-    more = f" and {len(listed) - _NAMED} more" if len(listed) > _NAMED else ""
-    return f"{', '.join(listed[:_NAMED])}{more}"
+    distinct = list(dict.fromkeys(names))
+    more = f" and {len(distinct) - _NAMED} more" if len(distinct) > _NAMED else ""
+    return f"{', '.join(distinct[:_NAMED])}{more}"

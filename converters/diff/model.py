@@ -1,4 +1,4 @@
-"""The difference of two selections of runs, as plain data that every renderer prints."""
+"""Records of the difference of two selections of runs: plain data that every renderer prints."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -10,17 +10,17 @@ from kvtrace.converters.profile.specialization import Change
 Status = Literal["added", "removed", "changed"]
 Word = Literal["yes", "no", "not known"]
 Direction = Literal["worse", "better", "changed"]
-#: How sure a change is: timed, worked out from IR and arguments, or read off what both sides are.
+#: Basis of a change: timed, derived from IR and arguments, or read exactly on both sides.
 Certainty = Literal["measured", "derived", "exact"]
 
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Measured and derived sums over launches; None where a side does not know.
+    """Measured and derived sums over launches; None where unknown.
 
-    Launches of autotuners and warm-ups are counted apart: how many there are depends on timing. So
-    are those in which the kernel was compiled or loaded: their time is `compiling_ns`, and the
-    host's other times are of all others.
+    Launches of autotuners and warm-ups are counted separately: their number depends on timing.
+    So are launches in which the kernel was compiled or loaded: their time is `compiling_ns`, which
+    no other host time includes.
     """
 
     launches: int = 0
@@ -37,7 +37,7 @@ class Totals:
     sectors: int | None = None
     lanes: int | None = None
     lanes_on: int | None = None
-    #: Figures that no code names, those of add-ons among them (`further.py`), by name.
+    #: Additional figures by name, including those of add-ons (`further.py`).
     further: Mapping[str, float] | None = None
 
     @property
@@ -50,8 +50,8 @@ class Totals:
 class SourceDifference:
     """Unified difference of a kernel's own source text.
 
-    `whole` has all lines, those that both sides have too, each after its mark (space, - or +);
-    `first_lines` are the numbers of both texts' first lines in their files.
+    `whole` has all lines of both sides, each after its mark (space, - or +); `first_lines` are the
+    line numbers of both texts' first lines in their files.
     """
 
     lines: tuple[str, ...]
@@ -63,12 +63,12 @@ class SourceDifference:
 
 @dataclass(frozen=True, slots=True)
 class CodeDifference:
-    """The first compiler stage whose text differs, locations and value names left aside.
+    """The first compiler stage whose text differs, apart from locations and value names.
 
-    `substitutions` are numbers that replace each other all through, as block sizes do, and
+    `substitutions` are numbers replaced throughout the text, as block sizes are, and
     `substituted_lines` counts the lines that differ in nothing else. `lines` is the unified
-    difference without those lines, which `removed` and `added` count; `all_lines` has them too, and
-    `whole` also every line that both sides have.
+    difference without substituted lines; `removed` and `added` count `lines`. `all_lines` includes
+    substituted lines, and `whole` every line of both sides.
     """
 
     stage: str
@@ -83,7 +83,7 @@ class CodeDifference:
 
 @dataclass(frozen=True, slots=True)
 class CountChange:
-    """How often something is there: an op, or a class of instructions."""
+    """Numbers of an op, or of a class of instructions, on both sides."""
 
     what: str
     before: int
@@ -92,11 +92,11 @@ class CountChange:
 
 @dataclass(frozen=True, slots=True)
 class StageDifference:
-    """A compiler stage that differs, by what is in it.
+    """A compiler stage that differs, with the changes of its ops or instructions.
 
-    `counts` are ops (or classes of instructions) of which there are more or fewer; `moved` are ops
-    that are elsewhere, as outside of a loop, and `altered` those with other types or attributes,
-    each with how many. `artifacts` are the hashes of both texts.
+    `counts` are ops (or classes of instructions) whose number changed; `moved` counts ops by name
+    that are in another region, such as outside a loop, and `altered` those with other types or
+    attributes. `artifacts` are the hashes of both texts.
     """
 
     stage: str
@@ -108,9 +108,9 @@ class StageDifference:
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A number on both sides, which differs.
+    """A figure that differs between both sides.
 
-    `unit` is count, bytes, ns or share. `worse` says which way is worse, where one is.
+    `unit` is count, bytes, ns or share. `worse` is the worse direction, if there is one.
     """
 
     name: str
@@ -122,12 +122,12 @@ class Figure:
 
     @property
     def share(self) -> float | None:
-        """By what share of BEFORE it changed; None where that is zero."""
+        """The change as a share of BEFORE; None if BEFORE is zero."""
         return self.after / self.before - 1 if self.before else None
 
     @property
     def direction(self) -> Direction:
-        """Whether it became worse or better, where one can say."""
+        """Worse or better; "changed" if neither direction is worse."""
         if self.worse is None:
             return "changed"
         return "worse" if (self.after > self.before) == (self.worse == "more") else "better"
@@ -135,11 +135,11 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class TimeComparison:
-    """Medians of a kernel's times on both sides, and what they allow to say.
+    """Medians of a kernel's times on both sides, and the significance of their ratio.
 
-    `ratio` is AFTER's median by BEFORE's, and `interval` that of its bootstrap; None where they
-    cannot be compared, for `reason`. `claimed`: the interval excludes 1 and the ratio is beyond the
-    threshold. `alone`: both sides are one process.
+    `ratio` is AFTER's median over BEFORE's, and `interval` its bootstrap interval; both are None if
+    times cannot be compared, for `reason`. `claimed`: the interval excludes 1 and the ratio is
+    beyond the threshold. `alone`: each side is a single process.
     """
 
     kind: Literal["device", "host"]
@@ -155,7 +155,7 @@ class TimeComparison:
 
 @dataclass(frozen=True, slots=True)
 class CallChange:
-    """A fact of calls that differs, and in how many unique calls it does so alike."""
+    """A changed fact of calls, and the number of unique calls with this change."""
 
     change: Change
     calls: int
@@ -165,9 +165,9 @@ class CallChange:
 class VariantDifference:
     """A compiled variant that is new, gone or changed.
 
-    Of a new or gone one, `changes` says how it differs from the variant nearest to it on the other
-    side, if the kernel has one there. `calls` are the changes of unique calls that correspond;
-    `calls_unread` more of those differ and were not read one by one.
+    For a new or gone variant, `changes` are those from the most similar variant of the kernel on
+    the other side, if any. `calls` are changes of corresponding unique calls; `calls_unread` more
+    calls differ and were not read one by one.
     """
 
     status: Status
@@ -192,8 +192,8 @@ class VariantDifference:
 class KernelDifference:
     """A kernel that is new, gone or changed.
 
-    `renamed_from` is its name in BEFORE where that is another one; `similarity`, between 0 and 1,
-    is that of source and IR by which it was found. `figures` are sums over all its launches.
+    `renamed_from` is the kernel's name in BEFORE, if it differs; `similarity`, between 0 and 1, is
+    that of source and IR of a renamed kernel. `figures` are sums over all launches.
     """
 
     status: Status
@@ -212,7 +212,7 @@ class KernelDifference:
 
     @property
     def has_other_code(self) -> bool:
-        """Whether its source, its variants, their options or any stage of them differ."""
+        """The source, the set of variants, their options or a compiler stage differ."""
         return self.source is not None or any(
             variant.status != "changed" or variant.changes or variant.code or variant.stages
             for variant in self.variants
@@ -221,10 +221,10 @@ class KernelDifference:
 
 @dataclass(frozen=True, slots=True)
 class BoundChange:
-    """A condition for all sizes that differs: where a quantity ends, or when an access is inside.
+    """A condition for all sizes that differs: a bound of a quantity, or an access's condition.
 
-    `before` and `after` are the first bad values, None where there is none; or, of an access, its
-    condition as text.
+    `before` and `after` are the first bad values (None: unbounded), or an access's condition as
+    text.
     """
 
     kernel: str
@@ -237,7 +237,7 @@ class BoundChange:
 
 @dataclass(frozen=True, slots=True)
 class LaunchChange:
-    """How often a kernel is launched under a mark of the user, where that differs."""
+    """A kernel's numbers of launches under a mark of the user, if they differ."""
 
     mark: str
     kernel: str
@@ -247,11 +247,12 @@ class LaunchChange:
 
 @dataclass(frozen=True, slots=True)
 class KernelMeaning:
-    """What is known of an output of a changed kernel: whether it means the same as before.
+    """Whether an output of a changed kernel means the same as before.
 
     `answer` is a word for programs, `text` the answer with its reason or witness. `same` says
-    whether a user gets the same results, and `evidence` why, in half a line. No `output` is the
-    whole kernel. `by_data`: it was concluded from recorded results, and holds for their inputs.
+    whether a user gets the same results, and `evidence` why, in half a line. An `output` of None
+    stands for the whole kernel. `by_data`: the answer comes from recorded results, and holds for
+    their inputs.
     """
 
     kernel: str
@@ -267,7 +268,7 @@ class KernelMeaning:
 class Answer:
     """An answer to one of the questions of `merge_answers.py`.
 
-    `evidence` is half a line; `settle` says what would answer what is not known.
+    `evidence` is half a line; `settle` is an action that would settle a "not known".
     """
 
     question: str
@@ -278,20 +279,20 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class DifferentResult:
-    """The first launch of which two sides have other results.
+    """The first launch with another result on the other side.
 
     Attributes:
-        kernel: its name.
-        file: where it is defined.
-        line: the line there.
-        order: which launch of the kernel it is; from 1.
-        launches: its numbers in `launches.seq`, before and after.
-        outputs: the arguments whose memory differs after it.
-        inputs: whether what it read was equal on both sides; None: not known of all.
-        sampled: one line in so many of an input was compared; 1: all of them.
-        inputs_differing: the arguments whose memory differed before it.
-        causes: what in the kernel depends on the order of programs, where its inputs were equal.
-        why: all of it as text.
+        kernel: the kernel's name.
+        file: the file with the kernel's definition.
+        line: the line of the definition.
+        order: the launch's number among the launches of the kernel, from 1.
+        launches: the launch's `launches.seq`, before and after.
+        outputs: the arguments whose memory differs after the launch.
+        inputs: the memory it read was equal on both sides; None: not known for all inputs.
+        sampled: one line in `sampled` lines of an input was compared; 1: all lines.
+        inputs_differing: the arguments whose memory differed before the launch.
+        causes: ops whose result depends on the order of programs, if the inputs were equal.
+        why: the same as text.
     """
 
     kernel: str
@@ -309,15 +310,15 @@ class DifferentResult:
 
 @dataclass(frozen=True, slots=True)
 class Results:
-    """What launches made, compared by digests (KVTRACE_CHECK=digest).
+    """Results of launches, compared by digests (KVTRACE_CHECK=digest).
 
     Attributes:
-        compared: launches of both sides that were paired, by kernel and order, and are alike.
-        unpaired: launches with digests that the other side has no partner for, or an unlike one.
+        compared: launches paired by kernel and order, with arguments of the same shapes.
+        unpaired: launches with digests without such a partner on the other side.
         differing: launches whose outputs differ.
-        first: the first one of these, as BEFORE launched them.
-        unlike: kernels that had arguments of other shapes in all launches, as another batch size
-            gives them, and may sum in another order for that; each as text.
+        first: the first launch with different outputs, in the order of BEFORE.
+        unlike: kernels with arguments of other shapes in all launches, as another batch size gives
+            them, which may sum in another order therefore; each as text.
     """
 
     compared: int
@@ -331,9 +332,9 @@ class Results:
 class HeadlineRow:
     """One line of the headline.
 
-    `level` is where it was seen: kernel, source, options, a stage, resources, work, launches, time,
-    findings, results or bounds. `share` is by how much of BEFORE it changed (0.1 is 10 % more),
-    where it is a number, and `interval` that share's, where it was measured.
+    `level` is the kind of change: kernel, source, options, a stage, resources, work, launches,
+    time, findings, results or bounds. `share` is the change of a number as a share of BEFORE (0.1
+    is 10 % more), and `interval` the share's interval, if measured.
     """
 
     kernel: str
@@ -349,7 +350,7 @@ class HeadlineRow:
 
 @dataclass(frozen=True, slots=True)
 class FindingDifference:
-    """A finding that only one side has."""
+    """A finding of one side only."""
 
     status: Literal["new", "gone"]
     finding: Finding
@@ -357,7 +358,7 @@ class FindingDifference:
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """A kernel's times on both sides, which are shown but are not a difference by themselves."""
+    """A kernel's times on both sides, which are shown but are no difference by themselves."""
 
     name: str
     before: Totals
@@ -369,9 +370,9 @@ class KernelTime:
 
 @dataclass(frozen=True, slots=True)
 class Side:
-    """What one side is: where it was read and what it holds.
+    """One side of a difference: its label, runs, commit and totals.
 
-    `judged_by` are the rules that all its runs were judged by; None: it was not judged.
+    `judged_by` are the rules that judged all runs of the side; None: it was not judged.
     """
 
     label: str
@@ -386,12 +387,12 @@ class Side:
 class Difference:
     """All that differs between two sides.
 
-    `findings` are compared where both sides were judged, of the rules that both were judged by.
-    `still` are those that both have. `context` (versions, machine, settings) and `notes` inform and
-    are not a difference; `times` are the measured times of every kernel that both sides launched.
-    `bounds` are conditions for all sizes; they were judged if `bounds_unjudged` is empty, which
-    else says why not. `results` are there where both sides have digests; `meanings` are those of
-    changed kernels, None where they were not asked for. `answers` say whether it may be merged.
+    `findings` are those of one side only, and `still` those of both, under the rules that judged
+    both sides. `context` (versions, machine, settings) and `notes` inform and are no difference;
+    `times` are those of every kernel that both sides launched. `bounds` are conditions for all
+    sizes; `bounds_unjudged` says why they were not judged, or is empty. `results` need digests on
+    both sides; `meanings` are those of changed kernels, None if not requested. `answers` say
+    whether the change may be merged.
     """
 
     before: Side
@@ -412,13 +413,13 @@ class Difference:
     answers: tuple[Answer, ...] = ()
 
     def stops_merge(self, *, strict: bool = False) -> bool:
-        """Return whether *Merge?* is no; with `strict`, whether it is anything but yes."""
+        """Return whether the answer to *Merge?* is no, or with `strict`, anything but yes."""
         word = self.answers[-1].word
         return word == "no" or (strict and word == "not known")
 
     @property
     def empty(self) -> bool:
-        """Whether the sides are the same except for times, ids, addresses and context."""
+        """The sides are the same except for times, ids, addresses and context."""
         narrower = any(bound.direction == "worse" for bound in self.bounds)
         other = self.results is not None and self.results.differing > 0
         return not (self.kernels or self.findings or narrower or other)

@@ -1,4 +1,4 @@
-"""Where each form of a difference goes: files, standard output, or both in one call."""
+"""Outputs of a difference: files, standard output, or both in one call."""
 
 import json
 from collections.abc import Callable
@@ -29,7 +29,7 @@ STANDARD_OUTPUT: Final = "-"
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """A file for each form, `-` for standard output, None where it is not asked for.
+    """The file for each form, `-` for standard output, None if the form is not requested.
 
     The text for terminals goes to standard output unless another form does.
     """
@@ -41,7 +41,7 @@ class Outputs:
 
     def __post_init__(self) -> None:
         """Refuse two forms for standard output."""
-        chosen = [f"--{each.name}" for each in fields(self) if getattr(self, each.name) == "-"]
+        chosen = [f"--{form.name}" for form in fields(self) if getattr(self, form.name) == "-"]
         if len(chosen) > 1:
             raise BadSetting(
                 f"{' and '.join(chosen)} cannot both go to standard output; name a file for one."
@@ -49,8 +49,8 @@ class Outputs:
 
     @property
     def printed(self) -> str | None:
-        """The form that goes to standard output in place of the text for terminals."""
-        names = (each.name for each in fields(self) if getattr(self, each.name) == "-")
+        """The form that goes to standard output instead of the text for terminals."""
+        names = (form.name for form in fields(self) if getattr(self, form.name) == "-")
         return next(names, None)
 
 
@@ -65,21 +65,20 @@ def write_outputs(
     width: int = 80,
     tell: Callable[[str], object],
 ) -> list[str]:
-    """Write all forms that are asked for, and return the lines for standard output.
+    """Write all requested forms, and return the lines for standard output.
 
     Args:
-        difference: What `compare` found.
-        outputs: Where each form goes.
-        sides: What was compared; the page has texts of both.
-        gate: Rules, which every form tells of.
-        verbose: Whether the text has what is behind the headline.
-        full: Whether it leaves out nothing.
+        difference: The difference that `compare` returned.
+        outputs: The destination of each form.
+        sides: The compared runs; the page has texts of both sides.
+        gate: Judged rules, which every form reports.
+        verbose: The text includes the details behind the headline.
+        full: The text leaves out nothing.
         width: Columns of the terminal.
-        tell: Is given a line for each file that was written.
+        tell: Called with a line of text for each written file.
 
     Raises:
         BadSetting: a file cannot be written.
-
     """
     gate = gate or Gate([])
     forms: dict[str, Callable[[], str]] = {
@@ -89,11 +88,11 @@ def write_outputs(
     }
     printed: list[str] | None = None
     for name, form in forms.items():
-        place = getattr(outputs, name)
-        if place == STANDARD_OUTPUT:
+        destination = getattr(outputs, name)
+        if destination == STANDARD_OUTPUT:
             printed = form().rstrip("\n").split("\n")
-        elif place is not None:
-            _write(Path(place), form(), tell)
+        elif destination is not None:
+            _write(Path(destination), form(), tell)
     if outputs.html is not None:
         page = _write_page(difference, sides, gate, outputs.html, tell)
         printed = page if page is not None else printed
@@ -111,7 +110,7 @@ def write_outputs(
 def _markdown(
     difference: Difference, gate: Gate, sides: tuple["Selection", "Selection"]
 ) -> list[str]:
-    """Return the comment, in which no path is of this machine."""
+    """Return the comment, without paths of this machine."""
     folders = folders_of(sides)
     failures = list(with_shown_paths(tuple(gate.failures), folders))
     shown = with_shown_paths(difference, folders)
@@ -137,21 +136,21 @@ def _write_page(
     difference: Difference,
     sides: tuple["Selection", "Selection"],
     gate: Gate,
-    place: str,
+    destination: str,
     tell: Callable[[str], object],
 ) -> list[str] | None:
-    """Write the page; return its lines where it goes to standard output."""
+    """Write the page to a file and return None, or return its lines for standard output."""
     from tempfile import TemporaryDirectory
 
     from kvtrace.converters.diff.page import write_comparison
 
-    if place == STANDARD_OUTPUT:
+    if destination == STANDARD_OUTPUT:
         with TemporaryDirectory(prefix="kvtrace-") as folder:
             path = Path(folder) / "difference.html"
             write_comparison(difference, sides[1], path, before=sides[0], gate=gate)
             return path.read_text(encoding="utf-8").rstrip("\n").split("\n")
-    written = write_comparison(difference, sides[1], Path(place), before=sides[0], gate=gate)
-    tell(f"wrote {place} ({written.size_bytes / 1e6:,.1f} MB)")
+    written = write_comparison(difference, sides[1], Path(destination), before=sides[0], gate=gate)
+    tell(f"wrote {destination} ({written.size_bytes / 1e6:,.1f} MB)")
     for entry in written.dropped:
         tell(f"  {entry.text} {entry.command}")
     return None

@@ -1,4 +1,4 @@
-"""A `Difference` as a page: what the report's view "compare" reads, in the report of AFTER.
+"""Page of a `Difference`: data of the view "compare", in the report of AFTER.
 
 The block "compare" is plain data: texts side by side, line by line, and figures as pairs.
 """
@@ -51,7 +51,7 @@ _METRICS: Final = (
     ("flops", "count", False),
     ("sectors", "count", False),
 )
-#: Rows of code that may go into a page; beyond it only what changed, with its surroundings.
+#: Most rows of code in a page; above, only changed lines with their context.
 _MOST_ROWS: Final = 20_000
 
 Row = tuple[str, int | None, str | None, int | None, str | None]
@@ -68,13 +68,12 @@ def write_comparison(
     max_mb: float = 20.0,
     source: bool = True,
 ) -> "Written":
-    """Write the report of AFTER with the difference in it as one page.
+    """Write the report of AFTER with the difference as one page.
 
-    With `before`, any text of a kernel that differs can be shown beside any other.
+    With `before`, the page shows any two texts of a changed kernel side by side.
 
     Raises:
         BadSetting: the budget is too small, or the file cannot be written.
-
     """
     import shlex
 
@@ -85,12 +84,12 @@ def write_comparison(
     title = f"{difference.before.label} → {difference.after.label}"
     report = report_data(after.trace, after.runs, title, folder)
     texts = PageTexts((before, after)) if source and before is not None else None
-    found = comparison_object(difference, gate=gate, source=source, texts=texts)
-    places = {(k.name, k.module, k.file): index for index, k in enumerate(report.kernels)}
-    for kernel in found["kernels"]:
-        which = kernel["name"] or "(no name)", kernel["module"], kernel["file"]
-        kernel["kernel"] = places.get(which)
-    blocks = {"compare": json_block(found)}
+    comparison = comparison_object(difference, gate=gate, source=source, texts=texts)
+    indexes = {(k.name, k.module, k.file): index for index, k in enumerate(report.kernels)}
+    for kernel in comparison["kernels"]:
+        identity = kernel["name"] or "(no name)", kernel["module"], kernel["file"]
+        kernel["kernel"] = indexes.get(identity)
+    blocks = {"compare": json_block(comparison)}
     blocks |= {name: json_block(value) for name, value in (texts.blocks if texts else {}).items()}
     return write_report(report, after, path, max_mb, source=source, blocks=blocks)
 
@@ -102,9 +101,9 @@ def comparison_object(
     source: bool = True,
     texts: PageTexts | None = None,
 ) -> dict[str, Any]:
-    """Return the block "compare"; without `source`, no text of the program is in it.
+    """Return the block "compare"; without `source`, it has no text of the program.
 
-    `texts` gets the blocks with texts that are read when they are shown.
+    `texts` receives blocks with texts that the page reads on demand.
     """
     rows = sum(
         len(found.whole)
@@ -116,8 +115,8 @@ def comparison_object(
     return {
         "empty": difference.empty,
         "answers": [
-            {"question": each.question, "word": each.word, "text": answer_text(each)}
-            for each in difference.answers
+            {"question": answer.question, "word": answer.word, "text": answer_text(answer)}
+            for answer in difference.answers
         ],
         "summary": summary(difference),
         "before": _side(difference.before),
@@ -141,7 +140,7 @@ def comparison_object(
 
 
 def _headline_row(row: HeadlineRow, source: bool) -> dict[str, Any]:
-    """Return a line with the words that every form has for it; causes may name ops of the code."""
+    """Return a headline row with its words; without `source`, no ops of the code are named."""
     words = {"values": values_text(row), "by": share_text(row), "sure": sure_text(row)}
     if not source and row.level in ("source", "options", "ttir", "glir"):
         words["what"] = row.level
@@ -158,19 +157,19 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _metrics(before: Totals | None, after: Totals | None) -> list[dict[str, Any]]:
-    """Return the figures that some side knows; None where a side does not."""
-    found = []
+    """Return the figures that a side knows; None for the other side."""
+    metrics = []
     for name, unit, measured in _METRICS:
         pair = [None if side is None else getattr(side, name) for side in (before, after)]
         if pair != [None, None]:
-            found.append(_metric(name, unit, pair, measured=measured))
-    for each in FURTHER:
+            metrics.append(_metric(name, unit, pair, measured=measured))
+    for figure in FURTHER:
         pair = [
-            None if side is None else each.shown(side.further or {}) for side in (before, after)
+            None if side is None else figure.shown(side.further or {}) for side in (before, after)
         ]
         if pair != [None, None]:
-            found.append(_metric(each.name, each.unit, pair, measured=True))
-    return found
+            metrics.append(_metric(figure.name, figure.unit, pair, measured=True))
+    return metrics
 
 
 def _metric(name: str, unit: str, pair: Sequence[Any], *, measured: bool) -> dict[str, Any]:
@@ -272,12 +271,12 @@ def _code(code: CodeDifference, whole: bool) -> dict[str, Any]:
 
 
 def _rows(lines: Iterable[str], first: tuple[int | None, int | None]) -> list[Row]:
-    """Return marked lines side by side; removed lines are beside the added ones that replace them.
+    """Return marked lines side by side, removed lines beside the added ones that replace them.
 
-    `first` numbers the first line of both sides; lines have no numbers where it is None.
+    `first` has the number of the first line of each side; None: lines have no numbers.
     """
     rows: list[Row] = []
-    at = list(first)
+    next_numbers = list(first)
     removed: list[str] = []
     added: list[str] = []
     for line in (*lines, "@@"):
@@ -288,17 +287,21 @@ def _rows(lines: Iterable[str], first: tuple[int | None, int | None]) -> list[Ro
             added.append(text)
         else:
             pairs = zip_longest(removed, added)
-            rows += [_row(at, before, after) for before, after in pairs]
+            rows += [_row(next_numbers, before, after) for before, after in pairs]
             removed, added = [], []
-            rows.append(("gap", None, None, None, None) if mark == "@" else _row(at, text, text))
+            rows.append(
+                ("gap", None, None, None, None) if mark == "@" else _row(next_numbers, text, text)
+            )
     return rows[:-1]
 
 
-def _row(at: list[int | None], before: str | None, after: str | None) -> Row:
-    """Return the next row, and count the lines that it shows."""
-    numbers = [None if text is None else at[side] for side, text in enumerate((before, after))]
+def _row(next_numbers: list[int | None], before: str | None, after: str | None) -> Row:
+    """Return the next row, and advance the line numbers of the sides it shows."""
+    numbers = [
+        None if text is None else next_numbers[side] for side, text in enumerate((before, after))
+    ]
     for side, number in enumerate(numbers):
-        at[side] = at[side] if number is None else number + 1
+        next_numbers[side] = next_numbers[side] if number is None else number + 1
     kind = "same" if before == after else "changed"
     if before is None or after is None:
         kind = "added" if before is None else "removed"
@@ -309,8 +312,8 @@ def _changes(changes: Iterable[Change]) -> list[dict[str, Any]]:
     return [asdict(change) for change in changes]
 
 
-def _finding(found: FindingDifference, source: bool) -> dict[str, Any]:
-    finding = found.finding
+def _finding(change: FindingDifference, source: bool) -> dict[str, Any]:
+    finding = change.finding
     if not source:
         finding = replace(finding, source=None, expression=None)
-    return {"status": found.status, "finding": asdict(replace(finding, stack=(), other_stack=()))}
+    return {"status": change.status, "finding": asdict(replace(finding, stack=(), other_stack=()))}

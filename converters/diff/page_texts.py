@@ -1,4 +1,4 @@
-"""Texts of both sides for a page: each is its own block, read when it is shown."""
+"""Texts of both sides for a page: each is a block of its own, read on demand."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -8,15 +8,15 @@ from kvtrace.converters.diff.model import CodeDifference, VariantDifference
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
 
-#: Characters of all texts on a page, which gzip makes a tenth of.
+#: Most characters of all texts on a page; gzip reduces them to a tenth.
 _MOST_CHARACTERS: Final = 30_000_000
-#: Lines of a text that is aligned with another, and of all: aligning takes seconds beyond it.
+#: Most lines of a text to align with another, and of all texts: aligning more takes seconds.
 _MOST_LINES: Final = 4_000
 _MOST_ALIGNED: Final = 100_000
 
 
 class PageTexts:
-    """The blocks of a page with texts; each text once, as long as there is room."""
+    """Text blocks of a page; each text is stored once, up to a size limit."""
 
     def __init__(self, sides: "tuple[Selection, Selection]") -> None:
         self._sides = sides
@@ -26,16 +26,16 @@ class PageTexts:
         self.blocks: dict[str, Any] = {}
 
     def texts(self, variant: VariantDifference) -> list[dict[str, Any]]:
-        """Return of each stage the names of the blocks with both texts, None where one is not."""
-        listed = [
+        """Return each stage with the names of both texts' blocks, None where a text is missing."""
+        entries = [
             {"stage": stage, "before": self._block(0, before), "after": self._block(1, after)}
             for stage, before, after in variant.artifacts
         ]
-        return [each for each in listed if each["before"] or each["after"]]
+        return [entry for entry in entries if entry["before"] or entry["after"]]
 
     def aligned(self, variant: VariantDifference) -> list[tuple[str, CodeDifference]]:
-        """Return the stages that differ after the first, which is in the variant itself."""
-        found = []
+        """Return differences of later stages; that of the first is in the variant itself."""
+        differences = []
         for stage, before, after in variant.artifacts:
             if stage not in code_stages() or (variant.code and variant.code.stage == stage):
                 continue
@@ -50,8 +50,8 @@ class PageTexts:
             self._lines -= sum(lines)
             code = compare_code(stage, texts[0], texts[1])
             if code is not None:
-                found.append((stage, code))
-        return found
+                differences.append((stage, code))
+        return differences
 
     def add(self, value: Any) -> str:
         """Add a block, and return its name."""

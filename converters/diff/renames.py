@@ -1,4 +1,4 @@
-"""Kernels that go by another name on the other side, found by how alike source and IR are."""
+"""Renamed kernels, found by the similarity of source and IR."""
 
 import re
 from collections import Counter
@@ -9,18 +9,18 @@ from kvtrace.converters.diff.snapshot import Snapshot
 from kvtrace.converters.diff.variant import Variant
 from kvtrace.figures.identity import KernelKey
 
-_Runs = Counter[tuple[str, str, str]]
+_Trigrams = Counter[tuple[str, str, str]]
 
-#: Kernels less alike than this are two kernels.
+#: Least similarity of a renamed kernel.
 LEAST_ALIKE: Final = 0.75
-#: Above this many possible pairs, kernels are not looked for under other names.
+#: Above this many possible pairs, renamed kernels are not searched for.
 _MOST_PAIRS: Final = 10_000
 _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _OP: Final = re.compile(r"\b[a-z]\w*\.[a-z]\w*\b")
 
 
 class Renamed(NamedTuple):
-    """A kernel on both sides, and how alike it is: 1 if only the name differs."""
+    """A kernel's keys on both sides, and the similarity: 1 if only the name differs."""
 
     before: KernelKey
     after: KernelKey
@@ -28,13 +28,10 @@ class Renamed(NamedTuple):
 
 
 class _Text(NamedTuple):
-    """A kernel's source in tokens and its IR in ops, its own name blanked; None where not known.
+    """Trigrams of a kernel's source tokens and IR ops, its name blanked; None if unknown."""
 
-    Of both, how often each three follow each other.
-    """
-
-    source: "_Runs | None"
-    ops: "_Runs | None"
+    source: "_Trigrams | None"
+    ops: "_Trigrams | None"
 
 
 def find_renamed(
@@ -43,7 +40,7 @@ def find_renamed(
     removed: Sequence[KernelKey],
     added: Sequence[KernelKey],
 ) -> list[Renamed]:
-    """Pair kernels that only one side has, the most alike first, each at most once."""
+    """Return pairs of kernels of one side each, the most similar first, each used at most once."""
     if not removed or not added or len(removed) * len(added) > _MOST_PAIRS:
         return []
     ours = {key: _text(before, before.kernels[key][0]) for key in removed}
@@ -52,25 +49,25 @@ def find_renamed(
         (Renamed(a, b, _alike(ours[a], theirs[b])) for a in removed for b in added),
         key=lambda pair: -pair.similarity,
     )
-    found: list[Renamed] = []
-    taken: set[tuple[str, KernelKey]] = set()
+    pairs: list[Renamed] = []
+    used: set[tuple[str, KernelKey]] = set()
     for pair in ranked:
         ends = {("before", pair.before), ("after", pair.after)}
-        if pair.similarity >= LEAST_ALIKE and not taken & ends:
-            found.append(pair)
-            taken |= ends
-    return found
+        if pair.similarity >= LEAST_ALIKE and not used & ends:
+            pairs.append(pair)
+            used |= ends
+    return pairs
 
 
 def renamed_source(text: str, before: str, after: str) -> str:
-    """Return a source with the kernel's name of AFTER in place of that of BEFORE."""
+    """Return a source with the kernel's name in BEFORE replaced by that in AFTER."""
     return re.sub(rf"(?<![\w.]){re.escape(before)}(?!\w)", lambda _: after, text)
 
 
 def renamed_stage(text: str, before: str, after: str) -> str:
-    """Return a compiler's text with the kernel's name of AFTER: only where it is a symbol.
+    """Return a compiler's text with the kernel's name replaced where it is a symbol.
 
-    An instruction may have the name of a kernel, as `add`.
+    An instruction such as `add` may have the name of a kernel.
     """
     name = re.escape(before)
     symbol = (
@@ -85,19 +82,21 @@ def _text(side: Snapshot, variant: Variant) -> _Text:
     source = side.text(variant.row["source_artifact"])
     ttir = side.text(variant.stages.get("ttir"))
     return _Text(
-        None if source is None else _runs(_TOKEN.findall(renamed_source(source, name, "kernel"))),
-        None if ttir is None else _runs(_OP.findall(ttir)),
+        None
+        if source is None
+        else _trigrams(_TOKEN.findall(renamed_source(source, name, "kernel"))),
+        None if ttir is None else _trigrams(_OP.findall(ttir)),
     )
 
 
-def _runs(tokens: Sequence[str]) -> _Runs:
-    """Return how often each three tokens follow each other."""
+def _trigrams(tokens: Sequence[str]) -> _Trigrams:
+    """Return the number of occurrences of each three consecutive tokens."""
     padded = ["", *tokens, ""]  # so that a single token makes a run
     return Counter(zip(padded, padded[1:], padded[2:], strict=False))
 
 
 def _alike(a: _Text, b: _Text) -> float:
-    """Return the mean of what is known of both; 0 where nothing is."""
+    """Return the mean similarity of source and IR, where both are known; else 0."""
     ratios = [
         _share(one, other)
         for one, other in zip(a, b, strict=True)
@@ -106,7 +105,7 @@ def _alike(a: _Text, b: _Text) -> float:
     return sum(ratios) / len(ratios) if ratios else 0.0
 
 
-def _share(one: _Runs, other: _Runs) -> float:
-    """Return the share of runs that both have."""
+def _share(one: _Trigrams, other: _Trigrams) -> float:
+    """Return the share of trigrams that both have."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0

@@ -1,4 +1,4 @@
-"""A `Difference` as text for terminals, and as an object for JSON."""
+"""Text of a `Difference` for terminals, and its JSON form."""
 
 import textwrap
 from collections.abc import Sequence
@@ -39,38 +39,37 @@ from kvtrace.converters.profile.specialization import Change
 from kvtrace.figures.identity import names_apart
 from kvtrace.text import broken, columns, duration, plural, printable, shorten, wrapped
 
-#: Lines of one source or code difference that are printed unless all are asked for.
+#: Printed lines of one source or code difference, without `full`.
 _SHOWN_LINES: Final = 40
-#: Calls' changes that are printed for one variant unless all are asked for.
+#: Printed changes of calls per variant, without `full`.
 _SHOWN_CALLS: Final = 8
-#: Lines that differ in numbers alone are printed up to this many, and only counted above.
+#: Lines that differ in numbers alone are printed up to this number, and only counted above.
 _SHOWN_SUBSTITUTED: Final = 3
-#: Statements on what kernels compute that fit a screen.
+#: Statements on results of kernels that fit a screen.
 _SHOWN_MEANINGS: Final = 4
 _SHOWN_TIMES: Final = 12
 
 
 def difference_object(difference: Difference) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Difference` without whole texts, and what they say."""
+    """Return the JSON form: the fields of `Difference` without whole texts."""
     form = asdict(difference)
     for kernel in form["kernels"]:
-        for found in (kernel["source"], *(variant["code"] for variant in kernel["variants"])):
+        for text in (kernel["source"], *(variant["code"] for variant in kernel["variants"])):
             for name in ("whole", "first_lines"):
-                (found or {}).pop(name, None)
+                (text or {}).pop(name, None)
     return {"empty": difference.empty, "unjudged": unjudged_sides(difference), **form}
 
 
 def difference_text(
     difference: Difference, *, full: bool = False, times: bool = True, width: int = 80
 ) -> list[str]:
-    """Return lines for a terminal: the headline and all that is behind it.
+    """Return lines for a terminal: the headline and all details.
 
     Args:
-        difference: What `compare` returned.
-        full: Whether every line of every difference is there, however many.
-        times: Whether the table of times is.
-        width: Of the terminal, in characters.
-
+        difference: The difference that `compare` returned.
+        full: Print every line of every difference.
+        times: Print the table of times.
+        width: Width of the terminal, in characters.
     """
     d = difference
     lines = headline_text(d, width=width, full=True)
@@ -78,7 +77,7 @@ def difference_text(
         lines += ["", *_kernel_text(kernel, full, width)]
     if d.findings:
         lines += ["", "findings"]
-        lines += [f"  {line}" for found in d.findings for line in finding_lines(found)]
+        lines += [f"  {line}" for finding in d.findings for line in finding_lines(finding)]
     if d.bounds:
         lines += ["", "conditions for all sizes"]
         lines += [line for bound in d.bounds for line in _bound_text(bound, width)]
@@ -94,26 +93,33 @@ def difference_text(
 
 
 def headline_text(difference: Difference, *, width: int = 80, full: bool = False) -> list[str]:
-    """Return lines for a terminal that fit a screen: what changed, worst first, and how sure.
+    """Return lines that fit a screen: the changes, worst first, with their basis.
 
     Args:
-        difference: What `compare` returned.
-        width: Of the terminal, in characters.
-        full: Whether all rows are there, not only those that fit.
-
+        difference: The difference that `compare` returned.
+        width: Width of the terminal, in characters.
+        full: Print all rows, not only those that fit.
     """
     d = difference
     lines = [*answers_text(d.answers, width), "", f"before  {side_line(d.before)}"]
     lines += [f"after   {side_line(d.after)}", "", summary(d)]
     if table := headline_table(d.headline, width, full=full):
         lines += ["", *table]
-    if told := results_lines(d):
-        lines += ["", "results", *(line for one in told for line in wrapped(one, width, 2))]
-    if told := meaning_lines(d):
-        shown = told if full else told[:_SHOWN_MEANINGS]
-        lines += ["", "meaning", *(line for one in shown for line in wrapped(one, width, 2))]
-        if left := len(told) - len(shown):
-            lines.append(f"  … {left} more (-v)")
+    if sentences := results_lines(d):
+        lines += [
+            "",
+            "results",
+            *(line for sentence in sentences for line in wrapped(sentence, width, 2)),
+        ]
+    if sentences := meaning_lines(d):
+        shown = sentences if full else sentences[:_SHOWN_MEANINGS]
+        lines += [
+            "",
+            "meaning",
+            *(line for sentence in shown for line in wrapped(sentence, width, 2)),
+        ]
+        if hidden := len(sentences) - len(shown):
+            lines.append(f"  … {hidden} more (-v)")
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", *wrapped(unjudged, width)]
     if facts := [str(change) for change in d.context if _is_telling(change)]:
@@ -128,17 +134,17 @@ def answers_text(answers: Sequence[Answer], width: int) -> list[str]:
     """Return lines for a terminal: each question, its answer, and the evidence."""
     return [
         line
-        for each in answers
+        for answer in answers
         for line in textwrap.wrap(
-            printable(answer_text(each)), width,
-            initial_indent=f"{f'{each.question}?':<14} {each.word:<11}",
+            printable(answer_text(answer)), width,
+            initial_indent=f"{f'{answer.question}?':<14} {answer.word:<11}",
             subsequent_indent=" " * 26, break_long_words=False, break_on_hyphens=False,
         )
     ]  # fmt: skip
 
 
 def _is_telling(change: Change) -> bool:
-    """Whether a fact of the surroundings may explain what differs: a version, a device."""
+    """Return whether a fact of the context may explain a difference: a version, a device."""
     return change.what.startswith(("version of", "option", "devices"))
 
 
@@ -162,7 +168,7 @@ def gate_object(gate: Gate) -> dict[str, Any]:
 
 
 def gate_text(gate: Gate) -> list[str]:
-    """Return lines for a terminal: the verdict, then each rule that is violated, and by what."""
+    """Return lines for a terminal: the verdict, then the violations."""
     if not gate.rules:
         return []
     lines = [
@@ -219,9 +225,9 @@ def _calls_text(variant: VariantDifference, full: bool, width: int) -> list[str]
     return lines + [f"    {count}" for count in call_counts(variant)]
 
 
-def _call_change(found: CallChange, width: int) -> str:
-    alike = f"  in {plural(found.calls, 'call')}" if found.calls > 1 else ""
-    return _change(found.change, width - len(alike)) + alike
+def _call_change(call: CallChange, width: int) -> str:
+    alike = f"  in {plural(call.calls, 'call')}" if call.calls > 1 else ""
+    return _change(call.change, width - len(alike)) + alike
 
 
 def _code_text(code: CodeDifference, full: bool, width: int) -> list[str]:
@@ -251,11 +257,11 @@ def _change(change: Change, width: int) -> str:
     name = f"{printable(change.what):<20}  "
     room = max(20, (width - len(name) - 3) // 2)
     before, after = _distinct_texts(change.before, change.after, room)
-    return f"{name}{before} → {after}{_by_how_much(change)}"
+    return f"{name}{before} → {after}{_relative_change(change)}"
 
 
-def _by_how_much(change: Change) -> str:
-    """Say by how much a number changed, with its direction; nothing of what is none."""
+def _relative_change(change: Change) -> str:
+    """Return the relative change of two integers as text; "" for other values."""
     numbers = [(text or "").replace(",", "") for text in (change.before, change.after)]
     if not all(map(str.isdecimal, numbers)) or not int(numbers[0]):
         return ""
@@ -263,7 +269,7 @@ def _by_how_much(change: Change) -> str:
 
 
 def _distinct_texts(before: str | None, after: str | None, room: int) -> list[str]:
-    """Return both values shortened so that where they differ stays in sight, or whole."""
+    """Return both values shortened with their first difference in sight, or whole."""
     texts = ["(none)" if value is None else printable(value) for value in (before, after)]
     short = [shorten(text, room) for text in texts]
     if short[0] != short[1] or texts[0] == texts[1]:
@@ -282,11 +288,18 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
     rows = [_time_row(name, t.before, t.after, device) for t, name in named]
     title = f"measured {kind} time of launches (no difference by itself)"
     header = ("kernel", "total before", "after", "median before", "after", "change")
-    reasons = {one.reason for t in shown for one in t.compared if one.kind == kind and one.reason}
-    told = [line for reason in sorted(reasons) for line in wrapped(f"no claim: {reason}", width, 2)]
-    lines = [title, *told, *columns(header, rows, width, 2, optional=(1, 2))]
-    left = len(d.times) - len(shown)
-    return [*lines, f"  … {left} more kernels (--full shows them)"] if left else lines
+    reasons = {
+        comparison.reason
+        for t in shown
+        for comparison in t.compared
+        if comparison.kind == kind and comparison.reason
+    }
+    reason_lines = [
+        line for reason in sorted(reasons) for line in wrapped(f"no claim: {reason}", width, 2)
+    ]
+    lines = [title, *reason_lines, *columns(header, rows, width, 2, optional=(1, 2))]
+    hidden = len(d.times) - len(shown)
+    return [*lines, f"  … {hidden} more kernels (--full shows them)"] if hidden else lines
 
 
 def _time_row(name: str, before: Totals, after: Totals, device: bool) -> tuple[str, ...]:

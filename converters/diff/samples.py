@@ -1,8 +1,7 @@
-"""The times of launches of a side, narrow: some ten bytes each, and of a kernel some thousands.
+"""Times of launches of one side in compact arrays: about ten bytes each, some thousand per kernel.
 
-They are read in pieces, and stay, since a change is judged by single launches: all of them, or of a
-kernel with more than `MOST_TIMES` every second, every fourth, and so on, of each of its unique
-calls.
+A change is judged by single launches. All times are stored, or for a kernel with more than
+`MOST_TIMES` every second, fourth, eighth … of each unique call.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -18,26 +17,26 @@ from kvtrace.figures.times import steady_executions, steady_launches
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Launches of a kernel, on one side, whose times are kept.
+#: Most stored times of a kernel on one side.
 MOST_TIMES: Final = 1 << 13
-#: Times that wait to be thinned, at least.
+#: Least number of times between two thinnings.
 _FEW: Final = 1 << 20
 
 
 class Times:
-    """Times of steady launches, or executions, by variant."""
+    """Times of steady launches, or of executions, by variant."""
 
     def __init__(self, runs: Sequence[Places], kernels: Integers) -> None:
-        """Begin with nothing; `kernels` are those of the variants."""
-        size = 1 + max((int(known.place[-1]) for known in runs if known.place.size), default=-1)
+        """Create an empty store; `kernels` has the kernel number of each variant."""
+        size = 1 + max((int(calls.place[-1]) for calls in runs if calls.place.size), default=-1)
         self._variant, self._work, self._run = (np.zeros(size, np.int64) for _ in range(3))
-        self._runs = [(known, Positions(known.call)) for known in runs]
-        for number, known in enumerate(runs):
-            self._variant[known.place] = known.variant
-            self._work[known.place] = known.work
-            self._run[known.place] = number
+        self._runs = [(calls, Positions(calls.call)) for calls in runs]
+        for number, calls in enumerate(runs):
+            self._variant[calls.place] = calls.variant
+            self._work[calls.place] = calls.work
+            self._run[calls.place] = number
         self._kernel = kernels[self._variant] if size else self._variant
-        #: By place, how many times there were; by kernel, every how many-th is kept.
+        #: Number of times by place; stride between stored times by kernel.
         self._seen = np.zeros(size, np.int64)
         self._every = np.ones(1 + int(self._kernel.max(initial=-1)), np.int64)
         #: Place, time, and the number of the launch in its place.
@@ -47,10 +46,10 @@ class Times:
         self._first = self._places = self._first_place = np.zeros(0, np.int64)
 
     def add(self, run: int, call: Integers, ns: Integers) -> None:
-        """Add launches of a run, by its number; those of calls that are not known are left out."""
-        known, positions = self._runs[run]
-        at = positions.of(call)
-        self._keep(known.place[at[at >= 0]], ns[at >= 0])
+        """Add launches of the run with this number; launches of unknown calls are skipped."""
+        calls, positions = self._runs[run]
+        position = positions.of(call)
+        self._keep(calls.place[position[position >= 0]], ns[position >= 0])
 
     def _keep(self, place: Integers, ns: Integers) -> None:
         order = np.argsort(place, kind="stable")
@@ -67,10 +66,10 @@ class Times:
             self._thin()
 
     def _thin(self) -> None:
-        """Have no kernel keep more than it may."""
-        columns = [list(each) for each in zip(*self._waiting, strict=True)] or [[], [], []]
+        """Double the stride of kernels with too many times, until all are below the limit."""
+        columns = [list(column) for column in zip(*self._waiting, strict=True)] or [[], [], []]
         empty = np.zeros(0, np.int8)
-        place, ns, number = (np.concatenate([empty, *each]) for each in columns)
+        place, ns, number = (np.concatenate([empty, *column]) for column in columns)
         kernel = self._kernel[place]
         # Of each unique call the first launch stays, however many calls there are.
         calls = np.bincount(self._kernel[self._seen > 0], minlength=self._every.size)
@@ -78,12 +77,12 @@ class Times:
         while (many := np.bincount(kernel, minlength=self._every.size) > most).any():
             self._every[many] *= 2
             chosen = number % self._every[kernel] == 0
-            place, ns, number, kernel = (each[chosen] for each in (place, ns, number, kernel))
+            place, ns, number, kernel = (column[chosen] for column in (place, ns, number, kernel))
         self._waiting = [(place, ns, number)]
         self._held = self._thinned = place.size
 
     def gather(self) -> "Times":
-        """Put the times of a variant together, in the order of launches."""
+        """Group the times by variant, in the order of launches."""
         self._thin()
         ((place, ns, _),) = self._waiting
         self._waiting = []
@@ -102,7 +101,7 @@ class Times:
         if len(variants) > 1:
             rows = rows[np.argsort(self._at[rows], kind="stable")]
         place = self._place[rows]
-        variant, work, run = (each[place] for each in (self._variant, self._work, self._run))
+        variant, work, run = (column[place] for column in (self._variant, self._work, self._run))
         all_places = self._places[_spans(self._first_place, variants)]
         works, number = np.unique(self._work[all_places], return_inverse=True)
         launched = summed_by(number, self._seen[all_places])
@@ -112,23 +111,23 @@ class Times:
 
 
 def _spans(first: Integers, variants: Sequence[int]) -> Integers:
-    """Return all numbers that are in the spans of some variants."""
-    known = [each for each in variants if each + 1 < first.size]
-    spans = [np.arange(first[each], first[each + 1]) for each in known]
+    """Return all indexes in the ranges of some variants."""
+    present = [variant for variant in variants if variant + 1 < first.size]
+    spans = [np.arange(first[variant], first[variant + 1]) for variant in present]
     return np.concatenate([np.zeros(0, np.int64), *spans])
 
 
 def host_samples(
     trace: "Trace", runs: Sequence["Run"], places: Sequence[Places], kernels: Integers
 ) -> Times:
-    """Read the times of steady launches of runs with their unique calls, as in `Times`."""
+    """Read the host times of steady launches, by unique call."""
     return _gathered(steady_launches, trace, runs, places, kernels)
 
 
 def device_samples(
     trace: "Trace", runs: Sequence["Run"], places: Sequence[Places], kernels: Integers
 ) -> Times:
-    """Read the times of steady executions of runs with their unique calls, as in `Times`."""
+    """Read the times of steady executions, by unique call."""
     return _gathered(steady_executions, trace, runs, places, kernels)
 
 

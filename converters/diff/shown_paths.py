@@ -1,4 +1,4 @@
-"""Paths as a review comment has them: from the project's folder, never from the machine's root."""
+"""Paths in review comments: relative to the project's folder, never absolute."""
 
 import os
 import re
@@ -11,38 +11,38 @@ if TYPE_CHECKING:
 
 _Data = TypeVar("_Data")
 
-#: An absolute path of two parts and more, where it begins.
+#: An absolute path with two or more parts.
 _PATH: Final = re.compile(r"(?<![\w.:/~-])/(?:[\w.+@=~-]+/)+[\w.+@=~-]*")
-#: Behind these folders a path is the same on every machine.
+#: Paths below these folders are the same on every machine.
 _SAME_ELSEWHERE: Final = ("/site-packages/", "/dist-packages/")
-#: So much of a path that is in no folder of the project is shown.
+#: Shown parts of a path outside the project.
 _PARTS: Final = 2
-#: Texts that no comment shows.
+#: Fields that no comment shows.
 _NOT_SHOWN: Final = frozenset({"whole", "all_lines", "artifacts"})
 
 
 def folders_of(sides: Sequence["Selection"]) -> tuple[str, ...]:
-    """Return the folders that paths are shown from: this one, and the runs' checkouts."""
+    """Return the folders that paths are relative to: the current one, and the runs' checkouts."""
     roots = {run.git_root for side in sides for run in side.runs if run.git_root}
     return tuple(dict.fromkeys((os.getcwd(), *sorted(roots))))  # noqa: PTH109 - text is wanted
 
 
 def with_shown_paths(data: _Data, folders: Sequence[str]) -> _Data:
-    """Return data, frozen dataclasses in tuples, whose texts have no absolute path."""
+    """Return a copy of frozen dataclasses in tuples, without absolute paths in texts."""
     return _mapped(data, folders)  # type: ignore[no-any-return]
 
 
 def _mapped(data: Any, folders: Sequence[str]) -> Any:
     if isinstance(data, str):
-        return _PATH.sub(lambda found: _shown(found[0], folders), data) if "/" in data else data
+        return _PATH.sub(lambda match: _shown(match[0], folders), data) if "/" in data else data
     if isinstance(data, tuple):
-        return tuple(_mapped(each, folders) for each in data)
+        return tuple(_mapped(item, folders) for item in data)
     if not is_dataclass(data) or isinstance(data, type):
         return data
     shown = {
-        each.name: _mapped(value, folders)
-        for each in fields(data)
-        if each.name not in _NOT_SHOWN and _has_text(value := getattr(data, each.name))
+        field.name: _mapped(value, folders)
+        for field in fields(data)
+        if field.name not in _NOT_SHOWN and _has_text(value := getattr(data, field.name))
     }
     return replace(data, **shown)
 

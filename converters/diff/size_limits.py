@@ -1,10 +1,10 @@
 """Conditions for all sizes on both sides: a range that ends earlier than before is worse.
 
-What is compared is what `kvtrace sizes` derives. Of each kernel, for each quantity: the first value
-above and the first below its range at which an integer overflows, an access leaves its tensor,
-another rule is broken or the grid's limit is reached. Of each access: the condition under which it
-stays inside its tensor. Where a variant ends (an argument no longer fits its type, a block no
-longer covers) is not a defect, so it is not a bound.
+The conditions are those of `kvtrace sizes`. For each quantity of a kernel: the first values above
+and below its range at which an integer overflows, an access leaves its tensor, another rule is
+broken or the grid's limit is reached. For each access: the condition under which it stays inside
+its tensor. The limit of a variant (an argument no longer fits its type, a block no longer covers)
+is not a defect, so it is not a bound.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,46 +26,47 @@ UNJUDGED: Final = "not compared (add --generic)"
 def bound_changes(
     conditions: tuple[Conditions, Conditions] | None, renamed: Mapping[str, str]
 ) -> tuple[tuple[BoundChange, ...], str]:
-    """Return what differs, and why nothing was compared, which is empty where it was.
+    """Return the changed bounds, and the reason if nothing was compared, else "".
 
     Args:
-        conditions: Of both sides; None where they were not worked out.
-        renamed: The name in AFTER of kernels that go by another one there.
-
+        conditions: Conditions of both sides; None if they were not derived.
+        renamed: Names in AFTER of renamed kernels, by the names in BEFORE.
     """
     if conditions is None:
         return (), UNJUDGED
     before, after = conditions
     if not before or not after:
         side = "BEFORE" if not before else "AFTER"
-        return (), f"not judged: no conditions could be worked out of {side}"
+        return (), f"not judged: no conditions could be derived for {side}"
     sides = _by_kernel(before, renamed), _by_kernel(after, {})
-    found: list[BoundChange] = []
+    all_changes: list[BoundChange] = []
     for kernel, variants in sides[1].items():
         if kernel in sides[0]:
-            found += _ends(kernel, sides[0][kernel], variants)
-            found += _inside(kernel, sides[0][kernel], variants)
-    return tuple(found), ""
+            all_changes += _ends(kernel, sides[0][kernel], variants)
+            all_changes += _inside(kernel, sides[0][kernel], variants)
+    return tuple(all_changes), ""
 
 
 def _by_kernel(
-    listed: Conditions, renamed: Mapping[str, str]
+    conditions: Conditions, renamed: Mapping[str, str]
 ) -> dict[str, list["KernelConditions"]]:
-    found: dict[str, list[KernelConditions]] = {}
-    for each in listed:
-        found.setdefault(renamed.get(each.kernel, each.kernel), []).append(each)
-    return found
+    groups: dict[str, list[KernelConditions]] = {}
+    for kernel_conditions in conditions:
+        groups.setdefault(
+            renamed.get(kernel_conditions.kernel, kernel_conditions.kernel), []
+        ).append(kernel_conditions)
+    return groups
 
 
 def _ends(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
-    """Compare both ends of ranges; of several variants those that end first."""
-    found = []
+    """Return changes of both ends of ranges; of several variants the narrowest range counts."""
+    bounds = []
     for name, read in (("first bad", _upper), ("bad below", _lower)):
         first, second = _nearest(before, read), _nearest(after, read)
         for quantity in first.keys() & second.keys():
             change = _change(kernel, quantity, name, first[quantity], second[quantity])
-            found += [change] if change is not None else []
-    return sorted(found, key=lambda bound: bound.what)
+            bounds += [change] if change is not None else []
+    return sorted(bounds, key=lambda bound: bound.what)
 
 
 @dataclass(frozen=True)
@@ -95,27 +96,27 @@ def _lower(row: "EnvelopeRow") -> _End | None:
 
 
 def _nearest(variants: Conditions, read: Callable[["EnvelopeRow"], _End | None]) -> dict[str, _End]:
-    found: dict[str, _End] = {}
+    ends: dict[str, _End] = {}
     for row in (row for variant in variants for row in variant.envelope):
         end = read(row)
-        if end is not None and (
-            row.quantity not in found or _is_narrower(end, found[row.quantity])
-        ):
-            found[row.quantity] = end
-    return found
+        if end is not None and (row.quantity not in ends or _is_narrower(end, ends[row.quantity])):
+            ends[row.quantity] = end
+    return ends
 
 
-def _change(kernel: str, quantity: str, name: str, one: _End, other: _End) -> BoundChange | None:
-    """Return how an end differs, if it does."""
-    if one.is_unknown != other.is_unknown:
-        side, text = ("before", one.text) if one.is_unknown else ("after", other.text)
+def _change(kernel: str, quantity: str, name: str, before: _End, after: _End) -> BoundChange | None:
+    """Return the change of an end, or None."""
+    if before.is_unknown != after.is_unknown:
+        side, text = ("before", before.text) if before.is_unknown else ("after", after.text)
         what = quantity if name == "first bad" else f"{quantity}: {name}"
-        return BoundChange(kernel, what, one.bad, other.bad, "changed", f"unknown {side}: {text}")
-    if one.bad == other.bad:
+        return BoundChange(
+            kernel, what, before.bad, after.bad, "changed", f"unknown {side}: {text}"
+        )
+    if before.bad == after.bad:
         return None
-    direction: Direction = "worse" if _is_narrower(other, one) else "better"
-    text = other.text if direction == "worse" else one.text
-    return BoundChange(kernel, f"{quantity}: {name}", one.bad, other.bad, direction, text)
+    direction: Direction = "worse" if _is_narrower(after, before) else "better"
+    text = after.text if direction == "worse" else before.text
+    return BoundChange(kernel, f"{quantity}: {name}", before.bad, after.bad, direction, text)
 
 
 def _is_narrower(one: _End, other: _End) -> bool:
@@ -123,7 +124,7 @@ def _is_narrower(one: _End, other: _End) -> bool:
 
 
 def _inside(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
-    """Compare the conditions of accesses, where both sides have one variant of the kernel."""
+    """Return changed conditions of accesses, if both sides have one variant of the kernel."""
     if len(before) != 1 or len(after) != 1:
         return []
     sides = [
@@ -136,11 +137,11 @@ def _inside(kernel: str, before: Conditions, after: Conditions) -> list[BoundCha
     ]
     gone = [key for key in sides[0] if key not in sides[1]]
     new = [key for key in sides[1] if key not in sides[0]]
-    found = []
+    changed = []
     for access, argument, condition in new:
-        place = next((key for key in gone if key[:2] == (access, argument)), None)
-        if place is not None:
-            gone.remove(place)
+        counterpart = next((key for key in gone if key[:2] == (access, argument)), None)
+        if counterpart is not None:
+            gone.remove(counterpart)
             what = f"{access} of {argument or '?'} inside"
-            found.append(BoundChange(kernel, what, place[2], condition, "changed"))
-    return found
+            changed.append(BoundChange(kernel, what, counterpart[2], condition, "changed"))
+    return changed

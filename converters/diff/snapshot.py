@@ -1,7 +1,7 @@
-"""One side of a difference, read from the tables: compiled variants with sums over their launches.
+"""Snapshot of one side of a difference: compiled variants with sums over their launches.
 
-Ids mean nothing outside their run, so ranks of one job (and repeated compilations of one thing)
-are merged here by what they are. Sums over launches run inside DuckDB, not in Python loops.
+Ids mean nothing outside their run, so variants of the ranks of a job, and repeated compilations,
+are merged by their facts. Sums over launches run inside DuckDB, not in Python loops.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -54,9 +54,9 @@ _OF_CALLS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All variants of a side, by kernel, and where they were read.
+    """All variants of a side by kernel, and the runs they were read from.
 
-    `earlier` has the texts of earlier stages, each under the hash by which a variant names it.
+    `earlier` has the texts of earlier stages by the hashes in `Variant.stages`.
     """
 
     label: str
@@ -72,28 +72,28 @@ class Snapshot:
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
     def text(self, sha256: str | None) -> str | None:
-        """Return a source or a stage by its hash; None where the trace lacks it."""
+        """Return a source or stage text by its hash, or None if the trace lacks it."""
         if sha256 is None or sha256 in self.earlier:
             return self.earlier.get(sha256 or "")
         content = self.trace.artifact(sha256)
         return None if content is None else content.decode("utf-8", "replace")
 
     def calls_of(self, run: "Run") -> pa.Table:
-        """Return the rows of `calls` of a run, read once and only where something differs."""
+        """Return the rows of `calls` of a run, read on first use."""
         if run.run_id not in self._calls:
             self._calls[run.run_id] = self.trace.table("calls", [run])
         return self._calls[run.run_id]
 
     def launches_of(self, run: "Run") -> pa.Table:
-        """Return the launches of a run: of which call, where and when."""
+        """Return call, begin, thread and phase of each launch of a run."""
         return self.trace.table("launches", [run], ["call_id", "enter", "thread", "phase"])
 
     def samples(self, kind: Kind, variants: Sequence[int]) -> Samples:
-        """Return the times of the launches of some variants, by their positions."""
+        """Return the times of the launches of some variants, by the variants' positions."""
         return (self.device if kind == "device" else self.host).of(variants)
 
     def kernel_totals(self, key: KernelKey) -> Totals:
-        """Sum over a kernel's variants, with the medians over all its launches."""
+        """Return the sums over a kernel's variants, with medians over all launches."""
         host, device = self.medians.get(key, (None, None))
         totals = sum_totals(v.totals for v in self.kernels[key])
         return replace(totals, host_median_ns=host, device_median_ns=device)
@@ -105,11 +105,10 @@ class Snapshot:
 
 
 def take_snapshot(selection: "Selection", label: str) -> Snapshot:
-    """Read one side.
+    """Return the snapshot of one side.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
-
     """
     trace, runs = selection.trace, tuple(selection.runs)
     texts = {name: stage.texts(selection) for name, stage in earlier_stages().items()}
@@ -121,7 +120,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
         places = [places_of(database, run) for run in runs]
         numbers: dict[KernelKey, int] = {}
         of_variants = [numbers.setdefault(variant.key, len(numbers)) for variant in variants]
-        own = np.array(of_variants, np.int64)
+        kernel_numbers = np.array(of_variants, np.int64)
         add_figures(
             database,
             host_times(trace, runs, groups=members),
@@ -136,7 +135,9 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     kernels: dict[KernelKey, list[Variant]] = {}
     for variant in variants:
         kernels.setdefault(variant.key, []).append(variant)
-    host, device = (read(trace, runs, places, own) for read in (host_samples, device_samples))
+    host, device = (
+        read(trace, runs, places, kernel_numbers) for read in (host_samples, device_samples)
+    )
     earlier = {_hash(text): text for written in texts.values() for text in written.values()}
     return Snapshot(
         label, trace, runs, kernels, medians, ops.num_rows > 0, earlier,
@@ -145,7 +146,7 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
 
 
 def sum_totals(totals: Iterable[Totals]) -> Totals:
-    """Sum what can be summed; medians are unknown, and so is a derived figure that a part lacks."""
+    """Return the sum; medians are unknown, and derived figures that a part lacks."""
     parts = list(totals)
     launched = [part for part in parts if part.launches]
     return Totals(
@@ -166,24 +167,24 @@ def sum_totals(totals: Iterable[Totals]) -> Totals:
 
 
 def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """Read the rows of `calls` for these, in their order."""
-    wanted = {(call.run, call.call_id): position for position, call in enumerate(calls)}
+    """Return the rows of `calls` of some calls, in the same order."""
+    positions = {(call.run, call.call_id): position for position, call in enumerate(calls)}
     rows: list[dict[str, Any] | None] = [None] * len(calls)
     for run in side.runs:
-        ids = [call_id for run_id, call_id in wanted if run_id == run.run_id]
+        ids = [call_id for run_id, call_id in positions if run_id == run.run_id]
         if not ids:
             continue
         table = side.calls_of(run)
         mask = pa.compute.is_in(table["call_id"], pa.array(ids, pa.int64()))
         for row in table.filter(mask).to_pylist():
-            rows[wanted[row["run"], row["call_id"]]] = row
+            rows[positions[row["run"], row["call_id"]]] = row
     return [row for row in rows if row is not None]
 
 
 def _variants(
     trace: "Trace", runs: Sequence["Run"], texts: Mapping[str, Mapping[tuple[str, int], str]]
 ) -> tuple[list[Variant], pa.Table]:
-    """Variants merged over runs, and of each row its run, kernel_id and variant (`grouped`)."""
+    """Return variants merged over runs, and a table of run, kernel_id and variant (`grouped`)."""
     columns = [
         "kernel_id", "name", "module", "file", "line", "source_artifact", "signature", "target",
         "warp_size", "num_warps", "num_ctas", "num_stages", "options", "shared_bytes", "registers",
@@ -205,12 +206,18 @@ def _variants(
             variant.position = position
             variants.append(variant)
         else:
-            known = variants[position].totals.compile_ns or 0
-            variants[position].totals = Totals(compile_ns=known + (row["compile_ns"] or 0))
+            compile_ns = variants[position].totals.compile_ns or 0
+            variants[position].totals = Totals(compile_ns=compile_ns + (row["compile_ns"] or 0))
         members.append((row["run"], row["kernel_id"], position))
-    listed: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or ((), (), ())
+    columns_of_members: tuple[Sequence[Any], ...] = tuple(zip(*members, strict=True)) or (
+        (),
+        (),
+        (),
+    )
     kinds = (pa.string(), pa.int64(), pa.int64())
-    arrays = [pa.array(column, kind) for column, kind in zip(listed, kinds, strict=True)]
+    arrays = [
+        pa.array(column, kind) for column, kind in zip(columns_of_members, kinds, strict=True)
+    ]
     return variants, pa.table(arrays, ["run", "kernel_id", "grouped"])
 
 
@@ -239,5 +246,5 @@ def _known_sum(values: Iterable[int | None]) -> int | None:
 
 
 def _sum(values: Iterable[int | None]) -> int | None:
-    known = list(values)
-    return None if None in known or not known else sum(v for v in known if v is not None)
+    listed = list(values)
+    return None if None in listed or not listed else sum(v for v in listed if v is not None)

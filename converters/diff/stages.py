@@ -1,4 +1,4 @@
-"""The compiler stages of a variant that differ, each as deep as one can say what is in it."""
+"""Differing compiler stages of a variant, each with its changed ops or instructions if readable."""
 
 from collections import Counter
 from collections.abc import Mapping
@@ -16,15 +16,15 @@ from kvtrace.converters.disassembly import TOOLS, disassembled, disassembler
 if TYPE_CHECKING:
     from kvtrace.converters.diff.variant_changes import Pairing
 
-#: The compiler's stages, in its order. What TTIR says explains its generic form.
+#: The compiler's stages, in order. A difference in TTIR explains one in its generic form.
 _STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin")
 _STRUCTURAL: Final = frozenset({"ttir", "glir", "ttgir"})
-#: So many cubins are disassembled, a tenth of a second each.
+#: Most variants to disassemble; a cubin takes a tenth of a second.
 _MOST_DISASSEMBLED: Final = 40
 
 
 class Disassembly:
-    """Listings of cubins, by hash, and why there are none; none is made where none is `wanted`."""
+    """Listings of cubins by hash, and notes on missing ones; disabled unless `wanted`."""
 
     def __init__(self) -> None:
         self.wanted = True
@@ -33,14 +33,14 @@ class Disassembly:
         self.missing: dict[str, None] = {}
 
     def classes(self, pairing: "Pairing", cubins: tuple[str, str]) -> list[Counter[str]] | None:
-        """Return the classes of instructions of both; None where one has no listing."""
+        """Return instruction counts by class of both cubins; None if a listing is missing."""
         if not self.wanted:
             return None
         tool = self._tool()
         if tool is None:
             self.missing[f"SASS is not measured: no {' or '.join(TOOLS)} was found"] = None
             return None
-        found = []
+        counts = []
         for side, sha256 in zip((pairing.before, pairing.after), cubins, strict=True):
             if sha256 not in self._listings:
                 if len(self._listings) >= 2 * _MOST_DISASSEMBLED:
@@ -55,8 +55,8 @@ class Disassembly:
             if listing is None:
                 self.missing["SASS of some variants is not measured: no listing of them"] = None
                 return None
-            found.append(sass_classes(listing))
-        return found
+            counts.append(sass_classes(listing))
+        return counts
 
 
 def stage_differences(
@@ -71,23 +71,23 @@ def stage_differences(
     Args:
         pairing: Both sides.
         a: The variant of BEFORE.
-        b: That of AFTER.
-        numbers: Those that replace each other all through.
-        first: The first stage that differs, if any does, places and names aside: of those that
-            are made before other facts change the code, the ones before it are the same.
+        b: The variant of AFTER.
+        numbers: Numbers replaced throughout.
+        first: The first stage with a code difference, if any. Earlier ones among `first_stages`
+            are the same.
 
     """
-    found = []
+    differences = []
     early = first_stages()
     same = early[: early.index(first) if first in early else None]
     for stage in (*earlier_stages(), *_STAGES):
         hashes = a.stages.get(stage), b.stages.get(stage)
         if hashes[0] is None or hashes[1] is None or hashes[0] == hashes[1] or stage in same:
             continue
-        one = _stage(pairing, stage, a, b, numbers)
-        if one is not None:
-            found.append(one)
-    return tuple(found)
+        difference = _stage(pairing, stage, a, b, numbers)
+        if difference is not None:
+            differences.append(difference)
+    return tuple(differences)
 
 
 def _stage(
@@ -106,7 +106,7 @@ def _stage(
         return class_difference(stage, *map(ptx_classes, texts))
     if stage in _STRUCTURAL or stage in earlier_stages():
         generic = None
-        if stage == "ttir" and pairing.one_compiler:  # another one prints other defaults in it
+        if stage == "ttir" and pairing.one_compiler:  # versions print different defaults
             generic = pairing.texts(a.stages.get("ttir_generic"), b.stages.get("ttir_generic"))
         return structural_difference(stage, *texts, generic, numbers)
     return StageDifference(stage)

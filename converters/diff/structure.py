@@ -1,9 +1,8 @@
-"""How a module differs as a structure: ops added, removed, altered, or moved into another region.
+"""Structural difference of modules: ops added, removed, altered, or moved into another region.
 
-TTIR is read with `kvtrace.ir`, in the generic form that is evaluated; TTGIR, and what is not
-recorded in that form, line by line. Names of values and places are left aside. Of an op counts what
-it is: name, types and attributes; its position is the chain of ops around it, as a loop, and not
-its place in a block.
+TTIR is parsed by `kvtrace.ir`, in the generic form; TTGIR, and TTIR without a generic form, is read
+line by line. Names of values and locations are ignored. An op is identified by name, types and
+attributes; its position is the chain of enclosing ops, such as loops, not its place in a block.
 """
 
 import re
@@ -15,7 +14,7 @@ from kvtrace.converters.diff.model import CountChange, StageDifference
 from kvtrace.ir import IRSyntaxError, Op, parse
 from kvtrace.ir.ops import FUNCTIONS
 
-#: Attributes that name an op rather than say what it does.
+#: Attributes that only name an op.
 _NAMES: Final = frozenset({"sym_name", "arg_attrs"})
 _NUMBER: Final = re.compile(r"[0-9]+(?=x)|(?<=x)[0-9]+|(?<![\w%^#.])[0-9]+(?!\w)")
 _LOCATION: Final = re.compile(r"\s*\bloc\(.*$")
@@ -26,8 +25,8 @@ _LINE: Final = re.compile(
 )
 
 
-class _Placed(NamedTuple):
-    """An op: its name, all that it is, and the names of the ops around it."""
+class _PlacedOp(NamedTuple):
+    """An op: name, key of types and attributes, and names of the enclosing ops."""
 
     name: str
     key: str
@@ -41,23 +40,22 @@ def structural_difference(
     generic: tuple[str, str] | None = None,
     numbers: Mapping[str, str] | None = None,
 ) -> StageDifference:
-    """Compare two texts of a stage.
+    """Return the difference of two texts of a stage.
 
     Args:
-        stage: What they are of, as ttir.
-        before: One text.
-        after: The other.
-        generic: Both in MLIR's generic form, where they are recorded in it.
-        numbers: Those that replace each other, as block sizes do.
-
+        stage: The stage's name, such as ttir.
+        before: The text of BEFORE.
+        after: The text of AFTER.
+        generic: Both texts in MLIR's generic form, if recorded.
+        numbers: Numbers replaced throughout, such as block sizes.
     """
     ours, theirs = _both_parsed(generic) or (list(_lines(before)), list(_lines(after)))
-    known = numbers or {}
-    a = Counter(op._replace(key=_with_numbers(op.key, known)) for op in ours)
+    replaced = numbers or {}
+    a = Counter(op._replace(key=_with_numbers(op.key, replaced)) for op in ours)
     b = Counter(theirs)
     left, right = a - b, b - a
-    moved = _take(left, right, lambda op: (op.name, op.key))
-    altered = _take(left, right, lambda op: (op.name,))
+    moved = _take_matches(left, right, lambda op: (op.name, op.key))
+    altered = _take_matches(left, right, lambda op: (op.name,))
     totals = [Counter(op.name for op in side.elements()) for side in (a, b)]
     return StageDifference(
         stage,
@@ -71,25 +69,27 @@ def structural_difference(
     )
 
 
-def _take(
-    left: Counter[_Placed], right: Counter[_Placed], same: Callable[[_Placed], tuple[str, ...]]
+def _take_matches(
+    left: Counter[_PlacedOp],
+    right: Counter[_PlacedOp],
+    same: Callable[[_PlacedOp], tuple[str, ...]],
 ) -> Counter[str]:
-    """Take from both sides the ops that are the same in that sense, and count them by name."""
-    found: Counter[str] = Counter()
-    waiting: dict[tuple[str, ...], list[_Placed]] = {}
+    """Remove matching ops from both sides, and return the number of matches by name."""
+    matches: Counter[str] = Counter()
+    candidates: dict[tuple[str, ...], list[_PlacedOp]] = {}
     for op in right.elements():
-        waiting.setdefault(same(op), []).append(op)
+        candidates.setdefault(same(op), []).append(op)
     for op in list(left.elements()):
-        others = waiting.get(same(op))
+        others = candidates.get(same(op))
         if others:
-            found[op.name] += 1
+            matches[op.name] += 1
             left[op] -= 1
             right[others.pop()] -= 1
-    return found
+    return matches
 
 
-def _both_parsed(generic: tuple[str, str] | None) -> tuple[list[_Placed], list[_Placed]] | None:
-    """Return the ops of both; None where one cannot be parsed, whose lines then are compared."""
+def _both_parsed(generic: tuple[str, str] | None) -> tuple[list[_PlacedOp], list[_PlacedOp]] | None:
+    """Return the ops of both texts, or None if a text cannot be parsed."""
     if generic is None:
         return None
     try:
@@ -99,12 +99,12 @@ def _both_parsed(generic: tuple[str, str] | None) -> tuple[list[_Placed], list[_
     return [_placed(op) for op in first.ops], [_placed(op) for op in second.ops]
 
 
-def _placed(op: Op) -> _Placed:
+def _placed(op: Op) -> _PlacedOp:
     types = ", ".join(map(str, op.operand_types))
     results = ", ".join(map(str, op.result_types))
     attributes = (f"{k}={v}" for k, v in sorted(op.attributes.items()) if k not in _NAMES)
     key = f"({types}) -> ({results}) {' '.join(attributes)}"
-    return _Placed(op.name, "" if op.name in FUNCTIONS else key, tuple(_around(op)))
+    return _PlacedOp(op.name, "" if op.name in FUNCTIONS else key, tuple(_around(op)))
 
 
 def _around(op: Op) -> Iterator[str]:
@@ -113,8 +113,8 @@ def _around(op: Op) -> Iterator[str]:
         yield op.name
 
 
-def _lines(text: str) -> Iterable[_Placed]:
-    """Read a text op by op: one to a line, those inside another deeper by two columns."""
+def _lines(text: str) -> Iterable[_PlacedOp]:
+    """Yield the ops of a text: one per line, nested ops indented deeper."""
     aliases: dict[str, str] = {}
     around: list[tuple[int, str]] = []
     for line in text.splitlines():
@@ -122,18 +122,18 @@ def _lines(text: str) -> Iterable[_Placed]:
         if (alias := _ALIAS.match(line)) is not None:
             aliases[alias[1]] = alias[2]
             continue
-        found = _LINE.match(line)
-        if found is None:
+        match = _LINE.match(line)
+        if match is None:
             continue
-        indent = len(found["indent"])
+        indent = len(match["indent"])
         while around and around[-1][0] >= indent:
             around.pop()
-        rest = re.sub(r"#\w+", lambda name: aliases.get(name[0], name[0]), line[found.end() :])
+        rest = re.sub(r"#\w+", lambda name: aliases.get(name[0], name[0]), line[match.end() :])
         path = tuple(name for _, name in reversed(around))
-        key = "" if found["name"] in FUNCTIONS else _VALUE.sub("%", rest)
-        yield _Placed(found["name"], key, path)
-        around.append((indent, found["name"]))
+        key = "" if match["name"] in FUNCTIONS else _VALUE.sub("%", rest)
+        yield _PlacedOp(match["name"], key, path)
+        around.append((indent, match["name"]))
 
 
 def _with_numbers(text: str, numbers: Mapping[str, str]) -> str:
-    return _NUMBER.sub(lambda found: numbers.get(found[0], found[0]), text) if numbers else text
+    return _NUMBER.sub(lambda match: numbers.get(match[0], match[0]), text) if numbers else text

@@ -1,4 +1,4 @@
-"""What each side is, what it ran on, and notes on it: not a difference by itself."""
+"""Context of both sides: versions, devices, and notes, which are no difference by themselves."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 def side_of(side: Snapshot, findings: Findings) -> Side:
-    """Return what one side is."""
+    """Return the description of one side."""
     commits = {run.git_commit for run in side.runs}
     return Side(
         label=side.label,
@@ -27,17 +27,17 @@ def side_of(side: Snapshot, findings: Findings) -> Side:
 
 
 def context(before: Sequence["Run"], after: Sequence["Run"]) -> tuple[Change, ...]:
-    """Return what both sides ran on, as far as it differs."""
+    """Return differing facts of what both sides ran on."""
     return changes(_surroundings(before), _surroundings(after))
 
 
 def _surroundings(runs: Sequence["Run"]) -> dict[str, str]:
-    """Return what the runs ran on, as far as it can explain a difference."""
+    """Return the facts of a side's first run that can explain a difference."""
     if not runs:
         return {}
     first = runs[0]
     facts: dict[str, str] = {}
-    for what, value in (
+    for name, value in (
         ("commit", first.git_commit),
         ("uncommitted changes", first.git_dirty),
         ("command", first.command),
@@ -45,17 +45,17 @@ def _surroundings(runs: Sequence["Run"]) -> dict[str, str]:
         ("processes", len(runs)),
     ):
         if value is not None:
-            facts[what] = str(value)
+            facts[name] = str(value)
     facts.update({f"version of {name}": value for name, value in first.versions.items()})
     devices = ", ".join(str(device.get("name")) for device in first.devices)
     return {**facts, "devices": devices} if devices else facts
 
 
 def compiler_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
-    """Take options that two versions of a compiler give every kernel out of the variants' facts.
+    """Remove options that two compiler versions give every kernel from the variants' facts.
 
-    They are reported once: an option that a version added is not a change of each kernel. Of one
-    version they are left, since then someone chose them.
+    The options are returned once: an option that a version added is not a change of each kernel.
+    With one version they stay, since somebody chose them.
     """
     versions = [{run.versions.get("triton") for run in side.runs} for side in (a, b)]
     if versions[0] == versions[1]:
@@ -65,14 +65,14 @@ def compiler_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
         for side in (a, b)
     ]
     names = {name for side in sides for facts in side for name in facts if _is_option(name)}
-    found = []
+    removed = []
     for name in sorted(names):
         before, after = ({facts.get(name) for facts in side} for side in sides)
         if len(before) == len(after) == 1 and before != after:
-            found.append(Change(f"{name} of every kernel", before.pop(), after.pop()))
+            removed.append(Change(f"{name} of every kernel", before.pop(), after.pop()))
             for facts in (facts for side in sides for facts in side):
                 facts.pop(name, None)
-    return tuple(found)
+    return tuple(removed)
 
 
 def _is_option(name: str) -> bool:
@@ -80,7 +80,7 @@ def _is_option(name: str) -> bool:
 
 
 def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
-    """Return what reading both sides found that is worth saying."""
+    """Return notes on the runs of both sides, such as missing rows."""
     notes = []
     for side, other in ((a, b), (b, a)):
         notes += [f"{side.label}: {note}" for note in side.trace.notes]

@@ -1,4 +1,4 @@
-"""Sums over the launches of each variant, worked out inside DuckDB rather than in Python loops."""
+"""Sums over the launches of each variant, computed in DuckDB."""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
 
 def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Table) -> None:
-    """Number the unique calls; `members` say which kernel is which variant, as `grouped`."""
+    """Create the table of numbered unique calls; `members` maps kernels to variants (`grouped`)."""
     database.register("members", members)
     database.register("all_calls", calls)
     database.execute(_PLACES)
@@ -36,7 +36,7 @@ def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Ta
 def add_figures(
     database: duckdb.DuckDBPyConnection, host: Times, device: Times, ops: pa.Table
 ) -> None:
-    """Make the tables of what was launched, and what that did, that the functions below ask."""
+    """Create the tables of launches and ops that the functions below query."""
     for name, times in (("host", host), ("device", device)):
         database.register(f"{name}_figures", times.calls)
         database.register(f"{name}_kernels", times.kernels)
@@ -45,7 +45,7 @@ def add_figures(
     database.execute(_PER_CALL)
 
 
-#: Figures of calls, and how those of a variant are made of them: no launches are none.
+#: Figures of calls, and their sums over a variant; without launches, counts are 0.
 _OF_CALLS: Final = ", ".join(
     f"coalesce({of}.{each.name}, 0) AS {each.name}" if each.unit == "count" else f"{of}.{each.name}"
     for of, figures in (("h", LAUNCHED), ("d", EXECUTED))
@@ -59,9 +59,9 @@ _ADDED_UP: Final = ", ".join(
 )
 _FIELDS: Final = frozenset(each.name for each in fields(Totals))
 
-#: `place` numbers (run, call_id). `alike` is a 64-bit hash of all of a call that is the same in
-#: another process: no addresses, no recorded values; `work` of what there is to do, however it is
-#: divided and typed.
+#: `place` numbers (run, call_id). `alike` is a 64-bit hash of all properties of a call that are the
+#: same in another process, without addresses and recorded values; `work` is a hash of shapes and
+#: scalars, whatever the grid and types.
 _PLACES: Final = """
     CREATE TEMP TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) - 1 AS place, c.run, c.call_id,
@@ -136,12 +136,12 @@ _WORKS: Final = """
 
 
 def fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
-    """Fill in the sums over each variant's launches."""
+    """Set the sums over each variant's launches."""
     for row in database.sql(_TOTALS).to_arrow_table().to_pylist():
         variant = variants[row.pop("variant")]
-        known = {name: value for name, value in row.items() if name in _FIELDS}
+        figures = {name: value for name, value in row.items() if name in _FIELDS}
         further = further_sums([row]) or None
-        variant.totals = Totals(compile_ns=variant.totals.compile_ns, further=further, **known)
+        variant.totals = Totals(compile_ns=variant.totals.compile_ns, further=further, **figures)
 
 
 def kernel_medians(
@@ -153,13 +153,13 @@ def kernel_medians(
 
 
 def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
-    """Fill in each variant's unique calls, those that are alike once."""
+    """Set each variant's unique calls, with calls that are alike merged."""
     for position, alike, run, call_id, launches, tuning in database.execute(_CALLS).fetchall():
         variants[position].calls[alike] = Call(run, call_id, int(launches), int(tuning))
 
 
 def fill_works(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
-    """Fill in what each variant's launches did, by shapes and scalars."""
+    """Set each variant's work by shapes and scalars."""
     for position, work, *sums in database.execute(_WORKS).fetchall():
         variants[position].works[work] = Work(*sums)
 
@@ -167,6 +167,6 @@ def fill_works(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant])
 def places_of(database: duckdb.DuckDBPyConnection, run: "Run") -> Places:
     """Return the unique calls of a run."""
     query = "SELECT call_id, variant, work, place FROM place WHERE run = ? ORDER BY call_id"
-    found = database.execute(query, [run.run_id]).fetchnumpy()
-    columns = (np.asarray(found[name]) for name in ("call_id", "variant", "work", "place"))
+    arrays = database.execute(query, [run.run_id]).fetchnumpy()
+    columns = (np.asarray(arrays[name]) for name in ("call_id", "variant", "work", "place"))
     return Places(*(column.astype(np.int64) for column in columns))

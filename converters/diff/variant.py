@@ -10,7 +10,7 @@ from kvtrace.figures.identity import KernelKey
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Calls of a variant that differ in addresses and recorded values alone."""
+    """Calls of a variant that differ in addresses and recorded values only."""
 
     run: str
     call_id: int
@@ -20,9 +20,9 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What launches of a variant with the same shapes and scalars moved and computed in all.
+    """Launches of a variant with the same shapes and scalars, and their total bytes and FLOPs.
 
-    `bytes` and `flops` are None where they are not known of each.
+    `bytes` and `flops` are None unless known for each launch.
     """
 
     launches: int
@@ -43,11 +43,11 @@ class Variant:
     totals: Totals = field(default_factory=Totals)
     calls: dict[int, Call] = field(default_factory=dict)
     works: dict[int, Work] = field(default_factory=dict)
-    """By the hash of shapes and scalars, which both sides have in common."""
+    """Work by the hash of shapes and scalars, which is comparable between sides."""
 
     @property
     def label(self) -> str:
-        """The compile-time constants, which is what tells a kernel's variants apart for people."""
+        """The compile-time constants, by which people tell a kernel's variants apart."""
         prefix = "constexpr "
         constants = [
             f"{k.removeprefix(prefix)}={v}" for k, v in self.facts.items() if k.startswith(prefix)
@@ -56,5 +56,5 @@ class Variant:
 
     @property
     def tuned(self) -> bool:
-        """Whether an autotuner tried it."""
+        """An autotuner tried this variant."""
         return self.totals.tuning_launches > 0

@@ -1,4 +1,4 @@
-"""What differs of a compiled variant: code, options, resources, calls and launches."""
+"""Changes of a compiled variant: code, options, resources, calls and launches."""
 
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, field, replace
@@ -27,10 +27,9 @@ _RESOURCES: Final = ("registers", "spills", "shared_bytes")
 
 @dataclass(frozen=True, slots=True)
 class Pairing:
-    """Both sides; `count_times`: whether a claimed change of time counts as a difference.
+    """Both sides; with `count_times`, a claimed change of time counts as a difference.
 
-    `names` are those of the kernel whose variants are compared, on both sides, and `disassembly`
-    what is disassembled for all of them.
+    `names` are the compared kernel's names on both sides; `disassembly` is shared by all kernels.
     """
 
     before: Snapshot
@@ -41,7 +40,7 @@ class Pairing:
 
     @property
     def one_compiler(self) -> bool:
-        """Whether both sides were compiled by the same version of Triton."""
+        """Both sides were compiled by the same version of Triton."""
         versions = [
             {run.versions.get("triton") for run in side.runs} for side in (self.before, self.after)
         ]
@@ -53,9 +52,9 @@ class Pairing:
         after: str | None,
         renamed: Callable[[str, str, str], str] = renamed_stage,
     ) -> tuple[str, str] | None:
-        """Return two texts by their hashes, a kernel's name in BEFORE as it is in AFTER.
+        """Return two texts by their hashes, with the kernel's name in AFTER in both.
 
-        None where they are the same, or a side lacks its own.
+        None if the texts are the same, or a side lacks its text.
         """
         if before == after:
             return None
@@ -75,13 +74,13 @@ def variant_difference(
     launches: bool,
     times: Iterable[TimeComparison] = (),
 ) -> VariantDifference | None:
-    """Return what differs of a variant, None where nothing does.
+    """Return the changes of a variant, or None if nothing differs.
 
-    `launches`: whether how often and with what it is launched counts. `times` are compared ones.
+    `launches`: changes of calls and numbers of launches count. `times` are comparisons of times.
     """
     calls = compare_calls(pairing.before, a, pairing.after, b) if launches else None
     facts = changes(a.facts, b.facts)
-    found = VariantDifference(
+    difference = VariantDifference(
         status="changed",
         label=a.label,
         changes=facts,
@@ -99,15 +98,15 @@ def variant_difference(
     )
     shown = {*code_stages(), "amdgcn"}  # their texts a page may show beside each other
     counted = (
-        found.changes, found.code, found.resources, found.calls, found.calls_added,
-        found.calls_removed, found.work, found.times,
+        difference.changes, difference.code, difference.resources, difference.calls,
+        difference.calls_added, difference.calls_removed, difference.work, difference.times,
     )  # fmt: skip
     if not any(counted):
         return None
     return replace(
-        found,
+        difference,
         stages=stage_differences(
-            pairing, a, b, _numbers(facts), found.code.stage if found.code else None
+            pairing, a, b, _numbers(facts), difference.code.stage if difference.code else None
         ),
         artifacts=tuple(
             (stage, a.stages.get(stage), b.stages.get(stage))
@@ -118,7 +117,7 @@ def variant_difference(
 
 
 def source_difference(pairing: Pairing, a: Variant, b: Variant) -> SourceDifference | None:
-    """Return the unified difference of a kernel's sources; None where they are the same."""
+    """Return the unified difference of a kernel's sources, or None if they are the same."""
     texts = pairing.texts(a.row["source_artifact"], b.row["source_artifact"], renamed_source)
     if texts is None:
         return None
@@ -140,79 +139,79 @@ def source_difference(pairing: Pairing, a: Variant, b: Variant) -> SourceDiffere
 
 
 def _first_line(variant: Variant, lines: Sequence[str]) -> int | None:
-    """Return the number of a source's first line in its file; a kernel's line is its `def`."""
+    """Return the line number of a source's first line in its file; `line` is that of `def`."""
     line: int | None = variant.row["line"]
     decorators = next((i for i, text in enumerate(lines) if text.lstrip().startswith("def ")), 0)
     return None if line is None else line - decorators
 
 
 def _code(pairing: Pairing, a: Variant, b: Variant) -> CodeDifference | None:
-    """Return the first stage whose text differs; the stages behind it differ because of it.
+    """Return the difference of the first stage that differs, which explains those of later stages.
 
-    Behind the first stages, other facts (as the number of warps) explain what differs.
+    After the first stages, other facts (such as the number of warps) explain the difference.
     """
     changed = changes(a.facts, b.facts)
     for stage in first_stages() if changed else code_stages():
         texts = pairing.texts(a.stages.get(stage), b.stages.get(stage))
         if texts is None:
             continue
-        known = {} if stage in earlier_stages() else _numbers(changed)
-        found = compare_code(stage, *texts, known)
-        if found is not None:
-            return found
+        numbers = {} if stage in earlier_stages() else _numbers(changed)
+        difference = compare_code(stage, *texts, numbers)
+        if difference is not None:
+            return difference
     return None
 
 
 def _numbers(changed: Iterable[Change]) -> dict[str, str]:
-    """Return the numbers that constants changed from and to, and those beside them.
+    """Return changed numbers of constants, and the numbers below both.
 
-    A block size of 64 appears in shapes, and as 63 in what divides rounding up.
+    A block size of 64 appears in shapes, and as 63 in divisions that round up.
     """
-    found: dict[str, str] = {}
+    replaced: dict[str, str] = {}
     for change in changed:
         before, after = change.before or "", change.after or ""
         if before.isdecimal() and after.isdecimal():
-            found.setdefault(before, after)
-            found.setdefault(str(int(before) - 1), str(int(after) - 1))
-    return found
+            replaced.setdefault(before, after)
+            replaced.setdefault(str(int(before) - 1), str(int(after) - 1))
+    return replaced
 
 
-def _resources(own: Variant, other: Variant) -> dict[str, str]:
-    """Resources that both sides know: a missing one (target without compiler) is not a change."""
+def _resources(variant: Variant, other: Variant) -> dict[str, str]:
+    """Return the resources known on both sides; a missing one is not a change."""
     return {
-        name: str(own.resources[name])
+        name: str(variant.resources[name])
         for name in _RESOURCES
-        if name in own.resources and name in other.resources
+        if name in variant.resources and name in other.resources
     }
 
 
 def _work(a: Variant, b: Variant) -> tuple[Change, ...]:
-    """Return launches, and bytes and FLOPs of all launches where both sides have been replayed."""
-    found = []
+    """Return changes of launches, and of total bytes and FLOPs if both sides were replayed."""
+    work_changes = []
     before, after = a.totals, b.totals
     if before.launches != after.launches:
-        found.append(Change("launches", count(before.launches), count(after.launches)))
+        work_changes.append(Change("launches", count(before.launches), count(after.launches)))
     elif relaunched := _relaunched(a, b):
         what = f"launches of {plural(relaunched, 'call')}"
-        found.append(Change(what, "as many", "others, with the same sum"))
+        work_changes.append(Change(what, "as many", "others, with the same sum"))
     for what, first, second, form in (
         ("bytes", before.bytes, after.bytes, size),
         ("FLOPs", before.flops, after.flops, count),
     ):
         if first is not None and second is not None and first != second:
-            found.append(_distinguished(what, first, second, form))
-    return tuple(found)
+            work_changes.append(_distinguished(what, first, second, form))
+    return tuple(work_changes)
 
 
 def _distinguished(what: str, first: int, second: int, form: Callable[[int], str]) -> Change:
-    """Return the change in short form, or in full where the short forms are the same."""
+    """Return the change in short form, or in full if the short forms are the same."""
     if form(first) == form(second):
         return Change(what, count(first), count(second))
     return Change(what, form(first), form(second))
 
 
 def _relaunched(a: Variant, b: Variant) -> int:
-    """How many unique calls both sides have, but launch another number of times."""
+    """Return the number of unique calls on both sides with another number of launches."""
     return sum(
         call.launches != b.calls[alike].launches
         for alike, call in a.calls.items()
@@ -221,11 +220,13 @@ def _relaunched(a: Variant, b: Variant) -> int:
 
 
 def _times(compared: Iterable[TimeComparison]) -> tuple[Change, ...]:
-    """Return the change of time that is claimed: on the device, where it was measured there."""
-    for one in compared:
-        if one.claimed and one.ratio is not None:
-            after = f"{duration(one.after_ns)} ({one.ratio - 1:+.1%})"
-            return (Change(f"median {one.kind} time", duration(one.before_ns), after),)
-        if one.ratio is not None:
+    """Return the claimed change of time, if any: device time if measured, else host time."""
+    for comparison in compared:
+        if comparison.claimed and comparison.ratio is not None:
+            after = f"{duration(comparison.after_ns)} ({comparison.ratio - 1:+.1%})"
+            return (
+                Change(f"median {comparison.kind} time", duration(comparison.before_ns), after),
+            )
+        if comparison.ratio is not None:
             return ()
     return ()

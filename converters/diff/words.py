@@ -1,4 +1,4 @@
-"""What every form of a difference says in the same words."""
+"""Phrases that all forms of a difference share."""
 
 from typing import Final
 
@@ -19,7 +19,7 @@ from kvtrace.text import plural, printable, shorten
 
 SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _ORDER: Final = ("no", "not known", "yes")
-#: Subjects of a statement that are named, and the characters of a name.
+#: Most named subjects of a statement, and most characters of a name.
 _NAMED: Final = 3
 _WIDEST: Final = 60
 #: Headings of the headline's columns, in every form that is a table of text.
@@ -29,7 +29,7 @@ HEADLINE_COLUMNS: Final = (
 
 
 def side_line(side: Side) -> str:
-    """Return a side in one line: label, commit, and how much is in it."""
+    """Return a side in one line: label, commit, and numbers of runs, kernels and launches."""
     commit = f" @{side.commit[:12]}" if side.commit else ""
     return (
         f"{printable(side.label)}{printable(commit)}: {plural(len(side.runs), 'run')}, "
@@ -38,7 +38,7 @@ def side_line(side: Side) -> str:
 
 
 def summary(d: Difference) -> str:
-    """Return how much differs, in one line."""
+    """Return the numbers of changes, in one line."""
     judged = "" if unjudged_sides(d) == "" else "; findings: not judged"
     if d.empty:
         return f"no difference in {plural(d.same_kernels, 'kernel')}{judged}"
@@ -55,29 +55,31 @@ def summary(d: Difference) -> str:
     ]
     if d.still and findings:
         findings.append(f"{len(d.still)} still there")
-    said = [f"findings: {', '.join(findings)}"] if findings else []
+    other_parts = [f"findings: {', '.join(findings)}"] if findings else []
     if d.results is not None and d.results.differing:
-        said.append(f"results: {plural(d.results.differing, 'launch')} with another one")
-    return "; ".join(kernels + said) + judged
+        other_parts.append(f"results: {plural(d.results.differing, 'launch')} with another result")
+    return "; ".join(kernels + other_parts) + judged
 
 
 def results_lines(d: Difference) -> list[str]:
-    """Return what digests say of launches' results, in sentences; none without digests."""
+    """Return sentences on launches' results compared by digest; none without digests."""
     results = d.results
     if results is None:
         return []
     unpaired = sum(results.unpaired)
-    left = f" ({unpaired:,} without a partner that is alike)" if unpaired else ""
-    compared = f"results of {plural(results.compared, 'launch')} were compared by digest{left}"
+    without_partner = f" ({unpaired:,} without a partner that is alike)" if unpaired else ""
+    compared = (
+        f"results of {plural(results.compared, 'launch')} were compared by digest{without_partner}"
+    )
     if results.first is None:
-        said = f"{compared}: all are equal" if results.compared else compared
-        return [said, *results.unlike]
+        text = f"{compared}: all are equal" if results.compared else compared
+        return [text, *results.unlike]
     after = results.differing - 1
     lines = [f"{compared}: {results.differing:,} differ", results.first.why]
     lines += [
-        f"{meaning_subject(each)}, {meaning_basis(each)}: {each.evidence}"
-        for each in d.meanings or ()
-        if each.kernel == results.first.kernel and results.first.inputs is not False
+        f"{meaning_subject(meaning)}, {meaning_basis(meaning)}: {meaning.evidence}"
+        for meaning in d.meanings or ()
+        if meaning.kernel == results.first.kernel and results.first.inputs is not False
     ]
     if after:
         lines.append(f"{plural(after, 'launch')} with other results after it")
@@ -85,37 +87,37 @@ def results_lines(d: Difference) -> list[str]:
 
 
 def answer_text(answer: Answer) -> str:
-    """Return an answer's evidence, with what would settle it."""
+    """Return an answer's evidence, with the action that would settle it."""
     return f"{answer.evidence} ({answer.settle})" if answer.settle else answer.evidence
 
 
 def meaning_lines(d: Difference) -> list[str]:
-    """Return what changed kernels mean, in sentences, what differs first; none where none is."""
+    """Return sentences on the meanings of changed kernels, differing ones first."""
     if d.meanings is None:
         return []
-    said: dict[str, list[str]] = {}
-    for each in sorted(d.meanings, key=lambda each: _ORDER.index(each.same)):
-        said.setdefault(each.text, []).append(meaning_subject(each))
+    subjects_by_text: dict[str, list[str]] = {}
+    for meaning in sorted(d.meanings, key=lambda meaning: _ORDER.index(meaning.same)):
+        subjects_by_text.setdefault(meaning.text, []).append(meaning_subject(meaning))
     return [
         f"{', '.join(subjects[:_NAMED])}"
         f"{f' and {len(subjects) - _NAMED} more' if len(subjects) > _NAMED else ''}: {text}"
-        for text, subjects in said.items()
+        for text, subjects in subjects_by_text.items()
     ]
 
 
 def meaning_subject(meaning: KernelMeaning) -> str:
-    """Return what a meaning is of: a kernel, and one of its outputs."""
+    """Return the subject of a meaning: a kernel and an output."""
     kernel = shorten(meaning.kernel, _WIDEST)
     return kernel if meaning.output is None else f"{kernel}, {meaning.output}"
 
 
 def meaning_basis(meaning: KernelMeaning) -> str:
-    """Return what a meaning was concluded from."""
+    """Return the basis of a meaning: recorded results or IR."""
     return "by kept results" if meaning.by_data else "by IR"
 
 
 def unjudged_sides(d: Difference) -> str:
-    """Say which sides were not judged, so that their findings are not known; "" if both were."""
+    """Return a sentence on sides that were not judged, or ""."""
     sides = [side for side in (d.before, d.after) if side.judged_by is None]
     if not sides:
         return ""
@@ -124,24 +126,25 @@ def unjudged_sides(d: Difference) -> str:
 
 
 def unjudged_rules(d: Difference) -> list[str]:
-    """Say which rules only one side was judged by, so that their findings are not compared."""
+    """Return sentences on rules that judged only one side."""
     if d.before.judged_by is None or d.after.judged_by is None:
         return []
     rules = [set(side.judged_by or ()) for side in (d.before, d.after)]
     return [
-        f"findings of {', '.join(sorted(alone))} are not compared: only {side} was judged by them"
-        for alone, side in ((rules[0] - rules[1], "before"), (rules[1] - rules[0], "after"))
-        if alone
+        f"findings of {', '.join(sorted(one_sided))} are not compared: "
+        f"only {side} was judged by them"
+        for one_sided, side in ((rules[0] - rules[1], "before"), (rules[1] - rules[0], "after"))
+        if one_sided
     ]
 
 
 def bounds_text(d: Difference) -> str:
-    """Say why conditions for all sizes are not compared; "" where they are."""
+    """Return why conditions for all sizes are not compared, or ""."""
     return f"size conditions: {d.bounds_unjudged}" if d.bounds_unjudged else ""
 
 
 def share_text(row: HeadlineRow) -> str:
-    """Return by how much it changed, with its direction; "" if it has no number."""
+    """Return a row's relative change with its sign; "" without a number."""
     if row.share is None:
         return "from 0" if row.level in ("resources", "work") else ""
     if row.share >= 9.995:
@@ -150,7 +153,7 @@ def share_text(row: HeadlineRow) -> str:
 
 
 def sure_text(row: HeadlineRow) -> str:
-    """Return how sure it is, with the interval of what was measured."""
+    """Return a row's basis, with the interval of a measured change."""
     if row.interval is None:
         return row.certainty
     low, high = row.interval
@@ -158,20 +161,20 @@ def sure_text(row: HeadlineRow) -> str:
 
 
 def values_text(row: HeadlineRow) -> str:
-    """Return both values, or the one that there is."""
+    """Return both values of a row, or ""."""
     if row.before is None and row.after is None:
         return ""
     return f"{row.before or 'none'} → {row.after or 'none'}"
 
 
-def finding_lines(found: FindingDifference) -> list[str]:
-    """Return a finding in one to three lines: what, its source line, its message."""
-    f = found.finding
-    sign = "+" if found.status == "new" else "-"
+def finding_lines(change: FindingDifference) -> list[str]:
+    """Return a finding in one to three lines: verdict and location, source line, message."""
+    f = change.finding
+    sign = "+" if change.status == "new" else "-"
     arg = f" of {f.arg}" if f.arg else ""
     kind = f.severity if f.verdict == "violation" else f.verdict
     lines = [
-        f"{sign} {found.status}: {kind}: {f.rule}: "
+        f"{sign} {change.status}: {kind}: {f.rule}: "
         f"{f.access or 'access'}{arg} in {f.kernel} ({f.file or '?'}:{f.line or '?'})"
     ]
     if f.source is not None:
@@ -182,8 +185,8 @@ def finding_lines(found: FindingDifference) -> list[str]:
 
 
 def kernel_heading(kernel: KernelDifference) -> str:
-    """Return a kernel's name, place and what became of it."""
-    place = f" ({printable(kernel.file)}:{kernel.line})" if kernel.file else ""
+    """Return a kernel's name, location and status."""
+    location = f" ({printable(kernel.file)}:{kernel.line})" if kernel.file else ""
     totals = kernel.after if kernel.status == "added" else kernel.before
     launched = ""
     if kernel.status != "changed" and totals is not None:
@@ -195,11 +198,11 @@ def kernel_heading(kernel: KernelDifference) -> str:
         renamed = f", renamed from {printable(kernel.renamed_from)}"
         if kernel.similarity is not None:
             renamed += f" ({kernel.similarity:.0%} alike)"
-    return f"{SIGNS[kernel.status]} {name}{place} {kernel.status}{renamed}{launched}"
+    return f"{SIGNS[kernel.status]} {name}{location} {kernel.status}{renamed}{launched}"
 
 
 def other_figures(kernel: KernelDifference) -> list[Change]:
-    """Return the figures of a kernel that its variants do not list, with how sure they are."""
+    """Return a kernel's figures that its variants do not list, with their basis."""
     listed = {change.what for variant in kernel.variants for change in variant.work}
     figures = [figure for figure in kernel.figures if figure.name not in listed]
     figures += [f for variant in kernel.variants for f in variant.figures if f.name == "occupancy"]
@@ -209,7 +212,7 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
 
 
 def call_counts(variant: VariantDifference) -> list[str]:
-    """Say how many unique calls are not among those whose changes are listed."""
+    """Return the numbers of unique calls that are not listed."""
     counts = (
         (variant.calls_unread, "changed too, not listed"),
         (variant.calls_added, "new"),
@@ -219,5 +222,5 @@ def call_counts(variant: VariantDifference) -> list[str]:
 
 
 def substitutions(code: CodeDifference) -> str:
-    """Return the numbers that replace each other all through."""
+    """Return the numbers replaced throughout, as text."""
     return ", ".join(f"{before} → {after}" for before, after in code.substitutions)

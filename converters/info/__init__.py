@@ -1,1 +1,1 @@
-"""What a trace holds at a glance: `info.read_overview`, and `live.py` while it is recorded."""
+"""Overviews of a trace: `info.read_overview` for recorded runs, `live.py` while programs run."""

@@ -1,7 +1,7 @@
-"""What a trace holds, at a glance: runs, kernels, launches, what was lost, what kvtrace had to say.
+"""Overview of a trace: runs, kernels, launches, lost rows, and kvtrace's own messages.
 
-`read_overview` makes plain data from the tables; `info_text` prints it. What runs hold is counted
-with pyarrow alone; `kernel_overviews.py` has what kernels and devices took, which needs DuckDB.
+`read_overview` builds plain data from the tables; `info_text` prints it. Rows of runs are counted
+with pyarrow alone; `kernel_overviews.py` reads times of kernels and devices, which needs DuckDB.
 """
 
 from collections.abc import Mapping, Sequence
@@ -30,7 +30,7 @@ _LEVELS: Final = ("error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What kvtrace itself had to say of a run, and how often."""
+    """A message of kvtrace on a run, and how often it occurred."""
 
     run: str
     level: str
@@ -45,7 +45,7 @@ class RunOverview:
 
     `overhead` is the column of `runs`; `overhead_percent` see `kvtrace.converters.info.overhead`.
 
-    `known_contents` are launches of which it is recorded what tensors held.
+    `known_contents` counts launches whose tensor contents were recorded.
     """
 
     run_id: str
@@ -85,11 +85,11 @@ class RunOverview:
 class KernelOverview:
     """A kernel (`kvtrace/figures/identity.py`) over the chosen runs; times are measured.
 
-    Launches of autotuners and warm-ups are `tuning_launches`, and in no other figure. `device_ns`
-    is None without a device timeline. `host_ns` is without the launches in which the kernel was
-    compiled or loaded, whose time is `compiling_ns`; None where no launch is timed. `variants` and
-    `calls` are those of the run that has most of them: ranks compile the same. `further` are
-    figures that nothing asks for by name (`figures/kernels.py`).
+    Launches of autotuners and warm-ups count in `tuning_launches` only. `device_ns` is None without
+    a device timeline. `host_ns` excludes the launches in which the kernel was compiled or loaded,
+    whose time is `compiling_ns`; None if no launch was timed. `variants` and `calls` are the most
+    of any run, since ranks compile the same. `further` has the other figures of
+    `figures/kernels.py` by name.
     """
 
     name: str
@@ -110,12 +110,12 @@ class KernelOverview:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A trace at a glance: the chosen runs, how many more there are, kernels by time.
+    """A trace at a glance: the chosen runs, the number of others, kernels by time.
 
-    `window` is the part of the runs that `kernels` and `device_time` are of, None where nothing
-    has a time. `device_time` is all that devices did, None without a device timeline. `held` are
-    launches that waited for their kernel, from `since` on; None where they were not asked for.
-    `missing` says which package `kernels`, `device_time` and `window` need that is not installed.
+    `window` is the part of the runs that `kernels` and `device_time` cover; None if nothing was
+    timed. `device_time` is None without a device timeline. `held` lists launches that waited for
+    their kernel, from `since` on; None if not requested. `missing` says which package is not
+    installed that `kernels`, `device_time` and `window` need.
     """
 
     path: str
@@ -141,7 +141,7 @@ def read_overview(
     since: str | None = None,
     part: Asked = STEADY,
 ) -> Overview:
-    """Read what the runs hold.
+    """Read the overview of some runs.
 
     Args:
         trace: the trace.
@@ -156,7 +156,6 @@ def read_overview(
         DamagedFile, NewerFormat: as the reader of the trace.
         ModuleNotFoundError: a package is not installed without which there is nothing of what was
             asked for.
-
     """
     overview = Overview(
         path=str(trace.path),
@@ -170,7 +169,7 @@ def read_overview(
     try:
         from kvtrace.converters.info.kernel_overviews import with_kernels
 
-        found = with_kernels(overview, trace, runs, part)
+        with_times = with_kernels(overview, trace, runs, part)
     except ModuleNotFoundError as problem:
         missing = missing_package(problem)
         if missing is None or recompiles or warmup or part != STEADY:
@@ -181,8 +180,8 @@ def read_overview(
 
         again = read_recompiles(trace, runs) if recompiles else ()
         held = held_launches(trace, runs, since) if warmup else None
-        found = replace(found, recompiles=again, held=held)
-    return replace(found, notes=_notes(trace, runs))
+        with_times = replace(with_times, recompiles=again, held=held)
+    return replace(with_times, notes=_notes(trace, runs))
 
 
 def _notes(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
@@ -191,11 +190,11 @@ def _notes(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
 
 
 def overview_object(overview: Overview) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Overview`, further figures among their kernel's."""
-    whole = asdict(overview)
-    for kernel in whole["kernels"]:
+    """Return the JSON form: the fields of `Overview`, with further figures in their kernel."""
+    fields = asdict(overview)
+    for kernel in fields["kernels"]:
         kernel |= kernel.pop("further")
-    return whole
+    return fields
 
 
 def _run(trace: "Trace", run: "Run") -> RunOverview:
@@ -236,8 +235,8 @@ def _run(trace: "Trace", run: "Run") -> RunOverview:
 
 
 def _phases(trace: "Trace", run: "Run") -> dict[str, tuple[int, int | None]]:
-    """Count a run's launches by phase; return with each when its last one ended."""
-    found: dict[str, tuple[int, int | None]] = {}
+    """Return launches by phase, each with the end of the last launch."""
+    phases: dict[str, tuple[int, int | None]] = {}
     # Times are read as pairs, or those that are set back would not be repaired.
     for piece in trace.pieces("launches", [run], ["phase", "weight", "enter", "exit"]):
         phase = pc.fill_null(without_dictionary(piece["phase"]), "run")
@@ -245,10 +244,10 @@ def _phases(trace: "Trace", run: "Run") -> dict[str, tuple[int, int | None]]:
         rows = pa.table({"phase": phase, "weight": weights_of(piece), "exit": ends})
         sums = rows.group_by("phase").aggregate([("weight", "sum"), ("exit", "max")])
         for row in sums.to_pylist():
-            count, last = found.get(row["phase"], (0, None))
+            count, last = phases.get(row["phase"], (0, None))
             latest = [end for end in (last, row["exit_max"]) if end is not None]
-            found[row["phase"]] = count + row["weight_sum"], max(latest, default=None)
-    return found
+            phases[row["phase"]] = count + row["weight_sum"], max(latest, default=None)
+    return phases
 
 
 def _executions(trace: "Trace", run: "Run") -> int:
@@ -258,15 +257,15 @@ def _executions(trace: "Trace", run: "Run") -> int:
 
 
 def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
-    known = sound_rows(trace, run, table, [column])
-    if known is not None:
-        return known
+    rows = sound_rows(trace, run, table, [column])
+    if rows is not None:
+        return rows
     return sum(piece.num_rows for piece in trace.pieces(table, [run], [column]))
 
 
 def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
     rows = trace.table("messages", runs, ["level", "code", "text", "count"]).to_pylist()
-    found = [
+    messages = [
         Message(
             row["run"],
             row["level"] or "info",
@@ -276,7 +275,7 @@ def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
         )
         for row in rows
     ]
-    return tuple(sorted(found, key=lambda message: _level(message.level)))
+    return tuple(sorted(messages, key=lambda message: _level(message.level)))
 
 
 def _level(name: str) -> int:

@@ -1,4 +1,4 @@
-"""An `Overview` as text for a terminal: warnings first, then runs, then kernels."""
+"""Text of an `Overview` for a terminal: warnings first, then runs, then kernels."""
 
 import shlex
 import textwrap
@@ -45,10 +45,11 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
         if run not in idle:
             lines += ["", *_run_text(run, width)]
     if idle:
-        told = f"{plural(len(idle), 'more process')} launched nothing, as compilers' workers do"
-        taken = sum(run.self_overhead_ns or 0 for run in idle)
-        overhead = f"kvtrace overhead {duration(taken)}; " if taken else ""
-        lines += ["", *wrapped(f"{told} ({overhead}--all shows each)", width)]
+        processes = plural(len(idle), "more process")
+        text = f"{processes} launched no kernels (for example a compiler's worker)"
+        overhead_ns = sum(run.self_overhead_ns or 0 for run in idle)
+        overhead = f"; kvtrace overhead {duration(overhead_ns)}" if overhead_ns else ""
+        lines += ["", *wrapped(f"{text}{overhead} (--all shows each)", width)]
     if overview.other_runs:
         more = plural(overview.other_runs, "more run")
         lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
@@ -60,7 +61,7 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
     if overview.missing is None:
         lines += ["", *_kernels_text(overview.kernels, full, width)]
     else:
-        text = f"what kernels and devices took is left out: that {overview.missing}"
+        text = f"times of kernels and devices are left out: that {overview.missing}"
         lines += ["", *wrapped(text, width)]
     if overview.recompiles:
         lines += ["", *_recompiles_text(overview.recompiles, width)]
@@ -70,14 +71,14 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
 
 
 def _messages_text(messages: Sequence[Message], runs: int, full: bool, width: int) -> list[str]:
-    """One line for each distinct message; ranks that say the same are counted, and notes are."""
-    told: dict[tuple[str, str], list[Message]] = {}
+    """Return a line for each distinct message, with counts; many notes become one line."""
+    groups: dict[tuple[str, str], list[Message]] = {}
     for message in messages:
-        told.setdefault((message.level, message.text), []).append(message)
-    notes = [key for key in told if key[0] == "info"]
+        groups.setdefault((message.level, message.text), []).append(message)
+    notes = [key for key in groups if key[0] == "info"]
     folded = notes if len(notes) > _SHOWN_NOTES and not full else []
     lines = []
-    for (level, text), group in told.items():
+    for (level, text), group in groups.items():
         if (level, text) in folded:
             continue
         total = sum(message.count for message in group)
@@ -91,7 +92,6 @@ def _messages_text(messages: Sequence[Message], runs: int, full: bool, width: in
 
 
 def _contents(run: RunOverview) -> str | None:
-    """Say of how many launches it is known what their tensors held."""
     if not run.known_contents:
         return None
     return f"tensor contents recorded for {plural(run.known_contents, 'launch')}"
@@ -119,7 +119,7 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
         "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace trace redact)",
         "overhead": _overhead(run),
-        "its ends": _ends(run),
+        "startup": _startup(run),
         "lost": _lost(run),
     }
     lines = [printable(heading)]
@@ -160,12 +160,12 @@ def _overhead(run: RunOverview) -> str | None:
     return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
 
 
-def _ends(run: RunOverview) -> str | None:
-    """Say what recording cost before kernels were known, and after the last launch."""
+def _startup(run: RunOverview) -> str | None:
+    """Return the cost of recording until all kernels were compiled, and at exit, as text."""
     if run.overhead is None or run.overhead_percent is None:
         return None
     begin, end = duration(run.overhead["start_ns"]), duration(run.overhead["end_ns"])
-    return f"{begin} until its kernels were known, {end} at the end"
+    return f"{begin} until all kernels were compiled; {end} at exit"
 
 
 def _lost(run: RunOverview) -> str | None:
@@ -180,7 +180,7 @@ def _lost(run: RunOverview) -> str | None:
 
 
 def _known_until(run: RunOverview) -> str:
-    """Up to when a run without an end is known: its last recorded launch."""
+    """Return the time of the last recorded launch of a run without an end, as text."""
     if run.last_launch is None or run.started is None:
         return ""
     return f"known until {duration(run.last_launch - run.started)} after its start; "
@@ -200,30 +200,36 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
             *([duration(k.device_ns)] if on_device else []),
             duration(k.host_ns),
             duration(k.compiling_ns),
-            *(quantity(k.further[each.name], each.unit) for each in FURTHER),
+            *(quantity(k.further[figure.name], figure.unit) for figure in FURTHER),
         )
         for k, name in zip(shown, names_apart(kernels), strict=False)
     ]
     times = (*(["GPU time"] if on_device else []), "host time", "first launch")
     header = ("kernel", "variants", "calls", "launches", *times, *(f.label for f in FURTHER))
     lines = columns(header, rows, width, optional=(2, 1))
-    left = len(kernels) - len(shown)
-    return [*lines, f"… {plural(left, 'more kernel')} (--all shows them)"] if left else lines
+    hidden = len(kernels) - len(shown)
+    return [*lines, f"… {plural(hidden, 'more kernel')} (--all shows them)"] if hidden else lines
 
 
 def _recompiles_text(recompiles: "Sequence[Recompile]", width: int) -> list[str]:
     by_kernel: dict[tuple[str, str | None, str], list[Recompile]] = {}
-    for one in recompiles:
-        by_kernel.setdefault((one.run, one.file, one.kernel), []).append(one)
-    again = [sum(one.recompiled for one in group) for group in by_kernel.values()]
-    loads = [one for one in recompiles if _is_same_loaded(one)]
-    kernels = plural(sum(map(bool, again)), "kernel")
-    lines = [f"recompiles: {kernels}, {plural(sum(again), 'time')}"] if any(again) else []
+    for variant in recompiles:
+        by_kernel.setdefault((variant.run, variant.file, variant.kernel), []).append(variant)
+    recompiles_of = [sum(variant.recompiled for variant in group) for group in by_kernel.values()]
+    loads = [variant for variant in recompiles if _is_same_loaded(variant)]
+    kernels = plural(sum(map(bool, recompiles_of)), "kernel")
+    lines = (
+        [f"recompiles: {kernels}, {plural(sum(recompiles_of), 'time')}"]
+        if any(recompiles_of)
+        else []
+    )
     lines = lines or ["no kernel was compiled more than once"]
     for (_, _, kernel), group in by_kernel.items():
-        told = [one for one in group if not one.first and not _is_same_loaded(one)]
-        lines += wrapped(f"{kernel}, {plural(len(group), 'variant')}", width, 2) if told else []
-        lines += [line for one in told for line in _recompile_lines(one, width)]
+        listed = [
+            variant for variant in group if not variant.first and not _is_same_loaded(variant)
+        ]
+        lines += wrapped(f"{kernel}, {plural(len(group), 'variant')}", width, 2) if listed else []
+        lines += [line for variant in listed for line in _recompile_lines(variant, width)]
     if loads:
         text = f"{plural(len(loads), 'variant')} more: {_SAME_LOADED}"
         lines += wrapped(text, width)
@@ -233,53 +239,55 @@ def _recompiles_text(recompiles: "Sequence[Recompile]", width: int) -> list[str]
 _SAME_LOADED: Final = "same IR, loaded from the cache (not a recompile)"
 
 
-def _is_same_loaded(one: "Recompile") -> bool:
-    """Whether a variant is an earlier one, loaded once more."""
-    return one.same_code and not (
-        one.first or one.changes or one.distinguished_by or one.recompiled
+def _is_same_loaded(variant: "Recompile") -> bool:
+    """Return whether a variant equals an earlier one, and was loaded from the cache."""
+    return variant.same_code and not (
+        variant.first or variant.changes or variant.distinguished_by or variant.recompiled
     )
 
 
-def _recompile_lines(one: "Recompile", width: int) -> list[str]:
-    taken = f"took {duration(one.compile_ns)}" if one.recompiled else "from the cache"
-    if one.load_ns is not None:
-        taken += f", {duration(one.load_ns)} to load"
-    lines = textwrap.wrap(printable(f"{_reason(one)} ({taken})"), width - 4, subsequent_indent="  ")
+def _recompile_lines(variant: "Recompile", width: int) -> list[str]:
+    cost = f"took {duration(variant.compile_ns)}" if variant.recompiled else "from the cache"
+    if variant.load_ns is not None:
+        cost += f", {duration(variant.load_ns)} to load"
+    lines = textwrap.wrap(
+        printable(f"{_reason(variant)} ({cost})"), width - 4, subsequent_indent="  "
+    )
     return [f"    {line}" for line in lines]
 
 
-def _reason(one: "Recompile") -> str:
-    """Say why a variant was compiled."""
-    if one.first:
+def _reason(variant: "Recompile") -> str:
+    if variant.first:
         return "its first variant"
-    if one.changes:
-        return "; ".join(map(str, one.changes))
-    if _is_same_loaded(one):
+    if variant.changes:
+        return "; ".join(map(str, variant.changes))
+    if _is_same_loaded(variant):
         return _SAME_LOADED
-    apart = " or ".join(map(str, one.distinguished_by))
-    if apart:
-        said = f"the compiler's key distinguishes {apart}"
-        return f"{said}, and the TTIR is the same" if one.same_code else said
-    same = "same IR" if one.same_code else "same options, other IR"
-    return f"{same}, {'compiled again' if one.recompiled else 'loaded from the cache'}"
+    scalars = " or ".join(map(str, variant.distinguished_by))
+    if scalars:
+        text = f"the compiler's key distinguishes {scalars}"
+        return f"{text}, and the TTIR is the same" if variant.same_code else text
+    same = "same IR" if variant.same_code else "same options, other IR"
+    return f"{same}, {'compiled again' if variant.recompiled else 'loaded from the cache'}"
 
 
 def _held_text(held: "Sequence[HeldLaunch]", overview: Overview, width: int) -> list[str]:
     since = f" from {overview.since} on" if overview.since is not None else ""
     if not held:
         return [f"no launch waited for its kernel to be compiled, loaded or tuned{since}"]
-    waiting = [one for one in held if not one.trial]
-    waited = duration(sum(one.waited_ns for one in waiting))
+    waiting = [launch for launch in held if not launch.trial]
+    waited = duration(sum(launch.waited_ns for launch in waiting))
     text = (
         f"{plural(len(waiting), 'launch')} waited for a kernel to be compiled, loaded or tuned"
         f"{since}, {waited} (measured):"
     )
     lines = wrapped(text, width)
-    for one in held:
-        after = "" if one.after_ns is None else f"{duration(one.after_ns)} in, "
+    for launch in held:
+        after = "" if launch.after_ns is None else f"{duration(launch.after_ns)} in, "
         text = (
-            f"{after}launch {one.seq} (call {one.call_id}), {duration(one.waited_ns)}: "
-            f"{one.variant.kernel}{', a trial' if one.trial else ''}, {_reason(one.variant)}"
+            f"{after}launch {launch.seq} (call {launch.call_id}), {duration(launch.waited_ns)}: "
+            f"{launch.variant.kernel}{', a trial' if launch.trial else ''}, "
+            f"{_reason(launch.variant)}"
         )
         wrapped_text = textwrap.wrap(printable(text), width - 2, subsequent_indent="  ")
         lines += [f"  {line}" for line in wrapped_text]

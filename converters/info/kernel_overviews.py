@@ -1,4 +1,4 @@
-"""Kernels of an overview, and what they and devices took in the part of the runs it is of."""
+"""Kernels and device times of an overview, for a part of the runs."""
 
 from collections.abc import Sequence
 from dataclasses import fields, replace
@@ -64,13 +64,12 @@ _KERNELS: Final = f"""
 def with_kernels(
     overview: Overview, trace: "Trace", runs: Sequence["Run"], part: Asked
 ) -> Overview:
-    """Return an overview with its kernels, what devices did, and the part of the runs it is of.
+    """Return an overview with its kernels, device times, and the part of the runs they cover.
 
     Raises:
         BadSetting: there is no such part.
-
     """
-    host_times(trace, runs, with_medians=False)  # is kept, and says most of what follows
+    host_times(trace, runs, with_medians=False)  # cached; most of what follows uses the result
     inside, window = windowed(trace, runs, part)
     time = read_device_time(inside, runs, window)
     times = host_times(inside, runs, with_medians=False)
@@ -94,16 +93,18 @@ def _kernels(
         for row in (device.rows if device is not None else ())
         if row.kind in OWN
     }
-    found = [
+    overviews = [
         KernelOverview(
             device_ns=executed.get(
                 KernelKey(row["module"] or "", row["name"], row["source"] or "")
             ),
-            further={each.name: each.shown(row) for each in FURTHER},
+            further={figure.name: figure.shown(row) for figure in FURTHER},
             **{name: value for name, value in row.items() if name in _FIELDS},
         )
         for row in rows
     ]
     return tuple(
-        sorted(found, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name))
+        sorted(
+            overviews, key=lambda k: (-(k.device_ns or 0), -(k.host_ns or 0), -k.launches, k.name)
+        )
     )

@@ -1,7 +1,7 @@
-"""What programs do while they are recorded: launches, kernels, variants and findings, as data.
+"""Live figures of recorded programs: launches, kernels, variants and findings, as data.
 
-Made of what a follower of the journals gives, look by look. What is kept does not grow with time:
-sums by call, and seconds and events of the last minute.
+A follower of the journals delivers new rows with each look. Memory does not grow with time: sums by
+call are stored, and seconds and events of the last minute.
 """
 
 from collections import Counter, deque
@@ -28,7 +28,7 @@ from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.symbols import titled
 from kvtrace.text import duration
 
-#: What is wanted of each table; those that others refer to come last.
+#: Columns read of each table; tables that others refer to come last.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu_kernels": ("call_id", "start", "end", "name", "kind", "weight"),
     "launches": ("call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
@@ -39,22 +39,22 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
         "load_begin", "cache_hit",
     ),
 }  # fmt: skip
-#: What says what a launch is of: few rows, of which none may be missing.
+#: Tables that identify a launch's kernel: they have few rows, and none may be missing.
 FROM_START: Final = frozenset({"calls", "kernels"})
 _ORDER: Final = ("kernels", "calls", "messages", "launches", "gpu_kernels")
 
 _SECOND: Final = 1_000_000_000
-#: Rates are of so many seconds, events and kernels of so many.
+#: Rates are means over the last 10 s; events and kernels are those of the last 60 s.
 RATE_SECONDS: Final = 10
 EVENT_SECONDS: Final = 60
 _MOST_EVENTS: Final = 100
-#: Messages that tell what judging, or running, a launch has found.
+#: Codes of messages on defects, found by judging or running a launch.
 _FINDINGS: Final = frozenset({"defect", "out-of-bounds"})
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessLine:
-    """A process: its launches so far, those a second, its devices' busy share, its variants.
+    """A process: launches so far and per second, its devices' busy share, and its variants.
 
     `device_share` is None where no device timeline is recorded; executions that overlap count each.
     `state` is recording, not running (its journal was left), or how it ended.
@@ -70,7 +70,7 @@ class ProcessLine:
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A kernel of all processes; `of` says whose it is. Times are measured, None: not recorded.
+    """A kernel of all processes; `of` is the library, or "launched". Times are measured.
 
     Launches and times are the figures of `figures/kernels.py`; executions of trials, however,
     are among the others. They are of the page's last seconds; `in_all_ns` is the time on devices,
@@ -98,9 +98,9 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class LivePage:
-    """All that one look shows; `whole` is False where a process had sealed rows before it.
+    """All that one look shows; `whole` is False if rows of a process were sealed before.
 
-    `seconds` are the last ones, which kernels are of; None: they are of all that is known.
+    Kernels are those of the last `seconds`; None: since the beginning.
     """
 
     processes: tuple[ProcessLine, ...]
@@ -120,8 +120,8 @@ _Sums = Counter[str]
 
 
 @dataclass(slots=True)
-class _Kept:
-    """Sums by call, and of what no call is known for by name and kind."""
+class _CallSums:
+    """Figures by call, and by name and kind for executions without a known call."""
 
     calls: dict[int, _Sums] = field(default_factory=dict)
     others: dict[tuple[str, str | None], _Sums] = field(default_factory=dict)
@@ -135,15 +135,15 @@ class _Kept:
 
 @dataclass(slots=True)
 class _Process:
-    """What is kept of a run."""
+    """State of a run: its kernels, and sums over launches and executions."""
 
     run: Run
     live: bool = True
     whole: bool = True
     kernels: dict[int, dict[str, Any]] = field(default_factory=dict)
     kernel_of: dict[int, int] = field(default_factory=dict)
-    sums: _Kept = field(default_factory=_Kept)
-    recent: dict[int, _Kept] = field(default_factory=dict)
+    sums: _CallSums = field(default_factory=_CallSums)
+    recent: dict[int, _CallSums] = field(default_factory=dict)
     """Sums of each of the last seconds."""
     launched: Counter[int] = field(default_factory=Counter)
     """Launches in each second."""
@@ -155,17 +155,17 @@ class _Process:
 
     @property
     def launches(self) -> int:
-        return sum(each["launches"] + each["tuning_launches"] for each in self.sums.calls.values())
+        return sum(sums["launches"] + sums["tuning_launches"] for sums in self.sums.calls.values())
 
     def kernel(self, call: int) -> Mapping[str, Any]:
-        """Return the row of a call's kernel; empty where it is not known."""
+        """Return the row of a call's kernel; empty if unknown."""
         return self.kernels.get(self.kernel_of.get(call, -1), {})
 
-    def kept(self, second: int | None) -> tuple[_Kept, ...]:
-        """Return the sums that a row is added to; the second is None where it is long ago."""
+    def sums_at(self, second: int | None) -> tuple[_CallSums, ...]:
+        """Return the sums to add a row to; `second` is None for rows older than a minute."""
         if second is None:
             return (self.sums,)
-        return self.sums, self.recent.setdefault(second, _Kept())
+        return self.sums, self.recent.setdefault(second, _CallSums())
 
     @property
     def has_device(self) -> bool:
@@ -173,7 +173,7 @@ class _Process:
 
 
 class Live:
-    """Adds up what a follower gives, and makes pages of it."""
+    """Sums over a follower's rows, and pages made from the sums."""
 
     def __init__(self) -> None:
         self._database = scratch()
@@ -185,18 +185,18 @@ class Live:
         self._warnings: deque[Event] = deque(maxlen=_MOST_EVENTS)
 
     def add(self, news: Iterable[News], now: int) -> None:
-        """Add what was new at a time, in ns since 1970."""
-        for each in news:
-            process = self._processes.setdefault(each.run.run_id, _Process(each.run))
-            process.run, process.live, process.whole = each.run, each.live, each.whole
+        """Add the rows that were new at `now`, in ns since 1970."""
+        for run_news in news:
+            process = self._processes.setdefault(run_news.run.run_id, _Process(run_news.run))
+            process.run, process.live, process.whole = run_news.run, run_news.live, run_news.whole
             tables: dict[str, list[pa.Table]] = {}
-            for table, piece in each.pieces:
+            for table, piece in run_news.pieces:
                 tables.setdefault(table, []).append(piece)
             for table in _ORDER:
                 for piece in tables.get(table, ()):
                     self._take(process, table, piece, now)
-            kept: tuple[dict[int, Any], ...] = (process.launched, process.busy, process.recent)
-            for seconds in kept:
+            by_second: tuple[dict[int, Any], ...] = (process.launched, process.busy, process.recent)
+            for seconds in by_second:
                 for second in [s for s in seconds if s < now // _SECOND - EVENT_SECONDS]:
                     del seconds[second]
 
@@ -213,21 +213,21 @@ class Live:
             for second, part in _by_second(piece, "exit", now):
                 for row in launch_sums(self._database, part, process.kernel, process.holding):
                     call = row.pop("call_id")
-                    for kept in process.kept(second):
-                        _add(kept.of_call(call), row)
+                    for sums in process.sums_at(second):
+                        _add(sums.of_call(call), row)
             _add_seconds(process.launched, piece, "enter", weights(piece))
         else:
             piece = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
             for second, part in _by_second(piece, "end", now):
                 for row in execution_sums(self._database, part):
                     call, name, kind = (row.pop(key) for key in ("call_id", "name", "kind"))
-                    for kept in process.kept(second):
-                        own = (
-                            kept.of_other(name or "", kind) if call is None else kept.of_call(call)
+                    for sums in process.sums_at(second):
+                        sums_of_name = (
+                            sums.of_other(name or "", kind) if call is None else sums.of_call(call)
                         )
-                        _add(own, row)
-            taken = np.maximum(integers(piece["end"]) - integers(piece["start"]), 0)
-            _add_seconds(process.busy, piece, "start", taken * weights(piece))
+                        _add(sums_of_name, row)
+            busy_ns = np.maximum(integers(piece["end"]) - integers(piece["start"]), 0)
+            _add_seconds(process.busy, piece, "start", busy_ns * weights(piece))
 
     def _add_variant(self, process: _Process, row: dict[str, Any], now: int) -> None:
         process.kernels[row["kernel_id"]] = row
@@ -236,13 +236,15 @@ class Live:
         self._variants[key] += 1
         number, began = self._variants[key], row["compile_begin"]
         time = now if began is None else began + (row["compile_ns"] or 0)
-        here = compiled_here(row["cache_hit"], row["compile_ns"])
-        if here and (key, row["file"]) in process.compiled:
+        is_compiled = compiled_here(row["cache_hit"], row["compile_ns"])
+        if is_compiled and (key, row["file"]) in process.compiled:
             self._recompiled.append(time)
         process.compiled.add((key, row["file"]))
-        how = "compiled" if here else "from the cache" if row["cache_hit"] else "first seen"
-        taken = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
-        self._new.append(Event(time, f"{name}: variant {number}, {how}{taken}"))
+        origin = (
+            "compiled" if is_compiled else "from the cache" if row["cache_hit"] else "first seen"
+        )
+        duration_text = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
+        self._new.append(Event(time, f"{name}: variant {number}, {origin}{duration_text}"))
 
     def _add_messages(self, process: _Process, piece: pa.Table) -> None:
         for row in plain_rows(piece):
@@ -253,9 +255,9 @@ class Live:
                 self._warnings.append(event)
 
     def page(self, now: int, *, whole: bool = False) -> LivePage:
-        """Return what is to be shown at a time, in ns since 1970.
+        """Return the page to show at a time, in ns since 1970.
 
-        Kernels are of the last minute, unless nothing ran in it, or the `whole` is asked for.
+        Kernels are those of the last minute, or of the whole time if nothing ran or `whole` is set.
         """
         busy = [p for p in self._processes.values() if p.sums.calls or p.sums.others or p.kernels]
         shown = sorted(busy, key=lambda p: (p.run.rank or 0, p.run.run_id))
@@ -289,7 +291,7 @@ def _add(sums: _Sums, figures: Mapping[str, int | None]) -> None:
 
 
 def _by_second(piece: pa.Table, name: str, now: int) -> Iterator[tuple[int | None, pa.Table]]:
-    """Return the rows of each of the last seconds, by a time; those before come first, as None.
+    """Yield the rows of each of the last seconds, by a column of times; older rows first, as None.
 
     Rows without a time are of the last second. The order of a second's rows is kept.
     """
@@ -301,12 +303,12 @@ def _by_second(piece: pa.Table, name: str, now: int) -> Iterator[tuple[int | Non
 
 
 def _add_seconds(seconds: Counter[int], piece: pa.Table, name: str, added: Integers) -> None:
-    """Add numbers to the seconds in which times lie, where there are any."""
-    known = pc.is_valid(piece[name]).to_numpy()
-    if not known.any():
+    """Add numbers to the seconds of a column of times; rows without a time are skipped."""
+    has_time = pc.is_valid(piece[name]).to_numpy()
+    if not has_time.any():
         return
-    present, codes = np.unique(integers(piece[name])[known] // _SECOND, return_inverse=True)
-    sums = summed_by(codes.reshape(-1), added[known])
+    present, codes = np.unique(integers(piece[name])[has_time] // _SECOND, return_inverse=True)
+    sums = summed_by(codes.reshape(-1), added[has_time])
     seconds.update(dict(zip(present.tolist(), sums.tolist(), strict=True)))
 
 
@@ -318,8 +320,8 @@ def _line(process: _Process, now: int) -> ProcessLine:
         span = max(second - run.started // _SECOND, 1)  # it has not run for so long yet
     # The current second is left out, unless there is none before it.
     counted = range(second - span, second)
-    launched = sum(process.launched[each] for each in counted)
-    busy = sum(process.busy[each] for each in counted)
+    launched = sum(process.launched[past_second] for past_second in counted)
+    busy = sum(process.busy[past_second] for past_second in counted)
     return ProcessLine(
         name=_name(run),
         state=_state(process),
@@ -347,8 +349,8 @@ def _name(run: Run) -> str:
 def _kernels(
     processes: Sequence[_Process], *, on_device: bool, recent: bool
 ) -> Iterator[KernelLine]:
-    """Return kernels of all processes, by device time, or else by launches."""
-    files = {key_of(row): row["file"] for each in processes for row in each.kernels.values()}
+    """Yield the kernels of all processes, by device time and then launches."""
+    files = {key_of(row): row["file"] for process in processes for row in process.kernels.values()}
     merged: dict[tuple[KernelKey, str], _Sums] = {}
     in_all: dict[tuple[KernelKey, str], _Sums] = {}
     for process in processes:
@@ -375,7 +377,7 @@ def _kernels(
         )
 
 
-def _merge(merged: dict[tuple[KernelKey, str], _Sums], process: _Process, kept: _Kept) -> None:
+def _merge(merged: dict[tuple[KernelKey, str], _Sums], process: _Process, kept: _CallSums) -> None:
     for call, sums in kept.calls.items():
         kernel = process.kernel(call)
         key = key_of(kernel) if kernel else KernelKey("", "")

@@ -1,4 +1,4 @@
-"""A page of what programs do now, for a terminal."""
+"""Text of a live page for a terminal."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -15,7 +15,7 @@ _FEWEST_KERNELS = 5
 
 
 def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> list[str]:
-    """Return the lines of a page of so many columns and, if the screen has room, lines."""
+    """Return the lines of a page, at most `width` columns and about `height` lines."""
     clock = time.strftime("%H:%M:%S", time.localtime(now / 1e9))
     running = sum(process.state.startswith("recording") for process in page.processes)
     rate = sum(process.launches_per_second for process in page.processes)
@@ -33,7 +33,7 @@ def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> l
 
 def _processes(page: LivePage, width: int) -> Iterator[str]:
     if not page.processes:
-        yield "nothing that is being recorded has launched anything yet (ended runs: kvtrace info)"
+        yield "no recorded process has launched a kernel yet (ended runs: kvtrace info)"
     else:
         header = ("process", "launches", "a second", "device busy", "variants", "state")
         rows = [
@@ -48,13 +48,13 @@ def _processes(page: LivePage, width: int) -> Iterator[str]:
             for process in page.processes[:_MOST_PROCESSES]
         ]
         yield from columns(header, rows, width)
-    left = len(page.processes) - _MOST_PROCESSES
-    if left > 0:
-        yield f"… {plural(left, 'more process')}"
+    hidden = len(page.processes) - _MOST_PROCESSES
+    if hidden > 0:
+        yield f"… {plural(hidden, 'more process')}"
     if page.idle:
-        yield f"{plural(page.idle, 'more process')} launched nothing"
+        yield f"{plural(page.idle, 'more process')} launched no kernels"
     if not page.whole:
-        yield "what was sealed before the first look is not counted: kvtrace info has all of it"
+        yield "rows sealed before kvtrace top started are not counted: kvtrace info counts all"
 
 
 def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:

@@ -1,4 +1,4 @@
-"""What recording cost a program, in per cent of the time that it would have taken without."""
+"""Overhead of recording, in per cent of the program's time without recording."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -10,14 +10,13 @@ _LASTING: Final = ("launches_ns", "waits_ns", "profiler_ns")
 
 
 def overhead_percent(run: "Run") -> dict[str, float] | None:
-    """Return the cost while known kernels were launched, in all (`total`) and in its parts.
+    """Return the overhead while compiled kernels were launched: `total` and its parts.
 
     Returns:
         Per cent by part: `launches`, what recording ran in the program's threads; `waits`, how long
         they were kept waiting by the thread that writes; `profiler`, what CUPTI took in them,
         which is left out of parts and sum where it is not known. None where no time passed with
         known kernels only, and in runs of format 1.7 and before.
-
     """
     parts = {name: part for name, part in (run.overhead or {}).items() if part is not None}
     costs = {name: parts[name] for name in _LASTING if name in parts}
@@ -29,7 +28,7 @@ def overhead_percent(run: "Run") -> dict[str, float] | None:
 
 
 def overhead_text(shares: dict[str, float]) -> str:
-    """Say what `overhead_percent` returned, in a line; what CUPTI took may not be known.
+    """Return the result of `overhead_percent` as one line; CUPTI's part may be unknown.
 
     "At least": the program also loses cache lines to what recording reads and writes, which no
     clock inside the recorder sees (benchmarks/RESULTS.md compares it with whole processes).

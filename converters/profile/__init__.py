@@ -1,6 +1,6 @@
-"""Where time, bytes and FLOPs of a trace go: `profile.read_profile` is the way in.
+"""Profiles of a trace: time, bytes and FLOPs by kernel. The entry point is `profile.read_profile`.
 
-`profile_text.py` prints it. `device_time.py` and `device_busy.py` are what devices did,
-`call_tree.py` the same by where calls come from, `advice.py` what to try. Limits and rooflines are
-derived: `device_limits.py`, `roofline.py`.
+`profile_text.py` prints a profile. `device_time.py` and `device_busy.py` have all that devices did,
+`call_tree.py` the same by call site, `advice.py` what to try. Limits and rooflines are derived:
+`device_limits.py`, `roofline.py`.
 """

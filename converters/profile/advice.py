@@ -1,4 +1,4 @@
-"""What to try with kernels that matter: said only where figures show it, with these figures.
+"""Performance advice on the kernels that take most time, each piece with the figures behind it.
 
 Each rule has a threshold from which on the figure costs more than it is worth to look at; kernels
 that take less than `IMPORTANT` of all time are left alone. A figure is measured (taken while the
@@ -32,21 +32,22 @@ if TYPE_CHECKING:
 
 #: Kernels with a smaller share of all time are left alone.
 IMPORTANT: Final = 0.03
-#: What would save less of the time is left out.
+#: Advice that would save a smaller share of the time is left out.
 _LITTLE: Final = 0.01
 #: Accesses with a smaller share of their kernel's bytes are left alone.
 _PART: Final = 0.1
-#: A sector of 32 bytes serves so few elements on average: each has (nearly) its own. Of what a
-#: compiler splits for want of known divisibility, two or more share one.
+#: Elements per 32-byte sector, on average, below which an access is uncoalesced: (nearly) each
+#: element has its own sector. An access that the compiler splits for lack of known divisibility
+#: has two or more elements per sector.
 _ALONE: Final = 1.5
 _LANES_OFF: Final = 0.4
 _FEW_WARPS: Final = 0.25
-#: Each byte is loaded so often, and the time for all of it is so much longer than at best.
+#: Loads of each byte, and time of all loads over the best time, from which a load is redundant.
 _REUSE: Final = 8.0
 _UNCACHED: Final = 2.0
-#: A last wave leaves so much of the device idle, of the whole launch.
+#: Share of a launch that the last wave leaves idle, from which advice is given.
 _TAIL: Final = 0.25
-#: A kernel that reaches so much of the time at best has nothing to gain from fuller waves.
+#: Share of the roofline above which fuller waves have nothing to gain.
 _FAST: Final = 0.6
 _MOST_WAVES: Final = 4
 _STORM: Final = 4
@@ -64,7 +65,7 @@ def read_advice(
     time: DeviceTime | None,
     gaps: Gaps | None = None,
 ) -> tuple[Advice, ...]:
-    """Return what to try, what saves most first; errors as `Trace.table`.
+    """Return what to try, the largest possible saving first; errors as `Trace.table`.
 
     Args:
         trace: the trace, or a window of it.
@@ -74,35 +75,34 @@ def read_advice(
         device: whose limits are compared with.
         time: all that devices did.
         gaps: why they were idle.
-
     """
     important = _important(kernels)
     tuned = any(kernel.tuning_launches for kernel in kernels)
-    wanted = {k.key for k in (*important, *(k for k in kernels if k.tuning_launches))}
-    variants = _variants(trace, runs, wanted) if wanted else {}
-    found: list[Advice] = []
+    keys = {k.key for k in (*important, *(k for k in kernels if k.tuning_launches))}
+    variants = _variants(trace, runs, keys) if keys else {}
+    advice: list[Advice] = []
     advised: set[KernelKey] = set()
     caches = device is None or device.limits.has_caches
     for kernel in important:
-        own = [
+        of_kernel = [
             *_of_accesses(kernel, accesses.get(kernel.key, ()), caches),
             *_of_variants(kernel, variants.get(kernel.key, ()), device),
         ]
-        advised |= {kernel.key} if own else set()
-        found += own
-    again: list[Advice] = []
+        advised |= {kernel.key} if of_kernel else set()
+        advice += of_kernel
+    of_program: list[Advice] = []
     if _compiled_again(trace, runs):
-        again += _recompiles(read_recompiles(trace, runs))
+        of_program += _recompiles(read_recompiles(trace, runs))
     if tuned:
-        again += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
-    found += again
+        of_program += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
+    advice += of_program
     if time is not None and time.busy.span_ns:
-        named = {one.kernel for one in again}
+        named = {piece.kernel for piece in of_program}
         advised |= {kernel.key for kernel in kernels if kernel.name in named}
-        found += lost_time(kernels, time, gaps, advised)
+        advice += lost_time(kernels, time, gaps, advised)
         least = _LITTLE * time.busy.span_ns
-        found = [one for one in found if one.cost_ns is None or one.cost_ns >= least]
-    return tuple(sorted(found, key=lambda one: -(one.cost_ns or 0)))
+        advice = [piece for piece in advice if piece.cost_ns is None or piece.cost_ns >= least]
+    return tuple(sorted(advice, key=lambda piece: -(piece.cost_ns or 0)))
 
 
 def _important(kernels: Sequence["KernelProfile"]) -> list["KernelProfile"]:
@@ -134,24 +134,24 @@ def _bytes(kernel: "KernelProfile") -> float:
 
 # -- accesses -------------------------------------------------------------------------------------
 
-_Place = tuple[str, str | None, int | None]
+_Location = tuple[str, str | None, int | None]
 
 
 def _of_accesses(
     kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], caches: bool
 ) -> Iterator[Advice]:
     moved = sum(int(row["sectors"] or 0) * 32 for row in accesses)
-    asked = sum(int(row["bytes"] or 0) for row in accesses)
+    requested = sum(int(row["bytes"] or 0) for row in accesses)
     for row in accesses:
-        place = (kernel.name, row["file"], row["line"])
+        location = (kernel.name, row["file"], row["line"])
         sectors, used = int(row["sectors"] or 0) * 32, int(row["sector_bytes"] or 0)
         wasted = sectors - used
         alone = _ALONE * _element_bytes(row["dtype"]) * (sectors / 32)
         if sectors and used < alone and wasted > _PART * moved:
             yield Advice(
-                "uncoalesced", *place,
-                f"the {row['kind']} uses {percent(used / sectors)} of the 32-byte sectors that it "
-                "asks for: let neighboring lanes touch neighboring elements (the order of the "
+                "uncoalesced", *location,
+                f"the {row['kind']} uses {percent(used / sectors)} of the 32-byte sectors that "
+                "it requests: let neighboring lanes touch neighboring elements (the order of the "
                 "block's axes, or a transposed copy)",
                 (
                     Figure("share of sectors' bytes asked for", percent(used / sectors), "derived"),
@@ -159,8 +159,8 @@ def _of_accesses(
                 ),
                 _part(kernel, wasted / moved),
             )  # fmt: skip
-        yield from _redundant(kernel, row, place, asked, caches)
-    yield from _masked_off(kernel, accesses, asked)
+        yield from _redundant(kernel, row, location, requested, caches)
+    yield from _masked_off(kernel, accesses, requested)
 
 
 def _element_bytes(dtype: str | None) -> int:
@@ -169,10 +169,10 @@ def _element_bytes(dtype: str | None) -> int:
 
 
 def _masked_off(
-    kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], asked: int
+    kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], requested: int
 ) -> Iterator[Advice]:
-    """Say where most lanes are off in all that matters, and not only in one branch of a choice."""
-    matter = [row for row in accesses if int(row["bytes"] or 0) > _PART * asked]
+    """Yield advice if every access that matters has most of its lanes masked off."""
+    matter = [row for row in accesses if int(row["bytes"] or 0) > _PART * requested]
     shares = [int(row["masked"] or 0) / int(row["lanes"]) if row["lanes"] else 0 for row in matter]
     if not matter or min(shares) < _LANES_OFF:
         return
@@ -186,14 +186,18 @@ def _masked_off(
 
 
 def _redundant(
-    kernel: "KernelProfile", row: Mapping[str, Any], place: _Place, asked: int, caches: bool
+    kernel: "KernelProfile",
+    row: Mapping[str, Any],
+    location: _Location,
+    requested: int,
+    caches: bool,
 ) -> Iterator[Advice]:
-    """Say which load asks for each byte again and again, where that takes longer than all else."""
+    """Yield advice on a load that reads each byte many times, if caches cannot absorb that."""
     once, times = int(row["unique_once"] or 0), int(row["unique_asked"] or 0)
     roof = kernel.roofline
     if row["kind"] != "load" or not once or roof is None or roof.uncached_ns is None:
         return
-    if times < _REUSE * once or times < 0.5 * asked:
+    if times < _REUSE * once or times < 0.5 * requested:
         return
     if caches and roof.uncached_ns < _UNCACHED * roof.best_ns:
         return
@@ -201,11 +205,13 @@ def _redundant(
         return
     if caches and kernel.derived.flops_by_type.dot:  # tiles of products are loaded again by design
         return
-    what = "caches must serve that; load it once and keep it" if caches else "load it once, keep it"
+    remedy = (
+        "caches must serve that; load it once and keep it" if caches else "load it once, keep it"
+    )
     yield Advice(
-        "redundant-load", *place,
-        f"each byte is loaded {times / once:.0f} times: {what}, or let one program do more of what "
-        "needs it",
+        "redundant-load", *location,
+        f"each byte is loaded {times / once:.0f} times: {remedy}, or let one program do more of "
+        "the work that needs it",
         (
             Figure("loads of a byte", f"{times / once:.1f}", "derived"),
             Figure("time of all bytes over time at best",
@@ -215,7 +221,7 @@ def _redundant(
 
 
 def _part(kernel: "KernelProfile", share: float) -> float | None:
-    """Return that share of the kernel's time on the device, where it is bound by memory."""
+    """Return a share of the kernel's device time, or None unless memory bounds the kernel."""
     measured = kernel.measured.device_ns
     if measured is None or kernel.roofline is None or kernel.roofline.bound == "compute":
         return None
@@ -226,25 +232,25 @@ def _part(kernel: "KernelProfile", share: float) -> float | None:
 
 
 def _variants(
-    trace: "Trace", runs: Sequence["Run"], wanted: Collection[KernelKey]
+    trace: "Trace", runs: Sequence["Run"], keys: Collection[KernelKey]
 ) -> dict[KernelKey, list[dict[str, Any]]]:
-    """Return variants of the kernels that are wanted, each with `calls`: their programs."""
+    """Return the variants of some kernels, each with `calls`: programs by run and call id."""
     columns = (
         "kernel_id", "module", "name", "target", "num_warps", "registers", "spills", "shared_bytes",
         "file", "line", "source",
     )  # fmt: skip
     kernels = known_rows(trace, runs, "kernels", columns)
     named = without_dictionary(pc.fill_null(without_dictionary(kernels["name"]), ""))
-    kernels = kernels.filter(pc.is_in(named, pa.array({key.name for key in wanted}, pa.string())))
-    found: dict[KernelKey, list[dict[str, Any]]] = {}
+    kernels = kernels.filter(pc.is_in(named, pa.array({key.name for key in keys}, pa.string())))
+    variants: dict[KernelKey, list[dict[str, Any]]] = {}
     by_id: dict[tuple[str, int], dict[str, Any]] = {}
     for row in kernels.to_pylist():
         key = KernelKey(row["module"] or "", row["name"] or "", row["source"] or "")
-        if key not in wanted:
+        if key not in keys:
             continue
         row["calls"] = {}
         by_id[row["run"], row["kernel_id"]] = row
-        found.setdefault(key, []).append(row)
+        variants.setdefault(key, []).append(row)
     grids = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z")
     calls = known_rows(trace, runs, "calls", grids)
     ids = pa.array({kernel_id for _, kernel_id in by_id}, calls.schema.field("kernel_id").type)
@@ -253,7 +259,7 @@ def _variants(
         if variant is not None:
             programs = (call["grid_x"] or 1) * (call["grid_y"] or 1) * (call["grid_z"] or 1)
             variant["calls"][call["run"], call["call_id"]] = programs
-    return found
+    return variants
 
 
 def _of_variants(
@@ -261,23 +267,23 @@ def _of_variants(
 ) -> Iterator[Advice]:
     launched = {(call.run, call.call_id): call for call in kernel.calls}
     run = [v for v in variants if not launched.keys().isdisjoint(v["calls"])]
-    place = (kernel.name, kernel.file, kernel.line)
+    location = (kernel.name, kernel.file, kernel.line)
     spilled = [v for v in run if v["spills"]]
     if spilled:
         words = max(v["spills"] for v in spilled)
         yield Advice(
-            "spills", *place,
+            "spills", *location,
             f"{plural(words, 'word')} of a thread's registers are kept in local memory: a "
             "smaller tile, more warps, or fewer stages",
             (Figure("spilled words", f"{words:,}", "measured"),),
         )  # fmt: skip
-    yield from _few_warps(kernel, run, place)
+    yield from _few_warps(kernel, run, location)
     if device is not None and device.limits.multiprocessors:
-        yield from _tail(kernel, run, launched, device, place)
+        yield from _tail(kernel, run, launched, device, location)
 
 
 def _few_warps(
-    kernel: "KernelProfile", variants: Sequence[Mapping[str, Any]], place: _Place
+    kernel: "KernelProfile", variants: Sequence[Mapping[str, Any]], location: _Location
 ) -> Iterator[Advice]:
     by_type = kernel.derived.flops_by_type
     if kernel.roofline is None or kernel.roofline.bound == "compute":
@@ -285,15 +291,15 @@ def _few_warps(
     if by_type is None or by_type.dot:  # which hides latency in other ways
         return
     for variant in variants:
-        found = occupancy_of(variant)
-        if found is None or found.share > _FEW_WARPS:
+        occupancy = occupancy_of(variant)
+        if occupancy is None or occupancy.share > _FEW_WARPS:
             continue
         yield Advice(
-            "low-occupancy", *place,
-            f"{found.warps} of {found.of} warps fit on a multiprocessor, limited by "
-            f"{found.limited_by}: too few to hide the latency of memory",
+            "low-occupancy", *location,
+            f"{occupancy.warps} of {occupancy.of} warps fit on a multiprocessor, limited by "
+            f"{occupancy.limited_by}: too few to hide the latency of memory",
             (
-                Figure("occupancy", percent(found.share), "derived"),
+                Figure("occupancy", percent(occupancy.share), "derived"),
                 Figure("registers", f"{variant['registers']}", "measured"),
             ),
         )  # fmt: skip
@@ -305,18 +311,18 @@ def _tail(
     variants: Sequence[Mapping[str, Any]],
     launched: Mapping[tuple[str, int], Any],
     device: ChosenDevice,
-    place: _Place,
+    location: _Location,
 ) -> Iterator[Advice]:
-    """Say where a last wave of programs leaves much of the device idle."""
+    """Yield advice if the last wave of programs leaves much of the device idle."""
     worst: tuple[float, int, int] | None = None
     runs = sum(call.runs for call in launched.values())
     if kernel.roofline is not None and (kernel.roofline.achieved or 0) > _FAST:
         return
     for variant in variants:
-        found = occupancy_of(variant)
-        if found is None:
+        occupancy = occupancy_of(variant)
+        if occupancy is None:
             continue
-        room = found.blocks(variant["num_warps"]) * (device.limits.multiprocessors or 0)
+        room = occupancy.blocks(variant["num_warps"]) * (device.limits.multiprocessors or 0)
         for key, programs in variant["calls"].items():
             call = launched.get(key)
             if call is None or not room or not programs or call.runs < 0.5 * runs:
@@ -329,7 +335,7 @@ def _tail(
         return
     idle, programs, room = worst
     yield Advice(
-        "tail-wave", *place,
+        "tail-wave", *location,
         f"of {programs:,} programs {room:,} run at once: the last wave leaves "
         f"{percent(idle)} of the launch idle; fewer, larger programs, or persistent ones",
         (
@@ -345,42 +351,45 @@ def _tail(
 
 
 def _compiled_again(trace: "Trace", runs: Sequence["Run"]) -> bool:
-    """Tell whether some kernel has so many variants that a storm is among them."""
+    """Return whether a kernel was compiled often enough to be worth reading in full."""
     key = ["module", "name", "source", "file"]
     rows = known_rows(trace, runs, "kernels", key)
     rows = pa.table({name: without_dictionary(rows[name]) for name in (*key, "run")})
-    own = rows.group_by([*key, "run"]).aggregate([([], "count_all")])
-    again = own.append_column("more", pc.subtract(own["count_all"], 1))
-    sums = again.group_by(key).aggregate([("more", "sum")])["more_sum"]
+    variants = rows.group_by([*key, "run"]).aggregate([([], "count_all")])
+    recompiled = variants.append_column("more", pc.subtract(variants["count_all"], 1))
+    sums = recompiled.group_by(key).aggregate([("more", "sum")])["more_sum"]
     return bool((pc.max(sums).as_py() or 0) >= _STORM)
 
 
 def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
     by_kernel: dict[KernelKey, list[Recompile]] = {}
-    for one in recompiles:
-        by_kernel.setdefault(one.key, []).append(one)
+    for recompile in recompiles:
+        by_kernel.setdefault(recompile.key, []).append(recompile)
     for group in by_kernel.values():
         kernel, file = group[0].kernel, group[0].file
-        if all(one.compile_begin is None and one.compile_ns for one in group):
+        if all(recompile.compile_begin is None and recompile.compile_ns for recompile in group):
             continue  # outside of the window
         values: dict[str, set[str | None]] = {}
-        for one in group:
-            if len(one.changes) == 1:  # options are an autotuner's, who tries them on purpose
-                values.setdefault(one.changes[0].what, set()).add(one.changes[0].after)
-        for what, seen in values.items():
-            if len(seen) < _STORM or what.startswith(("num_", "option ")):
+        for recompile in group:
+            if len(recompile.changes) == 1:  # options are an autotuner's, who tries them on purpose
+                values.setdefault(recompile.changes[0].what, set()).add(recompile.changes[0].after)
+        for fact, values_after in values.items():
+            if len(values_after) < _STORM or fact.startswith(("num_", "option ")):
                 continue
-            told = [one for one in group if [c.what for c in one.changes] == [what]]
-            taken = sum(one.compile_ns or 0 for one in told)
+            of_fact = [
+                recompile for recompile in group if [c.what for c in recompile.changes] == [fact]
+            ]
+            compile_ns = sum(recompile.compile_ns or 0 for recompile in of_fact)
             yield Advice(
                 "recompiles", kernel, file, None,
-                f"compiled again for {len(seen)} values of {what}: pass it as a number that is not "
-                "specialized (no tl.constexpr, do_not_specialize), or round it to few values",
+                f"compiled again for {len(values_after)} values of {fact}: pass it as a number "
+                "that is not specialized (no tl.constexpr, do_not_specialize), or round it to few "
+                "values",
                 (
                     Figure("variants", f"{len(group)}", "measured"),
-                    Figure("time to compile them", duration(taken), "measured"),
+                    Figure("time to compile them", duration(compile_ns), "measured"),
                 ),
-                float(taken),
+                float(compile_ns),
             )  # fmt: skip
 
 
@@ -388,15 +397,15 @@ def _steady(
     kernels: Sequence["KernelProfile"],
     variants: Mapping[KernelKey, Sequence[Mapping[str, Any]]],
 ) -> dict[tuple[str, int], float]:
-    """Return the median time on the device of each variant's launches that were no trials."""
-    found: dict[tuple[str, int], float] = {}
+    """Return the median device time, in ns, of each variant's launches that were not trials."""
+    medians: dict[tuple[str, int], float] = {}
     for kernel in kernels:
         calls = {(call.run, call.call_id): call.measured.device_median_ns for call in kernel.calls}
         for variant in variants.get(kernel.key, ()):
             times = [time for key in variant["calls"] if (time := calls.get(key)) is not None]
             if times:
-                found[variant["run"], variant["kernel_id"]] = min(times)
-    return found
+                medians[variant["run"], variant["kernel_id"]] = min(times)
+    return medians
 
 
 def _tunings(
@@ -404,26 +413,29 @@ def _tunings(
 ) -> Iterator[Advice]:
     for tuning in tunings:
         timed = [t for t in tuning.trials if t.median_ns and t.launches >= _LEAST_TRIALS]
-        kept = next((t for t in timed if t.kept), None)
-        if len(timed) < 2 or kept is None or kept.median_ns is None:
+        chosen = next((t for t in timed if t.kept), None)
+        if len(timed) < 2 or chosen is None or chosen.median_ns is None:
             continue
-        taken = min(kept.median_ns, steady.get((tuning.run, kept.kernel_id), kept.median_ns))
-        best = min(t.median_ns for t in timed if t.median_ns)
-        most = max(t.median_ns for t in timed if t.median_ns)
-        place = (tuning.kernel, tuning.file, None)
-        if taken > best * (1 + 5 * _NOISE):
+        chosen_ns = min(
+            chosen.median_ns, steady.get((tuning.run, chosen.kernel_id), chosen.median_ns)
+        )
+        fastest = min(t.median_ns for t in timed if t.median_ns)
+        slowest = max(t.median_ns for t in timed if t.median_ns)
+        location = (tuning.kernel, tuning.file, None)
+        if chosen_ns > fastest * (1 + 5 * _NOISE):
             yield Advice(
-                "autotune-choice", *place,
-                f"the configuration that is kept takes {duration(taken)}, another one "
-                f"{duration(best)} on these arguments: the key lacks what makes the difference",
-                (Figure("kept", duration(taken), "measured"),
-                 Figure("fastest", duration(best), "measured")),
+                "autotune-choice", *location,
+                f"the chosen configuration takes {duration(chosen_ns)} for these arguments, "
+                f"another one {duration(fastest)}; the autotuner's key does not tell these "
+                "arguments apart",
+                (Figure("kept", duration(chosen_ns), "measured"),
+                 Figure("fastest", duration(fastest), "measured")),
             )  # fmt: skip
-        elif most < best * (1 + _NOISE):
+        elif slowest < fastest * (1 + _NOISE):
             yield Advice(
-                "autotune-noise", *place,
-                f"{len(timed)} configurations take the same within {percent(most / best - 1)}: "
-                "trying them buys nothing",
-                (Figure("fastest", duration(best), "measured"),
-                 Figure("slowest", duration(most), "measured")),
+                "autotune-noise", *location,
+                f"{len(timed)} configurations are equally fast within "
+                f"{percent(slowest / fastest - 1)}: trying them buys nothing",
+                (Figure("fastest", duration(fastest), "measured"),
+                 Figure("slowest", duration(slowest), "measured")),
             )  # fmt: skip

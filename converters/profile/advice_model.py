@@ -1,4 +1,4 @@
-"""What an advice is: what is wrong, where, what to try, and with which figures."""
+"""Records of performance advice: what is wrong, where, what to try, and the figures behind it."""
 
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ How = Literal["measured", "derived", "assumed"]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure that an advice is based on."""
+    """A figure that a piece of advice is based on."""
 
     name: str
     value: str
@@ -21,7 +21,7 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """What is wrong with performance, where, and what to try.
+    """Something that costs performance, its location, and what to try.
 
     `rule` is a slug; `kernel` is None where it is about the whole program. `cost_ns` is what could
     be saved at most, over the window of all runs, where that is known.
@@ -37,25 +37,26 @@ class Advice:
 
     @property
     def where(self) -> str | None:
-        """The file's name, with the line where it is known."""
+        """The file's name, followed by the line if that is known."""
         name = PurePath(self.file).name if self.file else None
         return f"{name}:{self.line}" if name and self.line else name
 
 
 def advice_lines(advice: Sequence[Advice], span_ns: int | None = None) -> list[str]:
-    """Return a sentence for each: the time to be won first, of so many ns, then place and figures.
+    """Return a line of text per piece of advice: possible saving, rule, location, figures.
 
-    A span of None: shares are left out.
+    `span_ns` is what savings are a share of; with None, shares are left out.
     """
     lines = []
-    for one in advice:
-        figures = "; ".join(f"{f.name} {f.value} ({f.how})" for f in one.figures)
-        place = f" ({one.where})" if one.where else ""
+    for entry in advice:
+        figures = "; ".join(f"{f.name} {f.value} ({f.how})" for f in entry.figures)
+        location = f" ({entry.where})" if entry.where else ""
         cost = ""
-        if one.cost_ns is not None:
-            share = f", {percent(one.cost_ns / span_ns)}" if span_ns else ""
-            cost = f"up to {duration(one.cost_ns)}{share}: "
+        if entry.cost_ns is not None:
+            share = f", {percent(entry.cost_ns / span_ns)}" if span_ns else ""
+            cost = f"up to {duration(entry.cost_ns)}{share}: "
         lines.append(
-            f"{cost}{one.rule}: {one.kernel or 'the program'}{place}: {one.text} [{figures}]"
+            f"{cost}{entry.rule}: {entry.kernel or 'the program'}{location}: "
+            f"{entry.text} [{figures}]"
         )
     return lines

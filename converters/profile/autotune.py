@@ -1,4 +1,4 @@
-"""What autotuners tried: each configuration with its times and resources, and which one was kept.
+"""Autotuning trials: the configurations tried, their times and resources, and the chosen one.
 
 A tuning is the trials of one kernel on one set of arguments; generated kernels of one name that
 come from several files are several kernels. A trial's time is that of its kernels
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class Trial:
-    """One configuration: what sets it apart from the others, what it took, what it uses.
+    """One configuration of an autotuner: its parameters, time and resources.
 
     `median_ns` is measured on the device; None where the device's times were not recorded.
     """
@@ -49,7 +49,7 @@ class Trial:
 
 @dataclass(frozen=True, slots=True)
 class Tuning:
-    """The trials of one kernel on one set of arguments, the fastest first; and why one was kept."""
+    """The trials of one kernel on one set of arguments, fastest first, and `why` one was chosen."""
 
     run: str
     kernel: str
@@ -117,12 +117,15 @@ def _of_run(
         tried = [kernel_id for kernel_id, number in group.trials.items() if number]
         if not tried:
             continue
-        calls = {each: [(run.run_id, call) for call in group.calls[each]] for each in tried}
-        own = {
-            each: [ns for key in keys for ns in times.get(key, ())[1:]]
-            for each, keys in calls.items()
+        calls = {
+            kernel_id: [(run.run_id, call) for call in group.calls[kernel_id]]
+            for kernel_id in tried
         }
-        trials, file = _trials(tried, group, kernels, own), kernels[tried[0]]["file"]
+        times_of = {
+            kernel_id: [ns for key in keys for ns in times.get(key, ())[1:]]
+            for kernel_id, keys in calls.items()
+        }
+        trials, file = _trials(tried, group, kernels, times_of), kernels[tried[0]]["file"]
         yield Tuning(
             run.run_id, key.name, key.module or None, file, arguments, trials, _why(trials)
         )
@@ -137,14 +140,14 @@ def _trials(
     facts = {kernel_id: specialization(kernels[kernel_id]) for kernel_id in tried}
     differing = [
         key
-        for key in dict.fromkeys(key for one in facts.values() for key in one)
-        if len({one.get(key) for one in facts.values()}) > 1
+        for key in dict.fromkeys(key for constants in facts.values() for key in constants)
+        if len({constants.get(key) for constants in facts.values()}) > 1
     ]
-    found = []
+    trials = []
     for kernel_id in tried:
         kernel = kernels[kernel_id]
-        taken = times[kernel_id]
-        found.append(
+        trial_ns = times[kernel_id]
+        trials.append(
             Trial(
                 kernel_id=kernel_id,
                 configuration={
@@ -152,7 +155,7 @@ def _trials(
                     for key in differing
                 },
                 launches=group.trials[kernel_id],
-                median_ns=median(taken) if taken else None,
+                median_ns=median(trial_ns) if trial_ns else None,
                 registers=kernel["registers"],
                 spills=kernel["spills"],
                 shared_bytes=kernel["shared_bytes"],
@@ -161,19 +164,19 @@ def _trials(
             )
         )
     slowest = float("inf")
-    return tuple(sorted(found, key=lambda t: slowest if t.median_ns is None else t.median_ns))
+    return tuple(sorted(trials, key=lambda t: slowest if t.median_ns is None else t.median_ns))
 
 
 def _why(trials: Sequence[Trial]) -> str:
-    kept = [trial for trial in trials if trial.kept]
-    if not kept:
+    launched = [trial for trial in trials if trial.kept]
+    if not launched:
         return "none was launched afterwards with these arguments"
     timed = [trial for trial in trials if trial.median_ns is not None]
     if len(timed) < len(trials):
         return "launched after the trials; not all of their times on the device are known"
-    if len(kept) > 1:
-        return f"{len(kept)} configurations were launched after the trials"
-    best, chosen = timed[0], kept[0]
+    if len(launched) > 1:
+        return f"{len(launched)} configurations were launched after the trials"
+    best, chosen = timed[0], launched[0]
     assert best.median_ns is not None
     assert chosen.median_ns is not None
     if chosen is not best:
@@ -192,7 +195,7 @@ def _why(trials: Sequence[Trial]) -> str:
 def _kernels_like(
     trace: "Trace", run: "Run", calls: pa.Table, tried: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Return the kernels of some calls, and all others of their names; a run may have thousands."""
+    """Return the kernels of some calls, and all kernels with the same names."""
     kernels = trace.table("kernels", [run])
     ids = pc.unique(_rows_with(calls, "call_id", tried)["kernel_id"]).to_pylist()
     names = pc.unique(_rows_with(kernels, "kernel_id", ids)["name"].cast(pa.string())).to_pylist()
@@ -200,26 +203,26 @@ def _kernels_like(
 
 
 def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
-    """Return the rows that have one of some values in a column."""
+    """Return the rows whose column has one of some values."""
     column = without_dictionary(rows[name])
     return rows.filter(pc.is_in(column, pa.array(values, column.type)))
 
 
 def _arguments(args: Sequence[dict[str, Any]] | None) -> str:
-    """What a configuration does not change: the arguments that are not constants of the kernel."""
-    told = []
+    """Return a call's arguments as text, without the kernel's constants."""
+    texts = []
     for arg in args or ():
         if arg["kind"] == "constexpr":
             continue
         if arg["scalar"] is not None:
-            told.append(f"{arg['name']}={arg['scalar']}")
+            texts.append(f"{arg['name']}={arg['scalar']}")
         else:
-            told.append(f"{arg['name']}: {arg['dtype']}{json.dumps(list(arg['shape'] or ()))}")
-    return ", ".join(told)
+            texts.append(f"{arg['name']}: {arg['dtype']}{json.dumps(list(arg['shape'] or ()))}")
+    return ", ".join(texts)
 
 
 def tunings_text(tunings: Sequence[Tuning], width: int = 80) -> list[str]:
-    """Return lines for a terminal: a table of each tuning, the kept configuration marked."""
+    """Return lines for a terminal: a table of each tuning, the chosen configuration marked."""
     if not tunings:
         return ["no autotuner tried anything in these runs"]
     lines: list[str] = []
@@ -238,12 +241,12 @@ def tunings_text(tunings: Sequence[Tuning], width: int = 80) -> list[str]:
 
 
 def _row(trial: Trial) -> tuple[str, ...]:
-    named = " ".join(f"{key}={value}" for key, value in trial.configuration.items())
+    configuration = " ".join(f"{key}={value}" for key, value in trial.configuration.items())
     share = "-"
     if trial.occupancy is not None:
         share = f"{trial.occupancy.share:.0%}"
     return (
-        ("* " if trial.kept else "  ") + (named or "the only one"),
+        ("* " if trial.kept else "  ") + (configuration or "the only one"),
         "-" if trial.median_ns is None else duration(trial.median_ns),
         count(trial.launches),
         "-" if trial.registers is None else str(trial.registers),

@@ -1,4 +1,4 @@
-"""Where a launch is placed when time is grouped by call stack, module, source line or operator.
+"""Paths of launches in trees of time by call stack, module, source line or operator.
 
 A path is read from the outermost step to the innermost, which is the kernel. Of a call only the
 stack of its first launch was recorded; a kernel that Inductor generated from several nodes has one
@@ -38,7 +38,7 @@ _NAMED: Final = 4
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One level of a path. `kernel` is the kernel that it represents."""
+    """One level of a path. `kernel` is set in the last step, which stands for a kernel."""
 
     label: str
     file: str | None = None
@@ -49,7 +49,7 @@ class Step:
 
 @dataclass(frozen=True, slots=True)
 class Placed:
-    """What is placed: a call of a kernel, or what a library ran under a name.
+    """A call of a kernel, or the executions of a library's kernel, to be placed in a tree.
 
     Attributes:
         kernel: The kernel's row, with module, name, source, file, line, origin and a list of
@@ -58,7 +58,6 @@ class Placed:
             kernel was compiled and never launched, or it is not known who asked for a library's.
         library: Whose it is and its name, where no launch is known for it.
         origins: What the call of a library was generated from, as a kernel's.
-
     """
 
     kernel: Mapping[str, Any] | None
@@ -68,7 +67,7 @@ class Placed:
 
 
 def path_of(placed: Placed, grouping: Grouping) -> tuple[Step, ...]:
-    """Return the steps to what is placed, itself the last."""
+    """Return the steps from the root to a call or library kernel, which is the last step."""
     if placed.library is not None:
         return (*_to_library(placed, grouping), Step(placed.library[1], note=placed.library[0]))
     assert placed.kernel is not None
@@ -78,7 +77,7 @@ def path_of(placed: Placed, grouping: Grouping) -> tuple[Step, ...]:
 
 
 def _to_library(placed: Placed, grouping: Grouping) -> tuple[Step, ...]:
-    """Return the steps to what a library ran; it is grouped by library where no more is known."""
+    """Return the steps to a library's kernel; by library if its caller is not known."""
     assert placed.library is not None
     maker, name = placed.library
     if placed.frames is None and not placed.origins:
@@ -101,8 +100,8 @@ def _kernel(kernel: Mapping[str, Any]) -> Step:
 
 
 def _by_stack(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    own = [frame for frame in frames if not is_plumbing(frame["file"])]
-    return _by_frames(kernel, own) or (_nowhere(frames),)
+    program_frames = [frame for frame in frames if not is_plumbing(frame["file"])]
+    return _by_frames(kernel, program_frames) or (_nowhere(frames),)
 
 
 def _by_frames(_kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
@@ -110,7 +109,7 @@ def _by_frames(_kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) 
 
 
 def _by_module(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    modules = _known(kernel, "module")
+    modules = _origin_values(kernel, "module")
     if modules:
         return _common_modules(sorted(modules))
     called = [
@@ -120,7 +119,7 @@ def _by_module(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -
     ]
     if called:
         return tuple(reversed(called))
-    functions = sorted({_RESUMED.sub(r"\1", name) for name in _known(kernel, "function")})
+    functions = sorted({_RESUMED.sub(r"\1", name) for name in _origin_values(kernel, "function")})
     if functions:  # traced outside of any module
         return (Step(_joined([f"{name}()" for name in functions], " + ")),)
     if kernel["origin"] == "inductor":
@@ -129,7 +128,7 @@ def _by_module(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -
 
 
 def _outside_of_modules(frames: Sequence[Mapping[str, Any]]) -> Step:
-    """Return the optimizer or the program's innermost function, where no module was called."""
+    """Return the optimizer or the program's innermost function, for calls outside modules."""
     for frame in frames:
         step = _STEP.search(str(frame["function"]))
         if step and _OPTIMIZERS.search(str(frame["file"]).replace("\\", "/")):
@@ -141,7 +140,7 @@ def _outside_of_modules(frames: Sequence[Mapping[str, Any]]) -> Step:
 
 
 def _common_modules(modules: Sequence[str]) -> tuple[Step, ...]:
-    """Return what the modules' paths have in common, and where they part, all of them in one."""
+    """Return the modules' common path, and after that one step for all that differ."""
     steps: list[Step] = []
     paths = [tuple(module.split(".")) for module in modules]
     while all(paths):
@@ -155,8 +154,8 @@ def _common_modules(modules: Sequence[str]) -> tuple[Step, ...]:
 
 
 def _by_source(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    placed = (one for one in kernel["origins"] if one["file"] and one["line"])
-    lines = sorted({(one["file"], one["line"]) for one in placed})
+    with_lines = (origin for origin in kernel["origins"] if origin["file"] and origin["line"])
+    lines = sorted({(origin["file"], origin["line"]) for origin in with_lines})
     if lines:
         return _lines(kernel, lines)
     for frame in frames:
@@ -170,9 +169,9 @@ def _lines(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> tuple
     places = [
         f"{_base(file)}:{_ranges(line for of, line in lines if of == file)}" for file in files
     ]
-    functions = sorted(_known(kernel, "function"))
+    functions = sorted(_origin_values(kernel, "function"))
     label = f"{_joined(places, ' + ')} {_joined(functions, ', ')}".rstrip()
-    codes = {(one["file"], one["line"]): one["code"] for one in kernel["origins"]}
+    codes = {(origin["file"], origin["line"]): origin["code"] for origin in kernel["origins"]}
     note = "\n".join(f"{line}: {codes[file, line]}" for file, line in lines if codes[file, line])
     return (
         Step(
@@ -183,16 +182,16 @@ def _lines(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> tuple
 
 
 def _by_op(kernel: Mapping[str, Any], _frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    ops = sorted(op.removeprefix("aten.") for op in _known(kernel, "op"))
+    ops = sorted(op.removeprefix("aten.") for op in _origin_values(kernel, "op"))
     if ops:
-        nodes = ", ".join(sorted(_known(kernel, "node")))
+        nodes = ", ".join(sorted(_origin_values(kernel, "node")))
         return (Step(_joined(ops, ", "), note=f"{', '.join(ops)}\nnodes: {nodes}"),)
     if kernel["origin"] != "inductor":
         return (Step("not generated by Inductor"),)
-    named = fused_operators(kernel["name"] or "")
-    if not named:
+    operators = fused_operators(kernel["name"] or "")
+    if not operators:
         return (Step("operators not recorded"),)
-    return (Step(named[0], note="read from the kernel's name"),)
+    return (Step(operators[0], note="read from the kernel's name"),)
 
 
 _PATHS: Final[
@@ -209,14 +208,14 @@ _PATHS: Final[
 }
 
 
-def _known(kernel: Mapping[str, Any], field: str) -> set[str]:
-    return {one[field] for one in kernel["origins"] if one[field]}
+def _origin_values(kernel: Mapping[str, Any], field: str) -> set[str]:
+    return {origin[field] for origin in kernel["origins"] if origin[field]}
 
 
 def fused_operators(kernel: str) -> tuple[str, ...]:
-    """Return what the name that Inductor gave a kernel says of its operators, as one text."""
-    named = _FUSED.fullmatch(kernel)
-    return () if named is None else (named[1],)
+    """Return the operators in a name that Inductor gave to a kernel, as one text, if any."""
+    match = _FUSED.fullmatch(kernel)
+    return () if match is None else (match[1],)
 
 
 def _nowhere(frames: Sequence[Mapping[str, Any]]) -> Step:
@@ -224,14 +223,14 @@ def _nowhere(frames: Sequence[Mapping[str, Any]]) -> Step:
 
 
 def _backward(frames: Sequence[Mapping[str, Any]]) -> str:
-    """Return that autograd made the call, which it does from its own thread."""
+    """Return " (backward, by autograd)" if a backward function is on the stack, else ""."""
     backward = any("backward" in str(frame["function"]).lower() for frame in frames)
     return " (backward, by autograd)" if backward else ""
 
 
 def _frame(frame: Mapping[str, Any]) -> Step:
-    place = f"{_base(frame['file'])}:{frame['line']}" if frame["line"] else _base(frame["file"])
-    return Step(f"{_plain(frame['function'])} {place}", frame["file"], frame["line"])
+    location = f"{_base(frame['file'])}:{frame['line']}" if frame["line"] else _base(frame["file"])
+    return Step(f"{_plain(frame['function'])} {location}", frame["file"], frame["line"])
 
 
 def _plain(function: Any) -> str:
@@ -243,14 +242,14 @@ def _base(file: str | None) -> str:
 
 
 def _ranges(lines: Iterable[int]) -> str:
-    """Return "3–5, 9" of lines in their order."""
-    found: list[list[int]] = []
+    """Return sorted lines as ranges, such as "3–5, 9"."""
+    ranges: list[list[int]] = []
     for line in lines:
-        if found and line == found[-1][1] + 1:
-            found[-1][1] = line
+        if ranges and line == ranges[-1][1] + 1:
+            ranges[-1][1] = line
         else:
-            found.append([line, line])
-    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in found)
+            ranges.append([line, line])
+    return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in ranges)
 
 
 def _joined(texts: Sequence[str], by: str) -> str:

@@ -1,4 +1,4 @@
-"""Runs, time, bytes and compile time by where kernels are called from: one tree for each grouping.
+"""Launches, time, bytes and compile time by call site: one tree for each grouping.
 
 Times are measured, bytes derived. What every launch of a call took is at the stack of its first
 launch, the only one that is recorded; a kernel's compile time at its first call. The leaves of each
@@ -52,7 +52,7 @@ _SUMS: Final = f"""
 
 @dataclass(frozen=True, slots=True)
 class CallFigures:
-    """What is summed; times in nanoseconds.
+    """Sums over executions and launches; times in nanoseconds.
 
     `runs` are launches, where those captured into a graph count as often as it was replayed, and
     executions of what no launch is known for. `host_ns` is without launches in which the kernel was
@@ -70,12 +70,12 @@ class CallFigures:
         return CallFigures(*(getattr(self, name) + getattr(other, name) for name in FIGURES))
 
 
-FIGURES: Final = tuple(each.name for each in fields(CallFigures))
+FIGURES: Final = tuple(figure.name for figure in fields(CallFigures))
 
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A step with all that is below it; those below are in the order of what they cost."""
+    """A step of a path, with the sums over all leaves below; its branches, the costliest first."""
 
     step: Step
     figures: CallFigures
@@ -84,7 +84,7 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class CallSums:
-    """What is placed in trees, with its figures; `known` names the figures that were recorded.
+    """Calls and library kernels to place in trees, with figures; `known` names recorded figures.
 
     Calls of one kernel from one stack are a row together. `generated` counts kernels that Inductor
     made; of those, `with_operators` and `with_lines` are recorded with the operators, and with the
@@ -101,12 +101,12 @@ class CallSums:
 
     @property
     def cost(self) -> str:
-        """The figure that branches are ordered by."""
+        """The figure that branches are sorted by."""
         return "device_ns" if "device_ns" in self.known else "host_ns"
 
 
 def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) -> CallSums:
-    """Read what is placed in trees of a part of these runs; errors as `windowed`."""
+    """Read the calls and library kernels of a part of some runs; errors as `windowed`."""
     trace, window = windowed(trace, runs, part)
     executed = device_times(trace, runs, with_medians=False)
     host = host_times(trace, runs, with_medians=False)
@@ -127,28 +127,36 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) 
     placing = kernels.select(_SHOWN).take(pa.array([kernel for kernel, *_ in summed], pa.int64()))
     rows = []
     for kernel, (_, launched, stack, *figures) in zip(placing.to_pylist(), summed, strict=True):
-        frames, told = stacks.get(stack, ((), ())) if launched else (None, ())
+        frames, stack_origins = stacks.get(stack, ((), ())) if launched else (None, ())
         origins = _whole(kernel["origins"])
         # A kernel of the program in generated code: the line that launches it knows more.
-        if told and not any(one["file"] for one in origins):
-            origins = told
+        if stack_origins and not any(library_time["file"] for library_time in origins):
+            origins = stack_origins
         placed = Placed(kernel | {"origins": origins}, frames)
         rows.append((placed, CallFigures(*map(int, figures))))
     time = read_device_time(trace, runs, window, executed)
-    for one in () if time is None else library_times(trace, runs):
-        library = one.kind, one.name
-        placed = Placed(None, one.frames, library=library, origins=one.origins)
-        rows.append((placed, CallFigures(runs=one.executions, device_ns=one.device_ns)))
+    for library_time in () if time is None else library_times(trace, runs):
+        library = library_time.kind, library_time.name
+        placed = Placed(None, library_time.frames, library=library, origins=library_time.origins)
+        rows.append(
+            (placed, CallFigures(runs=library_time.executions, device_ns=library_time.device_ns))
+        )
     inductor = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
-    made = [_whole(origins) for origins in kernels["origins"].filter(inductor).to_pylist()]
+    generated = [_whole(origins) for origins in kernels["origins"].filter(inductor).to_pylist()]
     unknown = {"device_ns"} if time is None else set()
     unknown |= set() if work else {"bytes"}
     return CallSums(
         known=tuple(name for name in FIGURES if name not in unknown),
-        rows=tuple((placed, found) for placed, found in rows if found != CallFigures()),
-        generated=len(made),
-        with_operators=sum(any(one["op"] for one in origins) for origins in made),
-        with_lines=sum(any(one["line"] for one in origins) for origins in made),
+        rows=tuple(
+            (placed, figures_of) for placed, figures_of in rows if figures_of != CallFigures()
+        ),
+        generated=len(generated),
+        with_operators=sum(
+            any(library_time["op"] for library_time in origins) for origins in generated
+        ),
+        with_lines=sum(
+            any(library_time["line"] for library_time in origins) for origins in generated
+        ),
         window=window,
     )
 
@@ -165,18 +173,18 @@ def _moved(work: Sequence[Row]) -> pa.Table:
 
 
 def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
-    """Return all that was read as one tree, under a root that represents everything."""
-    root = _Growing()
+    """Return all calls as one tree, whose root is labeled "all"."""
+    root = _OpenBranch()
     for placed, figures in sums.rows:
-        at = root
+        node = root
         for step in path_of(placed, grouping):
-            at = at.below.setdefault(step, _Growing())
-        at.figures += figures
+            node = node.below.setdefault(step, _OpenBranch())
+        node.figures += figures
     return root.grown(Step("all"), sums.cost)
 
 
 def call_notes(sums: CallSums) -> list[str]:
-    """Return sentences that say what the trees do not know."""
+    """Return sentences on the limits of the trees."""
     notes = ["Python's stack is recorded at a call's first launch, and used for all of them."]
     if min(sums.with_operators, sums.with_lines) < sums.generated:
         notes.append(
@@ -188,7 +196,7 @@ def call_notes(sums: CallSums) -> list[str]:
 
 
 def call_tree_object(sums: CallSums, grouping: Grouping) -> dict[str, Any]:
-    """Return a tree as plain JSON; figures that are not known are null."""
+    """Return a tree as plain JSON; unknown figures are null."""
     return {
         "grouping": grouping,
         "window": None if sums.window is None else asdict(sums.window),
@@ -205,7 +213,7 @@ def _object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
         **step,
         "kernel": None if kernel is None else _named(kernel),
         **{name: figures[name] if name in known else None for name in FIGURES},
-        "branches": [_object(each, known) for each in branch.branches],
+        "branches": [_object(child, known) for child in branch.branches],
     }
 
 
@@ -214,22 +222,22 @@ def _named(kernel: KernelKey) -> dict[str, str | None]:
 
 
 def _whole(entries: Sequence[Any] | None) -> list[Any]:
-    """Return a list without entries that are missing, as damaged traces have them."""
-    return [each for each in entries or () if each is not None]
+    """Return a list without None entries, which damaged traces have."""
+    return [entry for entry in entries or () if entry is not None]
 
 
 @dataclass(slots=True)
-class _Growing:
+class _OpenBranch:
     figures: CallFigures = CallFigures()
-    below: dict[Step, "_Growing"] = field(default_factory=dict)
+    below: dict[Step, "_OpenBranch"] = field(default_factory=dict)
 
     def grown(self, step: Step, cost: str) -> Branch:
-        branches = [each.grown(below, cost) for below, each in self.below.items()]
-        branches.sort(key=lambda each: (-getattr(each.figures, cost), -each.figures.compile_ns))
+        branches = [node.grown(below_step, cost) for below_step, node in self.below.items()]
+        branches.sort(key=lambda node: (-getattr(node.figures, cost), -node.figures.compile_ns))
         return Branch(step, _total(self.figures, branches), tuple(branches))
 
 
-def _total(own: CallFigures, branches: Iterable[Branch]) -> CallFigures:
-    for each in branches:
-        own += each.figures
-    return own
+def _total(sums: CallFigures, branches: Iterable[Branch]) -> CallFigures:
+    for branch in branches:
+        sums += branch.figures
+    return sums

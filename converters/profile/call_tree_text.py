@@ -1,4 +1,4 @@
-"""A tree of where kernels are called from, as a table for a terminal."""
+"""Text of call trees: a table for a terminal."""
 
 from collections.abc import Iterator, Sequence
 from typing import Final
@@ -34,7 +34,7 @@ _TO: Final = " > "
 def call_tree_text(
     sums: CallSums, grouping: Grouping, *, full: bool = False, width: int = 80
 ) -> list[str]:
-    """Return lines for a terminal: the tree, what costs most first, and what it does not know."""
+    """Return lines for a terminal: the tree, the costliest branches first, and its limits."""
     root = call_tree(sums, grouping)
     if not root.branches:
         return ["no kernel was launched"]
@@ -59,11 +59,11 @@ def call_tree_text(
 def _lines(
     sums: CallSums, root: Branch, branch: Branch, depth: int, least: float, room: int
 ) -> Iterator[tuple[str, Branch]]:
-    """Yield each line and its branch; steps of which each leads only to the next share a line."""
-    for each in branch.branches:
-        if not _matters(sums, root, each, least):
+    """Yield label and branch of each line; steps with only one next step share its line."""
+    for child in branch.branches:
+        if not _matters(sums, root, child, least):
             continue
-        steps, last = [printable(each.step.label)], each
+        steps, last = [printable(child.step.label)], child
         while len(last.branches) == 1 and last.branches[0].branches:
             (last,) = last.branches
             steps.append(printable(last.step.label))
@@ -72,7 +72,7 @@ def _lines(
 
 
 def _fitting(steps: Sequence[str], room: int) -> str:
-    """Return the steps as one text; of those that do not fit, some in the middle are left out."""
+    """Return the steps as one text, without steps in the middle if all do not fit."""
     shorter = [_TO.join([steps[0], "…", *steps[last:]]) for last in range(2, len(steps))]
     for text in (_TO.join(steps), *shorter, _TO.join(["…", steps[-1]])):
         if display_width(text) <= room:
@@ -92,11 +92,11 @@ def _matters(sums: CallSums, root: Branch, branch: Branch, least: float) -> bool
 
 def _row(sums: CallSums, root: Branch, branch: Branch, label: str) -> list[str]:
     figures = branch.figures
-    taken, whole = getattr(figures, sums.cost), getattr(root.figures, sums.cost)
+    cost_ns, total_ns = getattr(figures, sums.cost), getattr(root.figures, sums.cost)
     row = [
         label,
-        duration(taken),
-        percent(taken / whole if whole else None),
+        duration(cost_ns),
+        percent(cost_ns / total_ns if total_ns else None),
         count(figures.runs),
     ]
     row += [size(figures.bytes or None)] if "bytes" in sums.known else []

@@ -1,4 +1,4 @@
-"""When devices were busy, when they were idle, and what the host did then."""
+"""Busy and idle time of devices, and what the host did in the idle time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -40,7 +40,7 @@ class Busy:
     idle_elsewhere_ns: int = 0
 
     def __add__(self, other: "Busy") -> "Busy":
-        """Sum each figure."""
+        """Return the sum, figure by figure."""
         return Busy(*(getattr(self, f.name) + getattr(other, f.name) for f in fields(self)))
 
 
@@ -57,14 +57,14 @@ class Steps:
 
 
 def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
-    """Return how busy the devices of each run were of which every execution was timed, if one was.
+    """Return the busy and idle time of each run whose executions were all timed, without others.
 
     Errors as `Trace.table`.
     """
     from kvtrace.figures.times import unsteady_launches  # with DuckDB, which takes a while
 
     unsteady: dict[str, Integers] | None = None
-    found = []
+    of_runs = []
     for run in runs:
         if not run.has_gaps:
             continue
@@ -83,10 +83,10 @@ def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
             spans.add(ends, ends)
         first, last = spans.merged()
         unsteady = unsteady_launches(trace, runs) if unsteady is None else unsteady
-        own = unsteady.get(run.run_id, np.zeros(0, np.int64))
+        unsteady_calls = unsteady.get(run.run_id, np.zeros(0, np.int64))
         busy = int((last - first).sum()) - spans.filled_ns
-        found.append(_busy_of(trace, run, (first, last), busy, total, own))
-    return found
+        of_runs.append(_busy_of(trace, run, (first, last), busy, total, unsteady_calls))
+    return of_runs
 
 
 def _busy_of(
@@ -97,7 +97,7 @@ def _busy_of(
     total: int,
     unsteady: Integers,
 ) -> Busy:
-    """Return how busy devices were: for `busy` ns, with executions of `total` ns."""
+    """Return the figures of one run: `busy` ns, in which executions took `total` ns in sum."""
     first, last = spans
     span = int(last[-1] - first[0])
     idle = _Idle(first, last)
@@ -115,7 +115,7 @@ def _busy_of(
 
 
 def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
-    """Return the first and last time, in ns, of the part that is read: a window's, else any."""
+    """Return the first and last device time, in ns, that a window includes; without one, any."""
     if not isinstance(trace, TraceWindow):
         return -LATEST, LATEST
     window = trace.window_of(run.run_id)
@@ -123,36 +123,36 @@ def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
 
 
 def _executions(trace: "Trace", run: "Run", *columns: str) -> Iterator[pa.Table]:
-    """Return the executions whose begin and end are known, with these columns too, in pieces."""
+    """Yield tables of the executions whose start and end are known, with additional columns."""
     for piece in trace.pieces("gpu_kernels", [run], ["start", "end", *columns]):
         yield piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
 
 
 class _Spans:
-    """The union of many intervals, which are given in pieces."""
+    """The union of many intervals, which are added in batches."""
 
     def __init__(self) -> None:
         self._parts: list[tuple[Integers, Integers]] = []
-        self._held = 0
+        self._stored = 0
         self._limit = _MOST_SPANS
         #: Gaps that were treated as busy time, in ns.
         self.filled_ns = 0
 
     @property
     def any(self) -> bool:
-        """Whether there are intervals."""
-        return self._held > 0
+        """Some intervals were added."""
+        return self._stored > 0
 
     def add(self, start: Integers, end: Integers) -> None:
         """Add intervals, in any order."""
         part = _union(start, end)
         self._parts.append(part)
-        self._held += len(part[0])
-        if self._held > self._limit:
+        self._stored += len(part[0])
+        if self._stored > self._limit:
             self.merged()
 
     def merged(self) -> tuple[Integers, Integers]:
-        """Return where the union begins and ends, in order."""
+        """Return the sorted starts and ends of the union's intervals."""
         if not self._parts:
             nothing = np.zeros(0, np.int64)
             return nothing, nothing
@@ -163,7 +163,7 @@ class _Spans:
             short = gaps <= np.partition(gaps, len(gaps) // 2)[len(gaps) // 2]
             self.filled_ns += int(gaps[short].sum())
             first, last = first[np.append(True, ~short)], last[np.append(~short, True)]
-        self._parts, self._held = [(first, last)], len(first)
+        self._parts, self._stored = [(first, last)], len(first)
         return first, last
 
 
@@ -179,7 +179,7 @@ def _union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
 
 
 class _Idle:
-    """How much of a time the devices were idle in: `first` and `last` are the busy spans."""
+    """Idle time of devices as a function of time, from the starts and ends of busy spans."""
 
     def __init__(self, first: Integers, last: Integers) -> None:
         self._origin = first[0]
@@ -189,7 +189,7 @@ class _Idle:
         self._times, self._before = times.astype(np.float64), np.repeat(idle, 2).astype(np.float64)
 
     def within(self, begin: Integers, end: Integers) -> int:
-        """Return the idle time in some ranges that do not overlap."""
+        """Return the idle time in ranges that do not overlap."""
         if not begin.size:
             return 0
         begin, end = begin - self._origin, end - self._origin
@@ -201,15 +201,15 @@ class _Idle:
         return round(float((high - low).sum()))
 
     def while_compiling(self, trace: "Trace", run: "Run") -> int:
-        """Return the idle time in which kernels were compiled or loaded."""
+        """Return the idle time while kernels were compiled or loaded."""
         names = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
         kernels = trace.table("kernels", [run], names)
         begins, ends = [], []
-        for begin, taken in (("compile_begin", "compile_ns"), ("load_begin", "load_ns")):
-            known = pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[taken]))
-            rows = kernels.filter(known)
+        for begin, duration_ns in (("compile_begin", "compile_ns"), ("load_begin", "load_ns")):
+            is_known = pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[duration_ns]))
+            rows = kernels.filter(is_known)
             begins.append(integers(rows[begin]))
-            ends.append(begins[-1] + integers(rows[taken]))
+            ends.append(begins[-1] + integers(rows[duration_ns]))
         return self.within(*_union(np.concatenate(begins), np.concatenate(ends)))
 
     def while_launching(self, trace: "Trace", run: "Run", unsteady: Integers) -> int:

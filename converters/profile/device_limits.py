@@ -1,4 +1,4 @@
-"""What devices can do at most: memory bandwidth and arithmetic, from their makers' data sheets.
+"""Peak rates of devices: memory bandwidth and arithmetic, from the makers' data sheets.
 
 All rates are dense (no structured sparsity: sheets that give only sparse figures are halved) and at
 boost clock. A device partition (MIG) has no entry, since its share depends on the profile.
@@ -36,11 +36,11 @@ class DeviceLimits:
 
     @property
     def multiprocessors(self) -> int | None:
-        """How many multiprocessors it has; None if not known."""
+        """The number of multiprocessors, or None if unknown."""
         return _MULTIPROCESSORS.get(self.name)
 
     def dot_rate(self, dtype: str) -> float | None:
-        """Return the rate of dots whose factors have an element type; None if not known.
+        """Return operations per second of dots with factors of an element type, or None if unknown.
 
         Types are named as MLIR names them, or as arguments' types are (fp32). Narrow types that
         the device has no unit for go as 16-bit floats, which compilers widen them to, and tf32 as
@@ -63,7 +63,7 @@ class DeviceLimits:
 
 
 def _in_mlir(dtype: str) -> str:
-    """The name that MLIR has for an element type: ops of graphs, and others, have fp32 for f32."""
+    """Return MLIR's name of an element type: f32 for fp32, as some callers have."""
     return f"f{dtype[2:]}" if dtype.startswith("fp") else dtype
 
 
@@ -190,37 +190,38 @@ _FOR_TARGET: Final = {
 @cache
 def known_devices() -> tuple[DeviceLimits, ...]:
     """Return every device with published limits: GPUs, then those of the group `devices`."""
-    return (*_GPUS, *(limits for _, found in registry.loaded("devices") for limits in found))
+    return (*_GPUS, *(limits for _, devices in registry.loaded("devices") for limits in devices))
 
 
 def limits_of(device: str) -> DeviceLimits | None:
-    """Find a device by the name that its driver gives, or by a part of it such as "H100 PCIe"."""
+    """Return the device that a driver's name, or a part such as "H100 PCIe", matches, if any."""
     words = set(re.findall(r"[a-z0-9]+", device.lower()))
     if words & _OTHER_MODEL:
         return None
-    fitting = [known for known in known_devices() if words.issuperset(known.words)]
-    return max(fitting, key=lambda known: len(known.words), default=None)
+    fitting = [limits for limits in known_devices() if words.issuperset(limits.words)]
+    return max(fitting, key=lambda limits: len(limits.words), default=None)
 
 
 def limits_for_target(target: str | None) -> DeviceLimits | None:
     """Return the device to assume for a compile target such as `cuda:90`."""
     name = _FOR_TARGET.get(target or "")
-    fitting = (each for each in known_devices() if each.name == name or target in each.targets)
+    fitting = (
+        limits for limits in known_devices() if limits.name == name or target in limits.targets
+    )
     return next(fitting, None)
 
 
 def limits_named(device: str) -> DeviceLimits:
-    """Find the device that a user names.
+    """Return the device that a user names.
 
     Raises:
         BadSetting: no such device is known.
-
     """
-    found = limits_of(device)
-    if found is None:
-        names = ", ".join(known.name for known in known_devices())
+    limits = limits_of(device)
+    if limits is None:
+        names = ", ".join(entry.name for entry in known_devices())
         raise BadSetting(f"no limits of a device {device!r} are known; there are those of {names}")
-    return found
+    return limits
 
 
 @dataclass(frozen=True, slots=True)
@@ -235,18 +236,17 @@ class ChosenDevice:
 def chosen_device(
     asked: str | None, recorded: Sequence[str], targets: Sequence[str]
 ) -> ChosenDevice | None:
-    """Pick what the user asked for, else the recorded device, else one for the compile target.
+    """Return the device the user named, else the recorded one, else one for the target.
 
     `recorded` and `targets` list names, the most used ones first. None: no limits are known.
 
     Raises:
         BadSetting: no such device is known.
-
     """
     if asked is not None:
         return ChosenDevice(limits_named(asked), "given", None)
     if recorded:
-        found = limits_of(recorded[0])
-        return None if found is None else ChosenDevice(found, "recorded", recorded[0])
-    assumed = next((found for target in targets if (found := limits_for_target(target))), None)
+        limits = limits_of(recorded[0])
+        return None if limits is None else ChosenDevice(limits, "recorded", recorded[0])
+    assumed = next((limits for target in targets if (limits := limits_for_target(target))), None)
     return None if assumed is None else ChosenDevice(assumed, "assumed", None)

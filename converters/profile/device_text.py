@@ -1,4 +1,4 @@
-"""A `DeviceTime` as a table for a terminal."""
+"""Text of a `DeviceTime`: a table and sentences for a terminal."""
 
 from collections.abc import Iterator
 from typing import TYPE_CHECKING
@@ -11,9 +11,9 @@ if TYPE_CHECKING:
 
 
 def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -> list[str]:
-    """Return lines for a terminal: the first `most` rows, and when devices were idle.
+    """Return lines for a terminal: the first `most` rows, and the devices' busy and idle time.
 
-    `option` is the one that shows all rows.
+    `option` is the command's option that shows all rows.
     """
     shown = time.rows[:most]
     names = names_apart(time.rows)
@@ -33,10 +33,10 @@ def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -
         for row, name in zip(shown, names, strict=False)
     ]
     lines = columns(header, rows, width)
-    left = time.rows[len(shown) :]
-    if left:
-        rest = duration(sum(row.device_ns for row in left))
-        lines.append(f"… {plural(len(left), 'more row')}, {rest} ({option} shows them)")
+    hidden = time.rows[len(shown) :]
+    if hidden:
+        rest = duration(sum(row.device_ns for row in hidden))
+        lines.append(f"… {plural(len(hidden), 'more row')}, {rest} ({option} shows them)")
     for sentence in _device_sentences(time):
         lines += wrapped(sentence, width)
     return lines
@@ -57,18 +57,18 @@ def _device_sentences(time: "DeviceTime") -> Iterator[str]:
     yield (
         f"idle for {duration(busy.idle_compiling_ns)} while kernels were compiled or loaded, "
         f"{duration(busy.idle_launching_ns)} while one was launched, "
-        f"{duration(busy.idle_elsewhere_ns)} while the host did anything else"
+        f"{duration(busy.idle_elsewhere_ns)} during other work of the host"
     )
     if time.tuning_executions:
         yield (
-            f"not in the rows: {plural(time.tuning_executions, 'execution')} of autotuners and "
+            f"excluded: {plural(time.tuning_executions, 'execution')} of autotuners and "
             f"warm-ups, {duration(time.tuning_ns)}"
         )
     if time.steps is not None:
         steps = time.steps
-        taken = duration(steps.span_ns / steps.number)
-        by = f" marked {printable(steps.name)}" if steps.name else ""
+        mean = duration(steps.span_ns / steps.number)
+        mark = f" marked {printable(steps.name)}" if steps.name else ""
         yield (
-            f"a step (mean of {plural(steps.number, 'step')}{by}) takes {taken}, "
+            f"a step (mean of {plural(steps.number, 'step')}{mark}) takes {mean}, "
             f"{duration(time.step_ns)} of it device time"
         )

@@ -1,4 +1,4 @@
-"""All that devices did, ranked by time: kernels of every library, copies, fills, and idleness."""
+"""Time on devices, ranked: kernels of every library, copies, fills, and idle time."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -60,7 +60,7 @@ _TUNED: Final = (
 
 @dataclass(frozen=True, slots=True)
 class DeviceRow:
-    """What ran on devices under one name.
+    """All executions on devices under one name.
 
     `kind` says whose it is: Triton, a library's name, copy, fill or other; of another tool's
     traces custom, too (`figures/makers.py`). `share` is that of all
@@ -84,16 +84,16 @@ class DeviceRow:
 
     @property
     def key(self) -> KernelKey:
-        """Which kernel it is, where it is one of Triton's."""
+        """The key of the kernel, if Triton compiled it."""
         return KernelKey(self.module or "", self.name, self.source or "")
 
 
 @dataclass(frozen=True, slots=True)
 class DeviceTime:
-    """Rows by time, and when devices were idle; all measured.
+    """Measured device time by name, and the devices' idle time.
 
-    Executions of autotuners and warm-ups are in no row: they are `tuning_ns`. The rows and those
-    add up to `busy.busy_ns` + `busy.overlapped_ns`, over runs.
+    `tuning_ns` is the time of autotuners and warm-ups, which no row includes. The rows and
+    `tuning_ns` add up to `busy.busy_ns` + `busy.overlapped_ns`, over runs.
     """
 
     rows: tuple[DeviceRow, ...]
@@ -107,7 +107,7 @@ class DeviceTime:
 
     @property
     def step_ns(self) -> float | None:
-        """Device time of one step; None without steps."""
+        """Device time of one step, or None without steps."""
         return None if self.steps is None else sum(row.step_ns or 0.0 for row in self.rows)
 
 
@@ -117,13 +117,13 @@ def read_device_time(
     window: Window | None = None,
     times: Times | None = None,
 ) -> DeviceTime | None:
-    """Read all that devices did in some runs; None where no execution was timed.
+    """Read the device time of some runs; None if no execution was timed.
 
     `trace` is `window` of what was recorded, and `times` are its `device_times`, where a caller
     has them. Errors as `Trace.table`.
     """
-    found = busy_of(trace, runs)
-    if not found and all(run.settings.get(TIMES) != SUMS for run in runs):
+    busy_times = busy_of(trace, runs)
+    if not busy_times and all(run.settings.get(TIMES) != SUMS for run in runs):
         return None
     if times is None:
         times = device_times(trace, runs, with_medians=False)
@@ -138,7 +138,7 @@ def read_device_time(
         sums = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
         ((tuned, tuning_ns),) = connection.execute(_TUNED).fetchall()
     total = sum(int(row["ns"]) for row in sums)
-    busy = sum(found, Busy())
+    busy = sum(busy_times, Busy())
     number = window.steps or 0 if window is not None else 0
     steps = Steps(window.name, number, busy.span_ns) if window is not None and number else None
     lines = lines_by_time(library_times(trace, runs))
@@ -150,7 +150,7 @@ def read_device_time(
         device_ns=total,
         tuning_executions=int(tuned),
         tuning_ns=int(tuning_ns),
-        devices=len(found),
+        devices=len(busy_times),
         busy=busy,
         steps=steps,
     )
@@ -162,19 +162,19 @@ def _row(
     steps: int,
     lines: Mapping[tuple[str, str], tuple[str, int | None]],
 ) -> DeviceRow:
-    taken = int(row["ns"])
-    asked = lines.get((row["name"], row["kind"]), (None, None))
+    device_ns = int(row["ns"])
+    location = lines.get((row["name"], row["kind"]), (None, None))
     return DeviceRow(
         name=row["name"],
         kind=row["kind"],
         executions=int(row["executions"]),
-        device_ns=taken,
+        device_ns=device_ns,
         median_ns=row["median"],
-        share=taken / total if total else 0.0,
+        share=device_ns / total if total else 0.0,
         bytes=None if row["bytes"] is None else int(row["bytes"]),
-        step_ns=taken / steps if steps else None,
+        step_ns=device_ns / steps if steps else None,
         module=row["module"],
-        file=row["file"] or asked[0],
-        line=row["line"] or asked[1],
+        file=row["file"] or location[0],
+        line=row["line"] or location[1],
         source=row["source"],
     )

@@ -1,4 +1,4 @@
-"""Why devices were idle, as sentences and a table for a terminal."""
+"""Text of device idle time: sentences and a table by cause, for a terminal."""
 
 from typing import Final
 
@@ -7,7 +7,7 @@ from kvtrace.figures.gaps import SHORT, Cause, Ends, Gaps
 from kvtrace.figures.lines import Place
 from kvtrace.text import columns, count, duration, percent, shorten, wrapped
 
-#: What people call each cause.
+#: The label of each cause.
 CAUSES: Final[dict[Cause, str]] = {
     "compile": "compiling",
     "collect": "garbage collection",
@@ -15,7 +15,7 @@ CAUSES: Final[dict[Cause, str]] = {
     "synchronize": "host waited for the device",
     "launch": "launching",
     "host": "Python and other host code",
-    "device": "device waited for itself",
+    "device": "device waited for other device work",
     "short": f"launch gaps below {SHORT // 1000} µs",
     "unknown": "cause not recorded",
 }
@@ -26,35 +26,35 @@ _SHORT: Final = 36
 
 
 def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
-    """Say how busy devices were, and which causes took most of the rest."""
+    """Return a sentence on the devices' busy time and the main causes of idle time."""
     if not busy.span_ns:
         return "when the GPU was busy is not known: the times are sums"
     where = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
     share = percent(busy.busy_ns / busy.span_ns)
-    told = f"{where} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
+    text = f"{where} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
     if busy.overlapped_ns:
-        told += f", {duration(busy.overlapped_ns)} with two kernels at once"
+        text += f", {duration(busy.overlapped_ns)} with two kernels at once"
     if gaps is None or not gaps.idle_ns:
-        return told
+        return text
     causes = list(gaps.by_cause.items())
-    parts = [f"{CAUSES[cause]} {duration(taken)}" for cause, taken in causes[:_NAMED] if taken]
-    return f"{told}; idle {duration(gaps.idle_ns)}: {', '.join(parts)}"
+    parts = [f"{CAUSES[cause]} {duration(ns)}" for cause, ns in causes[:_NAMED] if ns]
+    return f"{text}; idle {duration(gaps.idle_ns)}: {', '.join(parts)}"
 
 
 def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:
-    """Return the gaps that took most time, with both ends: the first `most` (None: all kept)."""
+    """Return a table of the gaps with most idle time, and what ran before and after each."""
     shown = gaps.groups[:most]
     room = width if width > _WIDE else _SHORT
     rows = [
         [
-            CAUSES[one.cause] + _at(one.place),
-            _end(one.ends, room, after=False),
-            _end(one.ends, room, after=True),
-            count(one.number),
-            duration(one.total_ns),
-            duration(one.longest_ns),
+            CAUSES[group.cause] + _at(group.place),
+            _end(group.ends, room, after=False),
+            _end(group.ends, room, after=True),
+            count(group.number),
+            duration(group.total_ns),
+            duration(group.longest_ns),
         ]
-        for one in shown
+        for group in shown
     ]
     header = ["idle (measured)", "after", "before", "gaps", "total", "longest"]
     lines = columns(header, rows, width, texts=(0, 1, 2), optional=(5,)) if rows else []

@@ -1,6 +1,7 @@
 """Time that a program loses as a whole: gaps by cause, small kernels, copies, distant rooflines.
 
-All of it is compared with the time of the window, and reported from a share of `LEAST` on.
+All figures are compared with the time of the window; losses from a share of `LEAST` on are
+reported.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -16,14 +17,14 @@ from kvtrace.text import count, duration, percent, plural, shorten
 if TYPE_CHECKING:
     from kvtrace.converters.profile.profile import KernelProfile
 
-#: What is lost is named from this share of the window on.
+#: Losses of at least this share of the window are reported.
 LEAST: Final = 0.02
-#: Gaps that launching takes are named from this share on: some is everywhere.
+#: The same for launch gaps, of which every program has some.
 _LAUNCHING: Final = 0.05
-#: A kernel that reaches so much of its roofline is near to it.
+#: Share of the roofline from which a kernel counts as near to it.
 _NEAR: Final = 0.6
 _NAMED: Final = 4
-#: So many characters of a name that a sentence mentions.
+#: Longest name in a sentence, in characters.
 _NAME: Final = 48
 
 #: Advice on gaps, by cause: the rule, what happened, and what to try.
@@ -73,7 +74,10 @@ def lost_time(
     gaps: Gaps | None,
     advised: Collection[KernelKey],
 ) -> Iterator[Advice]:
-    """Say what a window lost; kernels that are `advised` of something else are not far away."""
+    """Yield advice on the time lost in a window.
+
+    Kernels that are `advised` already get no advice on a distant roofline.
+    """
     span = time.busy.span_ns
     if gaps is not None:
         yield from _of_gaps(gaps, span)
@@ -83,20 +87,20 @@ def lost_time(
 
 
 def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
-    """Say what gaps of a cause cost; those around small kernels are those kernels'."""
-    lost = {cause: taken - gaps.small.get(cause, 0) for cause, taken in gaps.by_cause.items()}
-    for cause, taken in lost.items():
+    """Yield advice on gaps by cause, without gaps around small kernels."""
+    lost = {cause: idle_ns - gaps.small.get(cause, 0) for cause, idle_ns in gaps.by_cause.items()}
+    for cause, idle_ns in lost.items():
         least = _LAUNCHING if cause in ("launch", "device") else LEAST
-        if cause not in _ADVICE or taken < least * span:
+        if cause not in _ADVICE or idle_ns < least * span:
             continue
         rule, happened, try_this = _ADVICE[cause]
-        groups = [one for one in gaps.groups if one.cause == cause]
-        place = _place(groups[0]) if groups else None
+        groups = [group for group in gaps.groups if group.cause == cause]
+        location = _place(groups[0]) if groups else None
         yield Advice(
-            rule, None, place.file if place else None, place.line if place else None,
+            rule, None, location.file if location else None, location.line if location else None,
             f"{happened}{_between(groups)}: {try_this}",
-            tuple(_figures(taken, groups)),
-            float(taken),
+            tuple(_figures(idle_ns, groups)),
+            float(idle_ns),
         )  # fmt: skip
 
 
@@ -105,26 +109,26 @@ def _place(group: GapGroup) -> Place | None:
 
 
 def _between(groups: Sequence[GapGroup]) -> str:
-    """Say what the gaps that took most of the time lie between."""
+    """Return the executions before and after the longest gaps, as part of a sentence."""
     if not groups:
         return ""
     first = groups[0]
-    told = f", most between {_end(first.ends.before, first.ends.before_place)} and "
-    told += _end(first.ends.after, first.ends.after_place)
+    text = f", most between {_end(first.ends.before, first.ends.before_place)} and "
+    text += _end(first.ends.after, first.ends.after_place)
     if first.kernels:
-        told += f" ({plural(len(first.kernels), 'kernel')}, as {first.kernels[0]})"
-    return told
+        text += f" ({plural(len(first.kernels), 'kernel')}, as {first.kernels[0]})"
+    return text
 
 
 def _end(name: str, place: Place | None) -> str:
     return shorten(name, _NAME) + (f" ({place.short})" if place else "")
 
 
-def _figures(taken: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
-    yield Figure("idle", duration(taken), "measured")
+def _figures(idle_ns: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
+    yield Figure("idle", duration(idle_ns), "measured")
     if groups:
-        yield Figure("gaps", f"{sum(one.number for one in groups):,}", "measured")
-        longest = max(one.longest_ns for one in groups)
+        yield Figure("gaps", f"{sum(group.number for group in groups):,}", "measured")
+        longest = max(group.longest_ns for group in groups)
         yield Figure("longest", duration(longest), "measured")
 
 
@@ -150,22 +154,22 @@ def _of_small(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
 
 def _of_copies(time: DeviceTime, span: int) -> Iterator[Advice]:
     copies = [r for r in time.rows if r.kind == "copy" and "host" in r.name]
-    taken = sum(row.device_ns for row in copies)
-    if taken < LEAST * span:
+    copy_ns = sum(row.device_ns for row in copies)
+    if copy_ns < LEAST * span:
         return
     yield Advice(
         "copies", None, None, None,
         "copies between host and device take part of the time: keep data on the device, or copy "
         "pinned memory on a stream beside",
         tuple(Figure(row.name, duration(row.device_ns), "measured") for row in copies),
-        float(taken),
+        float(copy_ns),
     )  # fmt: skip
 
 
 def _of_rooflines(
     kernels: Sequence["KernelProfile"], span: int, advised: Collection[KernelKey]
 ) -> Iterator[Advice]:
-    """Say which kernels are far from their rooflines: those that lose much, the others together."""
+    """Yield advice on kernels far from their rooflines: a piece each, small kernels in one."""
     far: list[tuple[float, float, KernelProfile]] = []
     for kernel in kernels:
         roof, measured = kernel.roofline, kernel.measured
@@ -175,9 +179,9 @@ def _of_rooflines(
             continue
         if kernel.key not in advised:
             far.append((measured.device_ns * (1 - roof.achieved), roof.achieved, kernel))
-    far.sort(key=lambda one: -one[0])
-    apart = [one for one in far if one[0] >= LEAST * span]
-    for lost, reached, kernel in apart:
+    far.sort(key=lambda entry: -entry[0])
+    large = [entry for entry in far if entry[0] >= LEAST * span]
+    for lost, reached, kernel in large:
         yield Advice(
             "far-from-roofline", kernel.name, kernel.file, kernel.line,
             f"it reaches {percent(reached)} of its roofline: look at its lines (--lines), tile "
@@ -188,14 +192,14 @@ def _of_rooflines(
             ),
             lost,
         )  # fmt: skip
-    rest = far[len(apart) :]
-    lost = sum(one[0] for one in rest)
+    rest = far[len(large) :]
+    lost = sum(entry[0] for entry in rest)
     if rest and lost >= LEAST * span:
         named = ", ".join(f"{k.name} ({percent(reached)})" for _, reached, k in rest[:_NAMED])
         more = f" and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
-        place = rest[0][2]
+        first = rest[0][2]
         yield Advice(
-            "far-from-roofline", None, place.file, place.line,
+            "far-from-roofline", None, first.file, first.line,
             f"{plural(len(rest), 'kernel')} reach less than {percent(_NEAR)} of their rooflines, "
             f"each of little time: {named}{more}",
             (Figure("lost by all", duration(lost), "derived"),),

@@ -1,4 +1,4 @@
-"""How many warps of a kernel fit on a multiprocessor at once, from what the compiler used.
+"""Occupancy of kernels: warps that fit on a multiprocessor at once, from the compiler's resources.
 
 Limits by compute capability: CUDA C++ Programming Guide 12.9, table "Technical Specifications per
 Compute Capability". Allocation: registers by warp in units of 256, warps in units of 4 (one for
@@ -39,7 +39,7 @@ _LIMITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Warps on a multiprocessor at once, of how many, and what keeps there from being more."""
+    """Warps on a multiprocessor at once, the most it can hold, and the limiting resource."""
 
     warps: int
     of: int
@@ -47,18 +47,18 @@ class Occupancy:
 
     @property
     def share(self) -> float:
-        """Between 0 and 1."""
+        """Occupied share of a multiprocessor's warps, between 0 and 1."""
         return self.warps / self.of
 
     def blocks(self, warps: int) -> int:
-        """Return how many blocks of so many warps run on a multiprocessor at once."""
+        """Return how many blocks of `warps` warps run on a multiprocessor at once."""
         return self.warps // warps
 
 
 def occupancy(
     target: str | None, warps: int | None, registers: int | None, shared_bytes: int | None
 ) -> Occupancy | None:
-    """Work out the occupancy of a kernel; None where a figure or the device's limits are missing.
+    """Return the occupancy of a kernel, or None if a figure or the device's limits are missing.
 
     `target` is as in the table `kernels` (cuda:90), `warps` are those of one block, `registers`
     those of one thread.
@@ -67,11 +67,13 @@ def occupancy(
     if limits is None or not warps or registers is None or shared_bytes is None:
         return None
     shared = _up(shared_bytes + limits.reserved_bytes, _SHARED_UNIT)
-    a_warp = _up(registers * 32, _REGISTER_UNIT)
+    per_warp = _up(registers * 32, _REGISTER_UNIT)
     fitting = {
         "warps": limits.warps // warps,
         "blocks": limits.blocks,
-        "registers": _down(_REGISTERS // a_warp, _WARP_UNIT) // warps if a_warp else limits.blocks,
+        "registers": _down(_REGISTERS // per_warp, _WARP_UNIT) // warps
+        if per_warp
+        else limits.blocks,
         "shared memory": limits.shared_bytes // shared if shared else limits.blocks,
     }
     limited_by = min(fitting, key=lambda what: fitting[what])
@@ -79,7 +81,7 @@ def occupancy(
 
 
 def occupancy_of(kernel: Mapping[str, Any]) -> Occupancy | None:
-    """Work out the occupancy of a row of `kernels`; a column that it lacks is a missing figure."""
+    """Return the occupancy of a row of `kernels`, or None if a column is missing."""
     columns = ("target", "num_warps", "registers", "shared_bytes")
     return occupancy(*(kernel.get(name) for name in columns))
 

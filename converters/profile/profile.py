@@ -1,4 +1,4 @@
-"""Where time, bytes and FLOPs go: per kernel, per unique call, per source line.
+"""Profile of a trace: time, bytes and FLOPs per kernel, per unique call and per source line.
 
 Times are *measured* while recording. Bytes, FLOPs, lanes and sectors are *derived*: `kvtrace
 replay` evaluates the IR over the whole grid and fills the table `ops`, and the sums here weigh each
@@ -60,7 +60,7 @@ class FlopsByType:
 
 @dataclass(frozen=True, slots=True)
 class Derived:
-    """What evaluating the IR gave, summed over runs; None where it is not known.
+    """Figures from evaluating the IR, summed over runs; None where unknown.
 
     `bytes` counts active lanes of loads, stores and atomics; where a mask depends on data that was
     not recorded, that access is left out and counted in `unknown_accesses`, so `bytes` is a lower
@@ -126,13 +126,13 @@ class KernelProfile:
 
     @property
     def key(self) -> KernelKey:
-        """Which kernel it is."""
+        """The kernel's key."""
         return KernelKey(self.module or "", self.name, self.source or "")
 
 
 @dataclass(frozen=True, slots=True)
 class LineProfile:
-    """A source line and what the ops on it did, over all launches (derived)."""
+    """A source line with the sums over its ops and all launches (derived)."""
 
     file: str
     line: int
@@ -150,18 +150,21 @@ class LineProfile:
 
 @dataclass(frozen=True, slots=True)
 class Profile:
-    """Kernels by time (device time where there is any), and lines by bytes.
+    """Kernels by time (device time if recorded), and source lines by bytes.
 
-    `window` is the part of the runs that figures are of, None where nothing has a time. `device` is
-    what rooflines are drawn for, None where no limits are known. `replayed` says
-    whether the table `ops` has rows; `missing_calls` counts launched calls that it lacks,
-    those of kernels that are `not_evaluated` left out, which says which ones and why;
-    `device_time` is all that devices did and `gaps` is why they did nothing, None without a device
-    timeline; `advice` is what to try,
-    what may save most first. `left_out` are replay's
-    notes on figures that it gives up for their cost. `sectors` says how many memory ops were
-    counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md). `sections` are add-ons', by
-    their names (`profile_sections.py`).
+    Attributes:
+        window: The part of the runs that figures cover; None if nothing was timed.
+        device: The device whose limits rooflines use; None if no limits are known.
+        replayed: The table `ops` has rows.
+        missing_calls: Launched calls without rows in `ops`, except of `not_evaluated` kernels.
+        not_evaluated: A sentence: which kernels cannot be evaluated, and why.
+        device_time: All that devices did; None without a device timeline.
+        gaps: Causes of the devices' idle time; None without a device timeline.
+        advice: What to try, the largest possible saving first.
+        left_out: Replay's notes on figures that were skipped for their cost.
+        sectors: Memory ops counted `by_compiled_layout` and `by_lane_order` (docs/accesses.md).
+        sections: Add-ons' sections by name (`profile_sections.py`).
+
     """
 
     path: str
@@ -182,7 +185,7 @@ class Profile:
 
     @property
     def has_times_alone(self) -> bool:
-        """Whether another tool recorded all its kernels, and neither arguments nor IR."""
+        """The trace was imported with times only, without arguments or IR."""
         rows = () if self.device_time is None else self.device_time.rows
         return {row.kind for row in rows if row.kind in OWN} == {CUSTOM}
 
@@ -198,13 +201,19 @@ def read_profile(
     window: Window | None = None,
     part: Asked = STEADY,
 ) -> Profile:
-    """Read the profile of the runs; `calls` and `lines` add those levels.
+    """Read the profile of the runs.
 
-    `device` names the one to draw rooflines for; else it is the one that was recorded, or a common
-    one that the kernels' compile target fits. With `times` (host, device) of another engine
-    launches and executions are not read here, of the whole runs, and idle times of devices are not
-    known, unless `trace` and `times` are those of a `window`. `part` is what figures are of;
-    else it is the steady part.
+    Args:
+        trace: The trace, or a window of it.
+        runs: The runs.
+        calls: Add profiles of unique calls.
+        lines: Add profiles of source lines.
+        device: The device whose limits rooflines use; by default the recorded device, or a common
+            one for the kernels' compile target.
+        times: Host and device times that another engine summed; launches and executions are then
+            not read. The profile covers whole runs, without idle times, unless there is a `window`.
+        window: The window that `trace` and `times` cover.
+        part: The part of the runs that figures cover; by default the steady part.
 
     Raises:
         BadSetting: the limits of `device` are not known, or there is no such part.
@@ -220,7 +229,9 @@ def read_profile(
         by_kernel = tables.sums()
         flops = tables.flops()
         kernels, work = tables.kernels(), tables.work()
-        shown = [row["kernel"] for row in kernels] if calls or work else _looked_at(by_kernel)
+        shown = (
+            [row["kernel"] for row in kernels] if calls or work else _kernels_for_advice(by_kernel)
+        )
         by_call, places = tables.sums_of_calls(shown), tables.places(shown)
         by_line = tables.lines() if lines else []
         accesses = tables.accesses()
@@ -228,7 +239,7 @@ def read_profile(
     flops_of = {key: _by(flops, key) for key in ("place", "kernel")}
     roofs = _positions(work, flops_of["place"], chosen)
     call_profiles = _call_profiles(places, by_call, work, flops_of["place"], roofs)
-    found = [
+    profiles = [
         _kernel(
             row,
             by_kernel.get(row["kernel"], {}),
@@ -238,14 +249,14 @@ def read_profile(
         for row in kernels
     ]
     time = None if whole else read_device_time(trace, runs, window, times[1])
-    keys = {row["kernel"]: kernel.key for row, kernel in zip(kernels, found, strict=True)}
+    keys = {row["kernel"]: kernel.key for row, kernel in zip(kernels, profiles, strict=True)}
     by_key: dict[KernelKey, list[Row]] = {}
     for access in accesses:
         by_key.setdefault(keys[access["kernel"]], []).append(access)
     gaps = None if time is None else read_gaps(trace, runs)
-    advice = read_advice(trace, runs, found, by_key, chosen, time, gaps)
+    advice = read_advice(trace, runs, profiles, by_key, chosen, time, gaps)
     if not calls:
-        found = [replace(kernel, calls=()) for kernel in found]
+        profiles = [replace(kernel, calls=()) for kernel in profiles]
     source = SourceLines(trace, runs) if lines else None
     left_out, sectors = _replay_facts(trace, runs)
     unevaluated = read_unevaluated(trace, runs)
@@ -253,7 +264,7 @@ def read_profile(
         path=str(trace.path),
         runs=tuple(run.run_id for run in runs),
         device=chosen,
-        kernels=tuple(sorted(found, key=_cost, reverse=True)),
+        kernels=tuple(sorted(profiles, key=_cost, reverse=True)),
         replayed=replayed,
         missing_calls=missing if unevaluated is None else max(0, missing - unevaluated.calls),
         not_evaluated=None if unevaluated is None else unevaluated.note,
@@ -268,8 +279,8 @@ def read_profile(
     )
 
 
-def _looked_at(sums: Mapping[int, Row]) -> list[int]:
-    """Return the kernels whose calls advice looks at, where nothing is known but times."""
+def _kernels_for_advice(sums: Mapping[int, Row]) -> list[int]:
+    """Return the kernels whose calls advice needs, if only times are known."""
     total = sum(row["device_ns"] or 0 for row in sums.values())
     return [
         kernel
@@ -286,8 +297,8 @@ def profile_object(profile: Profile) -> dict[str, Any]:
             del form["device"]["limits"][name]
     form |= form.pop("sections")
     for row in form["kernels"]:
-        for each in (row, *row["calls"]):
-            each["measured"] |= each["measured"].pop("further")
+        for entry in (row, *row["calls"]):
+            entry["measured"] |= entry["measured"].pop("further")
     return form
 
 
@@ -297,7 +308,7 @@ def _device_names(runs: Sequence["Run"]) -> list[str]:
 
 
 def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Replay's own notes and its counts of how sectors were counted, from its settings."""
+    """Return replay's notes, and the number of memory ops by the way sectors were counted."""
     notes: list[str] = []
     models: dict[str, int] = {}
     for run in runs:
@@ -311,38 +322,38 @@ def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...
 def _positions(
     work: Sequence[Row], flops: Mapping[int, Sequence[Row]], device: ChosenDevice | None
 ) -> dict[int, Position | None]:
-    """The place of each launched and replayed call under the device's roof."""
+    """Return the roofline position of each launched and replayed call, by `place`."""
     if device is None:
         return {}
-    found = {}
+    positions = {}
     for row in work:
         by_type = _flops_by_type(flops.get(row["place"], ()), once=True)
         unique = _whole(row["unique_bytes"])
-        one = Work(
+        call_work = Work(
             unique_bytes=unique if row["accesses"] else 0,
             bytes=None if row["unknown"] else _whole(row["bytes"]) or 0,
             dots=by_type.dot,
             others=by_type.other,
         )
-        found[row["place"]] = position(one, device.limits, row["runs"])
-    return found
+        positions[row["place"]] = position(call_work, device.limits, row["runs"])
+    return positions
 
 
 def _by(rows: Sequence[Row], key: str) -> dict[int, list[Row]]:
-    found: dict[int, list[Row]] = {}
+    groups: dict[int, list[Row]] = {}
     for row in rows:
-        found.setdefault(row[key], []).append(row)
-    return found
+        groups.setdefault(row[key], []).append(row)
+    return groups
 
 
 def _flops_by_type(flops: Sequence[Row], *, once: bool = False) -> FlopsByType:
-    """Sum the FLOPs of some calls over their runs (`once`: over one of each call)."""
-    found = FlopsByType({}, {})
+    """Return the FLOPs of some calls by type, over all runs, or over one run per call (`once`)."""
+    sums = FlopsByType({}, {})
     for row in flops:
-        kind = found.dot if row["dot"] else found.other
+        kind = sums.dot if row["dot"] else sums.other
         times = 1 if once else int(row["runs"])
         kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"]) * times
-    return found
+    return sums
 
 
 def _kernel(
@@ -377,16 +388,16 @@ def _call_profiles(
     flops: Mapping[int, Sequence[Row]],
     roofs: Mapping[int, Position | None],
 ) -> dict[int, list[CallProfile]]:
-    """Profiles of launched calls by kernel, those that took longest first."""
+    """Return the profiles of launched calls by kernel, the longest-running first."""
     moved = {row["place"]: row for row in work}
-    found: dict[int, list[CallProfile]] = {}
+    profiles: dict[int, list[CallProfile]] = {}
     for row in places:
-        place = row["place"]
-        figures = sums.get(place, {})
+        number = row["place"]
+        figures = sums.get(number, {})
         if not (figures.get("launches") or figures.get("runs")):
             continue
         measured = _measured(figures)
-        unique = _whole(moved.get(place, {}).get("unique_bytes"))
+        unique = _whole(moved.get(number, {}).get("unique_bytes"))
         runs = _whole(figures.get("runs")) or 0
         profile = CallProfile(
             run=row["run"],
@@ -398,15 +409,15 @@ def _call_profiles(
             measured=measured,
             derived=_derived(
                 figures,
-                _flops_by_type(flops.get(place, ())),
+                _flops_by_type(flops.get(number, ())),
                 None if unique is None else unique * runs,
             ),
-            roofline=_achieved(roofs.get(place), figures),
+            roofline=_achieved(roofs.get(number), figures),
         )
-        found.setdefault(row["kernel"], []).append(profile)
-    for calls in found.values():
+        profiles.setdefault(row["kernel"], []).append(profile)
+    for calls in profiles.values():
         calls.sort(key=_cost, reverse=True)
-    return found
+    return profiles
 
 
 def _measured(sums: Mapping[str, Any]) -> Measured:
@@ -418,27 +429,27 @@ def _measured(sums: Mapping[str, Any]) -> Measured:
         device_ns=sums.get("device_ns"),
         device_median_ns=sums.get("device_median_ns"),
         device_executions=sums.get("device_executions") or 0,
-        further={each.name: each.shown(sums) for each in FURTHER},
+        further={figure.name: figure.shown(sums) for figure in FURTHER},
     )
 
 
 def _achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position | None:
-    """Add the share of the time at best in the measured time of as many runs."""
+    """Return a roofline position with `achieved`: best time over measured time."""
     measured = sums.get("all_ns")
     return replace(roof, achieved=roof.best_ns / measured) if roof and measured else roof
 
 
 def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique: int | None) -> Derived:
     runs = _whole(sums.get("replayed_runs"))
-    known = bool(runs)
-    moved = (_whole(sums.get("bytes")) or 0) if known else None
-    flops = (_whole(sums.get("flops")) or 0) if known else None
+    is_known = bool(runs)
+    moved = (_whole(sums.get("bytes")) or 0) if is_known else None
+    flops = (_whole(sums.get("flops")) or 0) if is_known else None
     seconds = (sums.get("all_ns") or 0) / 1e9 if runs == _whole(sums.get("runs")) else 0
     return Derived(
         bytes=moved,
-        unique_bytes=unique if known else None,
+        unique_bytes=unique if is_known else None,
         flops=flops,
-        flops_by_type=by_type if known else None,
+        flops_by_type=by_type if is_known else None,
         bytes_per_launch=_ratio(moved, runs),
         flops_per_launch=_ratio(flops, runs),
         intensity=_ratio(flops, moved),
@@ -497,6 +508,6 @@ def _whole(value: Any) -> int | None:
 
 
 def _cost(profile: KernelProfile | CallProfile) -> tuple[int, int, int]:
-    """Device time first, since host time says how long a launch took, not its kernel."""
+    """Return the sort key of a profile: device time, since host time is that of launching."""
     measured = profile.measured
     return (measured.device_ns or 0, measured.host_ns or 0, profile.launches)

@@ -1,4 +1,4 @@
-"""Sections of a profile that add-ons and packages add: the group `kvtrace.profile_sections`."""
+"""Sections of a profile from add-ons and other packages: the group `kvtrace.profile_sections`."""
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -12,7 +12,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSection:
-    """Rows of plain data (dataclasses), and tables of them for a terminal of a width.
+    """A reader of rows of plain data (dataclasses), and a writer of their table for a terminal.
 
     In the profile's JSON the rows are a list under the name of the section's entry.
     """

@@ -1,6 +1,6 @@
-"""What the profile is made from, summed in the database: rows per kernel, call and source line.
+"""Sums behind a profile, computed in DuckDB: rows per kernel, call and source line.
 
-Of launches and executions it is given the sums by call, and medians.
+Launches and executions come in as sums by call, and medians.
 """
 
 from collections.abc import Iterable, Sequence
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 Row = dict[str, Any]
 
-_WANTED: Final = {
+_COLUMNS_READ: Final = {
     "kernels": ("kernel_id", "name", "module", "source", "file", "line", "target", "compile_ns"),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args"),
     "ops": (
@@ -46,7 +46,7 @@ _PREPARE_PLACES: Final = """
     FROM calls c JOIN kernel k ON c.run = k.run AND c.kernel_id = k.kernel_id;
 """
 
-#: What a call's arguments say: they are much to read, and not always wanted.
+#: Columns of a call's arguments, which are large and not always needed.
 _ARGUMENTS: Final = """
     list_transform(list_filter(c.args, lambda a: a.kind = 'tensor'),
         lambda a: a.name || ' ' || coalesce(a.dtype, '?') || coalesce(a.shape::VARCHAR, ''))
@@ -101,9 +101,9 @@ _PREPARE_WORK: Final = """
         count(*) FILTER (is_access) AS accesses
     FROM done o GROUP BY place, kernel, runs;
 
-    -- What no op before has touched adds up to what a launch reads and writes. Where the pass has
-    -- not said it, as older ones, of several ops that read (or write) one buffer the one with most
-    -- distinct bytes counts: all may touch the same ones. Buffers that share a storage are one.
+    -- A launch's traffic is the sum of fresh bytes: those that no earlier op has touched. Older
+    -- passes did not record these; then the op with most distinct bytes counts of those that read
+    -- (or write) a buffer, since all may touch the same bytes. Buffers with one storage are one.
     CREATE TEMP TABLE traffic AS
     SELECT place, CASE WHEN bool_and(most IS NOT NULL) THEN sum(most)::BIGINT END AS unique_bytes
     FROM (
@@ -233,17 +233,17 @@ _ACCESSES: Final = """
 
 
 def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
-    """Return what one launch of each replayed call does, and its FLOPs by type, dots apart.
+    """Return the work of one launch of each replayed call, and FLOPs by type, dots separately.
 
     Rows have `run` and `call_id`. Launches are not read, however many there are.
     """
-    ops = trace.table("ops", runs, list(_WANTED["ops"]))
+    ops = trace.table("ops", runs, list(_COLUMNS_READ["ops"]))
     if not ops.num_rows:
-        return [], []  # arguments of calls are much to read
+        return [], []  # without reading the calls' arguments, which are large
     with scratch() as database:
         database.register("ops", ops)
         for name in ("kernels", "calls"):
-            database.register(name, known_rows(trace, runs, name, _WANTED[name]))
+            database.register(name, known_rows(trace, runs, name, _COLUMNS_READ[name]))
         database.execute(_PREPARE_PLACES.format(args=_ARGUMENTS))
         database.execute("CREATE TEMP TABLE launched AS SELECT place, 1 AS runs FROM place")
         database.execute(_PREPARE_WORK)
@@ -251,18 +251,18 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 
 
 class ProfileTables:
-    """The tables of some runs in their own connection; close it, or use it in a `with`."""
+    """DuckDB tables of some runs; a context manager, which closes the connection."""
 
     def __init__(
         self, trace: "Trace", runs: Sequence["Run"], host: Times, device: Times, *, calls: bool
     ) -> None:
-        """Read the tables, and take the times of these runs' launches and executions.
+        """Read the runs' tables, and register the times of their launches and executions.
 
-        Tensors of calls are read where `calls` are wanted one by one, or there are ops.
+        Tensors of calls are read if `calls` is true or the table `ops` has rows.
         """
         self._database = scratch()
         for name in ("ops", "kernels", "stacks", "calls"):
-            columns = list(_WANTED[name])
+            columns = list(_COLUMNS_READ[name])
             if name == "calls" and not calls:
                 columns.remove("args")
             read = known_rows if name in ("calls", "kernels") else _rows_of
@@ -284,46 +284,46 @@ class ProfileTables:
         self._database.close()
 
     def kernels(self) -> list[Row]:
-        """Kernels, numbered."""
+        """Return the kernels, numbered by `kernel`."""
         return self._rows(_KERNELS)
 
     def sums(self) -> dict[int, Row]:
-        """Times and work over all launches, by `kernel`."""
+        """Return times and work over all launches, by `kernel`."""
         return {row["key"]: row for row in self._rows(_SUMS.format(key="kernel", **_ADDED_UP))}
 
     def sums_of_calls(self, kernels: Iterable[int]) -> dict[int, Row]:
-        """Times and work over all launches of the calls of some kernels, by `place`."""
+        """Return times and work over all launches of the calls of some kernels, by `place`."""
         query = _SUMS.format(key="place", **_ADDED_UP)
         query += f"WHERE key IN (SELECT place FROM place WHERE kernel IN ({_listed(kernels)}))"  # noqa: S608
         return {row["key"]: row for row in self._rows(query)}
 
     def places(self, kernels: Iterable[int]) -> list[Row]:
-        """Unique calls of some kernels, numbered."""
+        """Return the unique calls of some kernels, numbered by `place`."""
         return self._rows(_PLACES.format(kernels=_listed(kernels)))
 
     def work(self) -> list[Row]:
-        """What one launch of each launched call moves."""
+        """Return the bytes that one launch of each launched call moves."""
         return self._rows(_WORK)
 
     def flops(self) -> list[Row]:
-        """FLOPs of one launch of each launched call, by element type, dots apart."""
+        """Return the FLOPs of one launch of each launched call by element type, dots separately."""
         return self._rows(_FLOPS)
 
     def lines(self) -> list[Row]:
-        """Source lines, those with most bytes first."""
+        """Return source lines, those with most bytes first."""
         return self._rows(_LINES)
 
     def accesses(self) -> list[Row]:
-        """What each access of a kernel did over all launches."""
+        """Return the sums of each access of a kernel over all launches."""
         return self._rows(_ACCESSES)
 
     def coverage(self) -> tuple[bool, int]:
-        """Whether there are ops at all, and how many launched calls lack them."""
+        """Return whether `ops` has rows, and the number of launched calls without rows."""
         replayed, missing = self._database.execute(_COVERAGE).fetchall()[0]
         return bool(replayed), int(missing)
 
     def targets(self) -> list[str]:
-        """Compile targets, the one with most variants first."""
+        """Return compile targets, the target with most variants first."""
         return [row["target"] for row in self._rows(_TARGETS)]
 
     def _rows(self, query: str) -> list[Row]:

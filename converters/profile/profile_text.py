@@ -1,4 +1,4 @@
-"""A `Profile` as tables for a terminal: what was measured, and apart from it what was derived."""
+"""Text of a `Profile`: tables for a terminal, measured and derived figures separately."""
 
 from collections.abc import Mapping, Sequence
 from typing import Final
@@ -47,9 +47,9 @@ _ON_HOST: Final = (KERNEL_FIGURES["host_ns"], HOST_MEDIAN)
 
 
 def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
-    """Return lines for a terminal: where the time went, what to try, and one table of all that ran.
+    """Return lines for a terminal: how busy devices were, what to try, and a table by time.
 
-    `full`: every row, and two more tables, of what is measured and what is derived of each kernel.
+    `full` shows every row, and adds tables of each kernel's measured and derived figures.
     """
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
     lines = [*_answer_text(profile, full, width)]
@@ -74,7 +74,7 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
 
 
 def _answer_text(profile: Profile, full: bool, width: int) -> list[str]:
-    """Return what part of the run it is, where its time went, and what to try."""
+    """Return the profiled part of the run, the devices' busy time, and what to try."""
     lines = []
     time = profile.device_time
     if profile.window is not None and profile.window.how != "whole" and time is not None:
@@ -86,14 +86,14 @@ def _answer_text(profile: Profile, full: bool, width: int) -> list[str]:
         lines += ["what to try"]
         for sentence in advice_lines(advice, None if time is None else time.busy.span_ns):
             lines += wrapped(sentence, width)
-        left = len(profile.advice) - len(advice)
-        if left:
-            lines.append(f"… {left} more (--full shows them)")
+        hidden = len(profile.advice) - len(advice)
+        if hidden:
+            lines.append(f"… {hidden} more (--full shows them)")
     return [*lines, ""] if lines else []
 
 
 def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    """Return what the table's figures are of, and what is missing."""
+    """Return sentences on the limits behind the table's figures, and on missing figures."""
     lines = []
     if not profile.replayed:
         if profile.missing_calls or profile.not_evaluated is None:
@@ -101,7 +101,7 @@ def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) 
     elif profile.device is None:
         lines += wrapped("no limits of the device are known: --device NAME", width)
     else:
-        lines += wrapped(_limits_told(profile.device), width)
+        lines += wrapped(_limits_sentence(profile.device), width)
     if profile.replayed and profile.missing_calls:
         lines.append(_not_in_ops(profile))
     if profile.not_evaluated is not None:
@@ -110,7 +110,7 @@ def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) 
 
 
 def _further_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    """Return all that is measured and derived of each kernel."""
+    """Return the tables of each kernel's measured and derived figures."""
     lines = []
     if profile.device_time is not None:
         lines += [*device_text(profile.device_time, None, "--full", width), ""]
@@ -124,13 +124,13 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     # Where there is a table of all that devices did, it has kernels' times on them.
     apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
     shown = (*(_ON_DEVICE if apart else ()), *_ON_HOST)
-    header = ("measured", "launches", *(_label(each) for each in (*shown, *FURTHER)), "compile")
+    header = ("measured", "launches", *(_label(figure) for figure in (*shown, *FURTHER)), "compile")
     rows = [
         (
             name,
             count(k.launches),
-            *(quantity(getattr(k.measured, each.name), each.unit) for each in shown),
-            *(quantity(k.measured.further[each.name], each.unit) for each in FURTHER),
+            *(quantity(getattr(k.measured, figure.name), figure.unit) for figure in shown),
+            *(quantity(k.measured.further[figure.name], figure.unit) for figure in FURTHER),
             duration(k.compile_ns),
         )
         for k, name in zip(kernels, names_apart(kernels), strict=True)
@@ -139,47 +139,49 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
 
 
 def _left_out_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    """Return which launches are in no figure, and how launches relate to executions."""
+    """Return sentences on excluded launches, and on launches without timed executions."""
     apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
     lines = []
     tuning = sum(k.tuning_launches for k in kernels)
-    if tuning:
-        lines.append(f"without {plural(tuning, 'launch')} of autotuners and warm-ups")
     time = profile.device_time
+    excluded = [plural(tuning, "launch")] if tuning else []
     if time is not None and time.tuning_executions:
-        tried = plural(time.tuning_executions, "execution")
-        told = f"not in the rows: {tried} of autotuners and warm-ups, {duration(time.tuning_ns)}"
-        lines += wrapped(told, width)
+        executions = plural(time.tuning_executions, "execution")
+        excluded.append(f"{executions} ({duration(time.tuning_ns)})")
+    if excluded:
+        text = f"excluded: {' and '.join(excluded)} of autotuners and warm-ups"
+        lines += wrapped(text, width)
     compiling = sum(k.measured.compiling_launches for k in kernels)
     if compiling:
-        taken = duration(sum(k.measured.compiling_ns or 0 for k in kernels))
-        told = f"host time without {plural(compiling, 'launch')} that compiled or loaded their"
-        lines += wrapped(f"{told} kernel ({taken})", width)
+        compiling_ns = sum(k.measured.compiling_ns or 0 for k in kernels)
+        text = (
+            f"host time excludes {plural(compiling, 'launch')} that compiled or loaded the kernel"
+        )
+        lines += wrapped(f"{text} ({duration(compiling_ns)})", width)
     if apart or profile.device_time is not None:
         lines += _executed_text(kernels, width)
     return lines
 
 
 def _label(figure: KernelFigure) -> str:
-    """Return a column's heading; a median follows the time that it is of."""
     return figure.label if figure.adds_up else "median"
 
 
 def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    """Say of how many of the launches there are executions, and how graphs were counted."""
+    """Return sentences on launches without timed executions, and on graph replays."""
     executions = sum(k.measured.device_executions for k in kernels)
     runs = sum(k.runs for k in kernels)
     lines = []
     if executions != runs:
-        told = f"of these launches {executions:,} executions of {runs:,} were timed on the device"
-        lines += wrapped(told, width)
+        text = f"{executions:,} of the {runs:,} launches were timed on the device"
+        lines += wrapped(text, width)
     replayed = [k for k in kernels if k.runs != k.launches]
     if replayed:
         launches = plural(sum(k.launches for k in replayed), "launch")
-        told = f"{launches} of {plural(len(replayed), 'kernel')} are "
+        runs = sum(k.runs for k in replayed)
         lines += wrapped(
-            "launches captured into graphs count as often as these were replayed: "
-            f"{told}{sum(k.runs for k in replayed):,} runs",
+            "a launch captured into a graph counts once per replay of the graph: "
+            f"{launches} of {plural(len(replayed), 'kernel')} count as {runs:,}",
             width,
         )
     return lines
@@ -228,8 +230,7 @@ def _types(flops: FlopsByType | None) -> str:
 _DEVICES: Final = {"given": "", "recorded": "", "assumed": ", assumed from the compile target"}
 
 
-def _limits_told(device: ChosenDevice) -> str:
-    """Say what rooflines are drawn for."""
+def _limits_sentence(device: ChosenDevice) -> str:
     limits = device.limits
     bandwidth = amount(limits.bandwidth, "B/s")
     return (
@@ -239,25 +240,25 @@ def _limits_told(device: ChosenDevice) -> str:
 
 
 _UNIQUE: Final = (
-    "unique: distinct bytes a launch reads and writes; reuse: times that an op asks for a byte"
+    "unique: distinct bytes a launch reads and writes; reuse: accesses of each of these bytes"
 )
 _BOUND: Final = (
     "bound: by memory even if each byte is moved once, by compute even if nothing is cached, "
     "or it depends on caches; at best: least time for a launch, not a measurement"
 )
 _BOUND_WITHOUT_CACHES: Final = (
-    "bound: by memory or by compute, at the bytes asked for: the device keeps nothing by itself; "
+    "bound: by memory or by compute, at the bytes requested: the device has no caches; "
     "at best: least time for a launch, not a measurement"
 )
 
 
-def _sectors_told(models: Mapping[str, int]) -> str:
-    told = "sectors: share of the 32-byte sectors' bytes that was asked for"
+def _sectors_sentence(models: Mapping[str, int]) -> str:
+    text = "sectors: share of the 32-byte sectors' bytes that was requested"
     total = sum(models.values())
     if total:
         compiled = models.get("by_compiled_layout", 0)
-        told += f", by the compiled layout of threads for {compiled:,} of {total:,} accesses"
-    return f"{told} (a model: docs/accesses.md)"
+        text += f", by the compiled layout of threads for {compiled:,} of {total:,} accesses"
+    return f"{text} (a model: docs/accesses.md)"
 
 
 def _has_sectors(profile: Profile) -> bool:
@@ -287,8 +288,10 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
         return lines
     limits = device.limits
     bound = _BOUND if limits.has_caches else _BOUND_WITHOUT_CACHES
-    told_of = (_UNIQUE, _sectors_told(profile.sectors), bound) if sectors else (_UNIQUE, bound)
-    for sentence in told_of:
+    sentences = (
+        (_UNIQUE, _sectors_sentence(profile.sectors), bound) if sectors else (_UNIQUE, bound)
+    )
+    for sentence in sentences:
         lines += wrapped(sentence, width)
     if profile.left_out:
         lines.append(f"replay left out {plural(len(profile.left_out), 'figure')} for the cost")
@@ -344,8 +347,8 @@ def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
     lines.append(f"  {head}")
     for call, line in zip(shown, body, strict=True):
         lines += [f"  {line}", f"      {shorten(printable(', '.join(call.tensors)), width - 6)}"]
-    left = len(kernel.calls) - len(shown)
-    return [*lines, f"  … {plural(left, 'more call')} (--full shows them)"] if left else lines
+    hidden = len(kernel.calls) - len(shown)
+    return [*lines, f"  … {plural(hidden, 'more call')} (--full shows them)"] if hidden else lines
 
 
 def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
@@ -365,5 +368,5 @@ def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
         for line in shown
     ]
     lines = columns(header, rows, width)
-    left = len(all_lines) - len(shown)
-    return [*lines, f"… {plural(left, 'more line')} (--full shows them)"] if left else lines
+    hidden = len(all_lines) - len(shown)
+    return [*lines, f"… {plural(hidden, 'more line')} (--full shows them)"] if hidden else lines

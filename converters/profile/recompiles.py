@@ -1,4 +1,4 @@
-"""Compiled variants and why each was compiled, and launches that had to wait for one."""
+"""Compiled variants, the reason for each compilation, and launches that waited for a kernel."""
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -23,13 +23,13 @@ _NANOSECONDS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Recompile:
-    """A compiled variant, in order of compilation, and how it differs from the nearest earlier one.
+    """A compiled variant, in order of compilation, and how the most similar earlier one differs.
 
     Kernels of several generated files are not variants of each other.
-    `changes` is empty for a kernel's first variant, and for one that was compiled again alike. Of
-    the latter, `distinguished_by` are the scalars that may be the reason: those whose values in the
-    calls of both are of different kinds; Triton's key has three: 1, multiples of 16, and others.
-    `same_code` says whether its TTIR is that of the nearest earlier variant.
+    `changes` is empty for a kernel's first variant, and for a repeated one with the same facts. For
+    the latter, `distinguished_by` has the scalars that may be the reason: those whose values in the
+    calls of both variants are of different kinds. Triton's key has three kinds: 1, multiples of 16,
+    and others. `same_code` is true if the TTIR equals that of the most similar earlier variant.
     """
 
     kernel: str
@@ -48,16 +48,16 @@ class Recompile:
 
     @property
     def recompiled(self) -> bool:
-        """Whether it was compiled though its kernel had a variant; a load is not a recompile."""
+        """The compiler ran although the kernel had a variant; a cache load does not count."""
         return not self.first and compiled_here(self.cache_hit, self.compile_ns)
 
 
 @dataclass(frozen=True, slots=True)
 class HeldLaunch:
-    """A launch in which its kernel was compiled, loaded or tuned; times in nanoseconds, measured.
+    """A launch in which the kernel was compiled, loaded or tuned; times in ns, measured.
 
-    `after_ns` is when it began, counted from the start of the run, and `waited_ns` how long the
-    launching function took. A `trial` is one that an autotuner made, inside of another.
+    `after_ns` is the begin of the launch, counted from the start of the run, and `waited_ns` the
+    duration of the launching function. A `trial` was made by an autotuner, inside another launch.
     """
 
     run: str
@@ -70,20 +70,22 @@ class HeldLaunch:
 
 
 def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
-    """Read every compiled variant and why it was compiled; errors as `Trace.table`."""
+    """Return every compiled variant and the reason for its compilation; errors as `Trace.table`."""
     earlier: dict[
         tuple[str, KernelKey, str | None], list[tuple[dict[str, str], dict[str, Any]]]
     ] = {}
     scalars = _Scalars(trace, runs)
-    found = []
+    variants = []
     for row in plain_rows(trace.table("kernels", runs)):
         key = row["run"], key_of(row), row["file"]
-        known = earlier.setdefault(key, [])
+        variants_before = earlier.setdefault(key, [])
         facts = specialization(row)
-        compared = ((changes(one, facts), other) for one, other in known)
+        compared = (
+            (changes(facts_before, facts), other) for facts_before, other in variants_before
+        )
         differing, nearest = min(compared, key=lambda pair: len(pair[0]), default=((), None))
         alike = nearest is not None and not differing
-        found.append(
+        variants.append(
             Recompile(
                 kernel=row["name"] or "",
                 file=row["file"],
@@ -102,14 +104,14 @@ def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, .
                 same_code=nearest is not None and _first_stage(nearest) == _first_stage(row),
             )
         )
-        known.append((facts, row))
-    return tuple(found)
+        variants_before.append((facts, row))
+    return tuple(variants)
 
 
 def held_launches(
     trace: "Trace", runs: Sequence["Run"], since: str | None = None
 ) -> tuple[HeldLaunch, ...]:
-    """Read the launches that waited for their kernel, in the order of time.
+    """Return the launches that waited for their kernel, in the order of time.
 
     Args:
         trace: the trace.
@@ -120,16 +122,15 @@ def held_launches(
     Raises:
         BadSetting: no run has a mark of that name.
         DamagedFile, NewerFormat: as the reader of the trace.
-
     """
     begins = {run.run_id: _beginning(trace, run, since) for run in runs}
     if since is not None and all(begin is None for begin in begins.values()):
         raise BadSetting(
-            f"no run has a mark that is called {since!r}; give one of kvtrace.mark, or seconds "
+            f"no run has a mark {since!r}; give the name of a kvtrace.mark, or seconds "
             "from the start of the run."
         )
-    variants = {(one.run, one.kernel_id): one for one in read_recompiles(trace, runs)}
-    found = []
+    variants = {(v.run, v.kernel_id): v for v in read_recompiles(trace, runs)}
+    launches = []
     for run in runs:
         begin = begins[run.run_id]
         if since is not None and begin is None:
@@ -139,7 +140,7 @@ def held_launches(
             variant = variants.get((run.run_id, kernels.get(row["call_id"], -1)))
             if variant is None or (begin is not None and row["enter"] < begin):
                 continue
-            found.append(
+            launches.append(
                 HeldLaunch(
                     run=run.run_id,
                     seq=row["seq"],
@@ -150,7 +151,9 @@ def held_launches(
                     variant=variant,
                 )
             )
-    return tuple(sorted(found, key=lambda one: (one.run, one.after_ns or 0, one.seq)))
+    return tuple(
+        sorted(launches, key=lambda launch: (launch.run, launch.after_ns or 0, launch.seq))
+    )
 
 
 def _first_stage(kernel: Mapping[str, Any]) -> str | None:
@@ -159,7 +162,7 @@ def _first_stage(kernel: Mapping[str, Any]) -> str | None:
 
 
 def _beginning(trace: "Trace", run: "Run", since: str | None) -> int | None:
-    """Return the moment that `since` means in a run, nanoseconds since 1970; None for no moment."""
+    """Return the time that `since` names in a run, in ns since 1970, or None."""
     if since is None:
         return None
     try:
@@ -183,7 +186,7 @@ def _compiling_rows(trace: "Trace", run: "Run") -> Iterator[dict[str, Any]]:
 
 
 class _Scalars:
-    """The scalar arguments of calls by kernel; calls are read when they are first asked for."""
+    """Integer arguments of calls by kernel; calls are read on first use."""
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
         self._trace = trace
@@ -193,14 +196,14 @@ class _Scalars:
     def distinguished_by(
         self, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> tuple[Change, ...]:
-        """Scalars whose values are of one kind in all calls of a variant, and of another here."""
+        """Return the scalars with one kind of value in all calls of a variant, and another here."""
         first, second = self._values(before), self._values(after)
-        found = []
+        scalars = []
         for name in first.keys() & second.keys():
             kinds = ({_kind(v) for v in values} for values in (first[name], second[name]))
             if set.isdisjoint(*kinds):
-                found.append(Change(name, str(min(first[name])), str(min(second[name]))))
-        return tuple(sorted(found, key=lambda change: change.what))
+                scalars.append(Change(name, str(min(first[name])), str(min(second[name]))))
+        return tuple(sorted(scalars, key=lambda change: change.what))
 
     def _values(self, kernel: Mapping[str, Any]) -> dict[str, set[int]]:
         if self._calls is None:
@@ -223,7 +226,7 @@ def _integers(args: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
 
 
 def _kind(value: int) -> str:
-    """Return what Triton's key keeps of an integer: 1, a multiple of 16, or neither."""
+    """Return the class of an integer in Triton's key: 1, a multiple of 16, or neither."""
     if value == 1:
         return "one"
     return "multiple of 16" if value % 16 == 0 else "other"

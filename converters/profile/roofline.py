@@ -1,9 +1,12 @@
-"""How fast a device could run calls at best, from their bytes and FLOPs alone: derived bounds.
+"""Roofline of calls: the shortest time a device could need for their bytes and FLOPs (derived).
 
-Time at best is the longest of three: distinct bytes over memory bandwidth (with cold caches, each
-is moved at least once), dots over the matrix units' peak, all other FLOPs over the vector units'.
-The units can overlap, so they do not add up. The bytes that programs ask for, over the bandwidth,
-are what it would take if caches served nothing again; that is what a device without caches takes.
+The best time is the longest of three: distinct bytes over memory bandwidth (with cold caches, each
+byte is moved at least once), dots over the matrix units' peak, all other FLOPs over the vector
+units' peak. The units can overlap, so the three are not added. The time of all requested bytes over
+the bandwidth is what a device without caches takes.
+
+Example: a launch that reads 4 MB once at 2 TB/s takes at least 2 µs for memory; its 1 GFLOP of dots
+at 312 TFLOP/s takes 3.2 µs, so the best time is 3.2 µs.
 """
 
 from collections.abc import Iterable, Mapping
@@ -17,7 +20,7 @@ Bound = Literal["memory", "caches", "compute"]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one launch of a call does. None: not known.
+    """The work of one launch of a call; None where unknown.
 
     `unique_bytes`: distinct bytes read plus distinct bytes written, by buffer; a lower bound where
     some access is not known. `bytes`: what programs ask for, None where that is not known whole.
@@ -32,12 +35,12 @@ class Work:
 
 @dataclass(frozen=True, slots=True)
 class Position:
-    """Where work is under the roof of a device; times in nanoseconds, over all launches.
+    """Position of launches on a device's roofline; times in nanoseconds, over all launches.
 
-    `bound` is `memory` where even distinct bytes take longer than the arithmetic, `compute` where
-    the arithmetic takes longer than all bytes asked for, `caches` in between: memory-bound or not
-    by what caches serve again. `best_ns` is the attainable time, `achieved` the share of it in the
-    measured time (1: as fast as can be), None without a device timeline.
+    `bound` is `memory` if even the distinct bytes take longer than the arithmetic, `compute` if the
+    arithmetic takes longer than all requested bytes, and `caches` in between, where cache hits
+    decide. `best_ns` is the attainable time; `achieved` is `best_ns` over the measured time, at
+    most 1, or None without a device timeline.
     """
 
     memory_ns: float
@@ -49,7 +52,7 @@ class Position:
 
 
 def position(work: Work, limits: DeviceLimits, launches: int = 1) -> Position | None:
-    """Place a call's launches; None where the bytes are not known or the device lacks a rate."""
+    """Return the position of a call's launches; None if bytes or a device's rate are unknown."""
     compute = _compute_seconds(work, limits)
     if work.unique_bytes is None or compute is None:
         return None
@@ -58,20 +61,20 @@ def position(work: Work, limits: DeviceLimits, launches: int = 1) -> Position | 
     if not limits.has_caches:
         memory = uncached = memory if uncached is None else uncached
     scale = 1e9 * launches
-    return _placed(
+    return _position_of(
         memory * scale, None if uncached is None else uncached * scale, compute * scale,
         max(memory, compute) * scale,
     )  # fmt: skip
 
 
 def joined(positions: Iterable[Position | None]) -> Position | None:
-    """Add up the launches of several calls; None if one of them has no position."""
-    found = list(positions)
-    known = [p for p in found if p is not None]
-    if not known or len(known) < len(found):
+    """Return the position of the launches of several calls; None if one call has no position."""
+    all_positions = list(positions)
+    known = [p for p in all_positions if p is not None]
+    if not known or len(known) < len(all_positions):
         return None
     uncached = [p.uncached_ns for p in known if p.uncached_ns is not None]
-    return _placed(
+    return _position_of(
         sum(p.memory_ns for p in known),
         sum(uncached) if len(uncached) == len(known) else None,
         sum(p.compute_ns for p in known),
@@ -79,7 +82,7 @@ def joined(positions: Iterable[Position | None]) -> Position | None:
     )
 
 
-def _placed(memory: float, uncached: float | None, compute: float, best: float) -> Position:
+def _position_of(memory: float, uncached: float | None, compute: float, best: float) -> Position:
     bound: Bound = "memory"
     if compute > memory:
         bound = "caches" if uncached is None or uncached > compute else "compute"

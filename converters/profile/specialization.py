@@ -1,7 +1,7 @@
-"""What makes one compiled variant of a kernel differ from another: its specialization, as facts.
+"""Specialization of compiled variants: the facts that distinguish variants of a kernel.
 
-Used to say why a kernel was compiled again (`kvtrace info --recompiles`) and what changed between
-two traces (`kvtrace diff`).
+`kvtrace info --recompiles` uses these facts for the reason of a compilation, and `kvtrace diff` for
+changes between two traces.
 """
 
 import re
@@ -22,7 +22,7 @@ _IDENTITIES: Final = frozenset({"hash", "cache_key", "name", "cluster_dims_hash"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """One fact on both sides; None where a side does not have it."""
+    """The value of a fact on both sides; None where a side lacks the fact."""
 
     what: str
     before: str | None
@@ -52,7 +52,7 @@ def specialization(kernel: Mapping[str, Any]) -> dict[str, str]:
 
 
 def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change, ...]:
-    """Return the facts that differ, in the order of `before`, then those that only `after` has."""
+    """Return the facts that differ, in the order of `before`, then those only in `after`."""
     keys: Iterable[str] = dict.fromkeys((*before, *after))
     return tuple(
         Change(key, before.get(key), after.get(key))
@@ -62,7 +62,7 @@ def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change
 
 
 def without_addresses(text: str) -> str:
-    """Blank out memory addresses, as in the repr of a function that is passed as a constant."""
+    """Return a text with memory addresses blanked, as in the repr of a function constant."""
     return _ADDRESS.sub("0x…", text)
 
 

@@ -1,8 +1,8 @@
 """The HTML report: one self-contained page that makes no request.
 
-`report_data` turns a trace's tables into plain data (tests look at that), `write_report` into a
-page within a size budget. The page's own code is in `frontend/`, built into `app.html` by
-`make frontend`; what its views read later comes from the modules in `views/`.
+`report_data` turns a trace's tables into plain data, which tests check, and `write_report` writes
+the data as a page within a size budget. The page's own code is in `frontend/`, built into
+`app.html` by `make frontend`; data that its views load later comes from the modules in `views/`.
 
 May import `kvtrace.schema` and what converters share; the command `kvtrace report` imports it.
 """

@@ -1,4 +1,4 @@
-"""The page's first screen: what `kvtrace profile` says first, and its table of all that ran."""
+"""First screen of the page: the summary of `kvtrace profile`, and its table of all device work."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -15,56 +15,56 @@ __all__ = ["Answer", "Ran", "answer_of"]
 
 @dataclass(frozen=True, slots=True)
 class Ran:
-    """What ran under one name: a Triton kernel, a library's kernel, a copy or a fill."""
+    """A row of the table: a Triton kernel, a library's kernel, a copy or a fill."""
 
     name: str
     kind: str
     """Triton, a library's name, copy, fill or other."""
     place: str
-    """File and line of the kernel, where they are known."""
+    """File and line of the kernel, if known."""
     kernel: int | None
     """Index into `Report.kernels`."""
     executions: int
     device_ns: int | None
     rate: Rate | None
-    """Of what limits it."""
+    """Bytes or FLOPs per second, whichever is the bound."""
     achieved: float | None
     """Roofline time divided by the measured time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Where the time went and what to try; None where nothing has a time of a device."""
+    """Summary of the time and advice; without device times, all is None or empty."""
 
     part: str | None
-    """The part of the runs that all of it is of, as a sentence."""
+    """The part of the runs that the figures cover, as a sentence."""
     gaps: Gaps | None
     causes: dict[str, str]
-    """What people call each cause of a gap."""
+    """Label of each cause of a gap."""
     advice: tuple[Advice, ...]
     ran: tuple[Ran, ...]
 
 
 def answer_of(profile: Profile, kernels: Sequence[KernelKey]) -> Answer:
-    """Return what a profile says first; `kernels` are the report's."""
-    places = {key: place for place, key in enumerate(kernels)}
+    """Return the first screen of a profile; `kernels` are the report's kernels."""
+    indexes = {key: place for place, key in enumerate(kernels)}
     timed = profile.device_time is not None
     return Answer(
         part=profile.window.sentence if profile.window is not None and timed else None,
         gaps=profile.gaps,
         causes={str(cause): name for cause, name in CAUSES.items()},
         advice=profile.advice,
-        ran=tuple(_ran(row, places) for row in table_rows(profile)) if timed else (),
+        ran=tuple(_ran(row, indexes) for row in table_rows(profile)) if timed else (),
     )
 
 
-def _ran(row: TableRow, places: Mapping[KernelKey, int]) -> Ran:
+def _ran(row: TableRow, indexes: Mapping[KernelKey, int]) -> Ran:
     kernel = row.kernel
     return Ran(
         name=row.name,
         kind=row.kind,
         place=row.place if row.place != row.kind else "",
-        kernel=None if kernel is None else places.get(kernel.key),
+        kernel=None if kernel is None else indexes.get(kernel.key),
         executions=row.executions,
         device_ns=row.taken_ns if row.share is not None else None,
         rate=rate(row),

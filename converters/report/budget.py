@@ -1,4 +1,4 @@
-"""What of a report fits into a page, and what is left out, which the page reports."""
+"""Selection of the report's blocks within the page's size, and a record of omitted parts."""
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -25,11 +25,11 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Dropped", "fitted_blocks"]
 
-#: What of a report goes into its block; the rest is columns, or only leads to other blocks.
+#: Fields of a report in the block "report"; others are columns, or lead to other blocks.
 REPORT_FIELDS: Final = tuple(
-    each.name
-    for each in fields(Report)
-    if each.name
+    field.name
+    for field in fields(Report)
+    if field.name
     not in {
         "launches",
         "device",
@@ -41,24 +41,24 @@ REPORT_FIELDS: Final = tuple(
         "kernel_keys",
     }
 )
-#: Launches may always have this share of the room, however much else there is.
+#: Share of the room reserved for launches.
 _LAUNCH_SHARE: Final = 0.5
 _FEWEST_LAUNCHES: Final = 20
-#: More than this a browser can hold, but not open in a second or two.
+#: Most launches that a browser opens within a second or two.
 _MOST_LAUNCHES: Final = 1_000_000
-#: How much wider bins are made that were counted before, until they fit.
+#: Factors by which existing bins are widened until they fit.
 _COARSER: Final = (1, 4, 20, 100)
-#: As many blocks of a source may be too large before the rest is skipped.
+#: Number of blocks of a source that may be too large before the rest is skipped.
 _MOST_REFUSED: Final = 20
-#: More launches than this take their whole share; what they need is not worked out first.
+#: Above this number, launches take their whole share without measuring their size first.
 _PACKED_EARLY: Final = 100_000
-#: Room for the sentences about what was left out, which are known last.
+#: Room for the notes on omitted parts, which are known last.
 _RESERVE: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """Something that did not fit: in one sentence, and the command that shows it."""
+    """A part that did not fit: a sentence, and the command that shows the part."""
 
     what: str
     text: str
@@ -67,35 +67,35 @@ class Dropped:
 
 @dataclass(slots=True)
 class Budget:
-    """The page so far: its blocks by name, what was left out, and how many bytes it may have."""
+    """The page in progress: blocks by name, omitted parts, and the size limit in bytes."""
 
     report: Report
     max_bytes: int
     blocks: dict[str, str] = field(default_factory=dict)
     dropped: list[Dropped] = field(default_factory=list)
     bin_ns: int | None = None
-    """Width of the timeline's bins, where launches were left out."""
+    """Width of the timeline's bins; None if all launches are on the page."""
     texts: dict[str, str] = field(default_factory=dict)
-    """JSON of the report's fields as they are so far."""
+    """JSON of the report's current fields, by name."""
     shown: list[Variant] = field(default_factory=list)
-    """The variants of which `texts` has the JSON."""
+    """The variants whose JSON is in `texts`."""
 
     def room(self) -> int:
-        """Return how many bytes are left; negative when too many are used."""
+        """Return the number of free bytes; negative if the limit is exceeded."""
         return self.max_bytes - sum(map(_block_size, self.blocks.values()))
 
     def drop(self, what: str, text: str, command: str) -> None:
-        """Say that something was left out."""
+        """Record an omitted part."""
         self.dropped.append(Dropped(what, text, command))
 
 
 def fitted_blocks(
     budget: Budget, trace: "Trace", runs: "tuple[Run, ...]", *, source: bool = True
 ) -> None:
-    """Fill the budget's blocks: figures and rows first, then what views need, then launches.
+    """Fill the budget's blocks: figures and rows first, then the views' data, then launches.
 
-    When `budget.room()` is negative afterwards, not even the figures fit. Without `source`, no
-    code of the program goes in.
+    If `budget.room()` is negative afterwards, not even the figures fit. Without `source`, no code
+    of the program is included.
     """
     budget.report = _bounded(budget)
     if not source:
@@ -109,7 +109,7 @@ def fitted_blocks(
 
 
 def _bounded(budget: Budget) -> Report:
-    """Leave out findings beyond what a page can hold, and say which calls are left out."""
+    """Return the report with at most `MOST_FINDINGS` findings, and record omitted ones."""
     report = budget.report
     if len(report.findings) > MOST_FINDINGS:
         budget.drop(
@@ -130,7 +130,7 @@ def _bounded(budget: Budget) -> Report:
 
 
 def _sql(report: Report, query: str) -> str:
-    """Return the command that shows in a terminal what the page leaves out."""
+    """Return the command that shows omitted rows in a terminal."""
     return f'kvtrace sql {report.trace} "{query}"'
 
 
@@ -139,14 +139,14 @@ def without_code(report: Report) -> Report:
     return replace(
         report,
         findings=tuple(
-            replace(each, found=replace(each.found, source=None, expression=None))
-            for each in report.findings
+            replace(finding, found=replace(finding.found, source=None, expression=None))
+            for finding in report.findings
         ),
     )
 
 
 def _report_block(budget: Budget) -> str:
-    """Return the report's block; what is worked out of the trace is written once for both."""
+    """Return the report's block; unchanged fields keep their JSON from the first call."""
     report, texts = budget.report, budget.texts
     for name in REPORT_FIELDS:
         if name not in texts and name not in ("variants", "limits"):
@@ -183,8 +183,8 @@ def _limits(device: ChosenDevice | None) -> Limits | None:
 
 
 def _with_texts(variant: Variant, present: Set[int]) -> Variant:
-    """Return a variant whose stages and files refer only to texts that are on the page."""
-    texts = {each.text for each in variant.stages} | {each.text for each in variant.files}
+    """Return a variant whose stages and files refer only to texts on the page."""
+    texts = {stage.text for stage in variant.stages} | {file.text for file in variant.files}
     if texts - {None} <= present:
         return variant
     return replace(
@@ -198,20 +198,20 @@ def _with_texts(variant: Variant, present: Set[int]) -> Variant:
 
 
 def _add_sources(budget: Budget, context: Context) -> None:
-    """Add the blocks of every source while there is room; launches keep their share of it."""
+    """Add the blocks of every source while there is room, with a share reserved for launches."""
     launches = budget.report.launches
     packed = _slices_block(launches) if len(launches) <= _PACKED_EARLY else None
-    wanted = budget.room() if packed is None else _block_size(packed)
-    reserved = min(wanted, int(budget.room() * _LAUNCH_SHARE))
+    needed = budget.room() if packed is None else _block_size(packed)
+    reserved = min(needed, int(budget.room() * _LAUNCH_SHARE))
     for source in block_sources():
         room = int((budget.room() - reserved) * source.share)
         _add_blocks(budget, source, source.blocks(context), room)
 
 
 def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], room: int) -> None:
-    left_out = many = refused = 0
+    omitted = total = refused = 0
     for block in blocks:
-        many += 1
+        total += 1
         try:
             packed = block.pack() if refused < _MOST_REFUSED and room > 0 else None
         except DamagedFile as damage:
@@ -219,15 +219,15 @@ def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], ro
                 budget.drop(source.name, str(damage), _sql(budget.report, source.query))
             continue
         if packed is None or _block_size(packed) > room:
-            left_out += 1
+            omitted += 1
             refused += 1
             continue
         budget.blocks[block.name] = packed
         room -= _block_size(packed)
-    if left_out:
+    if omitted:
         budget.drop(
             source.name,
-            f"{left_out:,} of {many:,} {source.noun} did not fit into this page. All:",
+            f"{omitted:,} of {total:,} {source.noun} did not fit into this page. All:",
             _sql(budget.report, source.query),
         )
 
@@ -236,9 +236,9 @@ def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], ro
 
 
 def _add_slices(budget: Budget) -> None:
-    """Add launches and device executions; where launches are left out, bins that count all."""
+    """Add launches and device executions; if launches are omitted, also bins that count all."""
     device, launches, rows = (
-        getattr(budget.report, each) for each in ("device", "launches", "rows")
+        getattr(budget.report, name) for name in ("device", "launches", "rows")
     )
     share = rows["gpu_kernels"] / max(sum(rows.values()), 1)
     budget.blocks["device"] = _fitted(
@@ -280,31 +280,31 @@ def _ever_coarser(report: Report) -> Iterator[Bins]:
 def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str) -> str:
     """Return a block with as many rows as fit into a share of the room."""
     room = int(budget.room() * share) - 200
-    kept = thin(slices, _MOST_LAUNCHES)
-    block = _slices_block(kept)
-    while len(block) > room and len(kept) > _FEWEST_LAUNCHES:
-        keep = int(len(kept) * min(room / len(block), 1.0) * 0.97)
-        kept = thin(slices, max(keep, _FEWEST_LAUNCHES))
-        block = _slices_block(kept)
+    selection = thin(slices, _MOST_LAUNCHES)
+    block = _slices_block(selection)
+    while len(block) > room and len(selection) > _FEWEST_LAUNCHES:
+        size = int(len(selection) * min(room / len(block), 1.0) * 0.97)
+        selection = thin(slices, max(size, _FEWEST_LAUNCHES))
+        block = _slices_block(selection)
     if len(block) > max(room, 0) and len(slices):
-        kept = type(slices).empty()
-        block = _slices_block(kept)
+        selection = type(slices).empty()
+        block = _slices_block(selection)
     number = budget.report.rows[table]
-    if len(kept) < number:
+    if len(selection) < number:
         budget.drop(
             noun,
-            f"{len(kept):,} of {number:,} {noun} are on this page one by one: an even choice, "
-            "with the first and the longest of each call where there is room. The figures count "
-            "every one. All:",
+            f"{len(selection):,} of {number:,} {noun} are on this page one by one: an even "
+            "selection, with the first and the longest of each call if there is room. The figures "
+            "count all of them. All:",
             _sql(budget.report, f"FROM {table}"),
         )
     return block
 
 
 def _slices_block(slices: Slices) -> str:
-    return columns_block({each.name: getattr(slices, each.name) for each in fields(slices)})
+    return columns_block({column.name: getattr(slices, column.name) for column in fields(slices)})
 
 
 def _block_size(block: str) -> int:
-    """Return what a block takes in the page, with its element around it."""
+    """Return the size of a block in the page, including its HTML element."""
     return len(block) + 80

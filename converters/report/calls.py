@@ -1,4 +1,4 @@
-"""Unique calls merged over runs: what was counted for each, and what one launch of it does."""
+"""Unique calls merged over runs, with measured figures and the derived work of one launch."""
 
 from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
@@ -24,13 +24,13 @@ if TYPE_CHECKING:
 __all__ = ["CallRows", "Replayed"]
 
 _FIGURES: Final = ("runs", *KERNEL_FIGURES)
-#: More than this a page cannot hold.
+#: Most calls on a page.
 _MOST_CALLS: Final = 20_000
 
 
 @dataclass(frozen=True, slots=True)
-class _Done:
-    """What one launch does: a row of `work_of_calls`, and its FLOPs by type."""
+class _CallWork:
+    """Work of one launch of a call: a row of `work_of_calls`, and FLOPs by type."""
 
     row: Mapping[str, Any]
     dots: dict[str, int] = field(default_factory=dict)
@@ -38,38 +38,38 @@ class _Done:
 
     @property
     def bytes(self) -> int:
-        """Bytes asked for."""
+        """Bytes requested."""
         return _whole(self.row["bytes"]) or 0
 
     def unique_bytes(self) -> int | None:
-        """Return the distinct bytes; None where they are not known."""
+        """Return the distinct bytes, or None if unknown."""
         return _whole(self.row["unique_bytes"]) if self.row["accesses"] else 0
 
     def work(self) -> Work:
-        """Return what a roofline is drawn of."""
-        known = None if self.row["unknown"] else self.bytes
-        return Work(self.unique_bytes(), known, self.dots, self.others)
+        """Return the input of a roofline."""
+        requested_bytes = None if self.row["unknown"] else self.bytes
+        return Work(self.unique_bytes(), requested_bytes, self.dots, self.others)
 
 
 @dataclass(slots=True)
 class Replayed:
-    """What replayed calls add up to, over their runs; times in nanoseconds."""
+    """Sums over replayed calls, weighted by their runs; times in nanoseconds."""
 
     bytes: int = 0
     flops: int = 0
     placed: int = 0
-    """Calls that ran, and whose time at best is known."""
+    """Executed calls with a known best time."""
     best_ns: float = 0.0
     timed: int = 0
-    """Calls that ran, of which some executions were timed."""
+    """Executed calls with timed executions."""
     device_ns: float = 0.0
 
     def best_of(self, calls: int | None) -> float | None:
-        """Return the time at best; None unless that of all calls that ran is known."""
+        """Return the best time, or None unless known for all of `calls` executed calls."""
         return self.best_ns if calls and self.placed == calls else None
 
     def achieved(self, best: float | None) -> float | None:
-        """Return the share of the time at best in the time taken, where that is known, too."""
+        """Return best time over measured time, or None if unknown."""
         if best is None or self.timed < self.placed or not self.device_ns:
             return None
         return best / self.device_ns
@@ -77,24 +77,25 @@ class Replayed:
 
 @dataclass(slots=True)
 class CallRows:
-    """The unique calls of all runs as columns, and the figures of those that ran.
+    """The unique calls of all runs as columns, with figures of executed calls.
 
-    These are those of `figures/kernels.py`, and `runs`, which `kvtrace profile` weighs work by. A
-    call is its place in the columns; an object is made of those alone that the page shows.
+    The figures are those of `figures/kernels.py`, and `runs`, by which `kvtrace profile` weights
+    work. A call is identified by its index in the columns; `Call` objects are built only for calls
+    on the page.
     """
 
     indices: list[Lookup] = field(default_factory=list)
     """For each run: call_id → call."""
     arguments: dict[Argument, int] = field(default_factory=dict)
     figures: pa.Table | None = None
-    """A row for each call, null where it was neither launched nor executed."""
+    """A row for each call, null if the call was neither launched nor executed."""
     on_device: bool = False
-    done: dict[int, _Done] = field(default_factory=dict)
-    """Calls that were replayed."""
+    done: dict[int, _CallWork] = field(default_factory=dict)
+    """Work of replayed calls."""
     _rows: list[pa.Table] = field(default_factory=list)
-    """What was recorded, by run."""
-    _held: list[Mapping[tuple[str, int], Mapping[int, str]]] = field(default_factory=list)
-    """What `first_contents` gave of each run."""
+    """Rows of `calls`, by run."""
+    _contents: list[Mapping[tuple[str, int], Mapping[int, str]]] = field(default_factory=list)
+    """Results of `first_contents`, by run."""
     _variants: list[Integers] = field(default_factory=list)
     _kernels: list[Integers] = field(default_factory=list)
     _count: int = 0
@@ -106,100 +107,100 @@ class CallRows:
         self,
         rows: pa.Table,
         kernels: "KernelRows",
-        held: Mapping[tuple[str, int], Mapping[int, str]],
+        contents: Mapping[tuple[str, int], Mapping[int, str]],
     ) -> Lookup:
-        """Add the rows of `calls` of the next run; return call_id → call."""
-        own = np.arange(self._count, self._count + rows.num_rows)
-        found = Lookup(integers(rows["call_id"], MISSING), own)
+        """Add the rows of `calls` of the next run, and return the lookup from call_id to call."""
+        indices = np.arange(self._count, self._count + rows.num_rows)
+        lookup = Lookup(integers(rows["call_id"], MISSING), indices)
         variants = kernels.indices[len(self._rows)].of(integers(rows["kernel_id"], MISSING))
-        self.indices.append(found)
+        self.indices.append(lookup)
         self._rows.append(rows)
-        self._held.append(held)
+        self._contents.append(contents)
         self._variants.append(variants)
         self._kernels.append(kernels.kernels(variants))
         self._count += rows.num_rows
-        return found
+        return lookup
 
     @property
     def variant(self) -> Integers:
-        """Variant of each call; NO_CALL where it is not known."""
+        """Variant of each call, or NO_CALL if unknown."""
         return np.concatenate(self._variants or [np.zeros(0, np.int64)])
 
     @property
     def kernel(self) -> Integers:
-        """Kernel of each call; NO_CALL where it is not known."""
+        """Kernel of each call, or NO_CALL if unknown."""
         return np.concatenate(self._kernels or [np.zeros(0, np.int64)])
 
     def kernels(self, calls: Integers) -> Integers:
-        """Return the kernel of some calls; NO_CALL where the call is not known."""
+        """Return the kernels of some calls, with NO_CALL for unknown calls."""
         kernel = np.append(self.kernel, NO_CALL)
         return kernel.astype(np.int16 if kernel.max() < 1 << 15 else np.int32)[calls]
 
     def index(self, run: int, call_id: int | None) -> int | None:
-        """Return the call of a run with an id; None where there is none."""
-        found = NO_CALL if call_id is None else int(self.indices[run].of(np.array([call_id]))[0])
-        return None if found == NO_CALL else found
+        """Return the index of a run's call by its id, or None."""
+        index = NO_CALL if call_id is None else int(self.indices[run].of(np.array([call_id]))[0])
+        return None if index == NO_CALL else index
 
     def read_figures(self, runs: "Sequence[Run]", host: Times, device: Times) -> None:
-        """Take the figures of calls, and how often each of them ran."""
+        """Add the figures of calls, and the numbers of their runs."""
         self.on_device = device.calls.num_rows > 0
-        found = figures_of_calls(host, device).select(["run", "call_id", *_FIGURES])
-        names, codes = coded(found["run"].dictionary_encode())
-        ids, calls = integers(found["call_id"]), np.full(found.num_rows, NO_CALL)
+        table = figures_of_calls(host, device).select(["run", "call_id", *_FIGURES])
+        names, codes = coded(table["run"].dictionary_encode())
+        ids, calls = integers(table["call_id"]), np.full(table.num_rows, NO_CALL)
         places = {run.run_id: index for index, run in enumerate(runs)}
         for code, name in enumerate(names):
             if name is not None:
-                own = np.flatnonzero(codes == code)
-                calls[own] = self.indices[places[name]].of(ids[own])
+                rows_of_run = np.flatnonzero(codes == code)
+                calls[rows_of_run] = self.indices[places[name]].of(ids[rows_of_run])
         rows = np.full(self._count + 1, NO_CALL)
-        rows[calls] = np.arange(found.num_rows)
-        rows = rows[:-1]
-        self.figures = found.select(_FIGURES).take(pa.array(rows, mask=rows == NO_CALL))
+        rows[calls] = np.arange(table.num_rows)
+        rows = rows[:-1]  # without the entry of NO_CALL
+        self.figures = table.select(_FIGURES).take(pa.array(rows, mask=rows == NO_CALL))
 
     def read_work(self, trace: "Trace", runs: "Sequence[Run]") -> None:
-        """Read what one launch of each replayed call does."""
+        """Read the work of one launch of each replayed call."""
         places = {run.run_id: index for index, run in enumerate(runs)}
         work, flops = work_of_calls(trace, runs)
         for row in work:
-            self.done[self._told(places[row["run"]], row["call_id"])] = _Done(row)
+            self.done[self._known_index(places[row["run"]], row["call_id"])] = _CallWork(row)
         for row in flops:
-            done = self.done[self._told(places[row["run"]], row["call_id"])]
+            done = self.done[self._known_index(places[row["run"]], row["call_id"])]
             kind = done.dots if row["dot"] else done.others
             kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"])
 
-    def _told(self, run: int, call_id: int) -> int:
-        found = self.index(run, call_id)
-        assert found is not None  # it was joined with `calls`
-        return found
+    def _known_index(self, run: int, call_id: int) -> int:
+        index = self.index(run, call_id)
+        assert index is not None  # the id came from a join with `calls`
+        return index
 
     def evaluated(self) -> int | None:
-        """Return how many calls have ops; None where replay has not run."""
+        """Return the number of calls with ops, or None if replay has not run."""
         return len(self.done) or None
 
     def sums(self, keys: Integers) -> dict[int, dict[str, int | None]]:
-        """Add up the figures of calls by a key of each; a figure that none of them has is None.
+        """Return figures summed over calls with the same key; None where no call has the figure.
 
-        `calls` counts them, and `ran` those that ran.
+        `calls` counts the calls, and `ran` the executed ones.
         """
-        named = [name for name in _FIGURES if name == "runs" or KERNEL_FIGURES[name].adds_up]
+        names = [name for name in _FIGURES if name == "runs" or KERNEL_FIGURES[name].adds_up]
         assert self.figures is not None
         ran = pa.array((self.figure("runs") > 0).astype(np.int64))
-        table = self.figures.select(named).append_column("ran", ran)
-        named.append("ran")
+        table = self.figures.select(names).append_column("ran", ran)
+        names.append("ran")
         table = table.append_column("key", pa.array(keys))
-        wanted = [*((name, "sum") for name in named), ([], "count_all")]
-        found = table.group_by("key").aggregate(wanted)
-        columns = {name: found[f"{name}_sum"] for name in named} | {"calls": found["count_all"]}
+        aggregates = [*((name, "sum") for name in names), ([], "count_all")]
+        grouped = table.group_by("key").aggregate(aggregates)
+        columns = {name: grouped[f"{name}_sum"] for name in names} | {"calls": grouped["count_all"]}
         rows = pa.table(columns).to_pylist()
-        return dict(zip(found["key"].to_pylist(), rows, strict=True))
+        return dict(zip(grouped["key"].to_pylist(), rows, strict=True))
 
     def figure(self, name: str) -> Integers:
-        """Return a figure of each call, 0 where it has none."""
+        """Return a figure of each call, 0 if missing."""
         assert self.figures is not None
         return integers(self.figures[name])
 
     def shown(self, needed: Set[int]) -> Integers:
-        """Return the calls that a page shows: those that are needed, and most host time."""
+        """Return the calls to show on a page: needed calls, then those with most host time."""
         if self._count <= _MOST_CALLS:
             return np.arange(self._count)
         rest = np.ones(self._count, np.bool_)
@@ -210,15 +211,15 @@ class CallRows:
     def finished(
         self, shown: Integers, stacks: Mapping[int, int], limits: DeviceLimits | None
     ) -> tuple[Call, ...]:
-        """Return some calls with all that was counted, and their place under a device's roof.
+        """Return some calls with all figures and roofline positions.
 
-        `stacks` has the place of each stack in the report.
+        `stacks` has the index of each stack in the report.
         """
         assert self.figures is not None
         figures = self.figures.take(pa.array(shown)).to_pylist()
         variants = self.variant[shown].tolist()
-        found = []
-        for index, variant, own, row in zip(
+        calls = []
+        for index, variant, figures_of_call, row in zip(
             shown.tolist(), variants, figures, self._recorded(shown), strict=True
         ):
             args = (_argument(entry) for entry in row["args"] or ())
@@ -229,14 +230,16 @@ class CallRows:
                 grid=(row["grid_x"], row["grid_y"], row["grid_z"]),
                 args=tuple(self.arguments.setdefault(arg, len(self.arguments)) for arg in args),
                 stack=stacks.get(row["stack_id"]),
-                launches=own["launches"] or 0,
-                tuning_launches=own["tuning_launches"] or 0,
-                runs=own["runs"] or 0,
-                host_ns=own["host_ns"] or 0,
-                host_median_ns=own["host_median_ns"],
-                device_ns=own["device_ns"] or 0 if self.on_device else None,
-                device_executions=own["device_executions"] or 0 if self.on_device else None,
-                device_median_ns=own["device_median_ns"],
+                launches=figures_of_call["launches"] or 0,
+                tuning_launches=figures_of_call["tuning_launches"] or 0,
+                runs=figures_of_call["runs"] or 0,
+                host_ns=figures_of_call["host_ns"] or 0,
+                host_median_ns=figures_of_call["host_median_ns"],
+                device_ns=figures_of_call["device_ns"] or 0 if self.on_device else None,
+                device_executions=figures_of_call["device_executions"] or 0
+                if self.on_device
+                else None,
+                device_median_ns=figures_of_call["device_median_ns"],
                 bytes=None,
                 flops=None,
                 unique_bytes=None,
@@ -245,68 +248,68 @@ class CallRows:
                 unknown_accesses=None,
                 roofline=None,
             )
-            done = self.done.get(index)
-            found.append(call if done is None else _with_work(call, done, limits))
-        return tuple(found)
+            work = self.done.get(index)
+            calls.append(call if work is None else _with_work(call, work, limits))
+        return tuple(calls)
 
     def _recorded(self, shown: Integers) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `calls` of some calls, in order, with the run's place as `run`."""
+        """Yield the rows of `calls` of some calls, in order, with the run's index as `run`."""
         first = 0
         for run, rows in enumerate(self._rows):
-            own = shown[(first <= shown) & (shown < first + rows.num_rows)] - first
+            positions = shown[(first <= shown) & (shown < first + rows.num_rows)] - first
             first += rows.num_rows
-            for row in rows.take(pa.array(own)).to_pylist():
-                values = self._held[run].get((row["run"], row["call_id"]), {})
+            for row in rows.take(pa.array(positions)).to_pylist():
+                values = self._contents[run].get((row["run"], row["call_id"]), {})
                 yield row | {"run": run, "args": with_values(row["args"], values)}
 
     def replayed(self, limits: DeviceLimits | None) -> dict[int, Replayed]:
-        """Return by kernel what its replayed calls add up to."""
-        found: dict[int, Replayed] = {}
+        """Return the sums over replayed calls, by kernel."""
+        by_kernel: dict[int, Replayed] = {}
         kernel = self.kernel
         runs, device_ns, executions = map(self.figure, ("runs", "device_ns", "device_executions"))
-        for index, done in self.done.items():
-            own, number = found.setdefault(int(kernel[index]), Replayed()), int(runs[index])
-            own.bytes += number * done.bytes
-            own.flops += number * int(done.row["flops"])
-            placed = None if limits is None else position(done.work(), limits)
-            if number and placed is not None:
-                own.placed += 1
-                own.best_ns += number * placed.best_ns
+        for index, work in self.done.items():
+            sums, number = by_kernel.setdefault(int(kernel[index]), Replayed()), int(runs[index])
+            sums.bytes += number * work.bytes
+            sums.flops += number * int(work.row["flops"])
+            roof = None if limits is None else position(work.work(), limits)
+            if number and roof is not None:
+                sums.placed += 1
+                sums.best_ns += number * roof.best_ns
             if number and executions[index]:
-                own.timed += 1
-                own.device_ns += int(device_ns[index]) * number / int(executions[index])
-        return found
+                sums.timed += 1
+                sums.device_ns += int(device_ns[index]) * number / int(executions[index])
+        return by_kernel
 
 
-def _with_work(call: Call, done: _Done, limits: DeviceLimits | None) -> Call:
-    row = done.row
+def _with_work(call: Call, work: _CallWork, limits: DeviceLimits | None) -> Call:
+    row = work.row
     lanes, sectors = _whole(row["lanes"]), _whole(row["sectors"])
     masked = _whole(row["masked"])
     return replace(
         call,
-        bytes=done.bytes,
+        bytes=work.bytes,
         flops=int(row["flops"]),
-        unique_bytes=done.unique_bytes(),
+        unique_bytes=work.unique_bytes(),
         mask_efficiency=None if not lanes or masked is None else 1 - masked / lanes,
         sector_efficiency=None if not sectors else int(row["sector_bytes"]) / (32 * sectors),
         unknown_accesses=int(row["unknown"]),
-        roofline=None if limits is None else _roofline(call, done.work(), limits),
+        roofline=None if limits is None else _roofline(call, work.work(), limits),
     )
 
 
 def _roofline(call: Call, work: Work, limits: DeviceLimits) -> Roofline | None:
-    placed = position(work, limits)
-    if placed is None:
+    roof_position = position(work, limits)
+    if roof_position is None:
         return None
     flops = sum(work.dots.values()) + sum(work.others.values())
     median = call.device_median_ns
     return Roofline(
-        position=placed,
+        position=roof_position,
         intensity=flops / work.unique_bytes if work.unique_bytes else None,
-        roof=flops / placed.compute_ns * 1e9 if placed.compute_ns else None,
-        attainable=flops / placed.best_ns * 1e9 if placed.best_ns and flops else None,
+        roof=flops / roof_position.compute_ns * 1e9 if roof_position.compute_ns else None,
+        attainable=flops / roof_position.best_ns * 1e9 if roof_position.best_ns and flops else None,
         reached=flops / median * 1e9 if median and flops else None,
-        achieved=placed.best_ns / median if median else None,
+        achieved=roof_position.best_ns / median if median else None,
     )
 
 

@@ -1,4 +1,4 @@
-"""The report as a converter like any other."""
+"""The report as a registered converter."""
 
 import shlex
 from collections.abc import Mapping
@@ -20,10 +20,10 @@ _PART: Final = tuple(each.name for each in fields(Asked))
 
 
 class ReportConverter:
-    """Writes one self-contained HTML page.
+    """Converter to one self-contained HTML page.
 
-    Settings: `max-mb`, the page's largest size in MiB; `source`, yes or no: whether sources and IR
-    go in; `since`, `until`, `mark`, `steps` and `whole`: what figures are of (`Asked`).
+    Settings: `max-mb`, the page's size limit in MiB; `source`, yes or no: include sources and IR;
+    `since`, `until`, `mark`, `steps` and `whole`: the part that figures cover (`Asked`).
     """
 
     summary = "One self-contained HTML page: timeline, kernels, launches, source, findings"
@@ -41,7 +41,7 @@ class ReportConverter:
         """
         reject_unknown_settings("report", settings, ("max-mb", "source", *_PART))
         max_mb = _megabytes(settings.get("max-mb", "20"))
-        source = _whether("source", settings.get("source", "yes"))
+        source = _yes_or_no("source", settings.get("source", "yes"))
         part = {name: settings[name] for name in _PART if name in settings}
         whole = part.pop("whole", None) is not None
         report = report_of(selection, Asked(**part, whole=whole))
@@ -53,7 +53,7 @@ class ReportConverter:
 
 
 def report_of(selection: Selection, part: Asked = STEADY) -> Report:
-    """Return the report of runs, with the trace's folder as its title; figures are of a part."""
+    """Return the report of some runs, titled by the trace's folder; figures cover a part."""
     folder = selection.trace.path
     title = folder.resolve().name or str(folder)
     return report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"), part)
@@ -65,13 +65,13 @@ def _megabytes(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise BadSetting(f"max-mb is a size in MiB above 0, and {text!r} is not that.")
+        raise BadSetting(f"max-mb is a size in MiB above 0, not {text!r}.")
     return value
 
 
-def _whether(name: str, text: str) -> bool:
+def _yes_or_no(name: str, text: str) -> bool:
     if text not in ("yes", "no"):
-        raise BadSetting(f"{name} is yes or no, and {text!r} is neither.")
+        raise BadSetting(f"{name} is yes or no, not {text!r}.")
     return text == "yes"
 
 

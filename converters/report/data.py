@@ -1,4 +1,4 @@
-"""The tables of one or more runs as the plain data that the page shows."""
+"""Report data: the tables of one or more runs as plain data for the page."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,9 +49,9 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "report_data"]
 
-#: Launches, and executions, that are kept one by one: of more than twice as many an even choice.
+#: Stored launches, and executions; above twice this number, an even selection is stored.
 _KEPT: Final = 1 << 21
-#: Bins of kernels on tracks that are counted at the same time.
+#: Most bins (of a kernel on a track) in memory.
 _MOST_BINS: Final = 1 << 23
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
 
@@ -63,56 +63,55 @@ def report_data(
     shown_as: str,
     asked: Asked = STEADY,
 ) -> Report:
-    """Read what the page shows of these runs.
+    """Return the page's data for some runs.
 
     Args:
         trace: The opened trace.
         runs: The runs to show, usually the ranks of one job.
         title: The page's title.
-        shown_as: How commands on the page name the trace (`kvtrace sql shown_as "…"`).
-        asked: The part of the runs that figures are of; else the steady part.
-
+        shown_as: The trace's name in commands on the page (`kvtrace sql shown_as "…"`).
+        asked: The part of the runs that figures cover; by default the steady part.
     """
-    gathered = _Gathered()
+    tables = _ReportTables()
     findings = read_findings(trace, runs)  # counts launches too: not while they are in memory
     for table in ("launches", "gpu_kernels"):
         number = sum(_rows(trace, run, table) for run in runs)
-        gathered.timeline.every[table] = -(-number // _KEPT) if number > 2 * _KEPT else 1
+        tables.timeline.every[table] = -(-number // _KEPT) if number > 2 * _KEPT else 1
     for index, run in enumerate(runs):
-        _read_run(trace, run, index, gathered)
+        _read_run(trace, run, index, tables)
     # Launches and findings are those of the whole runs, figures are of a part.
     part, window = windowed(trace, runs, asked)
     device = device_times(part, runs)
     host = host_times(part, runs)
-    gathered.calls.read_figures(runs, host, device)
-    gathered.calls.read_work(trace, runs)
+    tables.calls.read_figures(runs, host, device)
+    tables.calls.read_work(trace, runs)
     judged = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
     if findings.tallies or judged:
-        gathered.findings = place_findings(
+        tables.findings = place_findings(
             findings,
             [run.run_id for run in runs],
-            gathered.kernels,
-            gathered.calls,
-            gathered.stacks,
+            tables.kernels,
+            tables.calls,
+            tables.stacks,
             trace.table("findings", runs, _FINDING_OPS),
             judged,
         )
     shown = tuple(_run(run, runs) for run in runs)
-    limits = chosen_device(None, _device_names(runs), gathered.targets())
+    limits = chosen_device(None, _device_names(runs), tables.targets())
     profile = read_profile(part, runs, times=(host, device), window=window)
     time = profile.device_time
-    report = gathered.report(title, shown_as, shown, limits)
-    if gathered.timeline.every["launches"] > 1:
+    report = tables.report(title, shown_as, shown, limits)
+    if tables.timeline.every["launches"] > 1:
         tracks = len(report.tracks) * len(report.kernels)
         bins = next((n for n in BIN_COUNTS if n * tracks <= _MOST_BINS), BIN_COUNTS[-1])
-        origin = gathered.extent()[0] or 0
-        counted = gathered.timeline.binned(trace, runs, gathered.calls, origin, bins)
+        origin = tables.extent()[0] or 0
+        counted = tables.timeline.binned(trace, runs, tables.calls, origin, bins)
         report = replace(report, bins=counted)
     totals = report.totals
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if time is None else time.device_ns)
     unevaluated = read_unevaluated(trace, runs)
-    answer = answer_of(profile, list(gathered.kernels.identities))
+    answer = answer_of(profile, list(tables.kernels.identities))
     return replace(
         report,
         notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
@@ -124,8 +123,8 @@ def report_data(
 
 
 @dataclass(slots=True)
-class _Gathered:
-    """What has been read so far; indices in it are the report's."""
+class _ReportTables:
+    """Rows read so far; indices in them are those of the report."""
 
     kernels: KernelRows = field(default_factory=KernelRows)
     calls: CallRows = field(default_factory=CallRows)
@@ -140,7 +139,7 @@ class _Gathered:
     messages: list[Message] = field(default_factory=list)
 
     def targets(self) -> list[str]:
-        """Return compile targets, the one with most variants first."""
+        """Return compile targets, the target with most variants first."""
         counts: dict[str, int] = {}
         for variant in self.kernels.variants:
             target = variant["target"]
@@ -160,17 +159,17 @@ class _Gathered:
         variants = self.kernels.finished(self.calls.sums(self.calls.variant), origin or 0)
         kernels = kernels_of(self.kernels, self.calls, variants, self.findings, roof)
         findings = () if self.findings is None else self.findings.placed
-        needed = {each.call for each in findings[:MOST_FINDINGS] if each.call is not None}
+        needed = {f.call for f in findings[:MOST_FINDINGS] if f.call is not None}
         shown = self.calls.shown(needed)
         if len(shown) < len(self.calls):
             places = np.full(len(self.calls) + 1, NO_CALL, np.int32)
             places[shown] = np.arange(len(shown))
-            findings = tuple(_moved(each, places) for each in findings)
+            findings = tuple(_reindexed(finding, places) for finding in findings)
             launches = replace(launches, call=places[launches.call])
             device = replace(device, call=places[device.call])
         calls = self.calls.finished(shown, self.stack_places, roof)
         for part in (launches, device):
-            _count_since(origin or 0, part)
+            _subtract_origin(origin or 0, part)
         return Report(
             title=title,
             trace=shown_as,
@@ -181,7 +180,7 @@ class _Gathered:
             totals=self._totals(kernels, variants),
             limits=limits,
             measured=MEASURED,
-            further=tuple(FurtherFigure(each.name, each.unit, each.label) for each in FURTHER),
+            further=tuple(FurtherFigure(f.name, f.unit, f.label) for f in FURTHER),
             kernels=kernels,
             variants=variants,
             arguments=tuple(self.calls.arguments),
@@ -220,9 +219,9 @@ class _Gathered:
         )
 
     def extent(self) -> tuple[int | None, int]:
-        """Return the first and the last moment of anything that the timeline shows."""
-        known = self.timeline.extent
-        begins, ends = ([], []) if known is None else ([known[0]], [known[1]])
+        """Return the first and the last time of anything on the timeline."""
+        timed = self.timeline.extent
+        begins, ends = ([], []) if timed is None else ([timed[0]], [timed[1]])
         begins += [begin for _, begin, _, _ in self.compiles] + [m.begin for m in self.marks]
         ends += [begin + duration for _, begin, duration, _ in self.compiles]
         ends += [m.begin + (m.duration or 0) for m in self.marks]
@@ -242,8 +241,8 @@ class _Gathered:
             variants=len(variants),
             calls=len(self.calls),
             gpu_kernels=timeline.gpu_kernels,
-            bytes=sum(each.bytes or 0 for each in kernels) if evaluated else None,
-            flops=sum(each.flops or 0 for each in kernels) if evaluated else None,
+            bytes=sum(kernel.bytes or 0 for kernel in kernels) if evaluated else None,
+            flops=sum(kernel.flops or 0 for kernel in kernels) if evaluated else None,
             evaluated_calls=evaluated,
             violations=None if self.findings is None else self.findings.violations(),
             phases=timeline.phase_counts,
@@ -251,84 +250,84 @@ class _Gathered:
         )
 
 
-def _moved(finding: PlacedFinding, places: Integers) -> PlacedFinding:
-    """Return a finding on a page that has not all calls; `places` says where, NO_CALL: nowhere."""
+def _reindexed(finding: PlacedFinding, places: Integers) -> PlacedFinding:
+    """Return a finding with call indices of a page without all calls; `places` maps the indices."""
     call = NO_CALL if finding.call is None else int(places[finding.call])
-    alike = (int(places[each]) for each in finding.in_calls)
+    calls = (int(places[index]) for index in finding.in_calls)
     return replace(
         finding,
         call=None if call == NO_CALL else call,
-        in_calls=tuple(each for each in alike if each != NO_CALL),
+        in_calls=tuple(index for index in calls if index != NO_CALL),
     )
 
 
-def _count_since(origin: int, slices: Slices) -> None:
-    """Let times count from the origin, in place: the column can be long."""
+def _subtract_origin(origin: int, slices: Slices) -> None:
+    """Subtract the origin from all begin times, in place: the column can be long."""
     begin = slices.begin
     begin -= begin.dtype.type(origin) if len(begin) else 0
 
 
 def _rows(trace: "Trace", run: "TraceRun", table: str) -> int:
-    known = sound_rows(trace, run, table, [])
-    if known is not None:
-        return known
+    rows = sound_rows(trace, run, table, [])
+    if rows is not None:
+        return rows
     return sum(map(len, trace.pieces(table, [run], list(trace.definition(table).keys))))
 
 
-def _read_run(trace: "Trace", run: "TraceRun", index: int, gathered: _Gathered) -> None:
+def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables) -> None:
     runs = [run]
     kernel_rows = plain_rows(trace.table("kernels", runs))
     artifacts = trace.table("artifacts", runs, ["sha256", "size_bytes"])
     sizes = dict(
         zip(artifacts["sha256"].to_pylist(), artifacts["size_bytes"].to_pylist(), strict=True)
     )
-    first_variant = len(gathered.kernels.variants)
-    gathered.kernels.add(kernel_rows, index, sizes)
-    _read_compiles(kernel_rows, index, first_variant, gathered)
-    _read_stacks(plain_rows(trace.table("stacks", runs)), gathered)
+    first_variant = len(tables.kernels.variants)
+    tables.kernels.add(kernel_rows, index, sizes)
+    _read_compiles(kernel_rows, index, first_variant, tables)
+    _read_stacks(plain_rows(trace.table("stacks", runs)), tables)
     calls = trace.table("calls", runs)
-    known = gathered.calls.begin_run(calls, gathered.kernels, first_contents(trace, runs))
-    gathered.timeline.read(trace, run, index, known, gathered.calls)
-    _read_marks(plain_rows(trace.table("marks", runs)), index, gathered)
-    _read_messages(plain_rows(trace.table("messages", runs)), index, gathered)
+    lookup = tables.calls.begin_run(calls, tables.kernels, first_contents(trace, runs))
+    tables.timeline.read(trace, run, index, lookup, tables.calls)
+    _read_marks(plain_rows(trace.table("marks", runs)), index, tables)
+    _read_messages(plain_rows(trace.table("messages", runs)), index, tables)
 
 
 def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
-    """Whether a pass has filled the table, be it with no rows; what a run saw itself is none."""
+    """Return whether a pass has written the table for a run, even without rows."""
     return bool(replayed_parts(run_folder(trace.path, table, run.run_id)))
 
 
-def _read_stacks(rows: Sequence[Mapping[str, Any]], gathered: _Gathered) -> None:
+def _read_stacks(rows: Sequence[Mapping[str, Any]], tables: _ReportTables) -> None:
     for row in rows:
         frames = tuple((f["file"], f["line"], f["function"]) for f in row["frames"] or ())
-        place = gathered.stacks.setdefault(frames, len(gathered.stacks))
-        gathered.stack_places[row["stack_id"]] = place
+        index = tables.stacks.setdefault(frames, len(tables.stacks))
+        tables.stack_places[row["stack_id"]] = index
 
 
 def _read_compiles(
-    rows: Sequence[Mapping[str, Any]], run: int, first: int, gathered: _Gathered
+    rows: Sequence[Mapping[str, Any]], run: int, first: int, tables: _ReportTables
 ) -> None:
     for number, row in enumerate(rows):
         begin, duration = row["compile_begin"], row["compile_ns"]
         if begin is None or duration is None:
             continue
-        track = gathered.timeline.track("host", run, row["thread"] or 0)
-        gathered.compiles.append((first + number, begin, duration, track))
+        track = tables.timeline.track("host", run, row["thread"] or 0)
+        tables.compiles.append((first + number, begin, duration, track))
 
 
-def _read_marks(rows: Sequence[Mapping[str, Any]], run: int, gathered: _Gathered) -> None:
+def _read_marks(rows: Sequence[Mapping[str, Any]], run: int, tables: _ReportTables) -> None:
     for row in rows:
         begin, end = row["begin"], row["end"]
         if begin is None:
             continue
         duration = None if end is None else end - begin
         attributes = {key: str(value) for key, value in row["attributes"] or ()}
-        gathered.marks.append(Mark(run, row["name"], begin, duration, row["thread"], attributes))
+        tables.marks.append(Mark(run, row["name"], begin, duration, row["thread"], attributes))
 
 
-def _read_messages(rows: Sequence[Mapping[str, Any]], run: int, gathered: _Gathered) -> None:
+def _read_messages(rows: Sequence[Mapping[str, Any]], run: int, tables: _ReportTables) -> None:
     for row in rows:
-        gathered.messages.append(Message(run, row["level"], row["code"], row["text"], row["count"]))
+        tables.messages.append(Message(run, row["level"], row["code"], row["text"], row["count"]))
 
 
 def _device_names(runs: "Sequence[TraceRun]") -> list[str]:
@@ -372,7 +371,7 @@ def _run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
 
 
 def _device(device: Mapping[str, Any]) -> str:
-    """Return one line for a device, such as `0: NVIDIA H200, 9.0, 140 GiB`."""
+    """Return a line on a device, such as `0: NVIDIA H200, 9.0, 140 GiB`."""
     parts = [device.get("name"), device.get("capability")]
     if device.get("memory_bytes"):
         parts.append(f"{device['memory_bytes'] / 2**30:.0f} GiB")

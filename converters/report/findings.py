@@ -1,4 +1,4 @@
-"""Findings on the page: what the one reader of findings gives, with the page's own indices."""
+"""Findings on the page, with the page's own indices of kernels, variants, calls and stacks."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -22,15 +22,15 @@ _ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 
 #: Index on the page of a stack of (file, line, function).
 Stacks = dict[tuple[tuple[str | None, int | None, str | None], ...], int]
-#: So many calls of one finding are named.
+#: Most calls that a finding lists.
 MOST_CALLS: Final = 100
-#: More than this a page cannot hold.
+#: Most findings on a page.
 MOST_FINDINGS: Final = 5_000
 
 
 @dataclass(frozen=True, slots=True)
 class PageFindings:
-    """What the page shows of findings; `judged` counts accesses with any verdict by kernel."""
+    """Findings of the page; `judged` counts accesses with any verdict by kernel."""
 
     placed: tuple[PlacedFinding, ...] = ()
     causes: tuple[Cause, ...] = ()
@@ -39,20 +39,20 @@ class PageFindings:
     """Accesses by (rule, verdict, severity)."""
     judged: Counter[int] = field(default_factory=Counter)
     any_judged: bool = True
-    """Whether some run was judged: verdicts on its own launches by the run itself do not count."""
+    """A pass judged some run; a run's own verdicts on its launches do not count."""
 
     def violations(self) -> int:
-        """Return how many distinct violations there are, suppressed ones and notes left out."""
-        return sum(each.found.is_defect for each in self.placed)
+        """Return the number of distinct violations, without suppressed ones and notes."""
+        return sum(finding.found.is_defect for finding in self.placed)
 
     def of_kernel(self, kernel: int, verdict: str) -> int:
-        """Return how many findings of a kernel have a verdict and are not suppressed."""
+        """Return the number of a kernel's findings with a verdict that are not suppressed."""
         return sum(
-            each.kernel == kernel
-            and each.found.verdict == verdict
-            and (verdict == "unknown" or each.found.is_defect)
-            and not each.found.suppressed
-            for each in self.placed
+            finding.kernel == kernel
+            and finding.found.verdict == verdict
+            and (verdict == "unknown" or finding.found.is_defect)
+            and not finding.found.suppressed
+            for finding in self.placed
         )
 
 
@@ -65,10 +65,10 @@ def place_findings(
     table: pa.Table,
     judged_runs: Set[str],
 ) -> PageFindings:
-    """Place findings on the page: indices of their kernels, variants, calls and stacks.
+    """Return findings with the page's indices of their kernels, variants, calls and stacks.
 
-    `table` holds the rows of `findings` that they were made of, for their ops; `judged_runs` are
-    the ids of the runs that a pass has judged.
+    `table` has the rows of `findings`, for their ops; `judged_runs` are the ids of runs that a pass
+    has judged.
     """
     runs = {run_id: index for index, run_id in enumerate(run_ids)}
     counts: Counter[tuple[str | None, str, str | None]] = Counter()
@@ -80,12 +80,12 @@ def place_findings(
         kernel = kernels.kernel(runs[tally.run], tally.kernel_id)
         if kernel is not None:
             judged[kernel] += tally.count
-    listed = _Listed.of(table, findings, runs, calls)
+    listed = _FindingRows.of(table, findings, runs, calls)
     caused = by_cause(findings)
-    cause = {id(found): at for at, group in enumerate(caused.groups) for found in group}
+    cause = {id(finding): number for number, group in enumerate(caused.groups) for finding in group}
     placed = tuple(
-        replace(_placed(found, runs, calls, stacks, listed), cause=cause.get(id(found)))
-        for found in findings.listed
+        replace(_placed(finding, runs, calls, stacks, listed), cause=cause.get(id(finding)))
+        for finding in findings.listed
     )
     causes = tuple(Cause(*calls_and_launches(group)) for group in caused.groups)
     lints = tuple(caused.lint_lines())
@@ -93,74 +93,73 @@ def place_findings(
 
 
 @dataclass(frozen=True, slots=True)
-class _Listed:
-    """What the table says of the findings that are listed: their ops, and all of their calls."""
+class _FindingRows:
+    """Rows of `findings` for the listed findings: their ops, and all of their calls."""
 
     ops: dict[tuple[str | None, int | None, str], tuple[int | None, int | None]]
-    """Run, call and finding → the op, and the other one of a race."""
+    """Run, call and finding → the op, and the other op of a race."""
     calls: dict[str, dict[int, None]]
-    """Finding → calls of the page, in their order."""
+    """Finding → calls of the page, in order."""
     variant: Integers
-    """Of each call."""
+    """Variant of each call."""
     kernel: Integers
-    """Of each call."""
+    """Kernel of each call."""
 
     @classmethod
     def of(
         cls, table: pa.Table, findings: Findings, runs: Mapping[str, int], calls: CallRows
-    ) -> "_Listed":
-        listed = pa.array(sorted({found.finding_id for found in findings.listed}), pa.string())
-        rows = table.filter(pc.is_in(table["finding_id"], listed)).to_pylist()
-        found = cls({}, {}, calls.variant, calls.kernel)
-        for row in rows:
-            place = (row["run"], row["call_id"], row["finding_id"])
-            found.ops[place] = (row["op_index"], row["other_op_index"])
+    ) -> "_FindingRows":
+        ids = pa.array(sorted({finding.finding_id for finding in findings.listed}), pa.string())
+        finding_rows = cls({}, {}, calls.variant, calls.kernel)
+        for row in table.filter(pc.is_in(table["finding_id"], ids)).to_pylist():
+            key = (row["run"], row["call_id"], row["finding_id"])
+            finding_rows.ops[key] = (row["op_index"], row["other_op_index"])
             call = calls.index(runs[row["run"]], row["call_id"])
             if call is not None:
-                found.calls.setdefault(row["finding_id"], {})[call] = None
-        return found
+                finding_rows.calls.setdefault(row["finding_id"], {})[call] = None
+        return finding_rows
 
 
 def _placed(
-    found: Finding,
+    finding: Finding,
     runs: Mapping[str, int],
     calls: CallRows,
     stacks: Stacks,
-    listed: _Listed,
+    rows: _FindingRows,
 ) -> PlacedFinding:
     call = None
-    if found.run is not None and found.call is not None:
-        call = calls.index(runs[found.run], found.call)
-    own = [(frame.file, frame.line, frame.function) for frame in found.stack]
-    other = [(frame.file, frame.line, frame.function) for frame in found.other_stack]
-    if not own and found.file is not None:
-        own = [(found.file, found.line, found.kernel)]
-    columns = (listed.kernel, listed.variant)
+    if finding.run is not None and finding.call is not None:
+        call = calls.index(runs[finding.run], finding.call)
+    frames = [(frame.file, frame.line, frame.function) for frame in finding.stack]
+    other_frames = [(frame.file, frame.line, frame.function) for frame in finding.other_stack]
+    if not frames and finding.file is not None:
+        frames = [(finding.file, finding.line, finding.kernel)]
+    columns = (rows.kernel, rows.variant)
     kernel, variant = (None if call is None else int(column[call]) for column in columns)
-    alike = [
-        each for each in listed.calls.get(found.finding_id, ()) if listed.kernel[each] == kernel
+    calls_of_finding = [
+        index for index in rows.calls.get(finding.finding_id, ()) if rows.kernel[index] == kernel
     ]
     return PlacedFinding(
-        replace(found, stack=(), other_stack=(), operators=()),
+        replace(finding, stack=(), other_stack=(), operators=()),
         kernel,
         variant,
         call,
-        _stack(stacks, own),
-        _stack(stacks, other),
-        *listed.ops.get((found.run, found.call, found.finding_id), (None, None)),
-        in_calls=tuple(alike[:MOST_CALLS]),
+        _stack(stacks, frames),
+        _stack(stacks, other_frames),
+        *rows.ops.get((finding.run, finding.call, finding.finding_id), (None, None)),
+        in_calls=tuple(calls_of_finding[:MOST_CALLS]),
     )
 
 
 def _stack(
     stacks: Stacks, frames: Iterable[tuple[str | None, int | None, str | None]]
 ) -> int | None:
-    found = tuple(frames)
-    return stacks.setdefault(found, len(stacks)) if found else None
+    key = tuple(frames)
+    return stacks.setdefault(key, len(stacks)) if key else None
 
 
 def finding_counts(findings: PageFindings | None) -> tuple[FindingCount, ...] | None:
-    """Return how many accesses got which verdict under which rule."""
+    """Return the number of accesses by rule, verdict and severity."""
     if findings is None:
         return None
     counted = [FindingCount(*names, count) for names, count in findings.counts.items()]

@@ -1,4 +1,4 @@
-"""Launches and device executions of the runs, read piece by piece into narrow columns."""
+"""Columns of launches and device executions, read in batches and stored as narrow integers."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -43,7 +43,7 @@ _EXECUTION: Final = (
 
 @dataclass(slots=True)
 class Timeline:
-    """All that has a time and its own row: launches and executions, with tracks and phases."""
+    """Launches and executions of the page's timeline, with tracks and phases."""
 
     tracks: dict[tuple[str, int, int, int], int] = field(default_factory=dict)
     """Kind, run, thread or device, stream → index."""
@@ -54,18 +54,18 @@ class Timeline:
     names: dict[str, int] = field(default_factory=dict)
     """Names of device functions → index."""
     kinds: list[str] = field(default_factory=list)
-    """Of each, whose it is."""
+    """Library of each device function."""
     launch_count: int = 0
     extent: tuple[int, int] | None = None
-    """First begin and last end of all that has a time."""
+    """First begin and last end of all timed rows."""
     every: dict[str, int] = field(default_factory=dict)
-    """By table, every how many-th row is kept; else all."""
+    """By table, the stride between stored rows; 1 if missing."""
     rows: Counter[str] = field(default_factory=Counter)
-    """By table, how many rows with a time there are."""
+    """By table, the number of timed rows."""
     gpu_kernels: int | None = None
 
     def track(self, kind: str, run: int, number: int, stream: int = 0) -> int:
-        """Return the index of a track, which is made when it is first asked for."""
+        """Return the index of a track, created on first use."""
         return self.tracks.setdefault((kind, run, number, stream), len(self.tracks))
 
     def shown_tracks(self) -> tuple[Track, ...]:
@@ -75,39 +75,38 @@ class Timeline:
             for kind, run, number, stream in self.tracks
         )
 
-    def read(self, trace: "Trace", run: "Run", index: int, known: Lookup, calls: CallRows) -> None:
-        """Read what a run launched and what the device executed.
+    def read(self, trace: "Trace", run: "Run", index: int, lookup: Lookup, calls: CallRows) -> None:
+        """Read a run's launches and executions.
 
         Args:
             trace: The trace.
             run: The run.
-            index: Its place in the report.
-            known: `call_id` → index of the call.
+            index: The run's index in the report.
+            lookup: `call_id` → index of the call.
             calls: The unique calls.
-
         """
-        launches = self._read_launches(trace, run, index, known, calls)
-        self._read_device(trace, run, index, known, launches, calls)
+        launches = self._read_launches(trace, run, index, lookup, calls)
+        self._read_device(trace, run, index, lookup, launches, calls)
 
     def _read_launches(
-        self, trace: "Trace", run: "Run", index: int, known: Lookup, calls: CallRows
+        self, trace: "Trace", run: "Run", index: int, lookup: Lookup, calls: CallRows
     ) -> PlacedLaunches:
         columns: dict[str, list[Integers]] = {}
         launched: dict[str, list[Integers]] = {}
         device = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
         thinned = Thinned(self.every.get("launches", 1))
         for table in trace.pieces("launches", (run,), _LAUNCH):
-            piece = self._launch_piece(table, index, known)
+            piece = self._launch_piece(table, index, lookup)
             self.launch_count += int(piece.pop("weight").sum())
             if device:
-                _keep({name: piece[name] for name in ("seq", "call", "phase")}, launched)
+                _append_narrowed({name: piece[name] for name in ("seq", "call", "phase")}, launched)
             self._keep("launches", piece, thinned, columns)
         if columns:
             whole = {name: _joined(columns.pop(name)) for name in list(columns)}
             self.launches.append(Slices(kernel=calls.kernels(whole["call"]), **whole))
         names = ("seq", "call", "phase")
-        kept = (launched.get(name, [np.zeros(0, np.int64)]) for name in names)
-        return PlacedLaunches.of(*map(_joined, kept))
+        columns_of_launches = (launched.get(name, [np.zeros(0, np.int64)]) for name in names)
+        return PlacedLaunches.of(*map(_joined, columns_of_launches))
 
     def _keep(
         self,
@@ -116,7 +115,7 @@ class Timeline:
         thinned: Thinned,
         columns: dict[str, list[Integers]],
     ) -> None:
-        """Keep of the rows that have a time those that the page may show one by one."""
+        """Store those timed rows of a table that the page may show one by one."""
         timed = piece.pop("timed")
         if not timed.all():
             piece = {name: column[timed] for name, column in piece.items()}
@@ -127,8 +126,10 @@ class Timeline:
         low, high = self.extent or (first, last)
         self.extent = min(low, first), max(high, last)
         self.rows[table] += len(begin)
-        chosen = thinned.chosen(piece["call"], duration)
-        _keep(piece if chosen.all() else {n: c[chosen] for n, c in piece.items()}, columns)
+        selected = thinned.chosen(piece["call"], duration)
+        _append_narrowed(
+            piece if selected.all() else {n: c[selected] for n, c in piece.items()}, columns
+        )
 
     def binned(
         self,
@@ -138,33 +139,33 @@ class Timeline:
         origin: int,
         bins: int,
     ) -> Bins:
-        """Count all launches in bins from `origin` on, which reads them again."""
+        """Count all launches in bins from `origin` on, reading them again."""
         span = 0 if self.extent is None else self.extent[1] - origin
         kernels = int(calls.kernel.max(initial=0)) + 1
 
         def pieces() -> Iterator[Slices]:
             for index, run in enumerate(runs):
-                known = calls.indices[index]
+                lookup = calls.indices[index]
                 for table in trace.pieces("launches", (run,), _TIMED):
-                    piece = self._timed_piece(table, index, known)
+                    piece = self._timed_piece(table, index, lookup)
                     timed = piece.pop("timed")
                     columns = {name: column[timed] for name, column in piece.items()}
                     columns["begin"] -= origin
-                    none = np.zeros(0, np.int8)
+                    empty = np.zeros(0, np.int8)
                     kernel = calls.kernels(columns["call"])
-                    yield Slices(kernel=kernel, phase=none, seq=none, **columns)
+                    yield Slices(kernel=kernel, phase=empty, seq=empty, **columns)
 
         return bin_pieces(pieces(), span, bins, len(self.tracks), kernels)
 
-    def _launch_piece(self, table: pa.Table, run: int, known: Lookup) -> dict[str, Integers]:
+    def _launch_piece(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
         return {
-            **self._timed_piece(table, run, known),
+            **self._timed_piece(table, run, lookup),
             "phase": self._phases(table),
             "seq": integers(table["seq"], 0),
             "weight": weights(table),
         }
 
-    def _timed_piece(self, table: pa.Table, run: int, known: Lookup) -> dict[str, Integers]:
+    def _timed_piece(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
         enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
         timed = (enter != MISSING) & (leave != MISSING)
         inverse, first = combined_codes([table["thread"]])
@@ -173,13 +174,13 @@ class Timeline:
         return {
             "begin": np.where(timed, enter, 0),
             "duration": np.where(timed, leave - np.where(timed, enter, 0), 0),
-            "call": known.of(integers(table["call_id"], MISSING)),
+            "call": lookup.of(integers(table["call_id"], MISSING)),
             "track": tracks[inverse],
             "timed": timed,
         }
 
     def _phases(self, table: pa.Table) -> Integers:
-        """Return the index of each launch's phase, and count them."""
+        """Return the index of each launch's phase, and count launches by phase."""
         names, codes = coded(table["phase"])
         counts = np.bincount(codes, weights(table), len(names)).astype(np.int64)
         places = np.zeros(len(names), np.int64)
@@ -187,34 +188,34 @@ class Timeline:
             name = names[code] or _NOT_RECORDED
             places[code] = self.phases.setdefault(name, len(self.phases))
             self.phase_counts[name] = self.phase_counts.get(name, 0) + int(counts[code])
-        found: Integers = places[codes]
-        return found
+        indexes: Integers = places[codes]
+        return indexes
 
     def _names(self, table: pa.Table, own_kind: str) -> Integers:
-        """Return the index of the name of each execution's device function.
+        """Return the index of each execution's device function by name.
 
-        `own_kind`: whose those are that a call is known for.
+        `own_kind` is the library of executions with a known call.
         """
         names, codes = coded(table["name"])
         places = np.zeros(len(names), np.int64)
         kinds = table["kind"]
         for code, row in zip(
-            *(each.tolist() for each in np.unique(codes, return_index=True)), strict=True
+            *(array.tolist() for array in np.unique(codes, return_index=True)), strict=True
         ):
             name = names[code] or ""
             places[code] = self.names.setdefault(titled(name), len(self.names))
             if places[code] == len(self.kinds):
-                own = table["call_id"][row].is_valid
-                self.kinds.append(own_kind if own else kind_of(name, kinds[row].as_py()))
-        found: Integers = places[codes]
-        return found
+                has_call = table["call_id"][row].is_valid
+                self.kinds.append(own_kind if has_call else kind_of(name, kinds[row].as_py()))
+        indexes: Integers = places[codes]
+        return indexes
 
     def _read_device(
         self,
         trace: "Trace",
         run: "Run",
         index: int,
-        known: Lookup,
+        lookup: Lookup,
         launches: PlacedLaunches,
         calls: CallRows,
     ) -> None:
@@ -225,7 +226,7 @@ class Timeline:
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
-            piece = self._device_piece(table, index, known, launches, own_kind)
+            piece = self._device_piece(table, index, lookup, launches, own_kind)
             self.gpu_kernels = (self.gpu_kernels or 0) + int(piece.pop("weight").sum())
             self._keep("gpu_kernels", piece, thinned, columns)
         if columns:
@@ -236,14 +237,14 @@ class Timeline:
         self,
         table: pa.Table,
         run: int,
-        known: Lookup,
+        lookup: Lookup,
         launches: PlacedLaunches,
         own_kind: str,
     ) -> dict[str, Integers]:
         start, end = (integers(table[name], MISSING) for name in ("start", "end"))
         timed = (start != MISSING) & (end != MISSING)
-        own = known.of(integers(table["call_id"], MISSING))
-        call, phase = launches.placed(integers(table["launch_seq"], MISSING), own)
+        calls = lookup.of(integers(table["call_id"], MISSING))
+        call, phase = launches.placed(integers(table["launch_seq"], MISSING), calls)
         return {
             "begin": np.where(timed, start, 0),
             "duration": np.where(timed, end - np.where(timed, start, 0), 0),
@@ -259,20 +260,19 @@ class Timeline:
 
     def _streams(self, table: pa.Table, run: int) -> Integers:
         places = np.stack([integers(table["device"], 0), integers(table["stream"], 0)])
-        found, inverse = np.unique(places, axis=1, return_inverse=True)
-        tracks = [self.track("device", run, int(d), int(s)) for d, s in found.T]
+        distinct, inverse = np.unique(places, axis=1, return_inverse=True)
+        tracks = [self.track("device", run, int(d), int(s)) for d, s in distinct.T]
         return np.asarray(tracks, np.int64)[inverse.reshape(-1)]
 
 
-def _keep(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
-    """Add a piece's columns to those that are kept, narrowed except times."""
+def _append_narrowed(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
+    """Append a batch's columns to the stored ones, narrowed except `begin`."""
     for name, column in piece.items():
-        kept = column if name == "begin" else narrow(column)
-        columns.setdefault(name, []).append(kept)
+        columns.setdefault(name, []).append(column if name == "begin" else narrow(column))
 
 
 def _joined(columns: list[Integers]) -> Integers:
-    """Return one column; the pieces, which it empties, are of one kind and any width."""
+    """Return the concatenated columns, and empty the list to free memory."""
     joined = np.concatenate(columns)
     columns.clear()
     return joined

@@ -1,4 +1,4 @@
-"""What some ops did together, as heat beside lines of code: sums and shares over all runs."""
+"""Figures of ops for lines of code: sums and shares over all runs, shown as heat."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,9 +10,9 @@ __all__ = ["LineFigures", "OpFigures", "line_figures"]
 
 @dataclass(frozen=True, slots=True)
 class OpFigures:
-    """One op of a variant, summed over the runs of its calls; None: not known, or no such thing.
+    """An op of a variant, summed over the runs of its calls; None where unknown.
 
-    `lanes` are those asked for where masks are known, `sector_bytes` those asked for where sectors
+    `lanes` are requested lanes where masks are known, `sector_bytes` requested bytes where sectors
     are known.
     """
 
@@ -31,7 +31,7 @@ class OpFigures:
     sector_bytes: int | None
 
     def best_ns(self, limits: DeviceLimits | None) -> float:
-        """Return the least time that the op's distinct bytes or its FLOPs need on a device."""
+        """Return the shortest time for the op's distinct bytes or FLOPs on a device."""
         if limits is None:
             return 0.0
         memory = (self.unique_bytes or 0) / limits.bandwidth
@@ -43,11 +43,11 @@ class OpFigures:
 
 @dataclass(frozen=True, slots=True)
 class LineFigures:
-    """Figures of some ops together.
+    """Figures of some ops, summed.
 
-    `time_share`: part of the sum over all ops of each op's roofline time, which is not measured;
-    None where the device's limits are not known. `masked_share`: part of the lanes that masks
-    turned off. `sector_efficiency` and the sums are as in docs/profile.md.
+    `time_share`: share of the roofline time (not measured) summed over all ops; None if the
+    device's limits are not known. `masked_share`: share of lanes masked off. `sector_efficiency`
+    and the sums are as in docs/profile.md.
     """
 
     time_share: float | None
@@ -62,23 +62,23 @@ class LineFigures:
 def line_figures(
     ops: Iterable[OpFigures], limits: DeviceLimits | None, whole_ns: float
 ) -> LineFigures:
-    """Sum some ops up; `whole_ns` is the time at best of all ops of their variant."""
-    some = list(ops)
-    lanes = _total(op.lanes for op in some)
-    masked = _total(op.masked_off for op in some)
-    sectors = _total(op.sectors for op in some)
-    sector_bytes = _total(op.sector_bytes for op in some)
-    best = sum(op.best_ns(limits) for op in some)
+    """Return the sums over some ops; `whole_ns` is the best time of all ops of their variant."""
+    listed = list(ops)
+    lanes = _total(op.lanes for op in listed)
+    masked = _total(op.masked_off for op in listed)
+    sectors = _total(op.sectors for op in listed)
+    sector_bytes = _total(op.sector_bytes for op in listed)
+    best = sum(op.best_ns(limits) for op in listed)
     return LineFigures(
         time_share=best / whole_ns if whole_ns else None,
-        bytes=_total(op.bytes for op in some),
-        unique_bytes=_total(op.unique_bytes for op in some),
-        flops=_total(op.flops for op in some),
+        bytes=_total(op.bytes for op in listed),
+        unique_bytes=_total(op.unique_bytes for op in listed),
+        flops=_total(op.flops for op in listed),
         masked_share=None if not lanes or masked is None else masked / lanes,
         sector_efficiency=(
             None if not sectors or sector_bytes is None else sector_bytes / (32 * sectors)
         ),
-        ops=tuple(op.op_index for op in some),
+        ops=tuple(op.op_index for op in listed),
     )
 
 

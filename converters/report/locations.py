@@ -1,10 +1,9 @@
-"""Which source lines each line of a compiler stage comes from, read from the stage's own text.
+"""Source locations of the lines of a compiler stage, read from the stage's own text.
 
-MLIR prints a location after every op (`loc(#loc5)`, resolved by alias lines such as
-`#loc5 = loc("file.py":9:16)`), PTX and AMD assembly carry `.loc` and `.file` directives, LLVM IR
-`!dbg` metadata, listings of machine code comments. The scanners look only at those: they do not
-parse the ops, so a new op or a new spelling of an old one cannot break them, and a line that they
-cannot read is simply not linked.
+MLIR prints a location after every op (`loc(#loc5)`, resolved by alias lines such as `#loc5 =
+loc("file.py":9:16)`), PTX and AMD assembly have `.loc` and `.file` directives, LLVM IR `!dbg`
+metadata, and listings of machine code comments. The scanners read only these and do not parse ops,
+so a new op cannot break them; a line that they cannot read has no link.
 """
 
 import re
@@ -29,7 +28,7 @@ MAX_FRAMES: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class LineLinks:
-    """For every line of a text (from 0) the source lines behind it.
+    """The source lines behind every line of a text (from 0).
 
     `lines[i]` is an index into `stacks`, or -1 for a line without a location; a stack is a tuple
     of (index into `files`, line from 1), innermost first.
@@ -41,46 +40,46 @@ class LineLinks:
 
 
 def line_links(stage: str, text: str) -> LineLinks | None:
-    """Return the links of one compiler stage's text, or None for a stage that has none."""
+    """Return the links of a compiler stage's text, or None for a stage without locations."""
     scanner = _SCANNERS.get(stage)
     return scanner(text) if scanner else None
 
 
 def link_mlir(text: str) -> LineLinks:
-    """Link MLIR in its pretty or generic form.
+    """Return the links of MLIR in pretty or generic form.
 
-    An op with regions has its location behind its last closing brace: its first line (and an
-    `else` line between its regions) gets that location too.
+    The location of an op with regions follows the last closing brace; the op's first line (and an
+    `else` line between regions) gets this location too.
     """
     lines = text.split("\n")
     aliases = _Aliases(lines)
-    table = _Interning(len(lines))
+    table = _LinkTable(len(lines))
     open_lines: list[list[int]] = []
     for number, line in enumerate(lines):
         if line.startswith("#"):
             continue
-        closed = _match_braces(line, number, open_lines)
+        opening_lines = _match_braces(line, number, open_lines)
         location = _trailing_location(line)
         if location is None:
             continue
         stack = aliases.stack(location)
-        for target in (number, *closed):
+        for target in (number, *opening_lines):
             table.put(target, stack)
     return table.links()
 
 
 def link_assembly(text: str) -> LineLinks:
-    """Link PTX or AMD GCN assembly: a `.loc` holds for every instruction up to the next one."""
+    """Return the links of PTX or AMD assembly: a `.loc` applies up to the next one."""
     lines = without_inner_places(text).split("\n")
     files = _assembly_files(lines)
     by_name = _unique_names(files.values())
-    table = _Interning(len(lines))
-    seen: dict[tuple[int, int, int], Stack] = {}
+    table = _LinkTable(len(lines))
+    stacks: dict[tuple[int, int, int], Stack] = {}
     current: Stack = ()
     for number, line in enumerate(lines):
-        found = _ASSEMBLY_LOCATION.match(line)
-        if found:
-            current = _assembly_stack(found, files, by_name, seen)
+        match = _ASSEMBLY_LOCATION.match(line)
+        if match:
+            current = _assembly_stack(match, files, by_name, stacks)
         elif _ENDS_FUNCTION.match(line):
             current = ()
         elif current and _INSTRUCTION.match(line):
@@ -89,38 +88,38 @@ def link_assembly(text: str) -> LineLinks:
 
 
 def link_sass(listing: str) -> tuple[str, LineLinks]:
-    """Return a listing of `nvdisasm -g` without the comments that tell places, and its links.
+    """Return a listing of `nvdisasm -g` without location comments, and its links.
 
-    A comment holds for every instruction up to the next one.
+    A comment applies to every instruction up to the next comment.
     """
-    kept: list[str] = []
+    lines: list[str] = []
     stacks: list[Stack] = []
     current: Stack = ()
     for line in listing.split("\n"):
-        found = _SASS_LOCATION.search(line)
-        if found:
-            current = ((found[1], int(found[2])),)
+        match = _SASS_LOCATION.search(line)
+        if match:
+            current = ((match[1], int(match[2])),)
             continue
         if line.startswith(".text."):  # the next function's
             current = ()
-        kept.append(line)
+        lines.append(line)
         stacks.append(current if _SASS_INSTRUCTION.match(line) else ())
-    table = _Interning(len(kept))
+    table = _LinkTable(len(lines))
     for number, stack in enumerate(stacks):
         table.put(number, stack)
-    return "\n".join(kept), table.links()
+    return "\n".join(lines), table.links()
 
 
 def link_llvm(text: str) -> LineLinks:
-    """Link LLVM IR through its `!dbg` attachments."""
+    """Return the links of LLVM IR, from `!dbg` attachments."""
     lines = text.split("\n")
     definitions = filter(None, map(_METADATA.match, lines))
-    metadata: dict[str, str] = {found[1]: found[2] for found in definitions}
-    table = _Interning(len(lines))
+    metadata: dict[str, str] = {match[1]: match[2] for match in definitions}
+    table = _LinkTable(len(lines))
     for number, line in enumerate(lines):
-        found = _DEBUG_ATTACHMENT.search(line)
-        if found and not line.startswith("!"):
-            table.put(number, tuple(_llvm_frames(found.group(1), metadata)))
+        match = _DEBUG_ATTACHMENT.search(line)
+        if match and not line.startswith("!"):
+            table.put(number, tuple(_llvm_frames(match.group(1), metadata)))
     return table.links()
 
 
@@ -136,8 +135,8 @@ _SCANNERS: Final[dict[str, Callable[[str], LineLinks]]] = {
 
 
 @dataclass(slots=True)
-class _Interning:
-    """Collects the stack of each line, storing files and stacks once."""
+class _LinkTable:
+    """Stacks of a text's lines, with files and stacks stored once."""
 
     count: int
     lines: list[int] = field(init=False)
@@ -167,26 +166,26 @@ _ESCAPE: Final = re.compile(r'\\([0-9A-Fa-f]{2}|["\\nt])')
 
 
 def _match_braces(line: str, number: int, open_lines: list[list[int]]) -> list[int]:
-    """Follow the braces of one line; return the earlier lines whose last brace it closes."""
-    closed: list[int] = []
+    """Follow the braces of a line; return the earlier lines whose last brace closes here."""
+    lines: list[int] = []
     for brace in re.findall(r"[{}]", _STRING.sub("", line)):
         if brace == "{":
-            open_lines.append([*closed, number])
-            closed = []
+            open_lines.append([*lines, number])
+            lines = []
         elif open_lines:
-            closed = open_lines.pop()
-    return [earlier for earlier in closed if earlier != number]
+            lines = open_lines.pop()
+    return [earlier for earlier in lines if earlier != number]
 
 
 def _trailing_location(line: str) -> str | None:
-    """Return the `…` of the `loc(…)` that ends the line, or None."""
+    """Return the text inside a `loc(…)` at the end of the line, or None."""
     short = _ALIAS_ONLY.search(line)
     if short:
         return short.group(1)
     stripped = line.rstrip()
     if not stripped.endswith(")"):
         return None
-    blanked = _STRING.sub(lambda found: "_" * len(found.group()), stripped)
+    blanked = _STRING.sub(lambda match: "_" * len(match.group()), stripped)
     depth = 0
     for position in range(len(blanked) - 1, -1, -1):
         depth += (blanked[position] == ")") - (blanked[position] == "(")
@@ -197,27 +196,27 @@ def _trailing_location(line: str) -> str | None:
 
 
 class _Aliases:
-    """The `#name = loc(…)` lines of a module, resolved when asked for."""
+    """The `#name = loc(…)` lines of a module, resolved on demand."""
 
     def __init__(self, lines: list[str]) -> None:
         self._texts: dict[str, str] = {}
         self._stacks: dict[str, Stack] = {}
         for line in lines:
-            found = _ALIAS_DEFINITION.match(line)
-            if found:
-                self._texts[found.group(1)] = found.group(2)[4:-1]
+            match = _ALIAS_DEFINITION.match(line)
+            if match:
+                self._texts[match.group(1)] = match.group(2)[4:-1]
 
     def stack(self, location: str) -> Stack:
-        """Return the stack of a location's text; what cannot be read gives no frames."""
-        known = self._stacks.get(location)
-        if known is None:
+        """Return the stack of a location's text; unreadable locations have no frames."""
+        frames = self._stacks.get(location)
+        if frames is None:
             self._stacks[location] = ()  # a location that mentions itself ends here
-            known = self._location(_tokens(location), 0)[:MAX_FRAMES]
-            self._stacks[location] = known
-        return known
+            frames = self._location(_tokens(location), 0)[:MAX_FRAMES]
+            self._stacks[location] = frames
+        return frames
 
     def _location(self, tokens: list[str], depth: int) -> Stack:
-        """Consume one location from the front of the reversed token list."""
+        """Parse one location at the end of the reversed token list, removing its tokens."""
         if not tokens or depth > MAX_FRAMES:
             return ()
         word = tokens.pop()
@@ -272,7 +271,7 @@ class _Aliases:
 
 
 def _tokens(text: str) -> list[str]:
-    """Return the tokens in reverse, so that popping the end reads from the front."""
+    """Return the tokens in reverse order, so that `pop` reads from the front."""
     return _TOKEN.findall(text)[::-1]
 
 
@@ -284,11 +283,11 @@ def _take(tokens: list[str], expected: str) -> bool:
 
 
 def _unquote(token: str) -> str:
-    """Undo MLIR's escapes: a backslash before a quote, a backslash, n or t, or two hex digits."""
+    r"""Return an MLIR string without its quotes and escapes."""
     plain = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
 
-    def character(found: re.Match[str]) -> str:
-        escape = found.group(1)
+    def character(match: re.Match[str]) -> str:
+        escape = match.group(1)
         return plain[escape] if escape in plain else chr(int(escape, 16))
 
     text = _ESCAPE.sub(character, token[1:-1])
@@ -316,38 +315,42 @@ _SASS_INSTRUCTION: Final = re.compile(r"\s*/\*[0-9a-f]{4,}\*/\s+\S")
 def _assembly_files(lines: list[str]) -> dict[int, str]:
     files: dict[int, str] = {}
     for line in lines:
-        found = _ASSEMBLY_FILE.match(line)
-        if found:
-            number, first, second = found.groups()
+        match = _ASSEMBLY_FILE.match(line)
+        if match:
+            number, first, second = match.groups()
             files[int(number)] = _join(first, second) if second else first
     return files
 
 
 def _join(folder: str, name: str) -> str:
-    """Join two parts of a path as the compiler means them, whatever this machine's system is."""
+    """Return folder and name joined as a POSIX path, whatever this machine's system is."""
     return str(PurePosixPath(folder) / name)
 
 
 def _unique_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return base name → path for the base names that only one path has."""
+    """Return base name → path for the base names of only one path."""
     by_name: dict[str, set[str]] = {}
     for path in paths:
         by_name.setdefault(PurePosixPath(path).name, set()).add(path)
-    return {name: found.pop() for name, found in by_name.items() if len(found) == 1}
+    return {
+        name: paths_of_name.pop()
+        for name, paths_of_name in by_name.items()
+        if len(paths_of_name) == 1
+    }
 
 
 def _assembly_stack(
-    found: re.Match[str],
+    match: re.Match[str],
     files: dict[int, str],
     by_name: dict[str, str],
-    seen: dict[tuple[int, int, int], Stack],
+    earlier: dict[tuple[int, int, int], Stack],
 ) -> Stack:
-    """Return one directive's frames: its own, then its callers'.
+    """Return the frames of a directive: its own frame, then its callers'.
 
-    Callers are in the comment that LLVM writes (all of them, by base name), or in `inlined_at`
-    (the next one only; that location's own directive came earlier and has the rest).
+    Callers are in LLVM's comment (all of them, by base name), or in `inlined_at` (only the next
+    caller; the directive of its location came earlier, and has the others).
     """
-    file, line, column, caller_file, caller_line, caller_column, comment = found.groups()
+    file, line, column, caller_file, caller_line, caller_column, comment = match.groups()
     if int(file) not in files:
         return ()
     frame = (files[int(file)], int(line))
@@ -358,9 +361,9 @@ def _assembly_stack(
     )
     if not callers and caller_file and int(caller_file) in files:
         key = (int(caller_file), int(caller_line), int(caller_column))
-        callers = seen.get(key, ((files[key[0]], key[1]),))
+        callers = earlier.get(key, ((files[key[0]], key[1]),))
     stack = (frame, *callers)[:MAX_FRAMES]
-    seen[int(file), int(line), int(column or 0)] = stack
+    earlier[int(file), int(line), int(column or 0)] = stack
     return stack
 
 

@@ -30,10 +30,10 @@ __all__ = ["SASS", "KernelRows", "kernels_of"]
 
 @dataclass(slots=True)
 class KernelRows:
-    """The variants of all runs, and the texts that they need."""
+    """The variants of all runs, and the texts of their stages and sources."""
 
     variants: list[dict[str, Any]] = field(default_factory=list)
-    """What was recorded of each: fields of `Variant`."""
+    """Recorded fields of each `Variant`."""
     identities: dict[KernelKey, int] = field(default_factory=dict)
     first: list[Mapping[str, Any]] = field(default_factory=list)
     """For each kernel: the row of its first variant."""
@@ -41,21 +41,21 @@ class KernelRows:
     """For each run: kernel_id → variant."""
     texts: dict[tuple[str, str], int] = field(default_factory=dict)
     stage_artifacts: list[dict[str, str]] = field(default_factory=list)
-    """For each variant: stage → sha256 of what the trace has."""
+    """For each variant: stage → sha256, of texts in the trace."""
     disassembles: bool = field(default_factory=lambda: disassembler() is not None)
 
     def add(self, rows: Sequence[Mapping[str, Any]], run: int, sizes: Mapping[str, int]) -> None:
-        """Add the rows of `kernels` of one run, in their order; times are nanoseconds."""
+        """Add the rows of `kernels` of one run, in order; times are nanoseconds."""
         earlier: dict[tuple[int, str | None], list[tuple[int, dict[str, str]]]] = {}
         ids = np.array([row["kernel_id"] for row in rows], np.int64)
         self.indices.append(Lookup(ids, len(self.variants) + np.arange(len(rows))))
         for row in rows:
             index, kernel = len(self.variants), self._kernel(row)
-            known = earlier.setdefault((kernel, row["file"]), [])
+            earlier_variants = earlier.setdefault((kernel, row["file"]), [])
             facts = specialization(row)
-            recompiled = _recompiled(known, facts)
+            recompiled = _recompiled(earlier_variants, facts)
             self.variants.append(self._variant(row, kernel, run, sizes, recompiled))
-            known.append((index, facts))
+            earlier_variants.append((index, facts))
             self.stage_artifacts.append(
                 {
                     stage["stage"]: stage["artifact"]
@@ -103,37 +103,37 @@ class KernelRows:
         }
 
     def kernels(self, variants: Integers) -> Integers:
-        """Return the kernel of some variants; NO_CALL where the variant is not known."""
+        """Return the kernels of some variants, with NO_CALL for unknown variants."""
         kernel = [variant["kernel"] for variant in self.variants]
         return np.array([*kernel, NO_CALL], np.int64)[variants]
 
     def kernel(self, run: int, kernel_id: int) -> int | None:
-        """Return the kernel of a run's variant; None where there is none."""
-        found = int(self.indices[run].of(np.array([kernel_id]))[0])
-        return None if found == NO_CALL else int(self.variants[found]["kernel"])
+        """Return the kernel of a run's variant, or None."""
+        variant = int(self.indices[run].of(np.array([kernel_id]))[0])
+        return None if variant == NO_CALL else int(self.variants[variant]["kernel"])
 
     def finished(
         self, sums: Mapping[int, Mapping[str, int | None]], origin: int
     ) -> tuple[Variant, ...]:
-        """Return the variants with the sums of their calls; times count from the origin."""
-        found = []
+        """Return the variants with the sums over their calls; times count from the origin."""
+        variants = []
         for index, fields in enumerate(self.variants):
-            own, begin = sums.get(index, {}), fields["compile_begin"]
+            sums_of_variant, begin = sums.get(index, {}), fields["compile_begin"]
             fields["compile_begin"] = None if begin is None else begin - origin
-            found.append(
+            variants.append(
                 Variant(
                     **fields,
-                    launches=own.get("launches") or 0,
-                    calls=own.get("calls") or 0,
-                    host_ns=own.get("host_ns") or 0,
+                    launches=sums_of_variant.get("launches") or 0,
+                    calls=sums_of_variant.get("calls") or 0,
+                    host_ns=sums_of_variant.get("host_ns") or 0,
                 )
             )
-        return tuple(found)
+        return tuple(variants)
 
     def _stages(
         self, rows: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]
     ) -> tuple[Stage, ...]:
-        """Return what the compiler made, and the machine code as text where it can be had."""
+        """Return the compiler's stages, and disassembled machine code if a tool is installed."""
         stages = [self._stage(stage, sizes) for stage in rows]
         cubin = next((row["artifact"] for row in rows if row["stage"] == "cubin"), None)
         if cubin is not None and cubin in sizes and self.disassembles:
@@ -151,16 +151,16 @@ class KernelRows:
         )
 
     def _files(self, row: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[SourceFile, ...]:
-        """Return the kernel's own file first, then the others that its locations point into."""
+        """Return the kernel's own file first, then other files that its locations refer to."""
         files = [
             SourceFile(file["path"] or "", self._text("source", file["artifact"]))
             for file in row["files"] or ()
             if file["artifact"] in sizes
         ]
         files.sort(key=lambda file: (file.path != row["file"], file.path))
-        own = row["source_artifact"]
-        if own in sizes and not any(file.path == row["file"] for file in files):
-            text = self._text("source", own)
+        source = row["source_artifact"]
+        if source in sizes and not any(file.path == row["file"] for file in files):
+            text = self._text("source", source)
             files.insert(0, SourceFile(row["file"] or "", text, row["line"] or 1))
         return tuple(files)
 
@@ -168,19 +168,22 @@ class KernelRows:
         return self.texts.setdefault((stage, sha256), len(self.texts))
 
 
-#: The stage that is made of the cubin when a page is written.
+#: The stage disassembled from the cubin when a page is written.
 SASS: Final = "sass"
 _BINARY_STAGES: Final = frozenset({"cubin", "hsaco"})
-#: A new variant is compared with that many that were compiled before it.
+#: A new variant is compared with this many earlier variants.
 _MOST_COMPARED: Final = 64
 
 
 def _recompiled(
     earlier: Sequence[tuple[int, dict[str, str]]], facts: Mapping[str, str]
 ) -> Recompiled | None:
-    """Return what differs from the nearest of the variants that were there already."""
-    found = [Recompiled(index, changes(known, facts)) for index, known in earlier[-_MOST_COMPARED:]]
-    return min(found, key=lambda one: len(one.changes), default=None)
+    """Return the changes from the most similar earlier variant, or None without one."""
+    candidates = [
+        Recompiled(index, changes(earlier_facts, facts))
+        for index, earlier_facts in earlier[-_MOST_COMPARED:]
+    ]
+    return min(candidates, key=lambda candidate: len(candidate.changes), default=None)
 
 
 def kernels_of(
@@ -190,16 +193,16 @@ def kernels_of(
     findings: "PageFindings | None",
     limits: "DeviceLimits | None",
 ) -> tuple[Kernel, ...]:
-    """Return kernels with the sums of their variants and calls."""
-    sums, done = calls.sums(calls.kernel), calls.replayed(limits)
+    """Return the kernels with the sums over their variants and calls."""
+    sums, work = calls.sums(calls.kernel), calls.replayed(limits)
     members: dict[int, list[int]] = {}
     for index, variant in enumerate(variants):
         members.setdefault(variant.kernel, []).append(index)
     kernels = []
     for kernel, first in enumerate(rows.first):
-        own, replayed = sums.get(kernel, {}), done.get(kernel)
-        on_device = calls.on_device and bool(own)
-        best = None if replayed is None else replayed.best_of(own["ran"])
+        sums_of_kernel, replayed = sums.get(kernel, {}), work.get(kernel)
+        on_device = calls.on_device and bool(sums_of_kernel)
+        best = None if replayed is None else replayed.best_of(sums_of_kernel["ran"])
         kernels.append(
             Kernel(
                 name=first["name"] or "(no name)",
@@ -208,13 +211,15 @@ def kernels_of(
                 line=first["line"],
                 origin=first["origin"],
                 variants=tuple(members[kernel]),
-                calls=own.get("calls") or 0,
-                launches=own.get("launches") or 0,
-                tuning_launches=own.get("tuning_launches") or 0,
-                runs=own.get("runs") or 0,
-                host_ns=own.get("host_ns") or 0,
-                device_ns=own.get("device_ns") or 0 if on_device else None,
-                device_executions=own.get("device_executions") or 0 if on_device else None,
+                calls=sums_of_kernel.get("calls") or 0,
+                launches=sums_of_kernel.get("launches") or 0,
+                tuning_launches=sums_of_kernel.get("tuning_launches") or 0,
+                runs=sums_of_kernel.get("runs") or 0,
+                host_ns=sums_of_kernel.get("host_ns") or 0,
+                device_ns=sums_of_kernel.get("device_ns") or 0 if on_device else None,
+                device_executions=sums_of_kernel.get("device_executions") or 0
+                if on_device
+                else None,
                 bytes=None if replayed is None else replayed.bytes,
                 flops=None if replayed is None else replayed.flops,
                 best_ns=best,
@@ -222,7 +227,7 @@ def kernels_of(
                 violations=None if findings is None else findings.of_kernel(kernel, "violation"),
                 unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
                 judged=0 if findings is None else findings.judged[kernel],
-                further={each.name: each.shown(own) for each in FURTHER},
+                further={figure.name: figure.shown(sums_of_kernel) for figure in FURTHER},
                 **_variant_sums([variants[index] for index in members[kernel]]),
             )
         )

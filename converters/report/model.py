@@ -1,8 +1,8 @@
-"""What the page shows, as plain data. Field names here are the names that the page's code reads.
+"""Records of the page's data. Field names are the names that the page's code reads.
 
-Ids of the trace are unique inside a run only; here everything is an index into a tuple of the
-report, so that the runs of one job can be on one page. None means "not known": the page shows
-that and never a zero for it. Times are whole nanoseconds, sizes bytes.
+Ids of the trace are unique only within a run; here all references are indexes into a tuple of the
+report, so that the runs of one job share a page. None means "not known", which the page never shows
+as zero. Times are whole nanoseconds, sizes bytes.
 """
 
 from dataclasses import dataclass, field
@@ -86,15 +86,15 @@ class Totals:
     flops: int | None = None
     evaluated_calls: int | None = None
     violations: int | None = None
-    """Distinct findings with that verdict."""
+    """Distinct findings with the verdict "violation"."""
     phases: dict[str, int] = field(default_factory=dict)
     stages: dict[str, int] = field(default_factory=dict)
-    """Compile time of each stage over all variants, where it was timed."""
+    """Compile time by stage over all variants, of timed stages."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel function: all its variants together."""
+    """A kernel function with all its variants."""
 
     name: str
     module: str | None
@@ -105,19 +105,19 @@ class Kernel:
     calls: int
     launches: int
     tuning_launches: int
-    """Those of autotuners and warm-ups, which are in no other figure."""
+    """Launches of autotuners and warm-ups, which no other figure includes."""
     runs: int
-    """The launches, but those captured into a graph count as often as it was replayed."""
+    """Launches, where a launch captured into a graph counts once per replay of the graph."""
     host_ns: int
     device_ns: int | None
     device_executions: int | None
     bytes: int | None
     flops: int | None
-    """Bytes and FLOPs of all runs of the calls that were replayed."""
+    """Bytes and FLOPs over all runs of replayed calls."""
     best_ns: float | None
-    """Time at best of all runs on `Report.limits`; None unless every call that ran has one."""
+    """Best time of all runs on `Report.limits`; None unless known for every executed call."""
     achieved: float | None
-    """Share of the time at best in the measured time of as many runs."""
+    """Best time over the measured time of as many runs."""
     compile_ns: int | None
     registers: int | None
     spills: int | None
@@ -125,13 +125,13 @@ class Kernel:
     violations: int | None
     unknowns: int | None
     judged: int
-    """Accesses of its calls with any verdict."""
+    """Accesses of the kernel's calls with any verdict."""
     further: dict[str, float | None]
-    """By name, the figures of `Report.further`."""
+    """Values of the figures in `Report.further`, by name."""
 
 
 class Parameter(TypedDict):
-    """A parameter of a kernel: its type, or the constant that is compiled in."""
+    """A parameter of a kernel: its type, or its compile-time constant."""
 
     name: str | None
     type: str | None
@@ -141,7 +141,7 @@ class Parameter(TypedDict):
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One compiler stage of a variant. `text` is an index into `Report.texts`."""
+    """A compiler stage of a variant. `text` is an index into `Report.texts`."""
 
     stage: str
     text: int | None
@@ -160,7 +160,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Recompiled:
-    """What differs from the nearest variant of the same kernel that the run compiled before."""
+    """Changes from the most similar variant of the kernel that the run compiled before."""
 
     nearest: int
     """Index into `Report.variants`."""
@@ -169,7 +169,7 @@ class Recompiled:
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """One compiled variant of a kernel."""
+    """A compiled variant of a kernel."""
 
     kernel: int
     run: int
@@ -186,7 +186,7 @@ class Variant:
     cache_hit: bool | None
     cache_key: str | None
     compile_begin: int | None
-    """Since the page's origin."""
+    """Time since the page's origin."""
     compile_ns: int | None
     recompiled: Recompiled | None
     """None for the first variant of a kernel in its run."""
@@ -201,7 +201,7 @@ class Variant:
 
 @dataclass(frozen=True, slots=True)
 class Argument:
-    """One argument of a call."""
+    """An argument of a call."""
 
     name: str | None
     kind: str | None
@@ -215,17 +215,17 @@ class Argument:
     alignment: int | None
     scalar: str | None
     value: str | None = None
-    """Names the block `tensor/<value>` where the contents were recorded."""
+    """Name of the block `tensor/<value>`, if the contents were recorded."""
 
 
 @dataclass(frozen=True, slots=True)
 class Roofline:
-    """Where one launch of a call is under the roof of `Report.limits`.
+    """Roofline position of one launch of a call on `Report.limits`.
 
     `position` has roofline times; `intensity` is FLOPs per distinct byte (None: no bytes). In FLOPs
-    per second, `roof` is what its mix of operations could reach (None: no FLOPs), `attainable` what
-    it could in its roofline time, `reached` what it did in its measured median device time.
-    `achieved` is the roofline time as a share of that median.
+    per second, `roof` is the peak for the launch's mix of operations (None: no FLOPs), `attainable`
+    the rate in its roofline time, `reached` the rate in its measured median device time. `achieved`
+    is the roofline time over that median.
     """
 
     position: Position
@@ -252,7 +252,7 @@ class Call:
     """As in `Kernel`."""
     host_ns: int
     host_median_ns: float | None
-    """Of launches outside autotuning and warm-up, as the median on the device."""
+    """Median over launches outside autotuning and warm-up; `device_median_ns` likewise."""
     device_ns: int | None
     device_executions: int | None
     device_median_ns: float | None
@@ -260,7 +260,7 @@ class Call:
     flops: int | None
     """Bytes and FLOPs of one launch; bytes are a lower bound if `unknown_accesses` is not 0."""
     unique_bytes: int | None
-    """Distinct bytes that one launch reads, and that it writes."""
+    """Distinct bytes that one launch reads, plus those that it writes."""
     mask_efficiency: float | None
     sector_efficiency: float | None
     unknown_accesses: int | None
@@ -269,25 +269,25 @@ class Call:
 
 @dataclass(frozen=True, slots=True)
 class Limits:
-    """Peaks of the device that figures are compared with: bytes and operations per second."""
+    """Peak rates of the device of the rooflines, in bytes and operations per second."""
 
     name: str
     how: str
     """Recorded, given, or assumed."""
     reported: str | None
     source: str
-    """The data sheet."""
+    """Name of the data sheet."""
     bandwidth: float
     matrix: dict[str, float]
-    """By element type."""
+    """Rate by element type."""
     vector: dict[str, float]
 
 
 @dataclass(frozen=True, slots=True)
 class PlacedFinding:
-    """A violation, an unknown or a note, and where it is on the page.
+    """A violation, an unknown or a note, with the page's indexes.
 
-    `found` leaves its stacks out: `stack` and `other_stack` are indices into `Report.stacks`.
+    `found` has no stacks: `stack` and `other_stack` are indexes into `Report.stacks`.
     """
 
     found: Finding
@@ -300,14 +300,14 @@ class PlacedFinding:
     """`op_index` of the op in the call's TTIR, as in the block `call/<call>`."""
     other_op: int | None = None
     in_calls: tuple[int, ...] = ()
-    """Calls that have it, the first 100; the witness is that of `call`."""
+    """Calls with the finding, the first 100; the witness is that of `call`."""
     cause: int | None = None
     """Index into `Report.causes`; None for a lint of generated code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What the terminal prints once: findings that one change would end, over unique calls."""
+    """Findings that one change would fix, with numbers of unique calls and launches."""
 
     calls: int
     launches: int
@@ -315,7 +315,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """How many accesses (over unique calls) got a verdict."""
+    """The number of accesses (over unique calls) with a verdict."""
 
     rule: str | None
     verdict: str | None
@@ -325,7 +325,7 @@ class FindingCount:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """What kvtrace itself had to say of a run."""
+    """A message of kvtrace on a run."""
 
     run: int
     level: str | None
@@ -336,7 +336,7 @@ class Message:
 
 @dataclass(frozen=True, slots=True)
 class Mark:
-    """A user's range, or an instant (duration None), since the page's origin."""
+    """A user's range, or an instant (duration None), relative to the page's origin."""
 
     run: int
     name: str | None
@@ -348,7 +348,7 @@ class Mark:
 
 @dataclass(frozen=True, slots=True)
 class Track:
-    """One row of the timeline: a host thread, or a stream of a device."""
+    """A row of the timeline: a host thread, or a stream of a device."""
 
     label: str
     kind: str
@@ -358,7 +358,7 @@ class Track:
 
 @dataclass(frozen=True, slots=True)
 class FurtherFigure:
-    """A figure of kernels that no code names (`kvtrace/figures/kernels.py`); it was measured."""
+    """An additional measured figure of kernels (`kvtrace/figures/kernels.py`)."""
 
     name: str
     unit: Literal["count", "ns", "bytes"]
@@ -367,20 +367,20 @@ class FurtherFigure:
 
 @dataclass(frozen=True, slots=True)
 class Report:
-    """Everything that the page shows, before it is fitted into its budget."""
+    """All data of the page, before the selection within the size budget."""
 
     title: str
     trace: str
     kvtrace: str
     origin: str | None
-    """Time of the first thing on the timeline, ISO 8601 in UTC."""
+    """Earliest time on the timeline, ISO 8601 in UTC."""
     span_ns: int
     runs: tuple[Run, ...]
     totals: Totals
     limits: ChosenDevice | None
-    """What rooflines are drawn for: recorded, or assumed for the kernels' compile target."""
+    """Device of the rooflines: recorded, or assumed for the kernels' compile target."""
     measured: dict[str, dict[str, bool]]
-    """Where figures are from, by kind of row and field (`MEASURED`)."""
+    """Whether figures are measured or derived, by kind of row and field (`MEASURED`)."""
     further: tuple[FurtherFigure, ...]
     kernels: tuple[Kernel, ...]
     variants: tuple[Variant, ...]
@@ -390,38 +390,38 @@ class Report:
     """Frames innermost first: file, line, function."""
     findings: tuple[PlacedFinding, ...]
     causes: tuple[Cause, ...]
-    """In the order in which the terminal prints them."""
+    """Causes in the order of the terminal's output."""
     lints: tuple[str, ...]
-    """What the terminal says of lints of generated code, which it does not print one by one."""
+    """Summary lines of lints of generated code, as in the terminal's output."""
     finding_counts: tuple[FindingCount, ...] | None
-    """None where nothing was judged and the runs saw nothing."""
+    """None if nothing was judged and the runs found nothing."""
     judged: bool
-    """Whether `kvtrace sanitize` has run; without it, findings are what the runs saw themselves."""
+    """`kvtrace sanitize` has run; without it, findings are those of the runs themselves."""
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
-    """What reading the trace found that is worth saying, as a torn journal."""
+    """Notes from reading the trace, such as a torn journal."""
     marks: tuple[Mark, ...]
     compiles: tuple[tuple[int, int, int, int], ...]
     """Variant, begin since the origin, duration, track."""
     tracks: tuple[Track, ...]
     phases: tuple[str, ...]
     device_names: tuple[str, ...]
-    """Names of device functions, also of those that no launch here is known for."""
+    """Names of device functions, including those without a known launch."""
     device_kinds: tuple[str, ...]
-    """Of each, whose it is: Triton, a library's name, copy, fill or other."""
+    """Kind of each device function: Triton, a library's name, copy, fill or other."""
     answer: Answer | None
-    """Where the time went and what to try: the first screen; None without times."""
+    """First screen: summary of the time and advice; None without times."""
     window: Window | None
-    """The part of the runs that times of kernels and devices are of; None: nothing has a time."""
+    """The part of the runs that times cover; None if nothing was timed."""
     device_time: DeviceTime | None
-    """All that devices did, whoever launched it; None without a device timeline."""
+    """All device work, whoever launched it; None without a device timeline."""
     launches: Slices
-    """All that have a time, or of very many an even choice; likewise executions in `device`."""
+    """Timed launches, or an even selection of very many; likewise executions in `device`."""
     device: Executions
     rows: dict[str, int]
-    """By table (launches, gpu_kernels), how many rows with a time there are."""
+    """Number of timed rows by table (launches, gpu_kernels)."""
     bins: Bins | None
-    """All launches, counted, where `launches` is a choice."""
+    """Counts of all launches, if `launches` is a selection."""
     texts: tuple[tuple[str, str], ...]
     """Stage (or "source") and sha256 of each text; the content is read when the page is written."""
     stack_places: dict[int, int]
@@ -429,11 +429,11 @@ class Report:
     stage_artifacts: tuple[dict[str, str], ...]
     """For each variant: stage → sha256."""
     kernel_keys: tuple[KernelKey, ...]
-    """Which kernel each of `kernels` is."""
+    """Key of each of `kernels`."""
 
 
-#: Whether a figure was measured while the program ran (or reported by the compiler), or worked out
-#: afterwards from IR and arguments. By field of `Totals`, `Kernel`, `Variant` and `Call`.
+#: True for figures measured while the program ran (or reported by the compiler), false for figures
+#: derived from IR and arguments. By field of `Totals`, `Kernel`, `Variant` and `Call`.
 MEASURED: Final[dict[str, dict[str, bool]]] = {
     kind: {**dict.fromkeys(measured.split(), True), **dict.fromkeys(derived.split(), False)}
     for kind, measured, derived in (

@@ -1,9 +1,9 @@
-"""How data travels inside the page: blocks of base64 text around gzip.
+"""Encoding of data in the page: blocks of base64 text around gzip.
 
-A block's content is JSON, plain bytes, or packed columns: a little-endian uint32 with the length
-of a JSON header, the header (padded with spaces to a multiple of 8 bytes), then each column's
-bytes, padded likewise. The page reads columns as typed arrays without copying them. A column wider
-than 32 bits travels as two of 32: the high half is nearly always zero and compresses to nothing.
+A block's content is JSON, plain bytes, or packed columns: a little-endian uint32 with the length of
+a JSON header, the header (padded with spaces to a multiple of 8 bytes), then each column's bytes,
+padded likewise. The page reads columns as typed arrays without copying. A column wider than 32 bits
+is stored as two of 32 bits: the high half is nearly always zero and compresses to nothing.
 """
 
 import base64
@@ -29,18 +29,18 @@ __all__ = [
 
 _ALIGNMENT: Final = 8
 _HALF: Final = 0xFFFFFFFF
-#: Names of the fields of dataclasses that were written.
+#: Cache of field names by dataclass.
 _NAMES: Final[dict[type, tuple[str, ...]]] = {}
 _TYPES: Final[dict[str, npt.DTypeLike]] = {"u1": "<u1", "u2": "<u2", "u4": "<u4"}
 
 
 def json_block(value: Any) -> str:
-    """Return a block with a JSON value; dataclasses in it become objects of their fields."""
+    """Return a block with a JSON value; dataclasses become objects of their fields."""
     return text_block(json_text(value))
 
 
 def json_text(value: Any) -> str:
-    """Return a value as the text of `json_block`."""
+    """Return a value as JSON text, as `json_block` encodes it."""
     return json.dumps(
         value, ensure_ascii=False, separators=(",", ":"), allow_nan=False, default=_fields
     )
@@ -67,10 +67,10 @@ def read_bytes(block: str) -> bytes:
 
 
 def columns_block(columns: dict[str, npt.NDArray[np.int64]]) -> str:
-    """Return a block with columns of whole numbers; each is stored as its lowest value plus rest.
+    """Return a block of integer columns, each stored as its lowest value and offsets from it.
 
-    A column marked `delta` in the header holds differences of neighbors (times and sequence
-    numbers compress several times better so).
+    A column marked `delta` in the header holds differences of neighbors, which makes times and
+    sequence numbers compress several times better.
     """
     header: dict[str, dict[str, Any]] = {}
     bodies: list[bytes] = []
@@ -92,12 +92,12 @@ def read_columns(block: str) -> dict[str, npt.NDArray[np.int64]]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass: far quicker than `asdict`, which copies what is inside."""
+    """Return the fields of a dataclass; much faster than `asdict`, which copies values."""
     kind = type(value)
     if kind not in _NAMES:
         if not is_dataclass(value):
             raise TypeError(f"{kind.__name__} cannot be written as JSON")
-        _NAMES[kind] = tuple(each.name for each in fields(value))
+        _NAMES[kind] = tuple(field.name for field in fields(value))
     return {name: getattr(value, name) for name in _NAMES[kind]}
 
 

@@ -1,4 +1,4 @@
-"""Which tensors of a call were recorded with their contents, and what is in them."""
+"""Recorded tensors of a call: their blocks, layouts and histograms."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -14,12 +14,12 @@ _MOST_BYTES: Final = 256 << 20
 
 @dataclass(frozen=True, slots=True)
 class RecordedValue:
-    """A tensor argument as it was before the call's first launch.
+    """A tensor argument as recorded before the call's first launch.
 
-    `arg` is the position of the argument in the call, `artifact` names the block
-    `tensor/<artifact>` with its storage's bytes, in which `offset_bytes`, `shape` and `strides`
-    (in elements) say where its elements are. `histogram` is None where the type has no numbers
-    that we know, the storage was not recorded whole, or it is larger than 256 MiB.
+    `arg` is the position of the argument in the call; `artifact` names the block
+    `tensor/<artifact>` with the storage's bytes, in which `offset_bytes`, `shape` and `strides` (in
+    elements) locate the elements. `histogram` is None if the type is not supported, or the storage
+    is incomplete or larger than 256 MiB.
     """
 
     arg: int
@@ -34,15 +34,15 @@ class RecordedValue:
 
 
 def recorded_values(context: Context, call: int) -> tuple[RecordedValue, ...]:
-    """Return the recorded tensors of a call of the report, in the order of its arguments."""
+    """Return the recorded tensors of a call of the report, in the order of arguments."""
     report = context.report
-    found = []
+    values = []
     for position, index in enumerate(report.calls[call].args):
         argument = report.arguments[index]
         value = _value(context, position, argument)
         if value is not None:
-            found.append(value)
-    return tuple(found)
+            values.append(value)
+    return tuple(values)
 
 
 def _value(context: Context, position: int, argument: Argument) -> RecordedValue | None:
@@ -63,7 +63,7 @@ def _value(context: Context, position: int, argument: Argument) -> RecordedValue
 
 
 def _histogram(context: Context, argument: Argument, layout: Layout) -> Histogram | None:
-    """Return the histogram, worked out once for arguments that are alike."""
+    """Return the histogram of an argument, computed once per storage and layout."""
     if argument.value is None or (argument.storage_bytes or 0) > _MOST_BYTES:
         return None
     key = (argument.value, layout)

@@ -1,7 +1,7 @@
-"""Launches and device kernels as columns on a time axis: merged, thinned, counted in bins.
+"""Launches and device executions as columns on a time axis: merged, thinned, counted in bins.
 
-There can be tens of millions, so columns are as narrow as what they hold, and nothing here makes
-more than a few arrays of their length; the rest goes piece by piece.
+There can be tens of millions, so columns are as narrow as their values allow, and no function
+creates more than a few arrays of their length; other work is done in batches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -32,18 +32,18 @@ __all__ = [
 #: Whole numbers of any width.
 Integers = npt.NDArray[Any]
 
-#: In `Slices.call`, `Slices.kernel` and `Slices.phase`: not known, or not on the page.
+#: Value in `Slices.call`, `Slices.kernel` and `Slices.phase`: unknown, or not on the page.
 NO_CALL: Final = -1
 #: Represents null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
-#: Bins over the whole timeline; the finest that fit.
+#: Numbers of bins over the whole timeline; the finest that fit are used.
 BIN_COUNTS: Final = (2000, 500, 100, 20)
 #: Rows that are processed together.
 _PIECE: Final = 1 << 18
 
 
 class Lookup:
-    """Ids to indices, for whole columns."""
+    """Map from ids to indexes, for whole columns."""
 
     def __init__(self, ids: Integers, indices: Integers) -> None:
         order = np.argsort(ids, kind="stable")
@@ -52,7 +52,7 @@ class Lookup:
         self._indices = np.append(indices[order], NO_CALL)
 
     def of(self, ids: Integers) -> Integers:
-        """Return the index of each id, NO_CALL for one that is not there."""
+        """Return the index of each id, or NO_CALL for unknown ids."""
         return self._indices[self._positions.of(ids)]
 
 
@@ -83,20 +83,20 @@ class Slices:
 
     @classmethod
     def join(cls, parts: list[Self]) -> Self:
-        """Return the parts as one, sorted by begin; empties the list, lest both stay in memory.
+        """Return the concatenated parts, sorted by begin; empties the list to save memory.
 
-        Rows that begin together keep their order: within a run, that of `seq`.
+        Rows with the same begin keep their order: within a run, that of `seq`.
         """
-        whole = [part for part in parts if len(part)]
+        non_empty = [part for part in parts if len(part)]
         parts.clear()
-        if not whole:
+        if not non_empty:
             return cls.empty()
-        if len(whole) == 1:
-            joined = whole.pop()
+        if len(non_empty) == 1:
+            joined = non_empty.pop()
         else:
             names = [field.name for field in fields(cls)]
-            columns = {n: np.concatenate([getattr(part, n) for part in whole]) for n in names}
-            whole.clear()
+            columns = {n: np.concatenate([getattr(part, n) for part in non_empty]) for n in names}
+            non_empty.clear()
             joined = cls(**columns)
         begin = joined.begin
         if np.all(begin[1:] >= begin[:-1]):
@@ -108,7 +108,7 @@ class Slices:
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def pieces(self) -> Iterator[Self]:
-        """Return the rows in pieces, which are views."""
+        """Yield the rows in batches, as views."""
         for start in range(0, len(self), _PIECE):
             end = start + _PIECE
             yield replace(self, **{f.name: getattr(self, f.name)[start:end] for f in fields(self)})
@@ -116,16 +116,16 @@ class Slices:
 
 @dataclass(frozen=True, slots=True)
 class Executions(Slices):
-    """Slices on the device."""
+    """Executions on devices."""
 
     launch: Integers
-    """`seq` of the launch that caused it, in its run; NO_CALL where that is not known."""
+    """`seq` of the launch that caused the execution, in its run; NO_CALL if unknown."""
     name: Integers
     """Index into the report's device names."""
 
 
 class Thinned:
-    """Chooses rows as they come: every n-th, and of each call the first and the longest yet."""
+    """Streaming selection of rows: every n-th, and each call's first and longest so far."""
 
     def __init__(self, every: int) -> None:
         self._every = every
@@ -133,19 +133,19 @@ class Thinned:
         self._longest = np.zeros(0, np.int64)
 
     def chosen(self, call: Integers, duration: Integers) -> npt.NDArray[np.bool_]:
-        """Tell of each row whether it is kept; rows are given in their order."""
+        """Return for each row whether it is selected; batches must come in order."""
         chosen: npt.NDArray[np.bool_] = (self._rows + np.arange(len(call))) % self._every == 0
         self._rows += len(call)
         if self._every == 1 or not len(call):
             return chosen
         more = max(int(call.max()) + 1 - len(self._longest), 0)
         self._longest = np.append(self._longest, np.full(more, -1))
-        known = np.flatnonzero(call != NO_CALL)
-        new = known[self._longest[call[known]] < 0]
-        chosen[new[np.unique(call[new], return_index=True)[1]]] = True
+        with_call = np.flatnonzero(call != NO_CALL)
+        first_rows = with_call[self._longest[call[with_call]] < 0]
+        chosen[first_rows[np.unique(call[first_rows], return_index=True)[1]]] = True
         longest = self._longest.copy()
-        np.maximum.at(longest, call[known], duration[known])
-        longer = known[duration[known] > self._longest[call[known]]]
+        np.maximum.at(longest, call[with_call], duration[with_call])
+        longer = with_call[duration[with_call] > self._longest[call[with_call]]]
         longer = longer[duration[longer] == longest[call[longer]]]
         chosen[longer[np.unique(call[longer], return_index=True)[1]]] = True
         self._longest = longest
@@ -153,9 +153,9 @@ class Thinned:
 
 
 def thin(slices: Slices, keep: int) -> Slices:
-    """Return about `keep` rows: of each call the first and the longest, and every n-th of all.
+    """Return about `keep` rows: the first and the longest of each call, and every n-th.
 
-    When the calls alone are more than half of `keep`, only every n-th row is kept.
+    If the calls' rows alone are more than half of `keep`, only every n-th row is selected.
     """
     count = len(slices)
     if count <= keep:
@@ -178,13 +178,15 @@ def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:
     most = np.full(calls, -1, np.int64)
     start = 0
     for piece in slices.pieces():
-        known = np.flatnonzero(piece.call != NO_CALL)
-        call, duration = piece.call[known], piece.duration[known].astype(np.int64)
-        np.minimum.at(first, call, start + known)
+        with_call = np.flatnonzero(piece.call != NO_CALL)
+        call, duration = piece.call[with_call], piece.duration[with_call].astype(np.int64)
+        np.minimum.at(first, call, start + with_call)
         longer = np.full(calls, -1, np.int64)
         np.maximum.at(longer, call, duration)
-        here = np.flatnonzero((duration == longer[call]) & (duration > most[call]))[::-1]
-        longest[call[here]] = start + known[here]  # the last write is the first row
+        new_longest = np.flatnonzero((duration == longer[call]) & (duration > most[call]))[::-1]
+        longest[call[new_longest]] = (
+            start + with_call[new_longest]
+        )  # the last write is the first row
         most = np.maximum(most, longer)
         start += len(piece)
     return first[first < len(slices)], longest[longest >= 0]
@@ -192,9 +194,10 @@ def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """How many slices of each kernel began in each bin of a track, and how long they were in it.
+    """Counts and durations of slices by track, bin and kernel.
 
-    Sparse: one entry per (track, bin, kernel) that occurs. A bin is `width_ns` nanoseconds wide.
+    Sparse: one entry per occurring (track, bin, kernel). `count` counts slices that begin in the
+    bin, `busy_ns` is their time within the bin, which is `width_ns` wide.
     """
 
     width_ns: int
@@ -206,13 +209,13 @@ class Bins:
 
 
 def bin_slices(slices: Slices, span_ns: int, bins: int = 2000) -> Bins:
-    """Count slices in equal bins over the span; a slice over several bins is shared out exactly."""
+    """Return slices counted in equal bins; a slice's time is split exactly over its bins."""
     width = max(-(-span_ns // bins), 1)
     kernels = int(slices.kernel.max(initial=0)) + 2
     places = span_ns // width + 2
-    found = [_sums(*_shares(piece, width, kernels, places)) for piece in slices.pieces()]
+    parts = [_sums(*_shares(piece, width, kernels, places)) for piece in slices.pieces()]
     keys, count, busy = (
-        np.concatenate([part[column] for part in found]) if found else np.zeros(0, np.int64)
+        np.concatenate([part[column] for part in parts]) if parts else np.zeros(0, np.int64)
         for column in range(3)
     )
     keys, count, busy = _sums(keys, count, busy)
@@ -224,9 +227,9 @@ def bin_slices(slices: Slices, span_ns: int, bins: int = 2000) -> Bins:
 def bin_pieces(
     pieces: Iterable[Slices], span_ns: int, bins: int, tracks: int, kernels: int
 ) -> Bins:
-    """Count as `bin_slices` slices that are too many to be held, whose sums are not.
+    """Return the bins of slices that come in batches and do not fit into memory together.
 
-    `tracks` and `kernels` are how many there are at most.
+    `tracks` and `kernels` are upper limits of the numbers of tracks and kernels.
     """
     width = max(-(-span_ns // bins), 1)
     places, kernels = span_ns // width + 2, kernels + 1
@@ -244,7 +247,7 @@ def bin_pieces(
 
 
 def coarser(bins: Bins, times: int) -> Bins:
-    """Return bins that are so many times as wide."""
+    """Return the bins merged into bins `times` as wide."""
     places, kernels = int(bins.bin.max(initial=0)) + 1, int(bins.kernel.max(initial=0)) + 2
     keys = (bins.track * places + bins.bin // times) * kernels + bins.kernel + 1
     keys, count, busy = _sums(keys, bins.count, bins.busy_ns)
@@ -256,22 +259,22 @@ def coarser(bins: Bins, times: int) -> Bins:
 def _shares(
     slices: Slices, width: int, kernels: int, places: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Return a key of (track, bin, kernel), a count and nanoseconds for each bin of each slice."""
+    """Return (track, bin, kernel) key, count and nanoseconds for each bin of each slice."""
     end = slices.begin + slices.duration
     first = slices.begin // width
     last = np.maximum(end - 1, slices.begin) // width
     repeats = last - first + 1
     rows = np.repeat(np.arange(len(slices)), repeats)
     within = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    where = first[rows] + within
-    opens = np.maximum(slices.begin[rows], where * width)
-    closes = np.minimum(end[rows], (where + 1) * width)
-    keys = (slices.track[rows].astype(np.int64) * places + where) * kernels
+    bin_index = first[rows] + within
+    opens = np.maximum(slices.begin[rows], bin_index * width)
+    closes = np.minimum(end[rows], (bin_index + 1) * width)
+    keys = (slices.track[rows].astype(np.int64) * places + bin_index) * kernels
     return keys + slices.kernel[rows] + 1, (within == 0).astype(np.int64), closes - opens
 
 
 def _sums(keys: Integers, *columns: Integers) -> tuple[Integers, ...]:
-    """Return the distinct keys in order, and for each the sums of some columns."""
+    """Return the distinct keys in order, and the sums of some columns for each key."""
     if not len(keys):
         return (keys, *columns)
     order = np.argsort(keys, kind="stable")

@@ -1,4 +1,4 @@
-"""Blocks of data that a page reads when a view is opened, and the sources that give them.
+"""Blocks of data that a page loads when a view opens, and the sources of the blocks.
 
 A source is an entry point of the group `kvtrace.report_views`; kvtrace's own are in `views/`.
 """
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 _GENERIC: Final = "ttir_generic"
 _MOST_MODULES: Final = 256
-"""So many are kept: sources read the same ones, one after the other."""
+"""Size of the module cache, which helps since sources read the same modules in turn."""
 
 __all__ = ["Block", "BlockSource", "Context", "block_sources"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block by its name, `source/which`, and what packs it (`pack.json_block` and the like).
+    """A block's name, `source/which`, and the function that packs it (such as `pack.json_block`).
 
-    `pack` may give None for what is too large to be tried.
+    `pack` may return None for data that is certainly too large.
     """
 
     name: str
@@ -40,40 +40,40 @@ class Block:
 
 @dataclass(slots=True)
 class Context:
-    """What sources read from: the report as the page will have it, and the trace behind it."""
+    """The report and its trace, which sources read from."""
 
     report: Report
     trace: "Trace"
     runs: "tuple[Run, ...]"
     source: bool = True
-    """False: nothing that holds the program's code may go into the page."""
+    """False: the page must not contain code of the program."""
     histograms: dict[tuple[str, Layout], Histogram | None] = field(default_factory=dict, repr=False)
-    """Those of recorded tensors that were worked out already, by artifact."""
-    _tables: "dict[tuple[str, int], _ByCall]" = field(default_factory=dict, repr=False)
+    """Cache of recorded tensors' histograms, by artifact and layout."""
+    _tables: "dict[tuple[str, int], _RowsByCall]" = field(default_factory=dict, repr=False)
     _modules: dict[str | None, Module | None] = field(default_factory=dict, repr=False)
     _left_out: dict[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def of_call(self, table: str, call: int) -> list[dict[str, Any]]:
         """Return the rows of a table with a `call_id` that belong to a call of the report.
 
-        `run` is left out of them; rows are in the table's order.
+        The rows have no `run`, and are in the table's order.
         """
-        place = self.report.calls[call]
-        return self.by_call(table, place.run).rows(place.call_id)
+        record = self.report.calls[call]
+        return self.by_call(table, record.run).rows(record.call_id)
 
     def of_client(self, table: str, call: int) -> list[dict[str, Any]]:
-        """Return a call's rows of a client's table; none where the trace has no such table."""
+        """Return a call's rows of a client's table, or none if the trace has no such table."""
         return self.of_call(table, call) if table in self.trace.client_tables else []
 
-    def by_call(self, table: str, run: int) -> "_ByCall":
-        """Return a table of one run of the report, in the order of its calls; read once."""
+    def by_call(self, table: str, run: int) -> "_RowsByCall":
+        """Return a table of one run, indexed by call; read once."""
         if (table, run) not in self._tables:
             rows = self.trace.table(table, (self.runs[run],)).drop_columns(["run"])
-            self._tables[table, run] = _ByCall(rows)
+            self._tables[table, run] = _RowsByCall(rows)
         return self._tables[table, run]
 
     def left_out(self, run: int) -> tuple[str, ...]:
-        """Return what passes say that they gave up in a run for its cost; read once."""
+        """Return the passes' notes on figures skipped in a run for their cost; read once."""
         if run not in self._left_out:
             passes = self.trace.passes(self.runs[run].run_id).values()
             notes = (note for facts in passes for note in facts.get("left_out", ()))
@@ -81,17 +81,17 @@ class Context:
         return self._left_out[run]
 
     def stack(self, stack_id: int | None) -> int | None:
-        """Return the place in `Report.stacks` of a stack of the trace."""
+        """Return the index in `Report.stacks` of a stack of the trace."""
         return None if stack_id is None else self.report.stack_places.get(stack_id)
 
     def stage(self, variant: int, name: str) -> str | None:
-        """Return the text of a variant's compiler stage, None where the trace has it not."""
+        """Return the text of a variant's compiler stage, or None if the trace lacks the text."""
         sha256 = self.report.stage_artifacts[variant].get(name)
         content = self.trace.artifact(sha256)
         return None if content is None else content.decode("utf-8", "replace")
 
     def module(self, variant: int) -> Module | None:
-        """Return a variant's TTIR; None where the trace has none that can be read."""
+        """Return a variant's parsed TTIR, or None if the trace has no readable TTIR."""
         sha256 = self.report.stage_artifacts[variant].get(_GENERIC)
         if sha256 not in self._modules:
             if len(self._modules) >= _MOST_MODULES:
@@ -99,20 +99,20 @@ class Context:
             text = self.stage(variant, _GENERIC)
             try:
                 self._modules[sha256] = None if text is None else parse(text)
-            except IRSyntaxError:  # the page is made without what it would show
+            except IRSyntaxError:  # the page lacks what depends on the module
                 self._modules[sha256] = None
         return self._modules[sha256]
 
 
 @dataclass(frozen=True, slots=True)
 class BlockSource:
-    """Blocks of one kind, and how they fare where the page is too small for everything.
+    """A kind of blocks, with its priority on a page that is too small for all blocks.
 
-    Sources with a low `order` get room first, each up to `share` of what is left then; of a source
-    the blocks that come last are left out first. `noun` says what they are (plural) and `query`
-    the SQL that shows them in `kvtrace sql`, which the page prints for what was left out.
-    `types` are dataclasses of an add-on's blocks, of which the page's types are made. `loop_table`
-    is the name of a client's table that says how loops of calls nest, if there is one.
+    Sources with a low `order` get room first, each up to `share` of the remaining room; a source's
+    last blocks are omitted first. `noun` (plural) names the blocks, and `query` is the SQL for
+    `kvtrace sql`, which the page prints for omitted blocks. `types` are dataclasses of an add-on's
+    blocks, from which TypeScript types are generated. `loop_table` is the name of a client's table
+    with the nesting of loops in calls, if any.
     """
 
     name: str
@@ -131,8 +131,8 @@ def block_sources() -> tuple[BlockSource, ...]:
     return tuple(sorted(sources, key=lambda source: (source.order, source.name)))
 
 
-class _ByCall:
-    """A table sorted by `call_id`, for which the rows of a call are a slice."""
+class _RowsByCall:
+    """A table sorted by `call_id`, in which the rows of a call are a slice."""
 
     def __init__(self, table: pa.Table) -> None:
         calls = integers(table["call_id"])

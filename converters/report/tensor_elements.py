@@ -1,8 +1,8 @@
-"""Recorded tensors: their elements as numbers, and what a histogram shows of them.
+"""Elements of recorded tensors as numbers, and their histograms.
 
 Types that NumPy lacks are widened to float32: bf16 by its bits, 8-bit floats by a table of their
 256 values (OCP 8-bit Floating Point Specification 1.0 for e4m3fn and e5m2; the FNUZ types of
-MLIR's documentation have one NaN, at the place of negative zero).
+MLIR's documentation have one NaN, in place of negative zero).
 """
 
 import math
@@ -24,7 +24,7 @@ _PLAIN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Float8:
-    """Bits of the exponent, its bias, and which patterns are not finite numbers."""
+    """An 8-bit float format: exponent bits, bias, and the convention for NaN and infinity."""
 
     exponent: int
     bias: int
@@ -42,7 +42,7 @@ BINS: Final = 40
 
 @dataclass(frozen=True, slots=True)
 class Layout:
-    """Where a tensor's elements lie in its storage: offset in bytes, shape, strides in elements."""
+    """A tensor's layout in its storage: offset in bytes, shape, strides in elements."""
 
     dtype: str | None
     offset_bytes: int
@@ -52,10 +52,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """How often values occur; `edges` has one entry more than `counts`. None: no finite value.
+    """Histogram of a tensor; `edges` has one entry more than `counts`. None: no finite value.
 
-    `nan`, `inf` (both signs) and `zeros` count elements; the bins count the finite ones, zeros
-    among them. Means are of the finite elements, in float64.
+    `nan`, `inf` (both signs) and `zeros` count elements; the bins count finite elements, including
+    zeros. `mean` is that of finite elements, in float64.
     """
 
     elements: int
@@ -72,7 +72,7 @@ class Histogram:
 def elements_of(content: bytes, layout: Layout) -> npt.NDArray[Any] | None:
     """Return a tensor's elements in its shape.
 
-    None where they are not all in `content`, or the type is not known.
+    None if `content` lacks some elements, or the type is not known.
     """
     stored = _stored(layout.dtype)
     if stored is None or len(layout.shape) != len(layout.strides):
@@ -120,18 +120,18 @@ def histogram(values: npt.NDArray[Any]) -> Histogram:
 def _counted(
     finite: npt.NDArray[Any], least: float, most: float
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Count in bins; whole numbers that span fewer values than there are bins get one each."""
+    """Return counts and edges of bins; integers over a narrow range get one bin per value."""
     if least == most:
         return (finite.size,), (float(least), float(most))
     if finite.dtype.kind != "f" and most - least < BINS:
-        found = np.bincount((finite - finite.min()).astype(np.int64))
-        edges = tuple(float(least + step) for step in range(len(found) + 1))
-        return tuple(found.tolist()), edges
+        counts_of_values = np.bincount((finite - finite.min()).astype(np.int64))
+        edges = tuple(float(least + step) for step in range(len(counts_of_values) + 1))
+        return tuple(counts_of_values.tolist()), edges
     width = float(most) - float(least)
     if not math.isfinite(width):  # both ends of float64
         return (finite.size,), (float(least), float(most))
-    counts, places = np.histogram(finite.astype(np.float64), BINS, (float(least), float(most)))
-    return tuple(counts.tolist()), tuple(places.tolist())
+    counts, bin_edges = np.histogram(finite.astype(np.float64), BINS, (float(least), float(most)))
+    return tuple(counts.tolist()), tuple(bin_edges.tolist())
 
 
 def _stored(dtype: str | None) -> np.dtype[Any] | None:
@@ -143,9 +143,9 @@ def _stored(dtype: str | None) -> np.dtype[Any] | None:
 
 
 def _reach(layout: Layout) -> int | None:
-    """Return how many elements of the storage lie between the first and the last.
+    """Return the number of storage elements from the first to the last of a layout.
 
-    None if some stride goes backwards or a size is below 0.
+    None if a stride or a size is negative.
     """
     if any(size < 0 for size in layout.shape) or any(stride < 0 for stride in layout.strides):
         return None
@@ -155,22 +155,22 @@ def _reach(layout: Layout) -> int | None:
 
 
 def _widened(view: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
-    found = view
+    values = view
     if dtype == "bf16":
-        found = (view.astype(np.uint32) << 16).view(np.float32)
+        values = (view.astype(np.uint32) << 16).view(np.float32)
     elif dtype in _FLOAT8:
-        found = _float8_values(dtype)[view]
+        values = _float8_values(dtype)[view]
     elif dtype == "i1":
-        found = view != 0
-    return found
+        values = view != 0
+    return values
 
 
 @cache
 def _float8_values(dtype: str) -> npt.NDArray[np.float32]:
-    """Return the value of each of the 256 patterns."""
+    """Return the values of the 256 bit patterns."""
     form = _FLOAT8[dtype]
     mantissa_bits = 7 - form.exponent
-    found = np.zeros(256, np.float32)
+    values = np.zeros(256, np.float32)
     for bits in range(128):
         exponent, mantissa = bits >> mantissa_bits, bits & ((1 << mantissa_bits) - 1)
         scale = 2.0 ** (max(exponent, 1) - form.bias - mantissa_bits)
@@ -179,7 +179,7 @@ def _float8_values(dtype: str) -> npt.NDArray[np.float32]:
             value = math.nan if mantissa else math.inf
         if form.specials == "fn" and bits == 127:
             value = math.nan
-        found[bits], found[bits | 128] = value, -value
+        values[bits], values[bits | 128] = value, -value
     if form.specials == "fnuz":
-        found[128] = math.nan
-    return found
+        values[128] = math.nan
+    return values

@@ -1,4 +1,4 @@
-"""The report fitted into its budget and written as one page: the built one, a title, and blocks."""
+"""Writing of the page: the built page, a title, and blocks that fit into the size budget."""
 
 import functools
 import html
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 __all__ = ["Written", "write_report"]
 
 MEBIBYTE: Final = 1 << 20
-#: The built page (`make frontend`): style, script and a policy with their hashes are in it.
+#: The built page (`make frontend`), with style, script and a policy with their hashes.
 _APP: Final = "app.html"
 _TITLE: Final = "<!--kvtrace:title-->"
 _BLOCKS: Final = "<!--kvtrace:blocks-->"
@@ -27,7 +27,7 @@ _BLOCKS: Final = "<!--kvtrace:blocks-->"
 
 @dataclass(frozen=True, slots=True)
 class Written:
-    """What `write_report` wrote."""
+    """The written page: path, size and omitted parts."""
 
     path: Path
     size_bytes: int
@@ -43,25 +43,24 @@ def write_report(
     source: bool = True,
     blocks: Mapping[str, str] | None = None,
 ) -> Written:
-    """Write the report of the runs of a selection as one page of at most `max_mb` MiB.
+    """Write the report of a selection's runs as one page of at most `max_mb` MiB.
 
-    What does not fit is left out, least needed first: ops and accesses of the calls that were
-    launched least, recorded tensors, compiled code of the kernels that took least time, then
-    launches (of each call the first and the longest stay, and every n-th). The page says what was
-    left out and how to see it.
+    Parts that do not fit are omitted, the least needed first: ops and accesses of the least
+    launched calls, recorded tensors, compiled code of the kernels with least time, then launches
+    (the first and the longest of each call stay, and every n-th). The page lists omitted parts,
+    with commands that show them.
 
     Args:
-        report: What the page shows.
-        selection: The runs, whose tables the rest is read from.
-        path: The file; one that is there is replaced.
+        report: The report's data.
+        selection: The runs, from whose tables further data is read.
+        path: The file, replaced if it exists.
         max_mb: Largest size of the page, in MiB.
-        source: Whether code of the program goes in.
-        blocks: Text of further blocks by name, which are on the page whatever else fits.
+        source: Include code of the program.
+        blocks: Text of additional blocks by name, which are always included.
 
     Raises:
         BadSetting: the budget is too small for the page without launches and texts, or the file
             cannot be written.
-
     """
     room = int(max_mb * MEBIBYTE) - _shell_bytes(report.title)
     budget = Budget(report, room, dict(blocks or {}))
@@ -76,11 +75,10 @@ def write_report(
 
 
 def _write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
-    """Write one page with these blocks (name → what `pack` packed); return its size in bytes.
+    """Write a page with packed blocks by name, and return its size in bytes.
 
     Raises:
         BadSetting: the file cannot be written.
-
     """
     content = _assemble(title, blocks).encode()
     with whole_file(path) as file:
@@ -89,7 +87,7 @@ def _write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
 
 
 def _shell_bytes(title: str) -> int:
-    """Return the size of the page without any block."""
+    """Return the size of the page without blocks."""
     return len(_assemble(title, {}).encode())
 
 
@@ -105,7 +103,7 @@ def _element(name: str, block: str) -> str:
 
 @functools.cache
 def _parts() -> tuple[str, str, str]:
-    """Return the built page before the title, between title and blocks, and after them."""
+    """Return the built page's text before the title, between title and blocks, and after them."""
     page = importlib.resources.files(__package__).joinpath(_APP).read_text(encoding="utf-8")
     before, _, rest = page.partition(_TITLE)
     between, _, after = rest.partition(_BLOCKS)

@@ -96,7 +96,7 @@ def modular_ops(value: Value, module: Module) -> list[Op]:
     def through(current: Value) -> Sequence[Value]:
         op = current.owner
         if not isinstance(op, Op) or flow.origins(current) or op.name in COMBINING:
-            return flow.made_of(current)
+            return flow.sources(current)
         if op.name not in _TRACED:
             return ()
         ops.append(op)

@@ -88,7 +88,7 @@ class _Slice:
         if isinstance(owner, Op):
             self._add_result(owner, value)
         elif isinstance(owner, Block):
-            self._add_values(self._flow.made_of(value))
+            self._add_values(self._flow.sources(value))
             around = owner.region.owner
             if around.name in LOOPS:
                 self._loops.add(around.index)
@@ -103,7 +103,7 @@ class _Slice:
             self._add_control(op)
         if op.name in READING:
             return
-        self._add_values(self._flow.made_of(value))
+        self._add_values(self._flow.sources(value))
         if op.name in LOOPS or op.name in BRANCHES:
             self._add_values(deciding(op))
         elif op.name in CALLS:

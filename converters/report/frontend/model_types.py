@@ -1,8 +1,7 @@
-"""Write `src/data/model.ts`: the types of the page's data, from the dataclasses that fill it.
+"""TypeScript types of the page's data (`src/data/model.ts`), generated from Python's dataclasses.
 
-Those of an add-on's views go into `model.ts` of its folder `frontend/`.
-
-`make frontend` runs it, and a test holds that what it writes is what is committed.
+Types of an add-on's views go into `model.ts` in the add-on's folder `frontend/`. `make frontend`
+runs this script, and a test compares its output with the committed files.
 """
 
 import ast
@@ -49,58 +48,58 @@ _NAMES: Final[dict[object, str]] = {
 
 
 def modules() -> dict[Path, str]:
-    """Return the text of each module that is written: the page's own, then those of add-ons."""
+    """Return the text of each generated module: the page's own, then those of add-ons."""
     shared = _interfaces(_ROOTS, {})
-    found = {OUTPUT: _module(shared, ())}
+    texts = {OUTPUT: _module(shared, ())}
     for source in block_sources():
         if source.types:
-            own = _interfaces(source.types, shared)
-            code = re.sub(r"/\*\*.*?\*/", "", "".join(own.values()), flags=re.DOTALL)
-            used = [each for each in shared if re.search(rf"\b{each.__name__}\b", code)]
-            found[_addon_folder(source) / "model.ts"] = _module(own, used)
-    return found
+            interfaces = _interfaces(source.types, shared)
+            code = re.sub(r"/\*\*.*?\*/", "", "".join(interfaces.values()), flags=re.DOTALL)
+            used = [kind for kind in shared if re.search(rf"\b{kind.__name__}\b", code)]
+            texts[_addon_folder(source) / "model.ts"] = _module(interfaces, used)
+    return texts
 
 
 def _addon_folder(source: BlockSource) -> Path:
-    """Return the folder `frontend/` of the add-on that a source is from."""
+    """Return the folder `frontend/` of the add-on that defines a source."""
     name = source.types[0].__module__.split(".")[2]
     return OUTPUT.parents[5] / "kvtrace" / "addons" / name / "frontend"
 
 
 def _interfaces(roots: Iterable[type], known: Mapping[type, str]) -> dict[type, str]:
-    """Return one interface a dataclass, those that others need after them, without known ones."""
-    waiting: list[type] = list(roots)
+    """Return one interface per dataclass, referenced ones after their users, without known ones."""
+    queue: list[type] = list(roots)
     written: dict[type, str] = {}
-    while waiting:
-        each = waiting.pop(0)
-        if each in written or each in known:
+    while queue:
+        kind = queue.pop(0)
+        if kind in written or kind in known:
             continue
         needed: list[type] = []
-        written[each] = _interface(each, needed)
-        waiting.extend(needed)
-    names = [each.__name__ for each in (*known, *written)]
+        written[kind] = _interface(kind, needed)
+        queue.extend(needed)
+    names = [kind.__name__ for kind in (*known, *written)]
     assert len(set(names)) == len(names), "two dataclasses of one name"
     return written
 
 
 def _module(interfaces: Mapping[type, str], used: Iterable[type]) -> str:
-    names = ", ".join(sorted(each.__name__ for each in used))
+    names = ", ".join(sorted(kind.__name__ for kind in used))
     line = f'\nimport type {{ {names} }} from "@report/data/types";\n' if names else ""
     return _HEAD + line + "".join(f"\n{text}" for text in interfaces.values())
 
 
 def _interface(owner: type, needed: list[type]) -> str:
     lines = [*_comment(inspect.getdoc(owner), ""), f"export interface {owner.__name__} {{"]
-    said = _field_comments(owner)
+    comments = _field_comments(owner)
     for name, annotation in _fields(owner):
-        lines += _comment(said.get(name), "  ")
+        lines += _comment(comments.get(name), "  ")
         optional = "?" if name in getattr(owner, "__optional_keys__", ()) else ""
         lines += _field(f"  readonly {name}{optional}:", _type(annotation, needed))
     return "\n".join([*lines, "}", ""])
 
 
 def _field(start: str, kind: str) -> list[str]:
-    """Return a field's lines, as prettier breaks them."""
+    """Return a field's lines, broken as prettier breaks them."""
     line = f"{start} {kind};"
     if len(line) <= 100 or " | " not in kind:
         return [line]
@@ -124,24 +123,23 @@ def _fields(owner: type) -> Iterator[tuple[str, Any]]:
 
 
 def _type(annotation: Any, needed: list[type]) -> str:
-    """Return the TypeScript type; dataclasses that it names are added to `needed`.
+    """Return the TypeScript type of an annotation, and add dataclasses it names to `needed`.
 
     Raises:
-        TypeError: the annotation is none that JSON has.
-
+        TypeError: JSON has no such type.
     """
     if annotation in _NAMES:
         return _NAMES[annotation]
     origin, arguments = typing.get_origin(annotation), typing.get_args(annotation)
     if origin in (types.UnionType, typing.Union):
-        return " | ".join(_type(each, needed) for each in arguments)
+        return " | ".join(_type(argument, needed) for argument in arguments)
     if origin is Literal:
-        return " | ".join(f'"{each}"' for each in arguments)
+        return " | ".join(f'"{argument}"' for argument in arguments)
     if origin is list or (origin is tuple and arguments[-1] is Ellipsis):
         inner = _type(arguments[0], needed)
         return f"readonly ({inner})[]" if " " in inner else f"readonly {inner}[]"
     if origin is tuple:
-        return f"readonly [{', '.join(_type(each, needed) for each in arguments)}]"
+        return f"readonly [{', '.join(_type(argument, needed) for argument in arguments)}]"
     if origin in (dict, Mapping):
         return f"Readonly<Record<string, {_type(arguments[1], needed)}>>"
     if isinstance(annotation, type) and (
@@ -153,10 +151,10 @@ def _type(annotation: Any, needed: list[type]) -> str:
 
 
 def _field_comments(owner: type) -> dict[str, str]:
-    """Return the strings below fields, by field."""
+    """Return the docstrings below fields, by field."""
     (tree,) = ast.parse(textwrap.dedent(inspect.getsource(owner))).body
     assert isinstance(tree, ast.ClassDef)
-    found = {}
+    comments = {}
     for field, after in zip(tree.body, tree.body[1:], strict=False):
         if (
             isinstance(field, ast.AnnAssign)
@@ -164,8 +162,8 @@ def _field_comments(owner: type) -> dict[str, str]:
             and isinstance(after, ast.Expr)
             and isinstance(after.value, ast.Constant)
         ):
-            found[field.target.id] = str(after.value.value)
-    return found
+            comments[field.target.id] = str(after.value.value)
+    return comments
 
 
 def _comment(text: str | None, indent: str) -> Iterable[str]:

@@ -4,8 +4,8 @@ r"""Pictures of a report's views in both themes, for the documentation.
         overview='#/' kernel='#/kernel/0' launch@op='#/call/0?op=3'
 
 writes docs/report/overview-light.png, overview-dark.png and so on, 1500 pixels wide, and the same
-1920 pixels wide as overview-1920-light.png and so on; after @ comes the id of the element that is
-to be at the top. Pictures have 256 colors at most, which makes them small. Needs the Python
+1920 pixels wide as overview-1920-light.png and so on; after @ comes the id of the element at the
+top. Pictures have 256 colors at most, which makes them small. Needs the Python
 packages playwright and numpy, and Chromium on PATH.
 """
 
@@ -26,17 +26,17 @@ import numpy as np
 import numpy.typing as npt
 
 NAMES: Final = ("chromium", "chromium-browser", "google-chrome", "chrome")
-#: Widths in pixels, with what files of that width have in their names.
+#: Widths in pixels, with the suffix of their files' names.
 WIDTHS: Final = {1500: "", 1920: "-1920"}
-#: Time for what a view draws after it is shown, in milliseconds.
+#: Time for delayed drawing of a view, in milliseconds.
 SETTLE: Final = 600
-#: Below the page's own bar, which stays where it is.
+#: Height of the page's fixed bar, in pixels.
 TOP: Final = 56
 COLORS: Final = 256
 
 Pixels = npt.NDArray[np.uint8]
 
-#: Gives the pixels of a PNG picture, row by row, as red, green, blue and opacity.
+#: JavaScript that returns the pixels of a PNG picture by row, as red, green, blue and opacity.
 _DECODE: Final = """async (picture) => {
   const image = new Image();
   image.src = `data:image/png;base64,${picture}`;
@@ -57,7 +57,7 @@ _DECODE: Final = """async (picture) => {
 def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> list[Path]:
     """Take the pictures and return their paths."""
     folder.mkdir(parents=True, exist_ok=True)
-    taken = []
+    paths = []
     with _chromium() as browser:
         for scheme, (width, suffix), (name, address) in product(
             ("light", "dark"), WIDTHS.items(), addresses.items()
@@ -65,16 +65,16 @@ def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> li
             name, _, top = name.partition("@")
             path = folder / f"{name}{suffix}-{scheme}.png"
             size = {"width": width, "height": height}
-            place = page.resolve().as_uri() + address
-            path.write_bytes(_taken(browser, place, scheme, size, top))
-            taken.append(path)
-    return taken
+            url = page.resolve().as_uri() + address
+            path.write_bytes(_screenshot(browser, url, scheme, size, top))
+            paths.append(path)
+    return paths
 
 
 def picture(page: Path, address: str, scheme: str, size: dict[str, int]) -> bytes:
     """Return one picture of a page in a theme."""
     with _chromium() as browser:
-        return _taken(browser, page.resolve().as_uri() + address, scheme, size, "")
+        return _screenshot(browser, page.resolve().as_uri() + address, scheme, size, "")
 
 
 @contextmanager
@@ -89,8 +89,8 @@ def _chromium() -> Iterator[Any]:
         browser.close()
 
 
-def _taken(browser: Any, address: str, scheme: str, size: dict[str, int], top: str) -> bytes:
-    """Return a picture of an address, from the element with the id `top` on if one is named."""
+def _screenshot(browser: Any, address: str, scheme: str, size: dict[str, int], top: str) -> bytes:
+    """Return a picture of an address, scrolled to the element with the id `top` if given."""
     context = browser.new_context(viewport=size, color_scheme=scheme)
     window = context.new_page()
     window.goto(address)
@@ -106,7 +106,7 @@ def _taken(browser: Any, address: str, scheme: str, size: dict[str, int], top: s
 
 
 def reduced(browser: Any, picture: bytes) -> bytes:
-    """Return a PNG picture with 256 colors at most; a page of the browser decodes it."""
+    """Return a PNG picture with at most 256 colors; a page of the browser decodes the picture."""
     decoder = browser.new_page()
     width, rows, text = decoder.evaluate(_DECODE, base64.b64encode(picture).decode())
     decoder.close()
@@ -115,14 +115,14 @@ def reduced(browser: Any, picture: bytes) -> bytes:
 
 
 def _reduced(pixels: Pixels) -> tuple[Pixels, Pixels]:
-    """Return a palette, and for each pixel the nearest of its colors.
+    """Return a palette, and for each pixel the index of the nearest color.
 
-    Each color of the palette is the one that the ones before it serve worst: by how often it is
-    there, and how far from them.
+    Each further color of the palette is the color that earlier ones serve worst, by its number of
+    pixels and its distance from them.
     """
     codes = pixels.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
-    found, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    colors = (found[:, None] >> np.array([16, 8, 0])) & 255
+    distinct, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
+    colors = (distinct[:, None] >> np.array([16, 8, 0])) & 255
     palette: list[npt.NDArray[np.int64]] = []
     nearest = np.zeros(len(colors), np.uint8)
     distance = np.full(len(colors), np.iinfo(np.int64).max)
@@ -136,11 +136,11 @@ def _reduced(pixels: Pixels) -> tuple[Pixels, Pixels]:
     return np.array(palette, np.uint8), nearest[places].reshape(codes.shape)
 
 
-def _picture(palette: Pixels, places: Pixels) -> bytes:
-    """Return a PNG picture of 8-bit places in a palette (PNG specification, color type 3)."""
-    rows, width = places.shape
+def _picture(palette: Pixels, indexes: Pixels) -> bytes:
+    """Return a PNG picture from 8-bit palette indices (PNG specification, color type 3)."""
+    rows, width = indexes.shape
     lines = np.zeros((rows, width + 1), np.uint8)  # each line begins with its filter: none
-    lines[:, 1:] = places
+    lines[:, 1:] = indexes
     parts = (
         (b"IHDR", struct.pack(">IIBBBBB", width, rows, 8, 3, 0, 0, 0)),
         (b"PLTE", palette.tobytes()),
@@ -157,8 +157,8 @@ def _picture(palette: Pixels, places: Pixels) -> bytes:
 
 
 def _address(text: str) -> tuple[str, str]:
-    name, found, address = text.partition("=")
-    if not found or not address.startswith("#"):
+    name, equals, address = text.partition("=")
+    if not equals or not address.startswith("#"):
         raise argparse.ArgumentTypeError(f"{text!r} is not like overview='#/'")
     return name, address
 
@@ -169,6 +169,6 @@ if __name__ == "__main__":
     parser.add_argument("folder", type=Path)
     parser.add_argument("addresses", type=_address, nargs="+", metavar="NAME=#ADDRESS")
     parser.add_argument("--height", type=int, default=1000)
-    given = parser.parse_args()
-    for path in take(given.page, given.folder, dict(given.addresses), given.height):
+    options = parser.parse_args()
+    for path in take(options.page, options.folder, dict(options.addresses), options.height):
         print(path)

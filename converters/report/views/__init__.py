@@ -1,4 +1,4 @@
-"""What views read from a page besides its report: one module for each kind of block.
+"""Data that views load from a page besides the report: one module for each kind of block.
 
 A view is a folder in `frontend/src/views`; its own data comes from a module here, which is an
 entry point of the group `kvtrace.report_views`. A module for a view of tensor graphs:
@@ -23,15 +23,15 @@ entry point of the group `kvtrace.report_views`. A module for a view of tensor g
     )
 
 - A block's name is its element's id in the page: `kind/which`, of letters, digits, `/`, `-`, `_`.
-- `blocks` gives them most needed first. `pack` is called when there is room, so reading and
-  deriving belong into it; what it needs of a table is read once (`context.by_call`).
+- `blocks` yields the most needed blocks first. `pack` is called only if there is room, so reading
+  and deriving belong there; a table is read once (`context.by_call`).
 - A block holds plain JSON (`json_block`), columns of whole numbers (`columns_block`) or bytes
   (`bytes_block`). Ids of the trace become indices of the report: `context.stack(stack_id)`.
-- Figures come with `measured`, true for what was taken while the program ran and false for what
-  was worked out afterwards; null is "not known" and never 0.
+- Figures come with `measured`: true if measured while the program ran, false if derived; null is
+  "not known" and never 0.
 - With `context.source` false nothing may hold code: sources, IR, expressions.
-- What does not fit is counted, and the page names `kvtrace sql TRACE "<query>"` for it.
-- The page learns whether a block is there from the element: `page.has("graph/0")`.
+- Omitted blocks are counted, and the page names `kvtrace sql TRACE "<query>"` for them.
+- The page checks for a block by its element: `page.has("graph/0")`.
 
 May import what `kvtrace.converters.report` may.
 """

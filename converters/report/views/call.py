@@ -1,7 +1,7 @@
-"""`call/<index>`: what each op of a call did, and where its accesses went.
+"""Blocks `call/<index>`: figures of each op of a call, and the addresses of its accesses.
 
-From the derived tables that `kvtrace replay` fills, and from the kernel's TTIR; a call without ops
-has no block.
+The data comes from the tables that `kvtrace replay` fills, and from the kernel's TTIR; a call
+without ops has no block.
 """
 
 import json
@@ -27,22 +27,22 @@ _FIGURES: Final = (
     "op", "kind", "dtype", "loop", "executions", "elements", "masked_off", "bytes",
     "unique_bytes", "sectors", "flops", "buffer",
 )  # fmt: skip
-#: How the tracer and the profiler begin a note.
+#: Notes of the tracer and the profiler on a call's op.
 _LEFT_OUT: Final = re.compile(r"call (?P<call>\d+), op (?P<op>\d+) \([^)]*\): (?P<text>.*)", re.S)
 _ACCESS: Final = ("arg", "program", "iteration", "first", "last", "active")
-#: Of a layout's lists of rows, how many numbers a row has.
+#: Numbers per row of a layout's lists.
 _WIDTHS: Final = {"lanes": 2, "box": 2, "active": 2, "runs": 5, "around": 2}
 
-#: How many, step of the id, step of the address in bytes.
+#: Count, step of the id, step of the address in bytes.
 _IdLevel = tuple[int, int, int]
 _Ranges = tuple[tuple[int, int], ...]
 
 
 class Op(TypedDict):
-    """What an op did over all programs of one launch; `index` is its place in the generic TTIR.
+    """Figures of an op over all programs of a launch; `index` is its position in generic TTIR.
 
-    `loop` is the loop around it, `buffer` the argument that a memory op goes to; `elements` counts
-    lanes, those that a mask turns off among them.
+    `loop` is the enclosing loop, `buffer` the argument that a memory op accesses; `elements` counts
+    lanes, including masked-off ones.
     """
 
     index: int
@@ -62,9 +62,9 @@ class Op(TypedDict):
 
 
 class Loop(TypedDict):
-    """A loop, the loop around it where that is known, and trips of each program.
+    """A loop, its enclosing loop if known, and its trip counts over programs.
 
-    `before` is its place among the ops, where its own index is none: it comes before that one.
+    `before` is the index of the op that the loop precedes, for a loop whose own index is no op's.
     """
 
     index: int
@@ -78,7 +78,7 @@ class Loop(TypedDict):
 
 
 class AccessLayout(TypedDict):
-    """Addresses of a record as progressions: docs/accesses.md says how they are to be read."""
+    """Addresses of a record as progressions, as docs/accesses.md describes."""
 
     base: int
     programs: NotRequired[tuple[int, tuple[_IdLevel, ...]]]
@@ -104,7 +104,7 @@ class Access(TypedDict):
 
 
 class CallNote(TypedDict):
-    """What passes gave up for its cost in a call: an op, and what of it is missing."""
+    """A note on figures of an op that passes skipped for their cost."""
 
     op: int
     text: str
@@ -123,25 +123,31 @@ class CallOps(TypedDict):
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    loop_tables = [each.loop_table for each in block_sources() if each.loop_table is not None]
+    loop_tables = [source.loop_table for source in block_sources() if source.loop_table is not None]
     for call in _by_need(context):
         yield Block(f"call/{call}", partial(_packed, context, loop_tables, call))
 
 
 def _by_need(context: Context) -> list[int]:
-    """Return calls that have ops: those that findings point at, then the most launched."""
+    """Return calls with ops: those of findings first, then the most launched."""
     report = context.report
     replayed = {
         (run, call_id)
         for run in range(len(context.runs))
         for call_id in np.unique(context.by_call("ops", run).calls).tolist()
     }
-    found = [
+    indexes = [
         index for index, call in enumerate(report.calls) if (call.run, call.call_id) in replayed
     ]
-    pointed = {finding.call for finding in report.findings}
+    calls_of_findings = {finding.call for finding in report.findings}
     return sorted(
-        found, key=lambda i: (i not in pointed, -report.calls[i].runs, -report.calls[i].launches, i)
+        indexes,
+        key=lambda i: (
+            i not in calls_of_findings,
+            -report.calls[i].runs,
+            -report.calls[i].launches,
+            i,
+        ),
     )
 
 
@@ -167,13 +173,13 @@ def _packed(context: Context, loop_tables: Sequence[str], call: int) -> str:
 
 
 def _notes(context: Context, call: int) -> list[CallNote]:
-    own = context.report.calls[call]
-    found: list[CallNote] = []
-    for text in context.left_out(own.run):
+    record = context.report.calls[call]
+    notes: list[CallNote] = []
+    for text in context.left_out(record.run):
         match = _LEFT_OUT.fullmatch(text)
-        if match is not None and int(match["call"]) == own.call_id:
-            found.append({"op": int(match["op"]), "text": match["text"]})
-    return found
+        if match is not None and int(match["call"]) == record.call_id:
+            notes.append({"op": int(match["op"]), "text": match["text"]})
+    return notes
 
 
 def _op(context: Context, row: dict[str, Any]) -> dict[str, Any]:
@@ -193,13 +199,15 @@ def _loop(
     index = row["op_index"]
     nested = nesting.get(index, {})
     ops = () if module is None else module.ops[index : index + 1]
-    outer = (each for op in ops for each in enclosing_ops(op))
+    outer = (enclosing for op in ops for enclosing in enclosing_ops(op))
     return {
         "index": index,
         "before": nested.get("before", index),
         "name": nested.get("name"),
         "stack": context.stack(row["stack_id"]),
-        "loop": next((each.index for each in outer if each.name in LOOPS), nested.get("loop")),
+        "loop": next(
+            (enclosing.index for enclosing in outer if enclosing.name in LOOPS), nested.get("loop")
+        ),
         "min": row["trips_min"],
         "median": row["trips_median"],
         "max": row["trips_max"],
@@ -215,34 +223,36 @@ def _access(row: dict[str, Any]) -> dict[str, Any]:
 
 
 def _layout(text: str | None) -> dict[str, Any] | None:
-    """Return a layout that a page can show; None where there is none, or a file says nonsense."""
+    """Return a layout that the page can show; None if missing or malformed."""
     try:
         layout = None if text is None else json.loads(text)
     except (ValueError, RecursionError):
         return None
     if not isinstance(layout, dict) or not _numbers([layout.get("base")], 1):
         return None
-    fine = all(_has_width(layout.get(name), width) for name, width in _WIDTHS.items()) and all(
+    is_valid = all(_has_width(layout.get(name), width) for name, width in _WIDTHS.items()) and all(
         name not in layout or _is_levels(layout[name]) for name in ("programs", "trips")
     )
-    return layout if fine else None
+    return layout if is_valid else None
 
 
 def _numbers(entry: object, width: int) -> bool:
     return (
-        isinstance(entry, list) and len(entry) == width and all(type(each) is int for each in entry)
+        isinstance(entry, list)
+        and len(entry) == width
+        and all(type(number) is int for number in entry)
     )
 
 
 def _has_width(entries: object, width: int) -> bool:
-    """Tell whether these are rows of so many numbers; nothing is, too."""
+    """Return whether entries are rows of `width` numbers, or None."""
     return entries is None or (
-        isinstance(entries, list) and all(_numbers(each, width) for each in entries)
+        isinstance(entries, list) and all(_numbers(row, width) for row in entries)
     )
 
 
 def _is_levels(entry: object) -> bool:
-    """Tell whether this is a first id, and levels of three numbers each."""
+    """Return whether an entry is a first id, and levels of three numbers each."""
     return (
         isinstance(entry, list)
         and len(entry) == 2

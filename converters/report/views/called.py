@@ -1,6 +1,6 @@
-"""`called/<grouping>`: where kernels are called from, as the tree of one grouping.
+"""Blocks `called/<grouping>`: call sites of kernels, as the tree of one grouping.
 
-Runs and times were measured, bytes were derived; `converters/profile/call_tree.py` says of what.
+Runs and times are measured, bytes derived; see `converters/profile/call_tree.py`.
 """
 
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -24,7 +24,7 @@ __all__ = ["SOURCE", "CalledBlock"]
 
 
 class CalledFigures(TypedDict):
-    """A value for each step, all that is below it among them; None: not known of any."""
+    """Figures with a value for each step, over all that is below; None: unknown for all."""
 
     runs: list[int] | None
     device_ns: list[int] | None
@@ -34,9 +34,9 @@ class CalledFigures(TypedDict):
 
 
 class CalledBlock(TypedDict):
-    """The block `called/<grouping>`: steps in order, each before those below it; 0 is all.
+    """The block `called/<grouping>`: steps in order, parents first; step 0 is the root.
 
-    `kernel` is a kernel of the report, -1 of steps that represent none.
+    `kernel` is the index of a kernel of the report, or -1 for other steps.
     """
 
     notes: list[str]
@@ -68,27 +68,29 @@ def _packed(
     *,
     source: bool,
 ) -> str:
-    read = sums()
-    steps = list(_steps(call_tree(read, grouping), -1, [0]))
+    call_sums = sums()
+    steps = list(_steps(call_tree(call_sums, grouping), -1, [0]))
     branches = [branch for _, branch in steps]
     figures = {
-        name: [getattr(each.figures, name) for each in branches] if name in read.known else None
+        name: [getattr(branch.figures, name) for branch in branches]
+        if name in call_sums.known
+        else None
         for name in FIGURES
     }
     return json_block(
         {
-            "notes": call_notes(read),
+            "notes": call_notes(call_sums),
             "parent": [parent for parent, _ in steps],
-            "label": [each.step.label for each in branches],
-            "file": [each.step.file for each in branches],
-            "line": [each.step.line for each in branches],
+            "label": [branch.step.label for branch in branches],
+            "file": [branch.step.file for branch in branches],
+            "line": [branch.step.line for branch in branches],
             # the lines of a source step are the program's code
             "note": [
-                each.step.note if source or grouping != "source" else None for each in branches
+                branch.step.note if source or grouping != "source" else None for branch in branches
             ],
             "kernel": [
-                -1 if each.step.kernel is None else kernels.get(each.step.kernel, -1)
-                for each in branches
+                -1 if branch.step.kernel is None else kernels.get(branch.step.kernel, -1)
+                for branch in branches
             ],
             "figures": figures,
         }
@@ -96,12 +98,12 @@ def _packed(
 
 
 def _steps(branch: Branch, parent: int, count: list[int]) -> Iterator[tuple[int, Branch]]:
-    """Yield each branch with the place of the one above it; `count` is how many there were."""
+    """Yield each branch with the index of its parent; `count` holds the number of branches."""
     yield parent, branch
-    place = count[0]
+    index = count[0]
     count[0] += 1
-    for each in branch.branches:
-        yield from _steps(each, place, count)
+    for child in branch.branches:
+        yield from _steps(child, index, count)
 
 
 SOURCE: Final = BlockSource(

@@ -1,6 +1,6 @@
-"""`findings/verdicts`: how many accesses of each kernel got which verdict under which rule.
+"""Block `findings/verdicts`: number of accesses by kernel, rule and verdict.
 
-Proven accesses are in no list of the page, so this is where it has their numbers from.
+It includes proven accesses, which no list of the page has.
 """
 
 from collections import Counter
@@ -29,7 +29,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _packed(context: Context) -> str:
-    """Return rows of kernel (-1: none that is known), rule, verdict and count."""
+    """Return rows of kernel (-1: unknown), rule, verdict and count."""
     report = context.report
     kernels: dict[tuple[int, int | None], int] = {
         (call.run, call.call_id): report.variants[call.variant].kernel
@@ -49,7 +49,7 @@ def _packed(context: Context) -> str:
 def _counted(
     context: Context, run: "Run"
 ) -> Iterator[tuple[int | None, str | None, str | None, int]]:
-    """Return each call, rule and verdict of a run, with how many accesses have it."""
+    """Yield call, rule, verdict and number of accesses of a run."""
     table = context.trace.table("findings", (run,), _COLUMNS)
     plain = pa.table({name: without_dictionary(table[name]) for name in _COLUMNS})
     counted = plain.group_by(list(_COLUMNS)).aggregate([([], "count_all")])

@@ -1,7 +1,7 @@
-"""`kernel/<kernel>`: what autotuners tried of a kernel, and how long its binaries took to load.
+"""Blocks `kernel/<kernel>`: autotuning trials of a kernel, and load times of its binaries.
 
-A kernel with neither has no block. Both were measured: a trial's median is over executions on the
-device (`converters/profile/autotune.py`), and is null where those were not recorded.
+A kernel with neither has no block. Both are measured: a trial's median is over executions on the
+device (`converters/profile/autotune.py`), and null if none were recorded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,7 @@ __all__ = ["SOURCE", "KernelBlock"]
 
 
 class Trial(TypedDict):
-    """One configuration; its time is on the device, without the first; None: not recorded."""
+    """A configuration; its time is on the device, without the first trial; None: not recorded."""
 
     variant: int
     configuration: Mapping[str, str]
@@ -26,7 +26,7 @@ class Trial(TypedDict):
 
 
 class Tuning(TypedDict):
-    """The trials of a kernel on one set of arguments, the fastest first; and why one was kept."""
+    """The trials of a kernel on one set of arguments, fastest first, and `why` one was chosen."""
 
     run: int
     arguments: str
@@ -35,7 +35,7 @@ class Tuning(TypedDict):
 
 
 class Load(TypedDict):
-    """A variant's binary went onto the device: how long that took."""
+    """A load of a variant's binary onto a device, with its duration."""
 
     variant: int
     duration_ns: int
@@ -55,7 +55,7 @@ Places = Mapping[tuple[int, int], int]
 
 def _blocks(context: Context) -> Iterable[Block]:
     report = context.report
-    places = {(one.run, one.kernel_id): index for index, one in enumerate(report.variants)}
+    places = {(v.run, v.kernel_id): index for index, v in enumerate(report.variants)}
     content: dict[int, KernelBlock] = {}
     for kernel, tuning in _tunings(context, places):
         _entry(content, kernel)["tunings"].append(tuning)
@@ -71,7 +71,7 @@ def _entry(content: dict[int, KernelBlock], kernel: int) -> KernelBlock:
 
 
 def _tunings(context: Context, places: Places) -> Iterable[tuple[int, Tuning]]:
-    """Return each tuning with the kernel of the report that it is of."""
+    """Yield each tuning with its kernel of the report."""
     if "autotune" not in context.report.phases:
         return
     runs = {run.run_id: index for index, run in enumerate(context.runs)}
@@ -83,7 +83,7 @@ def _tunings(context: Context, places: Places) -> Iterable[tuple[int, Tuning]]:
 
 
 def _trial(trial: autotune.Trial, variant: int) -> Trial:
-    """Return a trial; what its variant uses on the device is in the report."""
+    """Return a trial; the resources of its variant are in the report."""
     return {
         "variant": variant,
         "configuration": trial.configuration,
@@ -94,7 +94,7 @@ def _trial(trial: autotune.Trial, variant: int) -> Trial:
 
 
 def _loads(context: Context, places: Places) -> Iterable[tuple[int, int]]:
-    """Return each variant whose loading onto a device was timed, and the nanoseconds it took."""
+    """Yield each variant with a timed load onto a device, and the time in nanoseconds."""
     for index, run in enumerate(context.runs):
         table = context.trace.table("kernels", (run,), ["kernel_id", "load_ns"])
         rows = zip(table["kernel_id"].to_pylist(), table["load_ns"].to_pylist(), strict=True)

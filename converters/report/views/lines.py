@@ -1,7 +1,7 @@
-"""`lines/<variant>`: what the ops of each source line and IR line did, over all runs of a variant.
+"""Blocks `lines/<variant>`: figures of each source line and IR line, over all runs of a variant.
 
-A source line has its ops and those inlined into it, so the lines of a file do not add
-up to the whole. A variant without ops has no block.
+A source line's figures include ops inlined into the line, so the lines of a file do not add up to
+the whole. A variant without ops has no block.
 """
 
 import re
@@ -38,27 +38,27 @@ def _blocks(context: Context) -> Iterable[Block]:
     ops = [_ops_of_run(context, run) for run in range(len(context.runs))]
     variants = context.report.variants
     for variant in sorted(range(len(variants)), key=lambda v: (-variants[v].host_ns, v)):
-        own = ops[variants[variant].run].get(variant)
-        if own:
-            yield Block(f"lines/{variant}", partial(_packed, context, variant, own))
+        ops_of_variant = ops[variants[variant].run].get(variant)
+        if ops_of_variant:
+            yield Block(f"lines/{variant}", partial(_packed, context, variant, ops_of_variant))
 
 
 def _ops_of_run(context: Context, run: int) -> dict[int, list[OpFigures]]:
     """Return the ops of each variant of a run, summed over the runs of its calls."""
     ops = context.by_call("ops", run)
     calls = {call.call_id: call for call in context.report.calls if call.run == run}
-    known = np.isin(ops.calls, list(calls))
-    if not known.any():
+    is_listed = np.isin(ops.calls, list(calls))
+    if not is_listed.any():
         return {}
-    ids, inverse = np.unique(ops.calls[known], return_inverse=True)
-    own = [calls[call] for call in ids.tolist()]
-    weights = _weights(own)[inverse]
-    variants = np.array([call.variant for call in own], np.int64)[inverse]
-    return _summed(ops.table.filter(pa.array(known)), variants, weights)
+    ids, inverse = np.unique(ops.calls[is_listed], return_inverse=True)
+    calls_of_ids = [calls[call] for call in ids.tolist()]
+    weights = _weights(calls_of_ids)[inverse]
+    variants = np.array([call.variant for call in calls_of_ids], np.int64)[inverse]
+    return _summed(ops.table.filter(pa.array(is_listed)), variants, weights)
 
 
 def _weights(calls: Sequence[Call]) -> Integers:
-    """Return how often each call counts: its runs, or once where its variant never ran."""
+    """Return each call's weight: its runs, or 1 if its variant never ran."""
     ran = {call.variant for call in calls if call.runs}
     return np.array([call.runs if call.variant in ran else 1 for call in calls], np.int64)
 
@@ -76,12 +76,12 @@ def _summed(table: pa.Table, variants: Integers, weights: Integers) -> dict[int,
         .aggregate([(name, "sum") for name in weighed])
         .sort_by([("variant", "ascending"), ("op_index", "ascending")])
     )
-    found: dict[int, list[OpFigures]] = {}
+    by_variant: dict[int, list[OpFigures]] = {}
     for row in grouped.to_pylist():
         sums = {name: row[f"{name}_sum"] for name in weighed}
         figures = OpFigures(**{name: row[name] for name in _KEYS}, **sums)
-        found.setdefault(row["variant"], []).append(figures)
-    return found
+        by_variant.setdefault(row["variant"], []).append(figures)
+    return by_variant
 
 
 def _packed(context: Context, variant: int, ops: Sequence[OpFigures]) -> str:
@@ -105,7 +105,7 @@ def _packed(context: Context, variant: int, ops: Sequence[OpFigures]) -> str:
 def _files(
     context: Context, ops: Sequence[OpFigures], limits: DeviceLimits | None, whole: float
 ) -> list[dict[str, Any]]:
-    """Return the figures of every line that some op is on, or was inlined into."""
+    """Return the figures of every source line with ops, including inlined ops."""
     on_line: dict[tuple[str, int], list[OpFigures]] = {}
     innermost: set[tuple[str, int]] = set()
     for op in ops:
@@ -128,7 +128,7 @@ def _places(context: Context, stack_id: int | None) -> list[tuple[str, int]]:
 
 
 def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
-    """Return for each text with the module's ops: `op_index` → line, counted from 1."""
+    """Return `op_index` → line (from 1) for each text with the module's ops."""
     module = context.module(variant)
     if module is None:
         return {}
@@ -141,22 +141,22 @@ def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
 
 
 def op_lines(ops: Iterable[Op], text: str) -> dict[int, int]:
-    """Return `op_index` → line (from 0) of these ops in a text of their module.
+    """Return `op_index` → line (from 0) of ops in a text of their module.
 
-    The text is MLIR's generic form or the pretty one: both have one op a line, in the same order,
-    and `op_index` in the trace is an op's position in them. What the pretty form leaves out
-    (terminators of regions that give nothing) has no line. Empty where the two do not match.
+    The text is MLIR's generic or pretty form: both have one op per line in the same order, and
+    `op_index` is an op's position in that order. Ops missing from the pretty form (terminators
+    without operands) have no line. Empty if text and ops do not match.
     """
     lines: dict[int, int] = {}
     names = list(_names(text))
-    at = 0
+    position = 0
     for op in ops:
-        if at < len(names) and _is_called(op, names[at][1]):
-            lines[op.index] = names[at][0]
-            at += 1
+        if position < len(names) and _is_called(op, names[position][1]):
+            lines[op.index] = names[position][0]
+            position += 1
         elif op.name not in _ENDS:
             return {}
-    return lines if at == len(names) else {}
+    return lines if position == len(names) else {}
 
 
 def _is_called(op: Op, name: str) -> bool:
@@ -164,14 +164,14 @@ def _is_called(op: Op, name: str) -> bool:
 
 
 def _names(text: str) -> Iterator[tuple[int, str]]:
-    """Return line and name of every op that a text shows."""
+    """Yield line and name of every op in a text."""
     for number, line in enumerate(text.split("\n")):
         stripped = line.lstrip()
         if not stripped or stripped[0] in "#}^/":
             continue
-        found = _OP.match(line)
-        if found is not None and ("." in found["name"] or found["name"] == "module"):
-            yield number, found["name"]
+        match = _OP.match(line)
+        if match is not None and ("." in match["name"] or match["name"] == "module"):
+            yield number, match["name"]
 
 
 SOURCE: Final = BlockSource(

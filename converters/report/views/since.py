@@ -1,7 +1,7 @@
-"""`since`: what changed since the run before of the same program, as `kvtrace diff` says it.
+"""Block `since`: changes since the previous run of the same program, as in `kvtrace diff`.
 
-The run before is the newest older job in the directory with the same command. Code is compared as
-far as it was recorded; nothing is disassembled for it, which `kvtrace diff` does.
+The previous run is the newest older job in the directory with the same command. Recorded code is
+compared; unlike in `kvtrace diff`, nothing is disassembled.
 """
 
 import shlex
@@ -25,7 +25,7 @@ _MOST_LAUNCHES: Final = 1_000_000
 
 
 class SinceRow(TypedDict):
-    """One line of the headline of `kvtrace diff`."""
+    """A line of the headline of `kvtrace diff`."""
 
     kernel: str
     what: str
@@ -36,7 +36,7 @@ class SinceRow(TypedDict):
 
 
 class Since(TypedDict):
-    """The block "since"; `why` says why nothing was compared, and is "" where it was."""
+    """The block "since"; `why` says why nothing was compared, or is ""."""
 
     why: str
     before: str | None
@@ -54,7 +54,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 def _packed(context: Context) -> str:
     try:
         return json_block(_since(context))
-    except KvtraceError as error:  # of another run: the page of this one is written all the same
+    except KvtraceError as error:  # in the earlier run; this page is written anyway
         return json_block(_nothing(f"an earlier run cannot be read: {error}"))
 
 
@@ -65,7 +65,7 @@ def _since(context: Context) -> Since:
     launches = len(context.trace.table("launches", earlier, ["call_id"]))
     if launches + context.report.totals.launches > _MOST_LAUNCHES:
         return _nothing(
-            f"both have more than {_MOST_LAUNCHES:,} launches together", context, earlier
+            f"both runs together have more than {_MOST_LAUNCHES:,} launches", context, earlier
         )
     from kvtrace.converters.diff import compare
     from kvtrace.schema.trace import Selection
@@ -120,10 +120,10 @@ def _run_before(trace: "Trace", runs: "tuple[Run, ...]") -> "tuple[Run, ...]":
     jobs: dict[str, list[Run]] = {}
     for run in trace.runs:
         jobs.setdefault(run.group_id or run.run_id, []).append(run)
-    own = first.group_id or first.run_id
+    own_group = first.group_id or first.run_id
     for group, members in reversed(jobs.items()):
         same = members[0].command == first.command and first.command is not None
-        if group != own and same and members[0].run_id < first.run_id:
+        if group != own_group and same and members[0].run_id < first.run_id:
             return tuple(members)
     return ()
 

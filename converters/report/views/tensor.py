@@ -1,4 +1,4 @@
-"""`tensor/<artifact>`: the bytes of a recorded tensor's storage (KVTRACE_TENSORS)."""
+"""Blocks `tensor/<artifact>`: the bytes of a recorded tensor's storage (KVTRACE_TENSORS)."""
 
 from collections.abc import Iterable
 from functools import partial
@@ -9,7 +9,7 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 
 __all__ = ["SOURCE"]
 
-#: Larger storages are not even tried: no page would hold them.
+#: Largest storage that is packed; a page would not hold larger ones.
 _MOST_BYTES: Final = 64 << 20
 
 
@@ -19,17 +19,17 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _by_need(context: Context) -> list[tuple[str, int]]:
-    """Return recorded storages and their bytes, those of findings' calls first, then small ones."""
+    """Return recorded storages and their bytes: those of findings' calls first, then small ones."""
     report = context.report
-    pointed = {finding.call for finding in report.findings}
+    calls_of_findings = {finding.call for finding in report.findings}
     need: dict[str, tuple[bool, int]] = {}
     for index, call in enumerate(report.calls):
         for arg in call.args:
             argument = report.arguments[arg]
             if argument.value is None:
                 continue
-            own = (index not in pointed, argument.storage_bytes or 0)
-            need[argument.value] = min(need.get(argument.value, own), own)
+            priority = (index not in calls_of_findings, argument.storage_bytes or 0)
+            need[argument.value] = min(need.get(argument.value, priority), priority)
     order = sorted(need, key=lambda artifact: (*need[artifact], artifact))
     return [(artifact, need[artifact][1]) for artifact in order]
 

@@ -1,4 +1,4 @@
-"""`texts/<n>`: sources and compiler stages with the source lines that their lines come from."""
+"""Blocks `texts/<n>`: sources and compiler stages, with the source lines behind each line."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -16,11 +16,11 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 
 __all__ = ["SOURCE"]
 
-#: Texts go in in this order while there is room; sources and TTIR first.
+#: Order in which texts are added while there is room; sources and TTIR first.
 _STAGE_ORDER: Final = (
     "source", "ttir", "glir", "ttir_generic", "ttgir", "ptx", "amdgcn", "llir", SASS,
 )  # fmt: skip
-#: So many binaries are disassembled, those of the busiest variants; one takes a tenth of a second.
+#: Most binaries to disassemble, of the busiest variants; each takes a tenth of a second.
 _MOST_DISASSEMBLED: Final = 16
 
 
@@ -40,7 +40,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _listings(context: Context, indices: Sequence[int]) -> Iterable[tuple[int, str]]:
-    """Disassemble the binaries of some texts; what cannot be read has no listing."""
+    """Yield the disassembled binaries of some texts, without unreadable ones."""
     tool = disassembler() if indices else None
     if tool is None:
         return
@@ -54,7 +54,7 @@ def _listings(context: Context, indices: Sequence[int]) -> Iterable[tuple[int, s
 
 
 def _by_need(report: Report) -> list[int]:
-    """Return texts of the first stages first, and of those the busiest kernels' first."""
+    """Return the texts in order of need: early stages first, then the busiest kernels."""
     need: dict[int, tuple[int, int, int]] = {}
     for variant in report.variants:
         entries = [stage.text for stage in variant.stages] + [file.text for file in variant.files]

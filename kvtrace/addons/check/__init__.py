@@ -1,8 +1,8 @@
-"""What the device made of launches, against what their IR means.
+"""Checks of device results against the meaning of their IR.
 
-`recording/` keeps memory of launches (KVTRACE_CHECK), or looks at what they made; `kept.py` reads
-it again. `comparing.py` compares it with the IR's evaluation, within radii (`evaluate/shadows/`);
-`verdicts/locating.py`, `stages.py` and `first_bad.py` say who is at fault; `checking.py` makes rows
-and findings of it. `checked_runs.py` is its one way in: the command, `trace.check()` and the
-report.
+`recording/` copies memory of launches (KVTRACE_CHECK), or examines their outputs; `kept.py` reads
+the copies. `comparing.py` compares them with the IR's evaluation, within radii
+(`evaluate/shadows/`); `verdicts/locating.py`, `stages.py` and `first_bad.py` locate the fault;
+`checking.py` builds rows and findings. `checked_runs.py` is the entry point for the command,
+`trace.check()` and the report.
 """

@@ -1,6 +1,6 @@
-"""A checked launch as a separate folder: a script with the data that asserts the expected values.
+"""Cases: folders with one checked launch's data, and a script that asserts the expected values.
 
-And the same launch with other numbers of warps and stages, on a machine with a GPU.
+On a machine with a GPU, a case can be rerun with other numbers of warps and stages.
 """
 
 from __future__ import annotations
@@ -36,12 +36,12 @@ _TORCH: Final = {
     "bf16": "bfloat16", "f32": "float32", "f64": "float64", "f8E4M3FN": "float8_e4m3fn",
     "f8E5M2": "float8_e5m2",
 }  # fmt: skip
-"""torch's names of element types."""
+"""torch's name of each element type."""
 
 
 @dataclass(frozen=True, slots=True)
 class Rerun:
-    """What came of a configuration: how many elements differ, or why it could not be run."""
+    """The result of a configuration: the number of differing elements, or why it could not run."""
 
     num_warps: int
     num_stages: int
@@ -50,12 +50,11 @@ class Rerun:
 
 
 def write_case(trace: Trace, run: Run, launch: CheckedLaunch, folder: Path) -> Path:
-    """Write a launch's IR, memory and script into a folder; return the script.
+    """Write a launch's IR, memory and script into a folder, and return the script's path.
 
     Raises:
         Undecided: the launch cannot be computed, or launched from its IR alone.
         OSError: the folder cannot be written.
-
     """
     kernel = _kernel(trace, run, launch.call_id)
     digest = next((s["artifact"] for s in kernel["stages"] or () if s["stage"] == "ttir"), None)
@@ -63,30 +62,29 @@ def write_case(trace: Trace, run: Run, launch: CheckedLaunch, folder: Path) -> P
     if text is None:
         raise Undecided("its kernel was recorded without the TTIR that Triton compiles")
     call = launch.call()
-    known = expected(launch).known
     storages: dict[int, int] = {}
     arguments = [_argument(argument, storages) for argument in call.arguments]
     data: dict[str, Any] = {}
     before: dict[str, tuple[int, int]] = {}
-    for place, held in _held(call).items():
+    for storage, contents in _contents(call).items():
         key = f"before {len(before)}"
-        before[key] = (storages[place], 0)
-        data[key] = held
-    meant: dict[str, Any] = {}
-    for each in known:
-        for piece in each.pieces:
-            key = f"expected {len(meant)}"
-            tensor = call.arguments[each.place]
+        before[key] = (storages[storage], 0)
+        data[key] = contents
+    expected_pieces: dict[str, Any] = {}
+    for output in expected(launch).known:
+        for piece in output.pieces:
+            key = f"expected {len(expected_pieces)}"
+            tensor = call.arguments[output.place]
             assert isinstance(tensor, TensorArgument)
-            meant[key] = {
+            expected_pieces[key] = {
                 "storage": storages[id(tensor.storage)], "offset": piece.offset,
-                "dtype": _torch_name(each.element),
+                "dtype": _torch_name(output.element),
             }  # fmt: skip
             data[key], data[f"radius of {key}"] = piece.expected, piece.radii
     folder.mkdir(parents=True, exist_ok=True)
     case = {
         "kernel": launch.kernel, "grid": list(call.grid), "arguments": arguments,
-        "storages": _sizes(call, storages), "before": before, "expected": meant,
+        "storages": _sizes(call, storages), "before": before, "expected": expected_pieces,
         "options": {name: kernel[name] for name in ("num_warps", "num_stages") if kernel[name]},
     }  # fmt: skip
     (folder / "case.json").write_text(json.dumps(case, indent=1), encoding="utf-8")
@@ -99,9 +97,9 @@ def write_case(trace: Trace, run: Run, launch: CheckedLaunch, folder: Path) -> P
 
 
 def rerun(script: Path, num_warps: int, num_stages: int) -> Iterator[Rerun]:
-    """Run a case as it was, with other numbers of warps, then with other numbers of stages.
+    """Run a case as recorded, with other numbers of warps, then with other numbers of stages.
 
-    Each in a separate process, for a wrong kernel may leave a device's context broken.
+    Each configuration runs in its own process, since a wrong kernel may break a device's context.
     """
     chosen = [(num_warps, num_stages)]
     chosen += [(warps, num_stages) for warps in WARPS if warps != num_warps]
@@ -117,15 +115,20 @@ def rerun(script: Path, num_warps: int, num_stages: int) -> Iterator[Rerun]:
         except subprocess.TimeoutExpired:
             yield Rerun(warps, stages, None, f"it took more than {_SECONDS} s")
             continue
-        yield _came(warps, stages, done.stdout, done.stderr)
+        yield _rerun_result(warps, stages, done.stdout, done.stderr)
 
 
-def _came(warps: int, stages: int, output: str, errors: str) -> Rerun:
+def _rerun_result(warps: int, stages: int, output: str, errors: str) -> Rerun:
     for line in reversed(output.splitlines()):
         if line.startswith("{"):
             return Rerun(warps, stages, int(json.loads(line)["differing"]))
-    said = [line for line in errors.splitlines() if line.strip()]
-    return Rerun(warps, stages, None, said[-1].strip() if said else "it ended without a word")
+    error_lines = [line for line in errors.splitlines() if line.strip()]
+    return Rerun(
+        warps,
+        stages,
+        None,
+        error_lines[-1].strip() if error_lines else "it failed without a message",
+    )
 
 
 def _kernel(trace: Trace, run: Run, call_id: int) -> Mapping[str, Any]:
@@ -146,8 +149,8 @@ def _argument(argument: Any, storages: dict[int, int]) -> dict[str, Any]:
     return {"storage": number, "offset": argument.offset_bytes}
 
 
-def _held(call: Call) -> dict[int, np.ndarray]:
-    """Return the contents of a call's storages, by their identity."""
+def _contents(call: Call) -> dict[int, np.ndarray]:
+    """Return the contents of a call's storages, by the storage's identity."""
     return {
         id(argument.storage): argument.storage.data
         for argument in call.arguments

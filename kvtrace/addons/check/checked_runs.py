@@ -1,4 +1,4 @@
-"""Check every launch of runs that was kept for it, and put what came of it into words."""
+"""Checks of all recorded launches of several runs, and their results as text, rows and JSON."""
 
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -31,36 +31,36 @@ _REASONS: Final = 8
 
 
 class NothingToCheck(KvtraceError):
-    """No launch of the runs was kept."""
+    """No launch of the runs was recorded for checks."""
 
     slug = "nothing-to-check"
 
 
 @dataclass(frozen=True, slots=True)
 class Checked:
-    """What came of the checked launches of several runs."""
+    """Results of the checked launches of several runs."""
 
     runs: tuple[RunChecks, ...]
     kernels: Mapping[tuple[str, int], Mapping[str, Any]]
 
     @property
     def answers(self) -> Counter[str]:
-        """How many launches had each answer."""
-        return sum((each.answers for each in self.runs), Counter())
+        """Number of launches by answer."""
+        return sum((run.answers for run in self.runs), Counter())
 
     @property
     def failed(self) -> bool:
-        """Whether anything is wrong."""
+        """Some launch differs or made a NaN or an infinity."""
         return bool(self.answers["differs"] or self.answers["not finite"])
 
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """What came of one storage of a checked launch; see the table `checks`.
+    """Result for one storage of a checked launch; see the table `checks`.
 
-    `stage` is the stage of the compiler at fault, where it differs: `ttgir` (the passes that make
-    it), `behind ttgir`, `descriptor stores` (none: the target's go past extents) or `unknown`;
-    `stage_reason` says why.
+    For storages that differ, `stage` is the compiler stage at fault: `ttgir` (the passes that make
+    TTGIR), `behind ttgir`, `descriptor stores` (no stage: the target's stores go past extents) or
+    `unknown`; `stage_reason` says why.
     """
 
     kernel: str | None
@@ -82,7 +82,7 @@ class CheckRow:
 
 @dataclass(frozen=True, slots=True)
 class Case:
-    """A launch that differs, as a script; None: it cannot be one, which `problem` says."""
+    """A launch that differs, as a script; `script` is None if `problem` prevents one."""
 
     name: str
     seq: int
@@ -92,29 +92,28 @@ class Case:
 
 
 def check_runs(selection: Selection, shown: Shown = unshown) -> Checked:
-    """Check the launches of runs, and fill the tables `checks` and `findings`.
+    """Check the recorded launches of runs, and fill the tables `checks` and `findings`.
 
     Raises:
-        NothingToCheck: no launch was kept.
+        NothingToCheck: no launch was recorded for checks.
         KvtraceError: the trace cannot be read or written.
-
     """
     kernels = _kernels(selection.trace, selection)
-    found = []
+    checks = []
     for run in selection.runs:
         with shown(f"check {run.run_id}") as progress:
             ttgir = recorded_ttgir(selection.trace, run)
-            found.append(check_run(selection.trace, run, progress, ttgir))
-    if not any(each.answers for each in found):
+            checks.append(check_run(selection.trace, run, progress, ttgir))
+    if not any(run_checks.answers for run_checks in checks):
         raise NothingToCheck(
-            f"{selection.trace.path} has no launch that was kept to be checked; record the program "
+            f"{selection.trace.path} has no launch recorded for checks; record the program "
             "with KVTRACE_CHECK=first (or sample:N, kernel:GLOB, finite)"
         )
-    return Checked(tuple(found), kernels)
+    return Checked(tuple(checks), kernels)
 
 
 def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
-    """Return what gives the TTGIR that was recorded with a call's kernel, each read once."""
+    """Return a function from call id to the recorded TTGIR of the call's kernel; cached."""
 
     @cache
     def rows() -> dict[int, dict[str, Any]]:
@@ -144,9 +143,9 @@ def recorded_ttgir(trace: Trace, run: Run) -> Ttgir:
 
 
 def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[str, Any]]:
-    """Return, by run and call, what is known about its kernel."""
+    """Return kernel and grid of each call, by run and call id."""
     columns = ["kernel_id", "name", "num_warps", "num_stages"]
-    found: dict[tuple[str, int], dict[str, Any]] = {}
+    by_call: dict[tuple[str, int], dict[str, Any]] = {}
     for run in selection.runs:
         kernels = {
             row["kernel_id"]: row
@@ -156,22 +155,22 @@ def _kernels(trace: Trace, selection: Selection) -> dict[tuple[str, int], dict[s
             "calls", (run,), columns=["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
         )
         for row in calls.to_pylist():
-            found[run.run_id, row["call_id"]] = kernels.get(row["kernel_id"], {}) | row
-    return found
+            by_call[run.run_id, row["call_id"]] = kernels.get(row["kernel_id"], {}) | row
+    return by_call
 
 
 def write_cases(selection: Selection, checked: Checked, folder: Path) -> Iterator[Case]:
-    """Write each launch that differs into a separate folder, with a script that asserts it."""
-    for run, found in zip(selection.runs, checked.runs, strict=True):
-        wrong = {row["seq"] for row in found.rows if row["answer"] == "differs"}
-        for launch in checked_launches(selection.trace, run) if wrong else ():
-            if isinstance(launch, UnreadyCall) or launch.seq not in wrong:
+    """Write each launch that differs into its own folder, with a script that asserts it."""
+    for run, run_checks in zip(selection.runs, checked.runs, strict=True):
+        differing = {row["seq"] for row in run_checks.rows if row["answer"] == "differs"}
+        for launch in checked_launches(selection.trace, run) if differing else ():
+            if isinstance(launch, UnreadyCall) or launch.seq not in differing:
                 continue
             kernel = checked.kernels.get((run.run_id, launch.call_id), {})
             name = "".join(c if c.isalnum() or c in "_-" else "_" for c in launch.kernel)
-            place = folder / f"launch-{launch.seq}-{name}"
+            case_folder = folder / f"launch-{launch.seq}-{name}"
             try:
-                script = write_case(selection.trace, run, launch, place)
+                script = write_case(selection.trace, run, launch, case_folder)
             except Undecided as error:
                 yield Case(launch.kernel, launch.seq, None, kernel, str(error))
             else:
@@ -179,11 +178,10 @@ def write_cases(selection: Selection, checked: Checked, folder: Path) -> Iterato
 
 
 def rerun_text(case: Case) -> Iterator[str]:
-    """Run a case with other numbers of warps and stages; say which of them agree.
+    """Run a case with other numbers of warps and stages, and yield a line for each result.
 
     Raises:
         NothingToCheck: there is no GPU here.
-
     """
     import torch  # for its GPU; the case itself runs in separate processes
 
@@ -197,58 +195,62 @@ def rerun_text(case: Case) -> Iterator[str]:
         return
     yield f"launch {case.seq} of {case.name}, compiled again from its TTIR:"
     warps, stages = case.kernel.get("num_warps") or 4, case.kernel.get("num_stages") or 2
-    for came in rerun(case.script, warps, stages):
-        said = (
-            came.problem
-            if came.differing is None
-            else (f"differs in {plural(came.differing, 'element')}" if came.differing else "agrees")
+    for result in rerun(case.script, warps, stages):
+        outcome = (
+            result.problem
+            if result.differing is None
+            else (
+                f"differs in {plural(result.differing, 'element')}"
+                if result.differing
+                else "agrees"
+            )
         )
-        yield f"  num_warps={came.num_warps}, num_stages={came.num_stages}: {said}"
+        yield f"  num_warps={result.num_warps}, num_stages={result.num_stages}: {outcome}"
 
 
 def check_rows(checked: Checked) -> tuple[CheckRow, ...]:
-    """Return the rows of the table `checks`, without its places and maps."""
-    names = [each.name for each in fields(CheckRow) if each.name != "kernel"]
-    found: list[CheckRow] = []
-    for each in checked.runs:
-        for row in each.rows:
-            held: dict[str, Any] = {name: row.get(name) for name in names} | _stage(each, row)
-            found.append(CheckRow(kernel=_kernel(checked, each, row).get("name"), **held))
-    return tuple(found)
+    """Return the rows of the table `checks`, without locations and maps."""
+    names = [field.name for field in fields(CheckRow) if field.name != "kernel"]
+    rows: list[CheckRow] = []
+    for run in checked.runs:
+        for row in run.rows:
+            values: dict[str, Any] = {name: row.get(name) for name in names} | _stage(run, row)
+            rows.append(CheckRow(kernel=_kernel(checked, run, row).get("name"), **values))
+    return tuple(rows)
 
 
 def check_objects(checked: Checked) -> dict[str, Any]:
-    """Return what the command prints as JSON."""
+    """Return the results as plain JSON."""
     return {
         "answers": {answer: checked.answers[answer] for answer in _ANSWERS},
         "checks": [
-            {"run": each.run, "kernel": _kernel(checked, each, row).get("name"), **row}
-            | _stage(each, row)
-            for each in checked.runs
-            for row in each.rows
+            {"run": run.run, "kernel": _kernel(checked, run, row).get("name"), **row}
+            | _stage(run, row)
+            for run in checked.runs
+            for row in run.rows
         ],
         "findings": [
-            {"run": each.run, "kernel": _kernel(checked, each, row).get("name"), **row}
-            for each in checked.runs
-            for row in each.findings
+            {"run": run.run, "kernel": _kernel(checked, run, row).get("name"), **row}
+            for run in checked.runs
+            for row in run.findings
         ],
-        "failures": [text for each in checked.runs for text in each.failures],
+        "failures": [text for run in checked.runs for text in run.failures],
         "rules": RULES,
     }
 
 
 def check_text(checked: Checked) -> Iterator[str]:
-    """Put it into lines: what is wrong first, then what could not be decided, then all counted."""
-    for each in checked.runs:
-        for row in each.rows:
+    """Yield lines of text: differing launches first, then undecided ones, then the counts."""
+    for run in checked.runs:
+        for row in run.rows:
             if row["answer"] == "differs":
-                yield from _difference(_kernel(checked, each, row), row)
-                fault = each.faults.get(row["seq"])
+                yield from _difference(_kernel(checked, run, row), row)
+                fault = run.faults.get(row["seq"])
                 if fault is not None:
                     yield f"  {fault.text}"
-        for finding in each.findings:
+        for finding in run.findings:
             if finding["rule"] == "first-non-finite":
-                name = _kernel(checked, each, finding).get("name", "?")
+                name = _kernel(checked, run, finding).get("name", "?")
                 yield f"not finite  {name}: {finding['message']}"
     reasons = _reasons(checked.runs)
     if reasons:
@@ -269,7 +271,7 @@ def _kernel(checked: Checked, run: RunChecks, row: Mapping[str, Any]) -> Mapping
 
 
 def _stage(run: RunChecks, row: Mapping[str, Any]) -> dict[str, str | None]:
-    """Return which stage is at fault, where a storage differs and that was asked."""
+    """Return the stage at fault of a storage that differs, if determined."""
     fault = run.faults.get(row["seq"]) if row["answer"] == "differs" else None
     if fault is None:
         return {"stage": None, "stage_reason": None}
@@ -284,19 +286,19 @@ def _difference(kernel: Mapping[str, Any], row: Mapping[str, Any]) -> Iterator[s
         f"  {row['name']} ({row['dtype']}): {row['differing']:,} of {row['elements']:,} elements "
         f"are beyond their bounds: {row.get('pattern')}"
     )
-    place = ""
+    location = ""
     if row.get("program_x") is not None:
         program = tuple(row[f"program_{axis}"] for axis in "xyz")
-        place = f" in program {program}, lane {tuple(row['lane'])}"
+        location = f" in program {program}, lane {tuple(row['lane'])}"
     yield (
-        f"  the farthest{place}: the device has {row['got']:.9g}, the IR means "
+        f"  the farthest{location}: the device has {row['got']:.9g}, the IR means "
         f"{row['expected']:.9g} within {row['worst_bound']:.3g}"
     )
 
 
 def _reasons(runs: Sequence[RunChecks]) -> Counter[str]:
-    found: Counter[str] = Counter()
-    for each in runs:
-        found.update(each.failures)
-        found.update(row["reason"] for row in each.rows if row["answer"] == "undecided")
-    return found
+    counts: Counter[str] = Counter()
+    for run in runs:
+        counts.update(run.failures)
+        counts.update(row["reason"] for row in run.rows if row["answer"] == "undecided")
+    return counts

@@ -1,4 +1,4 @@
-"""Every checked launch of a run, compared or searched for its first NaN: as rows and findings.
+"""Checks of a run's recorded launches: comparison with the IR, or search for the first NaN.
 
 The pass `check` fills the derived tables `checks` and `findings`.
 """
@@ -40,20 +40,20 @@ if TYPE_CHECKING:
 
 FINITE: Final = "finite"
 
-#: Gives the TTGIR of a call; a KvtraceError says why there is none.
+#: Returns the TTGIR of a call, or raises a KvtraceError with the reason why there is none.
 Ttgir = Callable[[int], "Module"]
 
-#: Called after each launch with how many are done and how many there are.
+#: Called after each launch with the number of checked launches and their total.
 Progress = Callable[[int, int], None]
 
 
 @dataclass(slots=True)
 class RunChecks:
-    """What came of a run's checked launches.
+    """Results of a run's checked launches.
 
-    `rows` are those of `checks`, `findings` of `findings`; `failures` say of which launches nothing
-    could be computed; `answers` count launches. `faults` say of those that differ, by their `seq`,
-    which stage of the compiler is at fault, where that was asked.
+    `rows` and `findings` are rows of the tables `checks` and `findings`; `failures` are sentences
+    on launches that could not be computed; `answers` counts launches. `faults` has the compiler
+    stage at fault by `seq` of differing launches, if requested.
     """
 
     run: str
@@ -68,47 +68,46 @@ class RunChecks:
 def check_run(
     trace: Trace, run: Run, progress: Progress | None = None, ttgir: Ttgir | None = None
 ) -> RunChecks:
-    """Check all launches of a run that were kept, and write what came of it into the trace.
+    """Check all recorded launches of a run, and write the results into the trace.
 
-    With `ttgir`, launches that differ name the stage of the compiler at fault.
+    With `ttgir`, results of differing launches name the compiler stage at fault.
 
     Raises:
         TraceWriteError: the trace cannot be written.
         DamagedFile, NewerFormat: as the reader of the trace.
-
     """
-    found = RunChecks(run.run_id)
+    checks = RunChecks(run.run_id)
     total = trace.table("checked_launches", (run,), columns=["seq"]).num_rows
     for number, launch in enumerate(checked_launches(trace, run), start=1):
         if isinstance(launch, UnreadyCall):
-            found.answers["undecided"] += 1
-            found.failures.append(f"call {launch.call_id} of {launch.kernel}: {launch.reason}")
+            checks.answers["undecided"] += 1
+            checks.failures.append(f"call {launch.call_id} of {launch.kernel}: {launch.reason}")
         elif launch.why == FINITE:
-            _search(found, launch)
+            _search(checks, launch)
         else:
-            _compare(found, launch, ttgir)
+            _compare(checks, launch, ttgir)
         if progress is not None:
             progress(number, total)
     tables = {
-        "checks": pa.Table.from_pylist(found.rows, TABLES["checks"].schema),
-        "findings": pa.Table.from_pylist(found.findings, TABLES["findings"].schema),
-        "stacks": pa.Table.from_pylist(found.stacks.rows(), TABLES["stacks"].schema),
+        "checks": pa.Table.from_pylist(checks.rows, TABLES["checks"].schema),
+        "findings": pa.Table.from_pylist(checks.findings, TABLES["findings"].schema),
+        "stacks": pa.Table.from_pylist(checks.stacks.rows(), TABLES["stacks"].schema),
     }
     trace.add_derived(run.run_id, CHECK, tables, {"rules": RULES})
-    return found
+    return checks
 
 
 # -- against the IR -------------------------------------------------------------------------------
 
 
-def _compare(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> None:
-    came = _check(found, launch, ttgir)
+def _compare(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> None:
+    result = _check(checks, launch, ttgir)
     args = {after.arguments[0]: after.arg for after in launch.after}
-    if not came.tensors:
-        found.rows.append(_undecided(launch, came))
-    for tensor in came.tensors:
-        row = _row(launch, came, tensor, args[tensor.place])
-        found.rows.append(row)
+    if not result.tensors:
+        checks.rows.append(_undecided(launch, result))
+    for tensor in result.tensors:
+        row = _row(launch, result, tensor, args[tensor.place])
+        checks.rows.append(row)
         if not len(tensor.differing):
             continue
         call = launch.call()
@@ -119,24 +118,27 @@ def _compare(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> No
         else:
             row |= _where(call, tensor, places)
             op = places.op
-        found.findings.append(_wrong(found, launch, call, tensor, op, row))
+        checks.findings.append(_wrong(checks, launch, call, tensor, op, row))
 
 
-def _check(found: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> LaunchCheck:
-    """Check a launch, and note which stage is at fault; the memory it was computed in ends here."""
-    meant = computed(launch)
-    came = compared(meant)
-    found.answers[came.answer] += 1
-    if came.answer == "differs" and ttgir is not None:
-        found.faults[launch.seq] = fault_of(launch, meant.known, ttgir)
-    return came
+def _check(checks: RunChecks, launch: CheckedLaunch, ttgir: Ttgir | None) -> LaunchCheck:
+    """Check a launch, and store the stage at fault.
+
+    The memory of the evaluation is freed on return.
+    """
+    evaluation = computed(launch)
+    result = compared(evaluation)
+    checks.answers[result.answer] += 1
+    if result.answer == "differs" and ttgir is not None:
+        checks.faults[launch.seq] = fault_of(launch, evaluation.known, ttgir)
+    return result
 
 
 def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> Fault:
     """Return the stage at fault in a launch that differs from the values of its TTIR.
 
-    Stores past descriptors' extents, which the compiler does not cause, are set apart before.
-    `ttgir` gives the TTGIR of its call.
+    Differences from stores past descriptors' extents, which the compiler does not cause, are
+    recognized first. `ttgir` returns the TTGIR of a call.
     """
     chunks = in_whole_chunks(launch)
     if chunks is not None:
@@ -151,29 +153,31 @@ def fault_of(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Ttgir) -> 
     return stage_at_fault(launch, meant, module)
 
 
-def _undecided(launch: CheckedLaunch, came: LaunchCheck) -> dict[str, Any]:
+def _undecided(launch: CheckedLaunch, result: LaunchCheck) -> dict[str, Any]:
     return {
-        "seq": launch.seq, "call_id": launch.call_id, "arg": -1, "answer": came.answer,
-        "reason": came.reason,
+        "seq": launch.seq, "call_id": launch.call_id, "arg": -1, "answer": result.answer,
+        "reason": result.reason,
     }  # fmt: skip
 
 
 def _writers(launch: CheckedLaunch, call: Call, tensor: TensorCheck) -> Places | None:
-    sharing = next(each for each in launch.after if tensor.place in each.arguments)
+    sharing = next(storage for storage in launch.after if tensor.place in storage.arguments)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
     return writers(call, sharing.arguments, tensor.differing, programs)
 
 
-def _row(launch: CheckedLaunch, came: LaunchCheck, tensor: TensorCheck, arg: int) -> dict[str, Any]:
+def _row(
+    launch: CheckedLaunch, result: LaunchCheck, tensor: TensorCheck, arg: int
+) -> dict[str, Any]:
     worst = tensor.worst
     differs = len(tensor.differing) > 0
-    open_ = tensor.undecided == tensor.elements
+    is_undecided = tensor.undecided == tensor.elements
     return {
         "seq": launch.seq,
         "call_id": launch.call_id,
         "arg": arg,
-        "answer": "differs" if differs else "undecided" if open_ else "agrees",
-        "reason": came.reason if open_ else None,
+        "answer": "differs" if differs else "undecided" if is_undecided else "agrees",
+        "reason": result.reason if is_undecided else None,
         "name": tensor.argument,
         "dtype": tensor.dtype,
         "elements": tensor.elements,
@@ -196,15 +200,15 @@ def _where(call: Call, tensor: TensorCheck, places: Places) -> dict[str, Any]:
         "op_index": places.op.index,
         "pattern": pattern(call, places, count),
     }
-    at = None if tensor.worst is None else places.at(tensor.worst.offset)
-    if at is not None:
-        x, y, z = program_at(at[0], call.grid)
-        row |= {"program_x": x, "program_y": y, "program_z": z, "lane": list(at[1])}
+    location = None if tensor.worst is None else places.at(tensor.worst.offset)
+    if location is not None:
+        x, y, z = program_at(location[0], call.grid)
+        row |= {"program_x": x, "program_y": y, "program_z": z, "lane": list(location[1])}
     return row
 
 
 def _wrong(
-    found: RunChecks,
+    checks: RunChecks,
     launch: CheckedLaunch,
     call: Call,
     tensor: TensorCheck,
@@ -218,8 +222,8 @@ def _wrong(
         f"what the IR means ({row['pattern']}): the farthest is {worst.got:.6g} where "
         f"{worst.expected:.6g} is expected, within {worst.bound:.3g}"
     )
-    message = message_with_fault(message, found.faults.get(launch.seq))
-    return _finding(found, launch, call, op, WRONG, message) | {
+    message = message_with_fault(message, checks.faults.get(launch.seq))
+    return _finding(checks, launch, call, op, WRONG, message) | {
         "access": "store",
         "arg": tensor.argument,
         "lanes": len(tensor.differing),
@@ -230,18 +234,18 @@ def _wrong(
 # -- NaNs and infinities --------------------------------------------------------------------------
 
 
-def _search(found: RunChecks, launch: CheckedLaunch) -> None:
-    came: BadLaunch = bad_launch(launch)
-    first = came.first
-    found.answers["not finite" if first is not None else "undecided"] += 1
+def _search(checks: RunChecks, launch: CheckedLaunch) -> None:
+    bad: BadLaunch = bad_launch(launch)
+    first = bad.first
+    checks.answers["not finite" if first is not None else "undecided"] += 1
     if first is None:
-        found.failures.append(f"launch {launch.seq} of {launch.kernel}: {came.reason}")
+        checks.failures.append(f"launch {launch.seq} of {launch.kernel}: {bad.reason}")
         return
     call = launch.call()
-    op = next(each for each in call.module.ops if each.index == first.op_index)
+    op = next(candidate for candidate in call.module.ops if candidate.index == first.op_index)
     x, y, z = first.program
-    found.findings.append(
-        _finding(found, launch, call, op, NON_FINITE, f"launch {launch.seq}: {first.text}")
+    checks.findings.append(
+        _finding(checks, launch, call, op, NON_FINITE, f"launch {launch.seq}: {first.text}")
         | {
             "program_x": x,
             "program_y": y,
@@ -253,17 +257,17 @@ def _search(found: RunChecks, launch: CheckedLaunch) -> None:
 
 
 def _finding(
-    found: RunChecks, launch: CheckedLaunch, call: Call, op: Op, rule: str, message: str
+    checks: RunChecks, launch: CheckedLaunch, call: Call, op: Op, rule: str, message: str
 ) -> dict[str, Any]:
-    what = f"{rule} {call.kernel} {call.grid} {op.index} {message}"
+    identity = f"{rule} {call.kernel} {call.grid} {op.index} {message}"
     return {
-        "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],
+        "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32],
         "call_id": launch.call_id,
         "op_index": op.index,
         "rule": rule,
         "verdict": "violation",
         "severity": RULES[rule]["severity"],
-        "stack_id": found.stacks.add(source_stack(op)),
+        "stack_id": checks.stacks.add(source_stack(op)),
         "method": "evaluated",
         "message": message,
     }

@@ -1,4 +1,4 @@
-"""A launch's memory after it, element by element, against what its IR says, within radii."""
+"""Comparison of memory after a launch with the IR's evaluation, by element, within radii."""
 
 from __future__ import annotations
 
@@ -31,15 +31,15 @@ Answer = Literal["agrees", "differs", "undecided"]
 _MAP_ROWS: Final = 32
 _MAP_COLUMNS: Final = 64
 
-_NOTHING_DECIDED: Final = "the bounds of all its elements are wider than what they hold"
+_NOTHING_DECIDED: Final = "the error bounds of all elements are wider than their values"
 
 
 @dataclass(frozen=True, slots=True)
 class Worst:
-    """The element that is farthest beyond its bound.
+    """The element farthest beyond its bound.
 
-    `index` counts elements from the start of the storage, `offset` bytes. `bound` is how far the
-    device's may be from what is expected.
+    `index` counts elements from the start of the storage, `offset` bytes. `bound` is the largest
+    allowed distance of the device's value from the expected value.
     """
 
     index: int
@@ -51,20 +51,20 @@ class Worst:
 
 @dataclass(frozen=True, slots=True)
 class TensorCheck:
-    """One storage after a launch.
+    """The comparison of one storage after a launch.
 
     Attributes:
-        argument: the name of the tensor in it.
-        place: its place among the call's arguments.
-        dtype: what its elements were compared as.
-        elements: how many were compared.
-        undecided: of how many the bound is wider than what they hold.
-        differing: byte offsets in the storage of those beyond their bounds.
-        worst: the one that is farthest beyond; None: there is none.
-        nearest: the largest part of its bound that an element is away which is not beyond.
+        argument: the name of the tensor in the storage.
+        place: the tensor's position among the call's arguments.
+        dtype: the element type of the comparison.
+        elements: the number of compared elements.
+        undecided: the number of elements whose bound is wider than their value.
+        differing: byte offsets in the storage of elements beyond their bounds.
+        worst: the element farthest beyond its bound; None without one.
+        nearest: the largest distance, as a share of the bound, of elements within their bounds.
         bound: the median bound relative to the root mean square of the elements; 0: exact.
-        map: the largest error of each part of the memory that was compared, relative to that root
-            mean square, in rows of the tensor's last axis.
+        map: the largest error of each part of the compared memory, relative to the root mean
+            square, in rows of the tensor's last axis.
     """
 
     argument: str
@@ -81,25 +81,25 @@ class TensorCheck:
 
 @dataclass(frozen=True, slots=True)
 class LaunchCheck:
-    """What came of one launch: a reason only where it is undecided."""
+    """The result of one launch; `reason` says why it, or some of its storages, are undecided."""
 
     answer: Answer
     tensors: tuple[TensorCheck, ...]
     reason: str = ""
 
 
-class _Inside(Observer):
-    """Ends an evaluation that leaves its tensors: nobody kept what is read there, or overwritten.
+class _BoundsGuard(Observer):
+    """Observer that stops an evaluation outside of its tensors, where memory is unknown.
 
-    On a device, what is stored beyond a storage may well be the next one's, of the same launch. Of
-    the arguments `views` no more was kept than their tensors.
+    On a device, memory beyond a storage may belong to another storage of the same launch. Of the
+    arguments `views`, only the memory of their tensors was recorded.
     """
 
     def __init__(self, views: frozenset[int]) -> None:
         self._views = views
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Refuse to continue."""
+        """Raise Undecided."""
         writes = defect.kind == "store"
         if defect.rule == "out-of-view" and (writes or defect.argument not in self._views):
             return
@@ -109,7 +109,7 @@ class _Inside(Observer):
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """A run of elements: its start in the storage, the expected values, the device's values."""
+    """Consecutive elements: offset in the storage, expected and the device's bytes, and radii."""
 
     offset: int
     expected: NDArray[np.uint8]
@@ -119,7 +119,7 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class Expected:
-    """What one storage may hold after a launch: `place` is its tensor's among the arguments."""
+    """Expected contents of a storage after a launch; `place` is the tensor's argument position."""
 
     place: int
     tensor: TensorArgument
@@ -129,9 +129,9 @@ class Expected:
 
 @dataclass(frozen=True, slots=True)
 class Computed:
-    """A launch that was computed again: what its storages may hold.
+    """Expected contents of a launch's storages, from evaluating the launch.
 
-    `reasons` say why of some it is not known, `faults` what in the kernel's IR comes too early.
+    `reasons` say why some contents are unknown; `faults` name ops of the IR that come too early.
     """
 
     known: tuple[Expected, ...]
@@ -142,16 +142,15 @@ class Computed:
 def expected(
     launch: CheckedLaunch, module: Module | None = None, *, may_leave: bool = False
 ) -> Computed:
-    """Compute a launch again, from its TTIR, or from another module of the same kernel.
+    """Return the expected storages of a launch, evaluated from TTIR or another module.
 
     Args:
-        launch: what is computed.
-        module: another module; by TTIR itself, stores keep to descriptors' extents.
-        may_leave: whether it may leave its tensors, of which no more than what was kept is known.
+        launch: the launch.
+        module: another module of the kernel; with TTIR, stores keep to descriptors' extents.
+        may_leave: accesses may leave their tensors; memory that was not recorded is unknown.
 
     Raises:
         KvtraceError: the launch cannot be computed, or its result is not decided by its IR.
-
     """
     call = launch.call()
     module = module or within_extents(call.module)
@@ -159,12 +158,12 @@ def expected(
     evaluate_again(launch, replace(call, module=module), radii, may_leave=may_leave)
     memory, shared = radii.memory, radii.shared
     if memory is None or shared is None or not launch.after:
-        raise Undecided("nothing that it writes to was kept")
+        raise Undecided("no memory that the launch writes was recorded")
     memory.finish()
-    found = [_expected(call, memory, after) for after in launch.after]
+    results = [_expected(call, memory, after) for after in launch.after]
     return Computed(
-        tuple(each for each in found if isinstance(each, Expected)),
-        tuple(each for each in found if isinstance(each, str)),
+        tuple(result for result in results if isinstance(result, Expected)),
+        tuple(result for result in results if isinstance(result, str)),
         tuple(shared.faults),
     )
 
@@ -172,17 +171,16 @@ def expected(
 def evaluate_again(
     launch: CheckedLaunch, call: Call, instrument: Shadows, *, may_leave: bool = False
 ) -> None:
-    """Evaluate the programs of a launch that were kept, with an instrument.
+    """Evaluate the recorded programs of a launch, with an instrument.
 
     Args:
         launch: The launch.
-        call: The call that is evaluated, which the launch made.
+        call: The launch's call, or a modified copy.
         instrument: The instrument.
-        may_leave: Whether it may leave its tensors, of which no more than what was kept is known.
+        may_leave: Accesses may leave their tensors; memory that was not recorded is unknown.
 
     Raises:
         KvtraceError: The launch cannot be evaluated.
-
     """
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
     try:
@@ -191,7 +189,7 @@ def evaluate_again(
             call.arguments,
             call.grid,
             kernel=call.kernel,
-            observers=() if may_leave else (_Inside(launch.views),),
+            observers=() if may_leave else (_BoundsGuard(launch.views),),
             programs=programs,
             instrument=instrument,
             most_steps=MOST_STEPS,
@@ -201,24 +199,24 @@ def evaluate_again(
 
 
 def check(launch: CheckedLaunch) -> LaunchCheck:
-    """Compute a launch again, and compare."""
+    """Return the result of evaluating a launch and comparing its memory."""
     return compared(computed(launch))
 
 
 def computed(launch: CheckedLaunch) -> Computed:
-    """Compute a launch again, from its TTIR; where it cannot be, the one reason says why."""
+    """Return the evaluation of a launch from TTIR; if it fails, with the reason only."""
     try:
         return expected(launch)
     except KvtraceError as error:
         return Computed((), (str(error),))
 
 
-def compared(meant: Computed) -> LaunchCheck:
-    """Compare what a launch left with the expected values."""
-    checks, reasons = tuple(map(_compared, meant.known)), meant.reasons
-    if any(len(each.differing) for each in checks):
+def compared(evaluation: Computed) -> LaunchCheck:
+    """Return the comparison of a launch's memory with the expected values."""
+    checks, reasons = tuple(map(_compared, evaluation.known)), evaluation.reasons
+    if any(len(tensor.differing) for tensor in checks):
         return LaunchCheck("differs", checks)
-    if any(each.undecided < each.elements for each in checks):
+    if any(tensor.undecided < tensor.elements for tensor in checks):
         return LaunchCheck("agrees", checks, "; ".join(reasons))
     return LaunchCheck("undecided", checks, "; ".join(reasons) or _NOTHING_DECIDED)
 
@@ -227,42 +225,42 @@ def _expected(call: Call, memory: BoundedMemory, after: StorageAfter) -> Expecte
     place = after.arguments[0]
     tensor = call.arguments[place]
     assert isinstance(tensor, TensorArgument)
-    sharing = [call.arguments[each] for each in after.arguments]
+    sharing = [call.arguments[position] for position in after.arguments]
     if tensor.storage.data is None or not all(
-        memory.is_known(each) for each in sharing if isinstance(each, TensorArgument)
+        memory.is_known(argument) for argument in sharing if isinstance(argument, TensorArgument)
     ):
-        return f"what it stores to {tensor.name} depends on tensors that were not kept"
+        return f"the stored values of {tensor.name} depend on tensors that were not recorded"
     element = _element(tensor, memory.elements.get(id(tensor.storage), set()))
     size = element.bytes
-    kept = memory.planes.by_storage.get(id(tensor.storage))
-    phase = tensor.offset_bytes % size if kept is None else kept[1]
-    if kept is not None and kept[0] != size:
-        return f"{tensor.name} is written as elements of another size than its own"
+    planes = memory.planes.by_storage.get(id(tensor.storage))
+    phase = tensor.offset_bytes % size if planes is None else planes[1]
+    if planes is not None and planes[0] != size:
+        return f"{tensor.name} is written as elements of another size"
     pieces = [
         Piece(
             phase + first * size,
             tensor.storage.data[phase + first * size : phase + last * size],
             content,
-            np.zeros(last - first) if kept is None else kept[2]["worst"][first:last],
+            np.zeros(last - first) if planes is None else planes[2]["worst"][first:last],
         )
         for first, last, content in _whole_elements(after, element, phase)
     ]
     return (
         Expected(place, tensor, element, tuple(pieces))
         if pieces
-        else (f"nothing of {tensor.name} was kept")
+        else (f"no memory of {tensor.name} was recorded")
     )
 
 
 def _element(tensor: TensorArgument, stored: set[str]) -> ElementType:
-    """Return the type that elements were stored as, the tensor's own where that is not one."""
+    """Return the type of the stored elements; the tensor's own if they have several types."""
     return element_of(next(iter(stored))) if len(stored) == 1 else tensor.element
 
 
 def _whole_elements(
     after: StorageAfter, element: ElementType, phase: int
 ) -> Iterator[tuple[int, int, NDArray[np.uint8]]]:
-    """Yield the elements that lie in pieces: the first, one past the last, and their bytes."""
+    """Yield first and end index of the elements that lie in each piece, and their bytes."""
     size = element.bytes
     for piece in after.pieces:
         first = -((phase - piece.offset) // size)
@@ -274,16 +272,16 @@ def _whole_elements(
 
 @dataclass(frozen=True, slots=True)
 class Distances:
-    """How far each element of a storage is from its expected value, in the order of pieces.
+    """Distance of each element of a storage from its expected value, in the order of pieces.
 
     Attributes:
         expected: the expected values, in float64.
-        got: what is there.
-        away: how far that is apart; infinity: as numbers, not at all near.
-        radii: how far it may be.
-        offsets: where each element begins in the storage.
-        beyond: whether it is farther than it may be.
-        loose: whether the radius is wider than what it holds, so that nothing can be concluded.
+        got: the device's values, in float64.
+        away: absolute differences; infinity if only one value is a number.
+        radii: the largest allowed differences.
+        offsets: byte offset of each element in the storage.
+        beyond: the difference exceeds the radius.
+        loose: the radius is wider than the value, so that nothing can be concluded.
         scale: the root mean square of the expected values.
     """
 
@@ -297,9 +295,9 @@ class Distances:
     scale: float
 
 
-def distances(meant: Expected) -> Distances:
-    """Measure the device's values against the expected ones."""
-    element, pieces = meant.element, meant.pieces
+def distances(output: Expected) -> Distances:
+    """Return the distances of the device's values from the expected values."""
+    element, pieces = output.element, output.pieces
     expected, got = (
         np.concatenate([getattr(piece, name) for piece in pieces]) for name in ("expected", "got")
     )
@@ -307,41 +305,46 @@ def distances(meant: Expected) -> Distances:
     offsets = np.concatenate(
         [piece.offset + np.arange(len(piece.radii)) * element.bytes for piece in pieces]
     )
-    wide = [
-        from_memory(np.ascontiguousarray(each).view(element.memory), element).astype(np.float64)
-        for each in (expected, got)
+    as_floats = [
+        from_memory(np.ascontiguousarray(values).view(element.memory), element).astype(np.float64)
+        for values in (expected, got)
     ]
     size = element.bytes
     same = (expected.reshape(-1, size) == got.reshape(-1, size)).all(axis=1)
     with np.errstate(all="ignore"):
-        both_nan = np.isnan(wide[0]) & np.isnan(wide[1])
-        away = np.where(same | both_nan, 0.0, np.abs(wide[1] - wide[0]))
+        both_nan = np.isnan(as_floats[0]) & np.isnan(as_floats[1])
+        away = np.where(same | both_nan, 0.0, np.abs(as_floats[1] - as_floats[0]))
         away = np.where(np.isnan(away), np.inf, away)
-        finite = wide[0][np.isfinite(wide[0])]
+        finite = as_floats[0][np.isfinite(as_floats[0])]
         scale = float(np.sqrt(np.mean(finite * finite))) if finite.size else 0.0
-        loose = (radii > np.abs(wide[0]) + scale) | np.isinf(radii) | np.isnan(radii)
+        loose = (radii > np.abs(as_floats[0]) + scale) | np.isinf(radii) | np.isnan(radii)
         beyond = (away > radii) & ~loose
-    return Distances(wide[0], wide[1], away, radii, offsets, beyond, loose, scale)
+    return Distances(as_floats[0], as_floats[1], away, radii, offsets, beyond, loose, scale)
 
 
-def _compared(meant: Expected) -> TensorCheck:
-    element, tensor = meant.element, meant.tensor
-    found = distances(meant)
-    away, radii, beyond, loose = found.away, found.radii, found.beyond, found.loose
+def _compared(output: Expected) -> TensorCheck:
+    element, tensor = output.element, output.tensor
+    differences = distances(output)
+    away, radii, beyond, loose = (
+        differences.away,
+        differences.radii,
+        differences.beyond,
+        differences.loose,
+    )
     columns = tensor.shape[-1] if tensor.shape else 1
-    scale = found.scale
+    scale = differences.scale
     with np.errstate(all="ignore"):
         within = ~beyond & ~loose & (radii > 0)
         nearest = float((away[within] / radii[within]).max(initial=0.0))
         typical = float(np.median(radii[~loose])) / scale if scale and not loose.all() else 0.0
     return TensorCheck(
         argument=tensor.name,
-        place=meant.place,
+        place=output.place,
         dtype=element.name,
         elements=len(away),
         undecided=int(loose.sum()),
-        differing=found.offsets[beyond],
-        worst=_worst(found, element.bytes),
+        differing=differences.offsets[beyond],
+        worst=_worst(differences, element.bytes),
         nearest=nearest,
         bound=typical,
         map=_map(np.where(loose, 0.0, away), scale, columns) if beyond.any() else np.zeros((0, 0)),
@@ -349,27 +352,27 @@ def _compared(meant: Expected) -> TensorCheck:
 
 
 def _map(away: NDArray[np.float64], scale: float, columns: int) -> NDArray[np.float64]:
-    """Return the largest error of each cell of a grid over rows of so many columns."""
+    """Return the largest error of each cell of a grid over rows of `columns` elements."""
     columns = max(1, min(columns, len(away)))
     rows = -(-len(away) // columns)
-    whole = np.zeros(rows * columns)
-    whole[: len(away)] = away / scale if scale else away
-    by_row = whole.reshape(rows, columns)
+    padded = np.zeros(rows * columns)
+    padded[: len(away)] = away / scale if scale else away
+    by_row = padded.reshape(rows, columns)
     row_starts = np.unique(np.arange(_MAP_ROWS) * rows // _MAP_ROWS)
     column_starts = np.unique(np.arange(_MAP_COLUMNS) * columns // _MAP_COLUMNS)
     joined = np.maximum.reduceat(np.maximum.reduceat(by_row, row_starts, 0), column_starts, 1)
     return np.asarray(joined)
 
 
-def _worst(found: Distances, size: int) -> Worst | None:
-    if not found.beyond.any():
+def _worst(differences: Distances, size: int) -> Worst | None:
+    if not differences.beyond.any():
         return None
-    excess = np.where(found.beyond, found.away - found.radii, -1.0)
-    at = int(np.argmax(excess))
+    excess = np.where(differences.beyond, differences.away - differences.radii, -1.0)
+    position = int(np.argmax(excess))
     return Worst(
-        index=int(found.offsets[at]) // size,
-        offset=int(found.offsets[at]),
-        got=float(found.got[at]),
-        expected=float(found.expected[at]),
-        bound=float(found.radii[at]),
+        index=int(differences.offsets[position]) // size,
+        offset=int(differences.offsets[position]),
+        got=float(differences.got[position]),
+        expected=float(differences.expected[position]),
+        bound=float(differences.radii[position]),
     )

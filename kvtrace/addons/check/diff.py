@@ -1,4 +1,7 @@
-"""The add-on's part of `kvtrace diff`; the evaluator is imported once kernels are compared."""
+"""Contribution of this add-on to `kvtrace diff`.
+
+The evaluator is imported only when kernels are compared.
+"""
 
 from __future__ import annotations
 

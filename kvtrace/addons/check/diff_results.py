@@ -1,9 +1,9 @@
-"""Which launch first has another result: digests of both sides, launch by launch.
+"""First launch with another result, found by comparing digests of both sides launch by launch.
 
-Launches are paired by kernel and order, those of autotuners left out; their storages are compared
-where the arguments are alike. If what a launch read differs, something upstream does that has no
-digest. If it is equal, the first suspect is a change of its code, scalars or grid. Only a kernel
-without any is not deterministic, and its IR may say why.
+Launches are paired by kernel and order, without those of autotuners; their storages are compared if
+the arguments have the same layout. If the memory a launch read differs, the cause is upstream, in
+something without a digest. If it is equal, the first suspect is a change of code, scalars or grid.
+A kernel without such a change is not deterministic, and its IR may say why.
 """
 
 from collections.abc import Container, Iterator, Mapping, Sequence
@@ -26,10 +26,10 @@ _GRID: Final = ("grid_x", "grid_y", "grid_z")
 _ALIKE: Final = ("dtype", "shape", "strides", "offset_bytes", "storage_bytes")
 _AFTER: Final = "after"
 
-#: Ops whose sums go in an order.
+#: Ops that add numbers in some order.
 _SUMMING: Final = COMBINING | computing("dot")
 
-#: Digests of a launch: argument and when → digest and lines.
+#: Digests of a launch: (argument, before or after) → (digest, lines).
 _Digests = dict[tuple[int, str], tuple[int, int]]
 
 
@@ -48,31 +48,30 @@ def result_differences(
     matched: Sequence[tuple[KernelKey, KernelKey]],
     changed: Container[KernelKey],
 ) -> Results | None:
-    """Compare the launches of two sides, run by run; None where a side has no digests.
+    """Return the comparison of launches of two sides; None if a side has no digests.
 
     Args:
-        before: The one side.
-        after: The other.
-        matched: Kernels of both.
-        changed: Those of AFTER that have other code or options than in BEFORE.
-
+        before: The side BEFORE.
+        after: The side AFTER.
+        matched: Pairs of kernels of both sides.
+        changed: Kernels of AFTER with other code or options than in BEFORE.
     """
-    found = [
+    by_run = [
         _of_runs(before, after, runs, matched, changed)
         for runs in zip(before.runs, after.runs, strict=False)
     ]
-    results = [each for each in found if each is not None]
+    results = [result for result in by_run if result is not None]
     if not results:
         return None
     return Results(
-        compared=sum(each.compared for each in results),
+        compared=sum(result.compared for result in results),
         unpaired=(
-            sum(each.unpaired[0] for each in results),
-            sum(each.unpaired[1] for each in results),
+            sum(result.unpaired[0] for result in results),
+            sum(result.unpaired[1] for result in results),
         ),
-        differing=sum(each.differing for each in results),
-        first=next((each.first for each in results if each.first is not None), None),
-        unlike=tuple(dict.fromkeys(text for each in results for text in each.unlike)),
+        differing=sum(result.differing for result in results),
+        first=next((result.first for result in results if result.first is not None), None),
+        unlike=tuple(dict.fromkeys(text for result in results for text in result.unlike)),
     )
 
 
@@ -88,30 +87,30 @@ def _of_runs(
         return None
     pairs = []
     unlike: list[str] = []
-    left = [sum(map(len, side.values())) for side in sides]
+    totals = [sum(map(len, side.values())) for side in sides]
     for keys in matched:
         ours, theirs = (side.get(key, []) for side, key in zip(sides, keys, strict=True))
-        found = [
+        alike_pairs = [
             (a, b, order)
             for order, (a, b) in enumerate(zip(ours, theirs, strict=False), 1)
             if _are_alike(a, b)
         ]
-        pairs += found
-        if ours and theirs and not found:
+        pairs += alike_pairs
+        if ours and theirs and not alike_pairs:
             unlike += _of_other_sizes(ours[0], theirs[0], after)
     differing = [pair for pair in pairs if _differing(*pair[:2], after=True)]
     first = min(differing, key=lambda pair: pair[0].seq, default=None)
     return Results(
         compared=len(pairs),
-        unpaired=(left[0] - len(pairs), left[1] - len(pairs)),
+        unpaired=(totals[0] - len(pairs), totals[1] - len(pairs)),
         differing=len(differing),
-        first=None if first is None else _told(*first, after, changed),
+        first=None if first is None else _different_result(*first, after, changed),
         unlike=tuple(unlike),
     )
 
 
 def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
-    """Return the launches of a run that have digests, by kernel, in their order."""
+    """Return the launches of a run with digests, by kernel, in order."""
     rows = side.trace.table("digests", (run,))
     if not rows.num_rows:
         return {}
@@ -134,20 +133,20 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
             "calls", (run,), ["call_id", "kernel_id", "args", *_GRID]
         ).to_pylist()
     }
-    found: dict[KernelKey, list[_Launch]] = {}
+    by_kernel: dict[KernelKey, list[_Launch]] = {}
     for (seq, call_id), digests in sorted(by_launch.items()):
         call = calls.get(call_id)
         kernel = None if call is None else kernels.get(call["kernel_id"])
         if call is None or kernel is None:
             continue
-        found.setdefault(key_of(kernel), []).append(
+        by_kernel.setdefault(key_of(kernel), []).append(
             _Launch(seq, kernel, call["args"] or (), tuple(call[name] for name in _GRID), digests)
         )
-    return found
+    return by_kernel
 
 
 def _are_alike(a: _Launch, b: _Launch) -> bool:
-    """Whether digests of both can be compared: they are of the same arguments, in the same form."""
+    """Return whether digests of two launches are comparable: the same arguments and layouts."""
     shared = {key: lines for key, (_, lines) in a.digests.items()}
     return shared == {key: lines for key, (_, lines) in b.digests.items()} and all(
         0 <= arg < min(len(a.args), len(b.args))
@@ -157,7 +156,7 @@ def _are_alike(a: _Launch, b: _Launch) -> bool:
 
 
 def _differing(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
-    """Return the arguments whose memory differs after the launch, or before it."""
+    """Return the arguments whose memory differs after (or before) the launch."""
     return [
         arg
         for (arg, when), digest in a.digests.items()
@@ -165,18 +164,18 @@ def _differing(a: _Launch, b: _Launch, *, after: bool) -> list[int]:
     ]
 
 
-def _told(
+def _different_result(
     a: _Launch, b: _Launch, order: int, side: Snapshot, changed: Container[KernelKey]
 ) -> DifferentResult:
     outputs, inputs = (
         tuple(str(b.args[arg]["name"]) for arg in _differing(a, b, after=after))
         for after in (True, False)
     )
-    before = [lines for (_, when), (_, lines) in a.digests.items() if when != _AFTER]
-    sampled = max(before, default=1)
-    equal = not inputs if before else None
+    lines_before = [lines for (_, when), (_, lines) in a.digests.items() if when != _AFTER]
+    sampled = max(lines_before, default=1)
+    equal = not inputs if lines_before else None
     module = _module(b, side) if equal is not False else None
-    causes = () if module is None else tuple(each.text for each in unordered(module))
+    causes = () if module is None else tuple(op.text for op in unordered(module))
     return DifferentResult(
         kernel=str(b.kernel["name"]),
         file=b.kernel["file"],
@@ -193,7 +192,7 @@ def _told(
 
 
 def _changes(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
-    """Return what of a launch was changed except what is in memory; empty where nothing was."""
+    """Return the changes of a launch other than memory contents, as text; "" if none."""
     changes = ["its code was changed"] if key_of(b.kernel) in changed else []
     scalars = [
         f"{theirs['name']} is {theirs['scalar']}, was {mine['scalar']}"
@@ -220,32 +219,32 @@ def _why(
     name = f"{name} ({', '.join(outputs)})"
     if equal is False:
         return (
-            f"{name}; what it read in {', '.join(inputs)} differed already, and no launch that was "
-            "compared has made that: the cause is upstream, in a library's kernel, a copy or the "
+            f"{name}; its inputs {', '.join(inputs)} differed already, and no compared launch "
+            "wrote them differently: the cause is upstream, in a library's kernel, a copy or the "
             "host"
         )
-    some = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
+    sampling = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
     if changes:
-        read = f"what it read was equal{some}" if equal else "of what it read nothing is known"
+        read = f"its inputs were equal{sampling}" if equal else "its inputs are not known"
         return f"{name}: {changes}; {read}"
-    told = f"{name}, though what it read was equal{some}: the kernel is not deterministic"
+    text = f"{name}, though its inputs were equal{sampling}: the kernel is not deterministic"
     if equal is None:
-        told = f"{name}; of what it read nothing is known"
+        text = f"{name}; its inputs are not known"
     if causes:
-        return f"{told}. {'; '.join(causes)}"
+        return f"{text}. {'; '.join(causes)}"
     return (
-        f"{told}. Nothing in its IR depends on the order of programs but races, which kvtrace "
-        "sanitize looks for; else it is memory that nothing was written to, or other compiled code"
+        f"{text}. Nothing in its IR depends on the order of programs except races, which kvtrace "
+        "sanitize finds; other causes are uninitialized memory, or other compiled code"
     )
 
 
 def _of_other_sizes(a: _Launch, b: _Launch, side: Snapshot) -> Iterator[str]:
-    """Say why a kernel may sum in another order for arguments of other shapes, if it may."""
+    """Yield the reason why a kernel may sum in another order for other shapes, if any."""
     module = _module(b, side)
     if module is None:
         return
     first, second = _constants(a), _constants(b)
-    reasons = [each.text for each in unordered(module)]
+    reasons = [op.text for op in unordered(module)]
     if any(op.name in _SUMMING for op in module.ops):
         reasons += [
             f"{name} {value} → {second[name]}"
@@ -254,21 +253,21 @@ def _of_other_sizes(a: _Launch, b: _Launch, side: Snapshot) -> Iterator[str]:
         ]
     if reasons:
         yield (
-            f"{b.kernel['name']} had arguments of other shapes, and for them it may sum in another "
+            f"{b.kernel['name']} had arguments of other shapes, for which it may sum in another "
             f"order: {'; '.join(reasons)}"
         )
 
 
 def _constants(launch: _Launch) -> dict[str, str]:
     return {
-        each["name"]: each["constexpr"]
-        for each in launch.kernel["signature"] or ()
-        if each["constexpr"] is not None
+        parameter["name"]: parameter["constexpr"]
+        for parameter in launch.kernel["signature"] or ()
+        if parameter["constexpr"] is not None
     }
 
 
 def _module(launch: _Launch, side: Snapshot) -> Module | None:
-    stages = {each["stage"]: each["artifact"] for each in launch.kernel["stages"] or ()}
+    stages = {stage["stage"]: stage["artifact"] for stage in launch.kernel["stages"] or ()}
     text = side.text(stages.get("ttir_generic"))
     if text is None:
         return None

@@ -1,4 +1,4 @@
-"""The rules of the pass `check`: wrong results, and the first NaN or infinity."""
+"""Rules of the pass `check`: wrong results, and the first NaN or infinity."""
 
 from typing import Final
 
@@ -21,6 +21,6 @@ RULES: Final = {
         "page": "docs/check.md",
     },
 }
-"""Severity, summary, hint and page of each rule, which the trace keeps with the pass."""
+"""Severity, summary, hint and page of each rule, stored in the trace with the pass."""
 
 ADDED: Final = AddedRules(RULES, chosen=False)

@@ -1,8 +1,8 @@
-"""Which op made the first NaN or infinity of a launch, at which line, in which program, of what.
+"""Origin of the first NaN or infinity of a launch: op, line, program and operands.
 
-For the launches that the setting `finite` kept: their inputs were free of what they made. They are
-evaluated again, under the rule non-finite: a value counts if less that is not finite would be
-stored without it. What is made in lanes that are masked off, and never stored, is distinguished.
+The setting `finite` recorded these launches, whose inputs had no such value. They are evaluated
+again under the rule non-finite: a value counts if without it fewer non-finite values would be
+stored. Values in masked-off lanes, and values that are never stored, are reported separately.
 """
 
 from __future__ import annotations
@@ -27,27 +27,27 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
     from kvtrace.verdicts.rules.non_finite import Birth
 
-#: Lanes of memory accesses that evaluating one launch may take.
+#: Most lanes of memory accesses in the evaluation of one launch.
 LANES: Final = 1 << 27
 
 
 @dataclass(frozen=True, slots=True)
 class BadValue:
-    """A NaN or an infinity that an op makes of operands without.
+    """A NaN or an infinity that an op computes from finite operands.
 
     Attributes:
         op: the op's name.
-        op_index: its number in the kernel.
-        file: where the source has it; None where the IR does not say.
-        line: the line there.
-        program: the program, by axes; the first one that counts.
-        programs: how many programs make some there.
+        op_index: the op's number in the kernel.
+        file: the source file; None if the IR has no location.
+        line: the source line.
+        program: the first affected program, by axes.
+        programs: the number of programs in which the op makes such values.
         iteration: the trip of the innermost loop.
         lane: the element of the op's result.
         number: nan, inf or -inf.
-        operands: what it was made of, by name; of what is summed up, the largest.
-        reaches_memory: whether it is stored, or what becomes of it.
-        from_masked: whether it comes from lanes that masked loads leave out.
+        operands: the operands by name; of summed operands, the largest.
+        reaches_memory: the value, or a value computed from it, is stored.
+        from_masked: the value comes from masked-off lanes of loads.
     """
 
     op: str
@@ -65,26 +65,26 @@ class BadValue:
 
     @property
     def text(self) -> str:
-        """All of it in a sentence."""
-        what = "a NaN" if np.isnan(self.number) else f"{self.number:+}"
-        of = "; ".join(f"{name} {', '.join(map(_short, held))}" for name, held in self.operands)
+        """The value's origin as a sentence."""
+        kind = "a NaN" if np.isnan(self.number) else f"{self.number:+}"
+        of = "; ".join(f"{name} {', '.join(map(_short, values))}" for name, values in self.operands)
         where = f" at {self.file}:{self.line}" if self.file is not None else ""
         end = "reaches memory" if self.reaches_memory else "is never stored"
         masked = ", from lanes that masked loads leave out" if self.from_masked else ""
         others = f", and in {self.programs - 1} more" if self.programs > 1 else ""
         trip = f", trip {self.iteration}" if self.iteration else ""
         return (
-            f"{self.op}{where} makes {what} of {of or 'no float'} in program {self.program}"
+            f"{self.op}{where} makes {kind} of {of or 'no float'} in program {self.program}"
             f"{others}, lane {self.lane}{trip}{masked}; it {end}"
         )
 
 
 @dataclass(frozen=True, slots=True)
 class BadLaunch:
-    """A launch that made a NaN or an infinity, and where, as far as its evaluation tells.
+    """A launch that made a NaN or an infinity, and the origins found by evaluation.
 
-    `values` begin with those that reach memory, each in the order of the kernel's run. `reason`
-    says why there is none that does.
+    `values` that reach memory come first, in the order of execution. `reason` says why no value
+    reaches memory.
     """
 
     seq: int
@@ -100,7 +100,7 @@ class BadLaunch:
 
 
 def bad_launches(trace: Trace, run: Run, lanes: int = LANES) -> Iterator[BadLaunch | UnreadyCall]:
-    """Return the launches that `finite` kept in a run, with what made them bad, in their order."""
+    """Yield the launches of a run recorded by `finite`, with the origins, in order."""
     for launch in checked_launches(trace, run):
         if isinstance(launch, UnreadyCall):
             yield launch
@@ -109,12 +109,12 @@ def bad_launches(trace: Trace, run: Run, lanes: int = LANES) -> Iterator[BadLaun
 
 
 def bad_launch(launch: CheckedLaunch, lanes: int = LANES) -> BadLaunch:
-    """Evaluate a launch that made something that is not finite, and say where."""
+    """Return the origins of the non-finite values of a launch."""
     call = launch.call()
-    found = births(call, lanes, launch.programs)
-    if isinstance(found, str):
-        return BadLaunch(launch.seq, launch.call_id, launch.kernel, (), found)
-    values = [_value(birth, call) for birth in found]
+    origins = births(call, lanes, launch.programs)
+    if isinstance(origins, str):
+        return BadLaunch(launch.seq, launch.call_id, launch.kernel, (), origins)
+    values = [_value(birth, call) for birth in origins]
     values.sort(key=lambda value: not value.reaches_memory)
     reason = None if values and values[0].reaches_memory else _why_not(call)
     return BadLaunch(launch.seq, launch.call_id, launch.kernel, tuple(values), reason)
@@ -140,20 +140,20 @@ def _value(birth: Birth, call: Call) -> BadValue:
 
 
 def _why_not(call: Call) -> str:
-    """Say why the evaluation stores nothing that is not finite, though the device did."""
-    read = index_arguments(call.module).loaded
+    """Return why the evaluation stores only finite values, though the device did not."""
+    positions = index_arguments(call.module).loaded
     tensors = [
         argument.name
         for place, argument in enumerate(call.arguments)
         if isinstance(argument, TensorArgument)
         and argument.storage.data is None
-        and (read is None or place in read)
+        and (positions is None or place in positions)
     ]
     if tensors:
-        return f"what {', '.join(tensors)} held before the launch was not kept"
+        return f"the contents of {', '.join(tensors)} before the launch were not recorded"
     return (
-        "evaluated, the kernel stores nothing that is not finite: either the memory around what it "
-        "stores held that before, or the device's result is not what the IR means"
+        "the evaluated kernel stores only finite values: either memory around its stores was not "
+        "finite before, or the device's result is not what the IR means"
     )
 
 

@@ -1,4 +1,4 @@
-"""The checked launches of a run: what they were given, and what their device made of it."""
+"""Recorded launches of a run for checks: memory before the launch, and memory after it."""
 
 from __future__ import annotations
 
@@ -22,14 +22,14 @@ _AFTER: Final = "after"
 
 
 class UnfitMemory(KvtraceError):
-    """What was kept of a launch's memory is not as kvtrace writes it."""
+    """Recorded memory of a launch is not in kvtrace's format."""
 
     slug = "unfit-memory"
 
 
 @dataclass(frozen=True, slots=True)
 class Piece:
-    """Bytes of a storage, from an offset in it on."""
+    """Bytes of a storage, starting at an offset."""
 
     offset: int
     content: Bytes
@@ -37,10 +37,10 @@ class Piece:
 
 @dataclass(frozen=True, slots=True)
 class StorageAfter:
-    """What a storage held after a launch, as far as it was kept.
+    """Recorded contents of a storage after a launch.
 
-    `arg` is the place in the call's args, `arguments` are those, among the evaluator's, of the
-    tensors in it.
+    `arg` is a position in the call's args; `arguments` are the evaluator's argument positions of
+    all tensors in the storage.
     """
 
     arg: int
@@ -50,21 +50,21 @@ class StorageAfter:
 
 @dataclass(frozen=True, slots=True)
 class CheckedLaunch:
-    """A launch whose memory was kept.
+    """A launch with recorded memory.
 
     Attributes:
-        seq: its number in `launches`.
-        call_id: the call that it launches.
-        kernel: its kernel's name.
-        why: what chose it.
-        programs: the programs that can be computed again (linear ids, x fastest); None: all.
-        call: makes its call, with all tensors as they were before it; each time again, since
+        seq: the launch's number in `launches`.
+        call_id: the launched call.
+        kernel: the kernel's name.
+        why: the part of the setting that selected the launch.
+        programs: the programs that can be evaluated (linear ids, x fastest); None: all.
+        call: returns the call with tensors as before the launch; a new copy each time, since
             evaluation writes.
-        after: what the storages that it writes to held after it.
-        views: the places, among the evaluator's arguments, of tensors in storages of which no more
-            than views was kept.
-        before: what storages held before it, as far as it was kept, by the place, among the
-            evaluator's arguments, of a tensor in each.
+        after: contents of written storages after the launch.
+        views: argument positions (of the evaluator) of tensors in storages of which only views
+            were recorded.
+        before: recorded contents of storages before the launch, by the argument position of a
+            tensor in each.
     """
 
     seq: int
@@ -81,13 +81,12 @@ class CheckedLaunch:
 def checked_launches(
     trace: Trace, run: Run, kernels: Container[str] | None = None
 ) -> Iterator[CheckedLaunch | UnreadyCall]:
-    """Return each launch of a run whose memory was kept, in the order of launches.
+    """Yield the launches of a run with recorded memory, in order.
 
     Args:
         trace: The trace.
         run: The run.
-        kernels: Names of the kernels whose launches are returned; None: all.
-
+        kernels: Names of kernels to return launches of; None: all.
     """
     rows = trace.table("checked_launches", (run,)).to_pylist()
     if not rows:
@@ -95,10 +94,10 @@ def checked_launches(
     memory: dict[tuple[int, int], list[dict[str, Any]]] = {}
     for row in trace.table("checked_memory", (run,)).to_pylist():
         memory.setdefault((row["seq"], row["call_id"]), []).append(row)
-    wanted = {row["call_id"] for row in rows}
+    call_ids = {row["call_id"] for row in rows}
     table = trace.table("calls", (run,), columns=["call_id", "args"]).to_pylist()
-    names = {row["call_id"]: _names(row["args"]) for row in table if row["call_id"] in wanted}
-    calls = {call.call_id: call for call in calls_of(trace, run) if call.call_id in wanted}
+    names = {row["call_id"]: _names(row["args"]) for row in table if row["call_id"] in call_ids}
+    calls = {call.call_id: call for call in calls_of(trace, run) if call.call_id in call_ids}
     for row in sorted(rows, key=lambda row: int(row["seq"])):
         call = calls.get(row["call_id"])
         if call is not None and kernels is not None and call.kernel not in kernels:
@@ -109,8 +108,8 @@ def checked_launches(
             yield call
         else:
             try:
-                kept = memory.get((row["seq"], row["call_id"]), [])
-                yield _launch(trace, row, call, names[row["call_id"]], kept)
+                memory_rows = memory.get((row["seq"], row["call_id"]), [])
+                yield _launch(trace, row, call, names[row["call_id"]], memory_rows)
             except UnfitMemory as error:
                 yield UnreadyCall(row["call_id"], call.kernel, str(error))
 
@@ -126,16 +125,18 @@ def _launch(
     names: list[str],
     memory: list[dict[str, Any]],
 ) -> CheckedLaunch:
-    places = {each["arg"]: _place(call, names, each["arg"]) for each in memory}
-    pieces = {(each["arg"], each["when"]): _pieces(trace, each) for each in memory}
-    before = {places[arg]: found for (arg, when), found in pieces.items() if when != _AFTER}
+    places = {memory_row["arg"]: _place(call, names, memory_row["arg"]) for memory_row in memory}
+    pieces = {
+        (memory_row["arg"], memory_row["when"]): _pieces(trace, memory_row) for memory_row in memory
+    }
+    before = {places[arg]: contents for (arg, when), contents in pieces.items() if when != _AFTER}
 
-    def again() -> Call:
+    def new_call() -> Call:
         return _with_memory(call, before)
 
     after = tuple(
-        StorageAfter(arg, _sharing(call, places[arg]), found)
-        for (arg, when), found in sorted(pieces.items())
+        StorageAfter(arg, _sharing(call, places[arg]), contents)
+        for (arg, when), contents in sorted(pieces.items())
         if when == _AFTER
     )
     programs = row["programs"]
@@ -145,7 +146,7 @@ def _launch(
         kernel=call.kernel,
         why=row["why"] or "",
         programs=None if programs is None else tuple(programs),
-        call=again,
+        call=new_call,
         after=after,
         views=frozenset() if programs is not None else _views(call, before),
         before=before,
@@ -153,30 +154,30 @@ def _launch(
 
 
 def _views(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> frozenset[int]:
-    found: set[int] = set()
+    positions: set[int] = set()
     for place, pieces in before.items():
         tensor = call.arguments[place]
         assert isinstance(tensor, TensorArgument)
         if sum(len(piece.content) for piece in pieces) < tensor.storage.nbytes:
-            found.update(_sharing(call, place))
-    return frozenset(found)
+            positions.update(_sharing(call, place))
+    return frozenset(positions)
 
 
 def _place(call: Call, names: list[str], arg: int) -> int:
-    """Return the place among the evaluator's arguments of the one recorded at `arg`."""
+    """Return the evaluator's argument position of the recorded argument `arg`."""
     if 0 <= arg < len(names):
         for place, argument in enumerate(call.arguments):
             if isinstance(argument, TensorArgument) and argument.name == names[arg]:
                 return place
-    raise UnfitMemory(f"memory was kept of argument {arg}, and the call has no tensor there")
+    raise UnfitMemory(f"memory was recorded of argument {arg}, but the call has no tensor there")
 
 
 def _sharing(call: Call, place: int) -> tuple[int, ...]:
     tensor = call.arguments[place]
     assert isinstance(tensor, TensorArgument)
     return tuple(
-        each
-        for each, other in enumerate(call.arguments)
+        position
+        for position, other in enumerate(call.arguments)
         if isinstance(other, TensorArgument) and other.storage is tensor.storage
     )
 
@@ -185,17 +186,17 @@ def _pieces(trace: Trace, row: dict[str, Any]) -> tuple[Piece, ...]:
     content = trace.artifact(row["artifact"]) if row["artifact"] else None
     spans = row["spans"] or []
     if content is None or sum(span["size_bytes"] for span in spans) != len(content):
-        raise UnfitMemory("what was kept of its memory is not in the trace")
-    held, found, begin = np.frombuffer(content, np.uint8), [], 0
+        raise UnfitMemory("its recorded memory is not in the trace")
+    memory, pieces, begin = np.frombuffer(content, np.uint8), [], 0
     for span in spans:
-        found.append(Piece(int(span["offset_bytes"]), held[begin : begin + span["size_bytes"]]))
+        pieces.append(Piece(int(span["offset_bytes"]), memory[begin : begin + span["size_bytes"]]))
         begin += span["size_bytes"]
-    return tuple(found)
+    return tuple(pieces)
 
 
 def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
-    """Return a call with new storages that hold what was kept, and zeros elsewhere."""
-    made: dict[int, Storage] = {}
+    """Return a call with new storages of the recorded contents, zero elsewhere."""
+    storages: dict[int, Storage] = {}
     for place, pieces in before.items():
         tensor = call.arguments[place]
         assert isinstance(tensor, TensorArgument)
@@ -203,11 +204,11 @@ def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
         for piece in pieces:
             end = piece.offset + len(piece.content)
             if piece.offset < 0 or end > len(data):
-                raise UnfitMemory(f"memory was kept of {tensor.name} outside of its storage")
+                raise UnfitMemory(f"memory was recorded of {tensor.name} outside its storage")
             data[piece.offset : end] = piece.content
-        made[id(tensor.storage)] = Storage(len(data), data)
+        storages[id(tensor.storage)] = Storage(len(data), data)
     arguments = tuple(
-        replace(argument, storage=_found(made, argument.storage))
+        replace(argument, storage=_replacement(storages, argument.storage))
         if isinstance(argument, TensorArgument)
         else argument
         for argument in call.arguments
@@ -215,6 +216,6 @@ def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
     return replace(call, arguments=arguments)
 
 
-def _found(made: dict[int, Storage], storage: Storage) -> Storage:
-    """Return the storage that takes another's place: one without contents where none were kept."""
-    return made.setdefault(id(storage), Storage(storage.nbytes))
+def _replacement(storages: dict[int, Storage], storage: Storage) -> Storage:
+    """Return the storage that replaces another: one without contents if none were recorded."""
+    return storages.setdefault(id(storage), Storage(storage.nbytes))

@@ -1,7 +1,7 @@
-"""`kvtrace diff`: do kept results of a changed kernel stay within the bounds that its IR gives?
+"""Comparison of recorded results of a changed kernel for `kvtrace diff`, within derived bounds.
 
-Launches of both sides that were kept (KVTRACE_CHECK) are paired by what they were given: tensors of
-the same layouts and bytes, and the same scalars. Memory that neither version reads may differ.
+Recorded launches of both sides (KVTRACE_CHECK) are paired by equal inputs: tensors of the same
+layouts and bytes, and the same scalars. Memory that neither version reads may differ.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 _FINITE: Final = "finite"
 _LIMIT: Final = "the time limit was reached (--meaning)"
-_UNPAIRED: Final = "no kept launch was given the same on both sides"
+_UNPAIRED: Final = "no kept launch has the same inputs on both sides"
 
 
 def kept_meanings(
@@ -41,18 +41,17 @@ def kept_meanings(
     outputs: Mapping[str, AbstractSet[str] | None],
     seconds: float,
 ) -> tuple[KernelMeaning, ...]:
-    """Compare kept results of outputs of which it is not known whether they are the same.
+    """Compare recorded results of outputs whose meaning is still open.
 
-    An output is the same where every launch that AFTER made was kept and compared, and none is in
-    doubt: a launch that was not kept may be the one that had the numbers which tell.
+    An output is the same if every launch of AFTER was recorded and compared, and none is in doubt:
+    a launch that was not recorded may be the one with revealing numbers.
 
     Args:
-        before: Runs of the one version.
-        after: Runs of the other.
-        kernels: The names of kernels in AFTER, each with that in BEFORE.
-        outputs: Which outputs of these kernels are compared, by their names in BEFORE; None: all.
-        seconds: For how long; outputs of launches that are left then are "not known".
-
+        before: Runs of BEFORE.
+        after: Runs of AFTER.
+        kernels: Names of kernels in AFTER, each with the name in BEFORE.
+        outputs: Outputs to compare of each kernel, by names in BEFORE; None: all.
+        seconds: The time limit; outputs of launches not compared by then are "not known".
     """
     deadline = thread_time() + seconds
     sides = _kept(before, set(kernels.values())), _kept(after, set(kernels))
@@ -61,22 +60,22 @@ def kept_meanings(
         launches = sides[0].get(old_name, []), sides[1].get(name, [])
         if not all(launches):
             continue
-        kernel = _Kernel(name, outputs[name], deadline)
+        kernel = _KernelAnswers(name, outputs[name], deadline)
         for call, pair in _pairs(*launches):
             kernel.compare(call, pair)
         meanings += kernel.meanings(_calls(after, name))
     return tuple(meanings)
 
 
-class _Kernel:
-    """The answers for the outputs of a kernel."""
+class _KernelAnswers:
+    """Answers for the outputs of a kernel."""
 
     def __init__(self, name: str, outputs: AbstractSet[str] | None, deadline: float) -> None:
         self._name, self._outputs, self._deadline = name, outputs, deadline
         self._answers: dict[str, list[tuple[_CallId, OutputAnswer]]] = {}
 
     def compare(self, call: _CallId, pair: LaunchPair) -> None:
-        """Compare a launch that was kept on both sides."""
+        """Compare a launch recorded on both sides."""
         names = pair.outputs() if self._outputs is None else self._outputs
         for output in sorted(names):
             self._answers.setdefault(output, []).append((call, self._answer(pair, output)))
@@ -101,7 +100,7 @@ class _Kernel:
         return OutputAnswer("not known", answer.elements, text)
 
     def meanings(self, calls: Mapping[_CallId, int]) -> Iterator[KernelMeaning]:
-        """Return what is known of each output, where AFTER made these calls, each so often."""
+        """Yield the meaning of each output; `calls` has AFTER's calls and numbers of launches."""
         if not self._answers:
             for output in (None,) if self._outputs is None else sorted(self._outputs):
                 yield self._with(output, "unknown", "not known", _UNPAIRED)
@@ -142,19 +141,19 @@ class _Kernel:
 
 
 def _kept(selection: Selection, kernels: AbstractSet[str]) -> dict[str, list[_Kept]]:
-    """Return the launches of some kernels that were kept for comparisons, by kernel."""
-    found: dict[str, list[_Kept]] = {}
+    """Return the launches of some kernels recorded for comparisons, by kernel."""
+    by_kernel: dict[str, list[_Kept]] = {}
     for run in selection.runs:
         for launch in checked_launches(selection.trace, run, kernels):
             if isinstance(launch, CheckedLaunch) and launch.why != _FINITE:
                 call = run.run_id, launch.call_id
-                found.setdefault(launch.kernel, []).append((call, launch))
-    return found
+                by_kernel.setdefault(launch.kernel, []).append((call, launch))
+    return by_kernel
 
 
 def _calls(selection: Selection, kernel: str) -> dict[_CallId, int]:
-    """Return how often the calls of a kernel were launched, except by autotuners or to warm up."""
-    found: dict[_CallId, int] = {}
+    """Return each call's number of launches, without those of autotuners and warm-ups."""
+    counts: dict[_CallId, int] = {}
     for run in selection.runs:
         kernels = selection.trace.table("kernels", (run,), ["kernel_id", "name"]).to_pylist()
         ids = {row["kernel_id"] for row in kernels if row["name"] == kernel}
@@ -163,26 +162,30 @@ def _calls(selection: Selection, kernel: str) -> dict[_CallId, int]:
         launches = selection.trace.table("launches", (run,), ["call_id", "phase"])
         counted = launches["call_id"].to_numpy()[~is_tuning(launches)]
         ids_and_counts = zip(*np.unique(counted, return_counts=True), strict=True)
-        found |= {
+        counts |= {
             (run.run_id, int(call)): int(count)
             for call, count in ids_and_counts
             if call in of_kernel
         }
-    return found
+    return counts
 
 
 def _pairs(before: Sequence[_Kept], after: Sequence[_Kept]) -> Iterator[tuple[_CallId, LaunchPair]]:
-    """Yield, with its call, each launch of AFTER with one of BEFORE that was given the same.
+    """Yield each launch of AFTER that has the inputs of a launch of BEFORE, paired, with its call.
 
-    Several launches that were given the same are paired in their order.
+    Several launches with the same inputs are paired in order.
     """
     by_key: dict[_Key, list[CheckedLaunch]] = {}
     for _, launch in before:
         by_key.setdefault(_key(launch), []).append(launch)
     used: set[int] = set()
     for call, launch in after:
-        partners = [each for each in by_key.get(_key(launch), ()) if _were_given_same(each, launch)]
-        unused = [each for each in partners if id(each) not in used]
+        partners = [
+            candidate
+            for candidate in by_key.get(_key(launch), ())
+            if _have_same_inputs(candidate, launch)
+        ]
+        unused = [candidate for candidate in partners if id(candidate) not in used]
         if partners:
             partner = (unused or partners)[0]
             used.add(id(partner))
@@ -190,7 +193,7 @@ def _pairs(before: Sequence[_Kept], after: Sequence[_Kept]) -> Iterator[tuple[_C
 
 
 def _key(launch: CheckedLaunch) -> _Key:
-    """Return scalars, and tensors by their layouts, places in memory, and what was kept of them."""
+    """Return scalars, tensor layouts, sharing of storages, and recorded spans of a launch."""
     call = launch.call()
     storages: list[int] = []
     layouts: list[_Key] = []
@@ -201,14 +204,16 @@ def _key(launch: CheckedLaunch) -> _Key:
         storage = id(argument.storage)
         if storage not in storages:
             storages.append(storage)
-        place = storages.index(storage), argument.storage.nbytes, argument.offset_bytes
-        layouts.append((argument.dtype, argument.shape, argument.strides, *place))
-    kept = tuple((place, *spans(pieces)) for place, pieces in sorted(launch.before.items()))
+        location = storages.index(storage), argument.storage.nbytes, argument.offset_bytes
+        layouts.append((argument.dtype, argument.shape, argument.strides, *location))
+    recorded_spans = tuple(
+        (location, *spans(pieces)) for location, pieces in sorted(launch.before.items())
+    )
     programs = None if launch.programs is None else (launch.programs, call.grid)
-    return tuple(layouts), kept, programs
+    return tuple(layouts), recorded_spans, programs
 
 
-def _were_given_same(before: CheckedLaunch, after: CheckedLaunch) -> bool:
+def _have_same_inputs(before: CheckedLaunch, after: CheckedLaunch) -> bool:
     """Return whether all memory that either version may read held the same bytes."""
     modules = before.call().module, after.call().module
     return all(

@@ -1,4 +1,4 @@
-"""Launches that were kept and not checked yet, checked before a trace is shown or compared."""
+"""Checks of recorded launches that are still missing, run before a trace is shown or compared."""
 
 import time
 from collections.abc import Iterator
@@ -19,9 +19,9 @@ if TYPE_CHECKING:
 def run_missing_checks(
     selection: "Selection", *, asked: bool, shown: Shown = unshown
 ) -> Iterator[str]:
-    """Check launches that were kept where that has not been done; give what there is to say.
+    """Check recorded launches of unchecked runs, and yield notes for the user.
 
-    `asked`: whether the user wants it however long it takes.
+    `asked`: the user wants the checks without a time limit.
     """
     trace = selection.trace
     for run in selection.runs:
@@ -35,12 +35,12 @@ def run_missing_checks(
         deadline = None if asked else began + MOST_SECONDS
         try:
             with shown(f"check {run.run_id}") as progress:
-                seen = limited_progress(progress, began, deadline, "checking", "launches")
-                check_run(trace, run, seen, recorded_ttgir(trace, run))
+                limited = limited_progress(progress, began, deadline, "checking", "launches")
+                check_run(trace, run, limited, recorded_ttgir(trace, run))
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: kvtrace check {trace.path} does it"
             return
         yield (
             f"{run.run_id}: {plural(count, 'kept launch')} checked against the IR in "
-            f"{time.monotonic() - began:.1f} s, since they had not been"
+            f"{time.monotonic() - began:.1f} s"
         )

@@ -1,7 +1,7 @@
-"""`checks/index`: checked launches with what came of them; `checks/<number>`: where one is wrong.
+"""Blocks `checks/index` (results of checked launches) and `checks/<number>` (map of errors).
 
-A row is a storage after a launch, or a launch that could not be computed. What the device has is
-measured, what the IR means and the bounds are derived; the stage at fault is in the findings.
+A row is a storage after a launch, or a launch that could not be computed. The device's values are
+measured, the IR's values and the bounds derived; the stage at fault is in the findings.
 """
 
 from collections.abc import Iterable, Iterator
@@ -25,7 +25,7 @@ __all__ = ["SOURCE", "CheckRow", "ErrorMap"]
 
 _ORDER: Final = {"differs": 0, "undecided": 1, "agrees": 2}
 
-#: What a wrong storage's finding says of where that is, and the columns of `checks` for the same.
+#: Columns of a wrong storage's finding that locate it, and the same columns of `checks`.
 _PLACE: Final = {
     "call_id": "call_id", "arg": "name", "lanes": "differing", "program_x": "program_x",
     "program_y": "program_y", "program_z": "program_z", "lane": "lane",
@@ -35,7 +35,7 @@ _WRONG: Final = "wrong-result"
 
 @dataclass(frozen=True, slots=True)
 class CheckRow:
-    """What came of one storage after a launch; `number` names the block of its map."""
+    """Result for one storage after a launch; `number` names the block of its map."""
 
     number: int
     run: int
@@ -43,7 +43,7 @@ class CheckRow:
     call: int | None
     """Index into `Report.calls`."""
     arg: int | None
-    """Place of the tensor among the call's arguments."""
+    """Position of the tensor among the call's arguments."""
     name: str | None
     dtype: str | None
     answer: str
@@ -52,27 +52,27 @@ class CheckRow:
     undecided: int | None
     differing: int | None
     nearest: float | None
-    """The largest part of its bound that an element used which is within it."""
+    """The largest distance, as a share of the bound, of elements within their bounds."""
     bound: float | None
     """The median bound, relative to the root mean square of the elements."""
     got: str | None
-    """The element that is farthest beyond its bound: the device's value, and the expected one."""
+    """The element farthest beyond its bound: the device's value; `expected` is the IR's value."""
     expected: str | None
     worst_bound: float | None
     program: tuple[int, int, int] | None
     lane: tuple[int, ...] | None
     pattern: str | None
     stage: str | None
-    """The stage at fault where it differs: ttgir, behind ttgir or unknown."""
+    """The stage at fault of a storage that differs: ttgir, behind ttgir or unknown."""
     stage_reason: str | None
     has_map: bool
 
 
 @dataclass(frozen=True, slots=True)
 class ErrorMap:
-    """The largest error of each part of a tensor, relative to the root mean square of it.
+    """The largest error of each part of a tensor, relative to the tensor's root mean square.
 
-    Row by row; None is an infinite error, as of a NaN.
+    Values are row by row; None is an infinite error, as for a NaN.
     """
 
     columns: int
@@ -80,49 +80,49 @@ class ErrorMap:
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    found = list(_found(context))
-    if not found:
+    numbered = list(_numbered_rows(context))
+    if not numbered:
         return
-    rows = [row for row, _ in found]
+    rows = [row for row, _ in numbered]
     yield Block("checks/index", lambda: json_block(rows))
-    for row, table_row in found:
+    for row, table_row in numbered:
         if row.has_map:
             yield Block(f"checks/{row.number}", partial(_map, table_row))
 
 
-def _found(context: Context) -> Iterator[tuple[CheckRow, dict[str, Any]]]:
-    """Return the rows of all runs, what differs first."""
+def _numbered_rows(context: Context) -> Iterator[tuple[CheckRow, dict[str, Any]]]:
+    """Yield the rows of all runs, differing ones first, each with its table row."""
     calls = {(call.run, call.call_id): place for place, call in enumerate(context.report.calls)}
     rows = [
-        (index, *each)
+        (index, row, fault)
         for index, run in enumerate(context.runs)
-        for each in _rows(context, run)
+        for row, fault in _rows(context, run)
     ]  # fmt: skip
-    rows.sort(key=lambda each: _ORDER.get(each[1]["answer"], 1))
+    rows.sort(key=lambda entry: _ORDER.get(entry[1]["answer"], 1))
     for number, (run, row, fault) in enumerate(rows):
         yield _row(number, run, calls.get((run, row["call_id"])), row, fault), row
 
 
 def _rows(context: Context, run: "Run") -> Iterator[tuple[dict[str, Any], Fault | None]]:
-    """Return each row with the stage at fault, where findings of that place agree on one."""
+    """Yield each row with the stage at fault, if all findings at its location agree."""
     rows = list(plain_rows(context.trace.table("checks", (run,))))
     faults = _faults(context, run) if any(row["answer"] == "differs" for row in rows) else {}
     for row in rows:
-        told = tuple(faults.get(_place(row, _PLACE.values()), ()))
-        yield row, told[0] if len(told) == 1 else None
+        faults_of_row = tuple(faults.get(_location_key(row, _PLACE.values()), ()))
+        yield row, faults_of_row[0] if len(faults_of_row) == 1 else None
 
 
 def _faults(context: Context, run: "Run") -> dict[str, set[Fault | None]]:
-    """Return the stages at fault that findings of wrong results name, by their places."""
+    """Return the stages at fault in findings of wrong results, by location."""
     table = context.trace.table("findings", (run,), [*_PLACE, "rule", "message"])
     wrong = table.filter(pc.equal(without_dictionary(table["rule"]), _WRONG))
-    found: dict[str, set[Fault | None]] = {}
+    by_location: dict[str, set[Fault | None]] = {}
     for row in plain_rows(wrong):
-        found.setdefault(_place(row, _PLACE), set()).add(fault_in(row["message"]))
-    return found
+        by_location.setdefault(_location_key(row, _PLACE), set()).add(fault_in(row["message"]))
+    return by_location
 
 
-def _place(row: dict[str, Any], columns: Iterable[str]) -> str:
+def _location_key(row: dict[str, Any], columns: Iterable[str]) -> str:
     return repr([row[name] for name in columns])
 
 

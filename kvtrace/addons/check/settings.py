@@ -1,4 +1,4 @@
-"""The settings of this add-on: which data of launches is kept for checks."""
+"""Settings of this add-on: data of launches to record for checks."""
 
 import re
 from dataclasses import dataclass
@@ -15,13 +15,13 @@ _COUNT: Final = re.compile("[1-9][0-9]{0,17}")
 
 @dataclass(frozen=True, slots=True)
 class Checks:
-    """The parsed setting `check`: which data of launches is kept for checks.
+    """The parsed setting `check`: data of launches to record for checks.
 
     Attributes:
-        first: whether the memory of each kernel variant's first launch is kept.
-        sample: N: the memory of a variant's first launch and of one launch in N after it is kept;
+        first: record the memory of each kernel variant's first launch.
+        sample: N: record the memory of a variant's first launch and of one launch in N after it;
             0: none.
-        kernels: globs; the memory of every launch of a matching kernel is kept.
+        kernels: globs; record the memory of every launch of a matching kernel.
         finite: N: the outputs of one launch in N of each kernel variant, including its first, are
             checked for NaNs and infinities; 1: of all; 0: of none.
         digest: N: digests are made of the outputs of one launch in N, likewise.
@@ -35,12 +35,12 @@ class Checks:
 
     @property
     def any(self) -> bool:
-        """Whether anything is kept."""
+        """Some data is recorded."""
         return self != Checks()
 
     @property
     def memory(self) -> bool:
-        """Whether some launches' memory is kept."""
+        """The memory of some launches is recorded."""
         return self.first or self.sample > 0 or bool(self.kernels)
 
 
@@ -50,19 +50,19 @@ def checks_of(settings: "Settings") -> Checks:
 
 
 def _checks(text: str) -> Checks:
-    """Read the setting `check`; BadSetting names the invalid part."""
+    """Return the parsed setting; BadSetting names an invalid part."""
     first, kernels = False, []
     every = {"sample": 0, "finite": 0, "digest": 0}
     for part in filter(None, map(str.strip, text.split(","))):
-        kind, _, of = part.partition(":")
+        kind, _, value = part.partition(":")
         if part == "first":
             first = True
         elif part in ("finite", "digest"):
             every[part] = 1
-        elif kind in every and _COUNT.fullmatch(of):
-            every[kind] = int(of)
-        elif kind == "kernel" and of:
-            kernels.append(of)
+        elif kind in every and _COUNT.fullmatch(value):
+            every[kind] = int(value)
+        elif kind == "kernel" and value:
+            kernels.append(value)
         else:
             raise BadSetting(
                 "the setting check takes first, sample:N (N above 0), kernel:GLOB, finite[:N] and "

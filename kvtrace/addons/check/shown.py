@@ -1,4 +1,4 @@
-"""What came of checked launches, as Python has it and a notebook shows it: `trace.check()`."""
+"""Results of checked launches in Python and notebooks: `trace.check()`."""
 
 from typing import TYPE_CHECKING, Final
 
@@ -37,14 +37,13 @@ _COLUMNS: Final[tuple[Column[CheckRow], ...]] = (
 
 
 def check(trace: "OpenedTrace") -> CommandResult[Checked]:
-    """Compare what checked launches left with what their IR means; its rows are the checks.
+    """Compare memory of checked launches with the meaning of their IR; rows are the checks.
 
     Fills the tables checks and findings of the trace.
 
     Raises:
-        NothingToCheck: no launch was kept by KVTRACE_CHECK.
-        TraceWriteError: the trace cannot be written on.
-
+        NothingToCheck: no launch was recorded by KVTRACE_CHECK.
+        TraceWriteError: the trace cannot be written.
     """
     checked = check_runs(trace.selection)
     shown = Presentation(tuple(check_text(checked)), checks_html, record_text, record_html)
@@ -54,14 +53,14 @@ def check(trace: "OpenedTrace") -> CommandResult[Checked]:
 
 
 def checks_html(checked: Checked) -> str:
-    """Return a row an output of each checked launch, and what the command prints."""
+    """Return a table with a row per output of each checked launch, and the command's text."""
     *others, counted = check_text(checked)
     rows = check_rows(checked)
-    left = len(rows) - _SHOWN
-    more = f" <small>the first {_SHOWN} of {len(rows):,} rows</small>" if left > 0 else ""
+    hidden = len(rows) - _SHOWN
+    more = f" <small>the first {_SHOWN} of {len(rows):,} rows</small>" if hidden > 0 else ""
     table = markup.table(_COLUMNS, rows[:_SHOWN], markup.words(counted) + more)
-    whole = markup.folded("as kvtrace check prints it", markup.code([*others, counted]))
-    return markup.shown(table, whole)
+    full_text = markup.folded("as kvtrace check prints it", markup.code([*others, counted]))
+    return markup.shown(table, full_text)
 
 
 def _number(value: float | None) -> str:

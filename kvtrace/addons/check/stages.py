@@ -1,7 +1,7 @@
-"""Which stage of the compiler a difference comes from: the TTGIR of the launch, computed too.
+"""Compiler stage at fault for a difference, found by evaluating the launch's TTGIR too.
 
-TTIR gives the expected values, the device its results. Where the TTGIR in between means what TTIR
-does, the passes up to it are not at fault; where it means what the device left, they are.
+TTIR gives the expected values, the device its results. If the TTGIR in between means the same as
+TTIR, the passes up to TTGIR are not at fault; if it means the device's results, they are.
 """
 
 from __future__ import annotations
@@ -22,9 +22,9 @@ if TYPE_CHECKING:
 
 
 def in_whole_chunks(launch: CheckedLaunch) -> Sequence[Expected] | None:
-    """Return what a launch leaves whose stores go past extents as its target's do.
+    """Return the expected memory if descriptor stores write whole chunks past extents.
 
-    None: it has none that may, or what they leave cannot be computed.
+    None if the launch has no such stores, or cannot be computed.
     """
     module = launch.call().module
     if not stores_whole_chunks(module):
@@ -36,30 +36,30 @@ def in_whole_chunks(launch: CheckedLaunch) -> Sequence[Expected] | None:
 
 
 def fault_of_descriptors(launch: CheckedLaunch, chunks: Sequence[Expected]) -> Fault | None:
-    """Return the fault of stores past descriptors' extents; None: not all that differs is theirs.
+    """Return the fault "descriptor stores" if such stores explain all differences, else None.
 
-    `chunks` is what they leave.
+    `chunks` is the expected memory with stores of whole chunks.
     """
-    if not chunks or any(distances(each).beyond.any() for each in chunks):
+    if not chunks or any(distances(output).beyond.any() for output in chunks):
         return None
     target = launch.call().module.target
     return Fault(
         "descriptor stores",
         f"{target} writes whole chunks of {CHUNK_BYTES} bytes, past a descriptor's inner extent; "
-        "with these, memory is what the IR means",
+        "apart from these, memory is what the IR means",
     )
 
 
 def stage_at_fault(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Module) -> Fault:
-    """Compare what a launch that differs from `meant`, by its TTIR, left with what TTGIR means."""
+    """Return the stage at fault, from the values of TTIR (`meant`), TTGIR and the device."""
     try:
         computed = expected(launch, ttgir)
     except KvtraceError as error:
         return Fault("unknown", f"its TTGIR could not be computed: {error}")
     if computed.faults:
         return Fault("ttgir", computed.faults[0])
-    lower = {each.place: each for each in computed.known}
-    differs = changed = left = open_ = 0
+    lower = {output.place: output for output in computed.known}
+    differs = changed = beyond_ttgir = undecided = 0
     for upper in meant:
         wrong = distances(upper).beyond
         if not wrong.any():
@@ -69,20 +69,21 @@ def stage_at_fault(launch: CheckedLaunch, meant: Sequence[Expected], ttgir: Modu
             return Fault("unknown", f"its TTGIR stores to {upper.tensor.name} in another way")
         by_ttgir = distances(other)
         differs += int(wrong.sum())
-        left += int((wrong & by_ttgir.beyond).sum())
-        open_ += int((wrong & by_ttgir.loose).sum())
+        beyond_ttgir += int((wrong & by_ttgir.beyond).sum())
+        undecided += int((wrong & by_ttgir.loose).sum())
         changed += int(distances(_between(upper, other)).beyond.sum())
-    return _judged(differs, changed, left, open_)
+    return _judged(differs, changed, beyond_ttgir, undecided)
 
 
-def _judged(differs: int, changed: int, left: int, open_: int) -> Fault:
-    """Judge by the elements that differ: of how many TTGIR means something else than TTIR does.
+def _judged(differs: int, changed: int, beyond_ttgir: int, undecided: int) -> Fault:
+    """Return the fault, from numbers of elements.
 
-    `left` of them are not what TTGIR means either, of `open_` its bounds are too wide to say.
+    Of the `differs` elements, `beyond_ttgir` differ from TTGIR's values too, and for `undecided`
+    TTGIR's bounds are too wide. For `changed` elements TTGIR's values differ from TTIR's.
     """
-    if left == differs and not changed:
+    if beyond_ttgir == differs and not changed:
         return Fault("behind ttgir", "the TTGIR means what the TTIR does")
-    if left + open_ == 0 and changed:
+    if beyond_ttgir + undecided == 0 and changed:
         return Fault("ttgir", "the device left what the TTGIR means, which is not what TTIR does")
     if changed:
         return Fault(
@@ -98,7 +99,7 @@ def _match(first: Expected, second: Expected) -> bool:
 
 
 def _between(upper: Expected, lower: Expected) -> Expected:
-    """Return TTIR's values as the expected ones, TTGIR's as the computed ones."""
+    """Return a comparison of TTIR's values, as expected, with TTGIR's values."""
     pieces = tuple(
         replace(first, got=second.expected, radii=first.radii + second.radii)
         for first, second in zip(upper.pieces, lower.pieces, strict=True)

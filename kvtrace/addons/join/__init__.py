@@ -1,7 +1,7 @@
-"""`kvtrace join`: a recording's launches with device times that another tool took.
+"""`kvtrace join`: device times of another tool, added to a recording's launches.
 
 A recording has arguments and IR, a trace of another profiler has times. `sides.py` reads both,
-`looks.py` says which executions look like which launches, `moments.py`, `orders.py` and
-`replays.py` find the launch of each, `joining.py` asks them in turn, and `writing.py` makes the
-tables of the pass `join` of it. `kineto.py` gives torch.profiler's files back, with shapes.
+`looks.py` compares kernels by name and grid, `moments.py`, `orders.py` and `replays.py` match
+executions with launches, `joining.py` calls them in turn, and `writing.py` builds the tables of the
+pass `join`. `kineto.py` writes torch.profiler's format, with shapes.
 """

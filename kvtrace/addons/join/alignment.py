@@ -1,4 +1,9 @@
-"""Two sequences that differ: the pairs that all of their longest common subsequences have."""
+"""Alignment of two sequences: the pairs that all longest common subsequences contain.
+
+Example: of `a b a` and `a b`, every longest common subsequence is `a b`, with the first `a` only;
+so both positions of the second sequence have a certain partner. Of `a b a` and `a`, the partner is
+not certain.
+"""
 
 from typing import Final
 
@@ -7,20 +12,20 @@ import numpy.typing as npt
 
 from kvtrace.figures.columns import Integers
 
-#: So many pairs of positions are compared at most; two tables of 4 bytes a pair are held.
+#: Most compared pairs of positions; two tables of 4 bytes per pair are in memory.
 _MOST_PAIRS: Final = 1 << 24
 
 
 def can_align(first: Integers, second: Integers) -> bool:
-    """Whether `certain_partners` takes sequences of this length."""
+    """Return whether `certain_partners` accepts sequences of these lengths."""
     return (first.size + 1) * (second.size + 1) <= _MOST_PAIRS
 
 
 def certain_partners(first: Integers, second: Integers) -> Integers:
-    """Return for each position of `second` its partner in `first`, or -1.
+    """Return for each position of `second` its certain partner in `first`, or -1.
 
-    It has one if every longest common subsequence of the two pairs it, and with the same position.
-    The lengths of common subsequences of all beginnings and of all ends are filled in row by row
+    A partner is certain if every longest common subsequence pairs the same two positions. The
+    lengths of common subsequences of all prefixes and of all suffixes are computed row by row
     (https://en.wikipedia.org/wiki/Longest_common_subsequence).
     """
     before = _common(first, second)
@@ -41,7 +46,7 @@ def certain_partners(first: Integers, second: Integers) -> Integers:
 
 
 def _common(first: Integers, second: Integers) -> npt.NDArray[np.int32]:
-    """Return the longest common subsequence's length for each pair of beginnings."""
+    """Return the longest common subsequence's length for each pair of prefixes."""
     lengths = np.zeros((first.size + 1, second.size + 1), np.int32)
     for row, value in enumerate(first.tolist()):
         above = lengths[row]

@@ -1,4 +1,4 @@
-"""A file of torch.profiler with what a recording knows of its Triton kernels, read as a stream."""
+"""A torch.profiler file with a recording's facts on Triton kernels added, processed as a stream."""
 
 import json
 from collections import Counter
@@ -20,21 +20,20 @@ from kvtrace.schema.trace import Trace
 from kvtrace.text import plural
 
 _DRIVER: Final = ("cuda_driver", "cuda_runtime")
-#: How much longer an operator is than the driver's call in it, on each side: a nanosecond.
+#: Margin of an inserted operator around the driver's call, on each side: a nanosecond.
 _MARGIN: Final = Decimal("0.001")
 #: An execution: its correlation id, and its begin in ns since 1970.
 _Key = tuple[int, int]
 
 
 class Annotations:
-    """What is known of the executions of a run, and what was done with it.
+    """Facts on the executions of a run, and counts of annotated events.
 
     Attributes:
         run_id: The run.
-        done: Kernels and operators that got a call's arguments, and operators that were inserted.
-        calls: By external id, the call of the kernel that its operator launched.
-        alone: By correlation id, the call of a kernel that no operator launched.
-
+        done: Numbers of annotated kernels and operators, and of inserted operators.
+        calls: By external id, the call of the kernel launched by the operator.
+        alone: By correlation id, the call of a kernel without an operator.
     """
 
     def __init__(self, trace: Trace, run: Run, facts: CallFacts) -> None:
@@ -42,14 +41,14 @@ class Annotations:
         rows = trace.table("gpu_kernels", [run], columns)
         rows = rows.filter(rows["call_id"].is_valid())
         shift = int(trace.passes(run.run_id).get(JOIN, {}).get("shift_ns", 0))
-        place = zip(
+        keys = zip(
             integers(rows["correlation_id"], NONE).tolist(),
             (integers(rows["start"], NONE) - shift).tolist(),
             strict=True,
         )
         calls, grades = rows["call_id"].to_pylist(), rows["grade"].to_pylist()
         graphs = rows["graph_id"].to_pylist()
-        self._known = dict(zip(place, zip(calls, grades, graphs, strict=True), strict=True))
+        self._known = dict(zip(keys, zip(calls, grades, graphs, strict=True), strict=True))
         self._facts = facts
         self.run_id = run.run_id
         self.done: Counter[str] = Counter()
@@ -57,24 +56,24 @@ class Annotations:
         self.alone: dict[int, int] = {}
 
     def of(self, key: _Key) -> dict[str, Any]:
-        """Return the arguments of an execution's event; nothing of one that is not known."""
-        found = self._known.get(key)
-        if found is None:
+        """Return the arguments to add to an execution's event; empty if unknown."""
+        match = self._known.get(key)
+        if match is None:
             return {}
-        call, grade, _ = found
+        call, grade, _ = match
         return {**self._facts.of(call), **({"kvtrace grade": grade} if grade else {})}
 
     def call_of(self, key: _Key) -> int | None:
-        """Return the call of an execution that one launch made; None of a graph's, or unknown."""
-        found = self._known.get(key)
-        return None if found is None or found[2] is not None else found[0]
+        """Return the call of an execution by a direct launch, or None (replays, unknown)."""
+        match = self._known.get(key)
+        return None if match is None or match[2] is not None else match[0]
 
     def arguments(self, call: int) -> dict[str, Any]:
-        """Return the arguments of events of a call."""
+        """Return the arguments to add to events of a call."""
         return self._facts.of(call)
 
     def check(self, path: Path) -> None:
-        """Raise BadSetting where nothing was added."""
+        """Raise BadSetting if nothing was annotated."""
         if not self.done["kernels"]:
             raise BadSetting(
                 f"no execution in {path} is one of run {self.run_id}; join its times first: "
@@ -82,7 +81,7 @@ class Annotations:
             )
 
     def sentences(self) -> tuple[str, ...]:
-        """Say what was added."""
+        """Return a sentence on the added arguments."""
         return (
             f"arguments added to {plural(self.done['kernels'], 'kernel')} and "
             f"{plural(self.done['operators'], 'operator')}; "
@@ -90,18 +89,17 @@ class Annotations:
         )
 
 
-def annotated_file(path: Path, known: Annotations) -> Iterator[str]:
-    """Give the text of a file of torch.profiler with what is known of its kernels.
+def annotated_file(path: Path, annotations: Annotations) -> Iterator[str]:
+    """Yield the text of a torch.profiler file with facts on its kernels added.
 
     Raises:
-        BadSource: it is not JSON, or ends too early.
-        BadSetting: none of its executions is known.
+        BadSource: the file is not JSON, or ends too early.
+        BadSetting: none of the file's executions is known.
         TraceNotFound: there is no such file.
-
     """
     if not path.is_file():
         raise TraceNotFound(f"{path} is not a file; name what torch.profiler wrote.")
-    _look_for_operators(path, known)
+    _find_operators(path, annotations)
     with unpacked(path) as file:
         source = JsonFile(path, file, exact=True)
         separator, base = "{", 0
@@ -110,18 +108,20 @@ def annotated_file(path: Path, known: Annotations) -> Iterator[str]:
             separator = ","
             if key == "traceEvents":
                 yield from _array(
-                    event for each in source.entries() for event in _told(each, base, known)
+                    event
+                    for entry in source.entries()
+                    for event in _annotated(entry, base, annotations)
                 )
                 continue
             value = source.value()
             base = integer(value) if key == "baseTimeNanoseconds" else base
             yield _text(value)
         yield "\n}\n"
-    known.check(path)
+    annotations.check(path)
 
 
-def _look_for_operators(path: Path, known: Annotations) -> None:
-    """Note which kernels have an operator, as PyTorch's compiler writes them."""
+def _find_operators(path: Path, annotations: Annotations) -> None:
+    """Store which kernels have an operator in the file, as PyTorch's compiler writes them."""
     operators: dict[int, str] = {}
     launched: list[tuple[int, int, int, str]] = []
     with unpacked(path) as file:
@@ -136,39 +136,39 @@ def _look_for_operators(path: Path, known: Annotations) -> None:
                 if event.get("cat") == "cpu_op" and "kernel_backend" in args:
                     operators[integer(args.get("External id"))] = str(event.get("name"))
                 elif event.get("cat") == "kernel":
-                    call = known.call_of(_key(event, base))
+                    call = annotations.call_of(_key(event, base))
                     if call is not None:
                         numbers = (integer(args.get("External id")), integer(args["correlation"]))
                         launched.append((*numbers, call, str(event.get("name"))))
     for external, correlation, call, name in launched:
         if operators.get(external) == name:
-            known.calls[external] = call
+            annotations.calls[external] = call
         else:
-            known.alone[correlation] = call
+            annotations.alone[correlation] = call
 
 
-def _told(event: Any, base: int, known: Annotations) -> Iterator[Any]:
-    """Give an event with what is known of it, after an operator that is made for it."""
+def _annotated(event: Any, base: int, annotations: Annotations) -> Iterator[Any]:
+    """Yield an event with added facts, after an inserted operator if the event needs one."""
     category, args = mapping(event).get("cat"), mapping(mapping(event).get("args"))
-    if category == "kernel" and (more := known.of(_key(event, base))):
-        known.done["kernels"] += 1
-        yield {**event, "args": {**args, **more}}
+    if category == "kernel" and (facts := annotations.of(_key(event, base))):
+        annotations.done["kernels"] += 1
+        yield {**event, "args": {**args, **facts}}
         return
     if category == "cpu_op" and "kernel_backend" in args:
-        call = known.calls.get(integer(args.get("External id")))
+        call = annotations.calls.get(integer(args.get("External id")))
         if call is not None:
-            known.done["operators"] += 1
-            yield {**event, "args": {**args, **known.arguments(call)}}
+            annotations.done["operators"] += 1
+            yield {**event, "args": {**args, **annotations.arguments(call)}}
             return
-    call = known.alone.get(integer(args.get("correlation"))) if category in _DRIVER else None
+    call = annotations.alone.get(integer(args.get("correlation"))) if category in _DRIVER else None
     if call is not None and (span := _span(event)) is not None:
-        known.done["inserted"] += 1
-        yield _operator(event, span, known.arguments(call))
+        annotations.done["inserted"] += 1
+        yield _operator(event, span, annotations.arguments(call))
     yield event
 
 
 def _span(event: dict[str, Any]) -> tuple[Decimal, Decimal] | None:
-    """Return an event's begin and duration in microseconds; None where one is not a number."""
+    """Return an event's begin and duration in microseconds, or None if a value is not a number."""
     try:
         begin, duration = (Decimal(str(event.get(key, 0))) for key in ("ts", "dur"))
     except InvalidOperation:
@@ -179,7 +179,7 @@ def _span(event: dict[str, Any]) -> tuple[Decimal, Decimal] | None:
 def _operator(
     call: dict[str, Any], span: tuple[Decimal, Decimal], arguments: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return an operator around the driver's call that launched a kernel."""
+    """Return an operator event around the driver's call that launched a kernel."""
     begin, duration = span
     return {
         "ph": "X",

@@ -1,4 +1,4 @@
-"""What torch.profiler's traces say of an operator, of kernels: shapes, types, strides, FLOPs."""
+"""Facts on kernels in the fields of torch.profiler's operators: shapes, types, strides, FLOPs."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any, Final
@@ -26,7 +26,7 @@ _FRAMES: Final = 12
 
 
 class CallFacts:
-    """Facts of a run's calls, as arguments of events; each call's are made once."""
+    """Facts on a run's calls, as arguments of events; built once per call."""
 
     def __init__(self, trace: Trace, run: Run) -> None:
         columns = ["call_id", "kernel_id", "args", "stack_id"]
@@ -43,11 +43,11 @@ class CallFacts:
 
     @property
     def derived(self) -> bool:
-        """Whether bytes and FLOPs are known, of any call."""
+        """Bytes and FLOPs of some calls are known."""
         return bool(self._derived.work)
 
     def of(self, call_id: int) -> dict[str, Any]:
-        """Return the arguments of events of a call; nothing of one that is not recorded."""
+        """Return the event arguments of a call, empty if the call was not recorded."""
         if call_id not in self._known:
             row = self._calls.get(call_id)
             self._known[call_id] = {} if row is None else self._made(call_id, row)
@@ -75,15 +75,15 @@ class CallFacts:
 
 
 def _inputs(args: Sequence[Mapping[str, Any]]) -> dict[str, Any]:
-    """Return arguments that are known when the kernel is launched, and constants by name."""
-    given = [arg for arg in args if arg["kind"] != "constexpr"]
+    """Return the arguments passed at launch, and the constants by name."""
+    passed = [arg for arg in args if arg["kind"] != "constexpr"]
     constants = [f"{a['name']}={a['scalar']}" for a in args if a["kind"] == "constexpr"]
     return {
-        "Input Dims": [arg["shape"] or [] for arg in given],
-        "Input Strides": [arg["strides"] or [] for arg in given],
-        "Input type": [_type(arg) for arg in given],
-        "Concrete Inputs": [arg["scalar"] or "" for arg in given],
-        "Input names": [arg["name"] for arg in given],
+        "Input Dims": [arg["shape"] or [] for arg in passed],
+        "Input Strides": [arg["strides"] or [] for arg in passed],
+        "Input type": [_type(arg) for arg in passed],
+        "Concrete Inputs": [arg["scalar"] or "" for arg in passed],
+        "Input names": [arg["name"] for arg in passed],
         "kernel_kwargs": ",".join(constants),
     }
 
@@ -95,5 +95,5 @@ def _type(arg: Mapping[str, Any]) -> str:
 
 
 def _stack(frames: Sequence[Mapping[str, Any]]) -> list[str]:
-    """Return lines of a stack, the innermost first."""
-    return [f"{each['file']}({each['line']}): {each['function']}" for each in frames[:_FRAMES]]
+    """Return the lines of a stack, innermost first."""
+    return [f"{frame['file']}({frame['line']}): {frame['function']}" for frame in frames[:_FRAMES]]

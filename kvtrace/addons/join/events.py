@@ -1,4 +1,4 @@
-"""Events of a run as torch.profiler's JSON has them, from tables alone."""
+"""Events of a run in torch.profiler's JSON format, built from tables alone."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -13,14 +13,13 @@ _REQUEST: Final = {"copy": "cudaMemcpyAsync", "fill": "cudaMemsetAsync", None: "
 
 
 def events_of(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[dict[str, Any]]:
-    """Give marks, launches as operators with the driver's call in them, and executions.
+    """Yield marks, launches as operators with the driver's call inside, and executions.
 
-    Times are µs since `base` (ns since 1970); nothing is given of what has no time. The driver's
-    call of a launch is as long as the launching function, for kvtrace timed no other.
+    Times are µs since `base` (ns since 1970); rows without times are skipped. The driver's call of
+    a launch gets the times of the launching function, since kvtrace timed no other.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
-
     """
     for event in _events(trace, run, facts):
         event["ts"] = (event["ts"] - base) / 1000
@@ -29,18 +28,18 @@ def events_of(trace: Trace, run: Run, facts: CallFacts, base: int) -> Iterator[d
 
 
 def _events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[dict[str, Any]]:
-    """Give the same with times in ns since 1970."""
+    """Yield the same events with times in ns since 1970."""
     pid = run.pid or 0
     for mark in _rows(trace, run, "marks"):
         if mark["begin"] is not None and mark["end"] is not None:
-            place = (pid, mark["thread"] or 0, mark["begin"], mark["end"])
-            yield _event("user_annotation", mark["name"], *place, {})
+            span = (pid, mark["thread"] or 0, mark["begin"], mark["end"])
+            yield _event("user_annotation", mark["name"], *span, {})
     launches = {
         row["seq"]: row
         for row in _rows(trace, run, "launches")
         if row["enter"] is not None and row["exit"] is not None
     }
-    asked: set[int] = set()
+    requested: set[int] = set()
     for row in _rows(trace, run, "gpu_kernels"):
         if row["start"] is None or row["end"] is None:
             continue
@@ -48,8 +47,8 @@ def _events(trace: Trace, run: Run, facts: CallFacts) -> Iterator[dict[str, Any]
         launch = launches.pop(row["launch_seq"], None) if row["graph_id"] is None else None
         if launch is not None:
             yield from _launch(launch, row["correlation_id"], pid, facts)
-        elif row["requested"] is not None and row["correlation_id"] not in asked:
-            asked.add(row["correlation_id"])
+        elif row["requested"] is not None and row["correlation_id"] not in requested:
+            requested.add(row["correlation_id"])
             yield _request(row, pid)
     for row in launches.values():
         yield from _launch(row, None, pid, facts)
@@ -61,7 +60,7 @@ def _rows(trace: Trace, run: Run, table: str) -> Iterator[dict[str, Any]]:
 
 
 def _execution(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
-    more = {} if row["call_id"] is None else facts.of(row["call_id"])
+    call_facts = {} if row["call_id"] is None else facts.of(row["call_id"])
     args: dict[str, Any] = {
         "device": row["device"],
         "stream": row["stream"],
@@ -72,14 +71,14 @@ def _execution(row: dict[str, Any], facts: CallFacts) -> dict[str, Any]:
         "shared memory": row["shared_bytes"],
         "bytes": row["bytes"],
         **{key: _three(row, key) for key in ("grid", "block")},
-        **more,
+        **call_facts,
         "kvtrace grade": row["grade"],
     }
     args = {key: value for key, value in args.items() if value is not None}
     category = _CATEGORY.get(row["kind"], "kernel")
     name = readable(row["name"] or "")
-    place = (row["device"] or 0, row["stream"] or 0, row["start"], row["end"])
-    return _event(category, name, *place, args)
+    span = (row["device"] or 0, row["stream"] or 0, row["start"], row["end"])
+    return _event(category, name, *span, args)
 
 
 def _three(row: dict[str, Any], name: str) -> list[int] | None:
@@ -91,17 +90,17 @@ def _launch(
     row: dict[str, Any], correlation: int | None, pid: int, facts: CallFacts
 ) -> Iterator[dict[str, Any]]:
     arguments = facts.of(row["call_id"])
-    place = (pid, row["thread"] or 0, row["enter"], row["exit"])
-    yield _event("cpu_op", arguments.get("kernel_name", "triton"), *place, arguments)
+    span = (pid, row["thread"] or 0, row["enter"], row["exit"])
+    yield _event("cpu_op", arguments.get("kernel_name", "triton"), *span, arguments)
     if correlation is not None:
-        yield _event("cuda_driver", "cuLaunchKernelEx", *place, {"correlation": correlation})
+        yield _event("cuda_driver", "cuLaunchKernelEx", *span, {"correlation": correlation})
 
 
 def _request(row: dict[str, Any], pid: int) -> dict[str, Any]:
     name = "cudaGraphLaunch" if row["graph_id"] is not None else _REQUEST.get(row["kind"], "")
     thread = row["request_thread"] or 0
-    place = (pid, thread, row["requested"], row["requested"])
-    return _event("cuda_runtime", name, *place, {"correlation": row["correlation_id"]})
+    span = (pid, thread, row["requested"], row["requested"])
+    return _event("cuda_runtime", name, *span, {"correlation": row["correlation_id"]})
 
 
 def _event(

@@ -1,8 +1,8 @@
 """`kvtrace convert kineto`: torch.profiler's JSON, with shapes, bytes and FLOPs of Triton kernels.
 
-With `--set trace=FILE` it is that file, and what the recording knows is added: arguments to events
-of kernels, and to the operators that PyTorch's compiler writes for its kernels; kernels without one
-get an operator around the driver's call, as PyTorch does it. Without, the events are made of the
+With `--set trace=FILE`, facts of the recording are added to that file: arguments to events of
+kernels, and to the operators that PyTorch's compiler writes for its kernels; kernels without an
+operator get one around the driver's call, as PyTorch does. Otherwise the events are built from the
 tables. Fields: https://github.com/pytorch/kineto/blob/main/libkineto/src/output_json.cpp
 """
 
@@ -29,7 +29,7 @@ _REPLAY: Final = "bytes and FLOPs are not known: kvtrace replay derives them fir
 
 
 class KinetoConverter:
-    """Writes torch.profiler's JSON, for tools that read it, such as HTA."""
+    """Converter to torch.profiler's JSON, for tools that read this format, such as HTA."""
 
     summary = "torch.profiler's JSON, with shapes, bytes and FLOPs of Triton kernels"
     default_output = "kvtrace.pt.trace.json"
@@ -37,15 +37,15 @@ class KinetoConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the events of one run, or with the setting `trace` that file with more in it."""
+        """Write the events of one run, or with the setting `trace`, the annotated file."""
         reject_unknown_settings("kineto", settings, ("trace",))
         trace, run = selection.trace, _one_run(selection)
         facts = CallFacts(trace, run)
         if "trace" in settings:
-            known = Annotations(trace, run, facts)
-            parts = annotated_file(Path(settings["trace"]), known)
+            annotations = Annotations(trace, run, facts)
+            parts = annotated_file(Path(settings["trace"]), annotations)
             _write(output, parts)
-            notes = known.sentences()
+            notes = annotations.sentences()
         else:
             _write(output, _document(trace, run, facts))
             notes = ()
@@ -56,7 +56,7 @@ CONVERTER: Final = KinetoConverter()
 
 
 def _one_run(selection: Selection) -> Run:
-    """Return the run with launches; torch.profiler writes a file a process."""
+    """Return the only run with launches; torch.profiler writes a file per process."""
     runs = [run for run in selection.runs if row_count(selection.trace, run, "launches")]
     if len(runs) != 1:
         raise BadSetting(
@@ -92,7 +92,7 @@ def _write(output: Path, parts: Iterable[str]) -> None:
 
 @contextmanager
 def _packed(output: Path, file: BinaryIO) -> Iterator[Any]:
-    """Pack what is written where the file's name asks for it."""
+    """Compress the output if the file's name ends in .gz."""
     if output.suffix != ".gz":
         yield file
         return

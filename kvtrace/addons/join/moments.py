@@ -1,66 +1,70 @@
-"""Launches found by time: the host asks for a kernel while the function that launches it runs."""
+"""Launches matched by time: the host requests a kernel while the launching function runs."""
 
 import numpy as np
 
-from kvtrace.addons.join.found import Found, Grade, Reason
+from kvtrace.addons.join.matches import Grade, Matches, Reason
 from kvtrace.addons.join.sides import Executed, Launched
 from kvtrace.figures.causes import NONE, Flags, Integers
 
 
-def containing(launched: Launched, executed: Executed, wanted: Flags) -> Integers:
+def containing(launched: Launched, executed: Executed, chosen: Flags) -> Integers:
     """Return for each execution the row of the launch in which it was requested, or NONE.
 
-    Of launches that contain each other it is the innermost, on the thread of the request. Without
-    a thread it is one only if a single thread launched at that moment. The launch has to look like
-    the execution.
+    Of nested launches the innermost counts, on the request's thread. If the request's thread is not
+    known, only a single thread may have been launching at that time. The launch must look like the
+    execution.
     """
     row = np.full(executed.look.size, NONE)
     several = np.zeros(row.size, bool)
-    asked = wanted & (executed.requested != NONE)
+    requested = chosen & (executed.requested != NONE)
     for thread in np.unique(launched.thread).tolist():
-        own = np.flatnonzero((launched.thread == thread) & (launched.graph == NONE))
-        own = own[np.lexsort((-launched.leave[own], launched.enter[own]))]
-        here = np.flatnonzero(asked & ((executed.thread == thread) | (executed.thread == NONE)))
-        if not own.size or not here.size:
+        launches = np.flatnonzero((launched.thread == thread) & (launched.graph == NONE))
+        launches = launches[np.lexsort((-launched.leave[launches], launched.enter[launches]))]
+        requests = np.flatnonzero(
+            requested & ((executed.thread == thread) | (executed.thread == NONE))
+        )
+        if not launches.size or not requests.size:
             continue
-        inside = _innermost(launched.enter[own], launched.leave[own], executed.requested[here])
-        hit = np.flatnonzero(inside >= 0)
-        at = here[hit]
-        several[at] |= row[at] != NONE
-        row[at] = own[inside[hit]]
+        inside = _innermost(
+            launched.enter[launches], launched.leave[launches], executed.requested[requests]
+        )
+        inside_rows = np.flatnonzero(inside >= 0)
+        executions = requests[inside_rows]
+        several[executions] |= row[executions] != NONE
+        row[executions] = launches[inside[inside_rows]]
     row[several] = NONE
     same = launched.look[row] == executed.look if launched.look.size else np.zeros(row.size, bool)
     return np.where((row != NONE) & same, row, NONE)
 
 
-def join_by_time(launched: Launched, executed: Executed, wanted: Flags, found: Found) -> None:
-    """Note the launches of the `wanted` executions that were requested in one.
+def join_by_time(launched: Launched, executed: Executed, chosen: Flags, matches: Matches) -> None:
+    """Store the launches of the chosen executions that were requested inside a launch.
 
-    A launch has one execution: where two were requested in it, neither is certain.
+    A launch has one execution: if two were requested inside a launch, neither is certain.
     """
-    row = containing(launched, executed, wanted)
-    hit = np.flatnonzero(row != NONE)
-    counts = np.bincount(row[hit], minlength=launched.seq.size)
-    alone = hit[counts[row[hit]] == 1]
-    own = row[alone]
-    found.tell(alone, launched.seq[own], launched.call[own], Grade.EXACT)
-    found.refuse(hit, Reason.SHARED_LAUNCH)
-    found.refuse(np.flatnonzero(wanted & (row == NONE)), Reason.NOT_LAUNCHED)
+    row = containing(launched, executed, chosen)
+    inside = np.flatnonzero(row != NONE)
+    counts = np.bincount(row[inside], minlength=launched.seq.size)
+    alone = inside[counts[row[inside]] == 1]
+    launch_rows = row[alone]
+    matches.add(alone, launched.seq[launch_rows], launched.call[launch_rows], Grade.EXACT)
+    matches.refuse(inside, Reason.SHARED_LAUNCH)
+    matches.refuse(np.flatnonzero(chosen & (row == NONE)), Reason.NOT_LAUNCHED)
 
 
 def _innermost(enter: Integers, leave: Integers, moment: Integers) -> Integers:
-    """Return the innermost interval around each moment, or -1; they are sorted by `enter`."""
+    """Return the innermost interval around each moment, or -1; intervals are sorted by `enter`."""
     around = _around(leave, enter)
-    found = np.searchsorted(enter, moment, side="right") - 1
+    interval = np.searchsorted(enter, moment, side="right") - 1
     while True:
-        ended = (found >= 0) & (leave[found] < moment)
+        ended = (interval >= 0) & (leave[interval] < moment)
         if not ended.any():
-            return found
-        found = np.where(ended, around[found], found)
+            return interval
+        interval = np.where(ended, around[interval], interval)
 
 
 def _around(leave: Integers, enter: Integers) -> Integers:
-    """Return for each interval the one that is around it, or -1."""
+    """Return for each interval the interval around it, or -1."""
     if (enter[1:] > leave[:-1]).all():
         return np.full(enter.size, -1)
     around = np.full(enter.size, -1)

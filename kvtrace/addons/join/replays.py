@@ -1,10 +1,9 @@
-"""Launches of replayed executions: those that were captured into the graph with the same kernels.
+"""Launches of replayed executions: captured launches of the graph with the same kernels.
 
-A replay bypasses Python. Its executions share a correlation id. Captured graphs with the same
-kernels, each as often, are those that it may be a replay of. One of them is the graph, unless
-several are alike: then the order of turns may tell which. Within it, a kernel that is there once is
-certain; those that are there several times follow the order of their captures where they run on one
-stream.
+A replay bypasses Python; its executions share a correlation id. A replay may be of any captured
+graph with the same kernels, each equally often. If several graphs qualify, the order of turns may
+tell which one. Within a graph, a kernel that occurs once is certain; kernels that occur several
+times follow the order of captures if they run on one stream.
 """
 
 from collections import Counter
@@ -13,7 +12,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from kvtrace.addons.join.found import Found, Grade
+from kvtrace.addons.join.matches import Grade, Matches
 from kvtrace.addons.join.sides import Executed, Launched
 from kvtrace.figures.causes import NONE, Flags, Integers, share_request
 
@@ -21,7 +20,7 @@ _Kernels = frozenset[tuple[int, int]]
 
 
 class Captured(NamedTuple):
-    """A captured graph: when its first launch was made, and by look its launches in order."""
+    """A captured graph: time of its first launch, and its launches in order, by look."""
 
     number: int
     first: int
@@ -29,25 +28,25 @@ class Captured(NamedTuple):
 
 
 def replayed(executed: Executed) -> Flags:
-    """Which executions share their request with others, or are known to be of a graph."""
+    """Return which executions share their request with others, or have a graph id."""
     request = executed.file << 33 | (executed.correlation & ((1 << 33) - 1))
     shared: Flags = (executed.correlation != NONE) & share_request(request)
-    known: Flags = executed.graph != NONE
-    return shared | known
+    has_graph: Flags = executed.graph != NONE
+    return shared | has_graph
 
 
 def join_replays(
-    launched: Launched, executed: Executed, wanted: Flags, found: Found, same_clock: bool
+    launched: Launched, executed: Executed, chosen: Flags, matches: Matches, same_clock: bool
 ) -> None:
-    """Note the launches of the `wanted` executions, whole replays at a time.
+    """Store the launches of the chosen executions, by whole replays.
 
-    `same_clock`: a graph is replayed after it was captured, by the times of both sides.
+    `same_clock`: times of both sides are comparable, so replays must follow the capture.
     """
     by_kernels: dict[_Kernels, list[Captured]] = {}
     for graph in _captured_graphs(launched):
         counts = {look: len(launches) for look, launches in graph.launches.items()}
         by_kernels.setdefault(frozenset(counts.items()), []).append(graph)
-    replays = list(_requests(executed, wanted))
+    replays = list(_requests(executed, chosen))
     possible = []
     for rows in replays:
         graphs = by_kernels.get(frozenset(Counter(executed.look[rows].tolist()).items()), [])
@@ -55,42 +54,44 @@ def join_replays(
         possible.append([graph for graph in graphs if graph.first < begun or not same_clock])
     files = [int(executed.file[rows[0]]) for rows in replays]
     turns = _graphs_by_turn(possible, files)
-    known: dict[tuple[bytes, bytes, tuple[int, ...]], tuple[Integers, Integers]] = {}
-    for rows, several, turn in zip(replays, possible, turns, strict=True):
-        took_turn = turn is not None and len(several) > 1
-        graphs = [turn] if turn is not None else several
+    cache: dict[tuple[bytes, bytes, tuple[int, ...]], tuple[Integers, Integers]] = {}
+    for rows, candidates, turn in zip(replays, possible, turns, strict=True):
+        took_turn = turn is not None and len(candidates) > 1
+        graphs = [turn] if turn is not None else candidates
         looks, places = executed.look[rows], executed.place[rows]
         key = (looks.tobytes(), places.tobytes(), tuple(graph.number for graph in graphs))
-        if key not in known:
-            known[key] = _launches_of(graphs, looks.tolist(), places.tolist())
+        if key not in cache:
+            cache[key] = _launches_of(graphs, looks.tolist(), places.tolist())
         number = graphs[0].number if len(graphs) == 1 else NONE
-        found.tell(rows, *known[key], Grade.INFERRED if took_turn else Grade.ORDERED, number)
+        matches.add(rows, *cache[key], Grade.INFERRED if took_turn else Grade.ORDERED, number)
 
 
 def _graphs_by_turn(
     possible: Sequence[Sequence[Captured]], files: Sequence[int]
 ) -> list[Captured | None]:
-    """Return the graph of each replay, in their order, or None where that is not known.
+    """Return the graph of each replay, in order, or None if it cannot be determined.
 
-    The layers of a model are captured into graphs that differ in their tensors alone. A step
-    replays them in the order in which they were captured. A graph that nothing else looks like
-    marks where its steps begin; if all of them replay each of the alike graphs once, the n-th
-    replay is of the n-th.
+    The layers of a model are captured into graphs that differ only in their tensors. A step replays
+    them in the order of their captures. A unique graph marks the beginnings of steps; if every step
+    replays each of the identical graphs once, the n-th replay is that of the n-th graph.
 
     Args:
-        possible: For each replay the graphs that it may be of, in order of their captures.
-        files: For each replay the number of the recording of times that it is of.
-
+        possible: Candidate graphs of each replay, in order of their captures.
+        files: The number of the file with each replay's times.
     """
-    found: list[Captured | None] = [graphs[0] if len(graphs) == 1 else None for graphs in possible]
+    graphs_of_replays: list[Captured | None] = [
+        graphs[0] if len(graphs) == 1 else None for graphs in possible
+    ]
     for file in dict.fromkeys(files):
-        own = [index for index, number in enumerate(files) if number == file]
-        _take_turns([possible[index] for index in own], own, found)
-    return found
+        indexes = [index for index, number in enumerate(files) if number == file]
+        _take_turns([possible[index] for index in indexes], indexes, graphs_of_replays)
+    return graphs_of_replays
 
 
 def _take_turns(
-    possible: Sequence[Sequence[Captured]], own: Sequence[int], found: list[Captured | None]
+    possible: Sequence[Sequence[Captured]],
+    indexes: Sequence[int],
+    graphs_of_replays: list[Captured | None],
 ) -> None:
     marks = [graphs[0] for graphs in possible if len(graphs) == 1]
     if not marks:
@@ -114,14 +115,14 @@ def _take_turns(
             continue
         for step_replays in replays:
             for place, graph in zip(step_replays, graphs, strict=True):
-                found[own[place]] = graph
+                graphs_of_replays[indexes[place]] = graph
 
 
 def _launches_of(
     graphs: Sequence[Captured], looks: Sequence[int], places: Sequence[int]
 ) -> tuple[Integers, Integers]:
-    """Return launch and call of the executions of a replay, NONE where that is not certain."""
-    seen: Counter[int] = Counter()
+    """Return launch and call of each execution of a replay, NONE where uncertain."""
+    counts: Counter[int] = Counter()
     streams: dict[int, set[int]] = {}
     for look, place in zip(looks, places, strict=True):
         streams.setdefault(look, set()).add(place)
@@ -132,18 +133,18 @@ def _launches_of(
             pair
             for graph in graphs
             for position, pair in enumerate(graph.launches[look])
-            if not in_order or position == seen[look]
+            if not in_order or position == counts[look]
         }
-        seen[look] += 1
+        counts[look] += 1
         calls = {call for _, call in choices}
         call = calls.pop() if len(calls) == 1 else NONE
         pairs.append((next(iter(choices))[0] if len(choices) == 1 else NONE, call))
-    seqs, calls_found = np.asarray(pairs, np.int64).reshape(-1, 2).T
-    return seqs, calls_found
+    seqs, call_ids = np.asarray(pairs, np.int64).reshape(-1, 2).T
+    return seqs, call_ids
 
 
 def _captured_graphs(launched: Launched) -> list[Captured]:
-    """Return the graphs that launches were captured into, in order of their first."""
+    """Return the captured graphs, in order of their first launches."""
     graphs = []
     for number, launches in launched.of_graphs():
         graphs.append(Captured(number, int(launches.enter[0]), {}))
@@ -153,9 +154,9 @@ def _captured_graphs(launched: Launched) -> list[Captured]:
     return graphs
 
 
-def _requests(executed: Executed, wanted: Flags) -> Iterator[Integers]:
-    """Give the executions of each request, in order of their begin; requests in their order."""
-    rows = np.flatnonzero(wanted)
+def _requests(executed: Executed, chosen: Flags) -> Iterator[Integers]:
+    """Yield the executions of each request in order of their begin, in the order of requests."""
+    rows = np.flatnonzero(chosen)
     keys = (executed.start[rows], executed.correlation[rows], executed.file[rows])
     rows = rows[np.lexsort(keys)]
     if not rows.size:

@@ -1,4 +1,4 @@
-"""The two sides of a join as arrays: recorded launches, executions that another tool timed."""
+"""Both sides of a join as arrays: recorded launches, and executions timed by another tool."""
 
 from dataclasses import dataclass
 from math import prod
@@ -19,7 +19,7 @@ from kvtrace.schema.columns import without_dictionary
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 
-#: Columns of an execution that tell what it looks like.
+#: Columns of an execution's look.
 _LOOK: Final = (
     "kind",
     "name",
@@ -51,18 +51,17 @@ class Launched(Launches):
 
 @dataclass(frozen=True)
 class Executed:
-    """Executions of another tool, in the order of their rows, one array a column.
+    """Executions of another tool, in the order of their rows, as columns.
 
     Attributes:
-        start: When it began on the device.
-        correlation: Its number, which the executions of a replay share.
-        place: A number for its device and stream.
-        graph: The graph that it was replayed from.
-        requested: When the host asked for it.
-        thread: The thread that did.
-        look: What it looks like; `FOREIGN` where no launch looks like that.
-        file: The number of the run that it is of, where there are several.
-
+        start: Begin on the device.
+        correlation: Correlation id, which the executions of a replay share.
+        place: A number for device and stream.
+        graph: The graph of a replayed execution.
+        requested: Time of the host's request.
+        thread: Thread of the request.
+        look: Number of the look; `FOREIGN` if no launch looks alike.
+        file: The number of the run with the times.
     """
 
     start: Integers
@@ -76,14 +75,13 @@ class Executed:
 
 
 class Sides(NamedTuple):
-    """A recording's launches, and executions.
+    """A recording's launches, and another tool's executions.
 
     Attributes:
         launched: The launches.
         executed: The executions.
-        uncertain: Looks that are known in part.
-        sampled: Whether launches were left out, or a row may be the sum of several executions.
-
+        uncertain: Partly known looks.
+        sampled: Some launches were not recorded, or rows may be sums of several executions.
     """
 
     launched: Launched
@@ -93,31 +91,30 @@ class Sides(NamedTuple):
 
 
 def sides(trace: Trace, run: Run, executions: pa.Table) -> Sides:
-    """Return the launches of a run, and executions, with numbers for what looks alike.
+    """Return a run's launches and the executions, with numbers for equal looks.
 
     Args:
         trace: The recording.
-        run: The run of it.
+        run: A run of the recording.
         executions: Rows of `gpu_kernels` of other runs, with their column `run`.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
-
     """
     calls = _looks_of_calls(trace, run)
     codes, examples = combined_codes([executions[name] for name in _LOOK])
     looks = _looks_of_executions(executions, examples)
     numbers = numbered(calls, looks)
-    own = np.asarray(numbers.executions, np.int64)[codes] if looks else codes
+    look_numbers = np.asarray(numbers.executions, np.int64)[codes] if looks else codes
     launched, sampled = _launched(trace, run, numbers.calls)
     sampled |= _are_sampled(executions)
-    return Sides(launched, _executed(executions, own), numbers.uncertain, sampled)
+    return Sides(launched, _executed(executions, look_numbers), numbers.uncertain, sampled)
 
 
 def _looks_of_calls(trace: Trace, run: Run) -> dict[int, Look]:
     kernels = {row["kernel_id"]: row for row in trace.table("kernels", [run], _KERNEL).to_pylist()}
     columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z"]
-    found = {}
+    looks = {}
     for call in trace.table("calls", [run], columns).to_pylist():
         kernel = kernels.get(call["kernel_id"])
         if kernel is None:
@@ -128,8 +125,8 @@ def _looks_of_calls(trace: Trace, run: Run) -> dict[int, Look]:
             continue
         warps, width = kernel["num_warps"], kernel["warp_size"]
         block = warps * width if warps and width else None
-        found[call["call_id"]] = Look(*look, block, kernel["shared_bytes"])
-    return found
+        looks[call["call_id"]] = Look(*look, block, kernel["shared_bytes"])
+    return looks
 
 
 def _looks_of_executions(rows: pa.Table, examples: Integers) -> list[Look]:
@@ -138,17 +135,22 @@ def _looks_of_executions(rows: pa.Table, examples: Integers) -> list[Look]:
 
 
 def _look(kind: str | None, name: str | None, *sizes: int | None) -> Look:
-    """Return what an execution looks like; a copy or fill of memory is like no kernel."""
+    """Return the look of an execution; copies and fills of memory look like no kernel."""
     x, y, z, *block, shared_bytes = sizes
     if kind:
         return Look("", (0, 0, 0))
     grid = None if x is None or y is None or z is None else (x, y, z)
-    known = [size for size in block if size is not None]
-    return Look(name or "", grid, prod(known) if len(known) == len(block) else None, shared_bytes)
+    sizes_known = [size for size in block if size is not None]
+    return Look(
+        name or "",
+        grid,
+        prod(sizes_known) if len(sizes_known) == len(block) else None,
+        shared_bytes,
+    )
 
 
 def _launched(trace: Trace, run: Run, looks: dict[int, int]) -> tuple[Launched, bool]:
-    """Return the launches that may have executions, and whether others were left out."""
+    """Return the launches that may have executions, and whether some were not recorded."""
     names = ["seq", "call_id", "enter", "exit", "thread", "device", "stream", "graph_id", "weight"]
     rows = trace.table("launches", [run], [*names, "phase"]).sort_by("seq")
     call = integers(rows["call_id"])
@@ -194,7 +196,7 @@ def _places(rows: pa.Table) -> Integers:
     return combined_codes([rows[name] for name in columns])[0]
 
 
-def _by_number(values: dict[int, int], wanted: Integers) -> Integers:
-    distinct, place = np.unique(wanted, return_inverse=True)
-    found = [values.get(number, NONE) for number in distinct.tolist()]
-    return np.asarray(found, np.int64)[place] if found else wanted
+def _by_number(values: dict[int, int], numbers: Integers) -> Integers:
+    distinct, place = np.unique(numbers, return_inverse=True)
+    values_of_distinct = [values.get(number, NONE) for number in distinct.tolist()]
+    return np.asarray(values_of_distinct, np.int64)[place] if values_of_distinct else numbers

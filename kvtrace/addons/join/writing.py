@@ -1,4 +1,4 @@
-"""What a join found as tables of the pass `join`: executions as kvtrace's own timeline has them."""
+"""Tables of the pass `join`: executions in the form of kvtrace's own timeline."""
 
 from collections import Counter
 from typing import Any
@@ -7,9 +7,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.addons.join.found import REASONS, Grade, Reason
 from kvtrace.addons.join.join_text import sentence
 from kvtrace.addons.join.joining import Joined
+from kvtrace.addons.join.matches import REASONS, Grade, Reason
 from kvtrace.figures.causes import NONE, Integers
 from kvtrace.figures.columns import integers
 from kvtrace.schema.reading import captured_rows, quietly
@@ -23,18 +23,17 @@ _TIMES = ("start", "end", "requested")
 def tables(
     trace: Trace, run: Run, times: Trace, joined: Joined, source: str
 ) -> dict[str, pa.Table]:
-    """Return the tables that the pass writes: executions, host events, stacks, and a message.
+    """Return the tables of the pass: executions, host events, stacks, and a message.
 
     Args:
         trace: The recording.
-        run: The run of it whose launches were looked for.
-        times: The trace that the executions are of.
-        joined: What was found.
-        source: What the message calls the times.
+        run: The run whose launches were matched.
+        times: The trace with the executions.
+        joined: The matches.
+        source: Name of the times in the message.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
-
     """
     theirs = pc.unique(joined.rows["run"].cast(pa.string())).to_pylist()
     executions = _executions(joined, _next_record(trace, run, "gpu_kernels"))
@@ -46,24 +45,24 @@ def tables(
     used = pa.chunked_array([*executions["stack_id"].chunks, *events["stack_id"].chunks])
     stacks = times.table("stacks", theirs).drop_columns(["run"])
     stacks = stacks.filter(pc.is_in(stacks["stack_id"], pc.unique(used)))
-    found = {"gpu_kernels": executions, "host_events": events, "stacks": stacks}
-    said = pa.Table.from_pylist([_message(run, joined, source)], TABLES["messages"].schema)
-    return {**found, "messages": said}
+    new_tables = {"gpu_kernels": executions, "host_events": events, "stacks": stacks}
+    messages = pa.Table.from_pylist([_message(run, joined, source)], TABLES["messages"].schema)
+    return {**new_tables, "messages": messages}
 
 
 def counts(joined: Joined) -> dict[str, int]:
-    """Return how many executions have a launch or a call, by grade, and how many not, by reason.
+    """Return numbers of executions with a launch or a call by grade, and of others by reason.
 
-    Those are counted that look like a launch; the others are `foreign`.
+    Executions that look like no launch are counted as `foreign`.
     """
-    found, looks = joined.found, joined.launched
+    matches, looks = joined.matches, joined.launched
     kernels = np.asarray(joined.rows["kind"].is_null())
-    grades = Counter(found.grade[looks].tolist())
-    reasons = Counter(found.reason[looks].tolist())
+    grades = Counter(matches.grade[looks].tolist())
+    reasons = Counter(matches.reason[looks].tolist())
     return {
         "launched": int(looks.sum()),
-        "with_launch": int((found.seq[looks] != NONE).sum()),
-        "with_call": int((found.call[looks] != NONE).sum()),
+        "with_launch": int((matches.seq[looks] != NONE).sum()),
+        "with_call": int((matches.call[looks] != NONE).sum()),
         **{grade.name.lower(): grades[grade] for grade in Grade},
         **{REASONS[reason]: reasons[reason] for reason in Reason if reasons[reason]},
         "foreign": int((kernels & ~looks).sum()),
@@ -71,21 +70,21 @@ def counts(joined: Joined) -> dict[str, int]:
 
 
 def _executions(joined: Joined, first: int) -> pa.Table:
-    rows, found = joined.rows.drop_columns(["run"]), joined.found
+    rows, matches = joined.rows.drop_columns(["run"]), joined.matches
     for name in _TIMES:
         rows = _set(rows, name, _later(rows[name], joined.shift_ns))
-    direct = (found.seq != NONE) & (found.graph == NONE)
-    graph = np.where(found.graph == NONE, integers(rows["graph_id"], NONE), found.graph)
+    direct = (matches.seq != NONE) & (matches.graph == NONE)
+    graph = np.where(matches.graph == NONE, integers(rows["graph_id"], NONE), matches.graph)
     names = pa.array([grade.name.lower() for grade in Grade])
-    indices = pa.array(found.grade.astype(np.int32), mask=found.grade == NONE)
+    indices = pa.array(matches.grade.astype(np.int32), mask=matches.grade == NONE)
     columns: dict[str, pa.Array] = {
         "record": pa.array(np.arange(first, first + rows.num_rows)),
-        "launch_seq": _known(found.seq),
-        "call_id": _known(found.call),
+        "launch_seq": _known(matches.seq),
+        "call_id": _known(matches.call),
         "graph_id": _known(graph),
         "grade": pa.DictionaryArray.from_arrays(indices, names),
     }
-    # As kvtrace's own timeline has it: a launch says when it was asked for, and by which line.
+    # As in kvtrace's own timeline: a direct launch itself has the time and line of the request.
     for name in ("requested", "stack_id"):
         columns[name] = pc.if_else(pa.array(direct), pa.scalar(None, rows[name].type), rows[name])
     for name, values in columns.items():
@@ -106,7 +105,7 @@ def _known(values: Integers) -> pa.Array:
 
 
 def _next_record(trace: Trace, run: Run, table: str) -> int:
-    """Return a number above those of the rows that the run itself recorded."""
+    """Return a number above those of the rows recorded by the run itself."""
     rows = captured_rows(trace.path, TABLES[table], run.run_id, ["record"], quietly)
     highest = pc.max(rows["record"]).as_py()
     return 0 if highest is None else highest + 1

@@ -1,4 +1,4 @@
-"""`kvtrace.assert_close`: results compared by derived bounds, and what a difference comes from."""
+"""`kvtrace.assert_close`: comparison of results by derived bounds, and causes of differences."""
 
 from __future__ import annotations
 
@@ -26,13 +26,12 @@ Cause = Literal["meaning", "precision", "device"]
 
 
 class NotClose(AssertionError):
-    """Results are farther from what is expected than any right device may be.
+    """Results are farther from the expected values than any correct device's.
 
     Attributes:
         differences: one for each output that differs.
-        refused: precision that the kernel gives up, and its test says it must not.
-        undecided: outputs of which more elements have no bound than is granted.
-
+        refused: losses of precision in the kernel that its test forbids.
+        undecided: outputs with more elements without a bound than granted.
     """
 
     def __init__(
@@ -45,31 +44,29 @@ class NotClose(AssertionError):
         self.differences = differences
         self.refused = refused
         self.undecided = undecided
-        said = [str(each) for each in differences]
-        said += [f"the kernel has {each}, which its test does not allow" for each in refused]
-        said += undecided
-        super().__init__("\n".join(f"{kernel}: {each}" for each in said))
+        lines = [str(difference) for difference in differences]
+        lines += [f"the kernel has {loss}, which its test does not allow" for loss in refused]
+        lines += undecided
+        super().__init__("\n".join(f"{kernel}: {line}" for line in lines))
 
 
 @dataclass(frozen=True, slots=True)
 class Difference:
-    """The elements of one output that differ; `index` and what follows are of the worst one.
+    """The differing elements of one output; `index` and later fields describe the worst one.
 
     Attributes:
         output: the parameter.
-        elements: how many there are.
-        differing: how many are beyond their bounds.
-        index: where the worst one is.
-        actual: what is there.
-        expected: what should be.
-        bound: how far it may be from that.
-        cause: what it comes from. `meaning`: the kernel's IR means something else than the
-            reference, whatever is rounded. `precision`: it means the same, and gives up precision
-            that its test does not grant. `device`: it means the same, and the device gives
-            something else.
+        elements: the number of elements.
+        differing: the number of elements beyond their bounds.
+        index: the index of the worst element.
+        actual: the actual value.
+        expected: the expected value.
+        bound: the largest allowed difference.
+        cause: the cause of the difference. `meaning`: the kernel's IR differs from the reference
+            in exact arithmetic. `precision`: it means the same, but loses precision that its test
+            does not grant. `device`: it means the same, but the device's result differs.
         detail: the cause as text.
-        place: program, lane and line of the store, as far as they are known.
-
+        place: program, lane and line of the store, if known.
     """
 
     output: str
@@ -85,18 +82,19 @@ class Difference:
 
     @property
     def bounds_away(self) -> float:
-        """By how many bounds the worst element is off."""
-        away = abs(self.actual - self.expected)
-        return away / self.bound if self.bound and away == away else float("inf")
+        """The worst element's difference as a multiple of the bound."""
+        difference = abs(self.actual - self.expected)
+        return difference / self.bound if self.bound and difference == difference else float("inf")
 
     def __str__(self) -> str:
-        at = ", ".join(map(str, self.index))
-        said = (
+        index_text = ", ".join(map(str, self.index))
+        text = (
             f"{self.differing:,} of {self.elements:,} elements of {self.output} are beyond their "
-            f"derived bounds: {self.output}[{at}] is {self.actual:.9g} where {self.expected:.9g} "
-            f"is expected within {self.bound:.3g}, {self.bounds_away:.3g} bounds away"
+            f"derived bounds: {self.output}[{index_text}] is {self.actual:.9g} where "
+            f"{self.expected:.9g} is expected within {self.bound:.3g}, "
+            f"{self.bounds_away:.3g} bounds away"
         )
-        return "\n  ".join(filter(None, (said, self.place, self.detail)))
+        return "\n  ".join(filter(None, (text, self.place, self.detail)))
 
 
 def assert_close(
@@ -108,28 +106,26 @@ def assert_close(
     meaning: bool = True,
     undecided: float = 0.0,
 ) -> None:
-    """Compare results with what a kernel should give, element by element, by derived bounds.
+    """Compare results with a kernel's expected results, element by element, by derived bounds.
 
         derived = kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024)
         softmax[(8,)](x, out, 1000, BLOCK=1024)
         kvtrace.assert_close(out, derived)
 
     Args:
-        actual: a tensor or an array; of several outputs a dict of them, by parameter.
-        expected: what `kvtrace.tolerance` gives, or one output of that.
-        name: the output that `actual` is, where the kernel has several.
+        actual: a tensor or an array; for several outputs a dict by parameter.
+        expected: a result of `kvtrace.tolerance`, or one of its outputs.
+        name: the output that `actual` belongs to, if the kernel has several.
         bound: `probable`, or `worst`.
-        meaning: whether the kernel's meaning in exact arithmetic must be the reference's, too,
-            however little it is off.
-        undecided: the part of the elements that may have no bound: those that are NaN or
-            infinite in exact arithmetic, unless results are the same (`Output.undecided` counts
-            them).
+        meaning: also require that the kernel's meaning in exact arithmetic equals the reference's,
+            however small the difference.
+        undecided: the share of elements that may have no bound: elements that are NaN or infinite
+            in exact arithmetic, unless results are the same (`Output.undecided` counts them).
 
     Raises:
-        NotClose: results differ, the kernel gives up precision that its test refuses, or more
-            elements are undecided than is granted.
-        NotDerived: the results do not fit the outputs, or no bound is known of any element.
-
+        NotClose: results differ, the kernel loses precision that its test forbids, or more
+            elements are undecided than granted.
+        NotDerived: the results do not fit the outputs, or no element has a known bound.
     """
     if isinstance(expected, Output):
         derived = Tolerance("", {expected.name: expected}, 0.0)
@@ -139,28 +135,28 @@ def assert_close(
         actual = {name: actual}
     elif not isinstance(actual, Mapping):
         actual = {derived.only.name: actual}
-    found, open_ = [], []
-    for each, values in actual.items():
-        if each not in derived.outputs:
-            known = ", ".join(derived.outputs) or "nothing"
-            raise NotDerived(f"there is no output {each!r}, only {known}")
-        difference = compared(as_array(values), derived, derived[each], bound, meaning=meaning)
+    differences, undecided_lines = [], []
+    for parameter, values in actual.items():
+        if parameter not in derived.outputs:
+            names = ", ".join(derived.outputs) or "nothing"
+            raise NotDerived(f"there is no output {parameter!r}, only {names}")
+        output = derived[parameter]
+        difference = compared(as_array(values), derived, output, bound, meaning=meaning)
         if difference is not None:
-            found.append(difference)
-        open_ += _undecided(as_array(values), derived[each], bound, undecided)
-    if found or derived.refused or open_:
+            differences.append(difference)
+        undecided_lines += _undecided(as_array(values), output, bound, undecided)
+    if differences or derived.refused or undecided_lines:
         kernel = derived.kernel or "the kernel"
-        raise NotClose(kernel, tuple(found), derived.refused, tuple(open_))
+        raise NotClose(kernel, tuple(differences), derived.refused, tuple(undecided_lines))
 
 
 def compared(
     values: Numbers, derived: Tolerance, output: Output, bound: Bound, *, meaning: bool = True
 ) -> Difference | None:
-    """Compare one output; None: all elements are within their bounds.
+    """Return the difference of one output, or None if all elements are within their bounds.
 
     Raises:
-        NotDerived: it has another shape, or no bound is known of any element.
-
+        NotDerived: the output has another shape, or no element has a known bound.
     """
     if values.size != output.exact.size:
         raise NotDerived(
@@ -170,7 +166,7 @@ def compared(
     values = values.reshape(output.exact.shape)
     radius = output.radius(bound)
     if values.size and not np.isfinite(radius).any():
-        raise NotDerived(f"no bound is known of any element of {output.name}")
+        raise NotDerived(f"no element of {output.name} has a known bound")
     beyond = _beyond(values, output.expected, radius) & ~_overflows(values, output, radius)
     strays = np.zeros(values.shape, np.bool_)
     if meaning and output.reference is not None:
@@ -178,20 +174,20 @@ def compared(
     if not (beyond.any() or strays.any()):
         return None
     if beyond.any():
-        away = _away(values, output.expected)
+        distances = _distances(values, output.expected)
         with np.errstate(all="ignore"):
-            shares = np.where(beyond, np.where(radius > 0, away / radius, np.inf), -1.0)
-        at = _largest(shares, away)
-        cause, detail = _cause(derived, output, at, bound, strays)
+            shares = np.where(beyond, np.where(radius > 0, distances / radius, np.inf), -1.0)
+        worst = _largest(shares, distances)
+        cause, detail = _cause(derived, output, worst, bound, strays)
         shown, limit = values, radius
         wrong = beyond
     else:
-        away = _away(output.exact, output.expected)
-        at = _largest(np.where(strays, away, -1.0), away)
+        distances = _distances(output.exact, output.expected)
+        worst = _largest(np.where(strays, distances, -1.0), distances)
         cause, detail = "meaning", _MEANING + "; results are within what rounding may hide"
         shown, limit = output.exact, output.meaning_radius()
         wrong = strays
-    index = tuple(int(each) for each in np.unravel_index(at, values.shape))
+    index = tuple(map(int, np.unravel_index(worst, values.shape)))
     return Difference(
         output.name,
         values.size,
@@ -206,15 +202,16 @@ def compared(
     )
 
 
-def _undecided(values: Numbers, output: Output, bound: Bound, part: float) -> list[str]:
-    """Say that more elements are undecided than is granted; what is the same is decided."""
-    away = _away(values.reshape(output.exact.shape), output.expected)
-    count = int(((away > 0) & ~np.isfinite(output.radius(bound))).sum())
-    if count <= part * away.size:
+def _undecided(values: Numbers, output: Output, bound: Bound, granted_share: float) -> list[str]:
+    """Return a line if more elements are undecided than granted; equal elements are decided."""
+    distances = _distances(values.reshape(output.exact.shape), output.expected)
+    count = int(((distances > 0) & ~np.isfinite(output.radius(bound))).sum())
+    if count <= granted_share * distances.size:
         return []
     return [
-        f"{count:,} of {away.size:,} elements of {output.name} are undecided: no number is "
-        f"expected of them, or float64 loses what the formula means; grant a part by undecided="
+        f"{count:,} of {distances.size:,} elements of {output.name} are undecided: their expected "
+        "value is not a number, or float64 is too coarse for the formula; grant a share by "
+        "undecided="
     ]
 
 
@@ -222,25 +219,25 @@ _MEANING = "the kernel means something else there than the reference, in exact a
 
 
 def _cause(
-    derived: Tolerance, output: Output, at: int, bound: Bound, strays: NDArray[np.bool_]
+    derived: Tolerance, output: Output, position: int, bound: Bound, strays: NDArray[np.bool_]
 ) -> tuple[Cause, str]:
     exact, evaluated, radius, expected = (
-        each.reshape(-1)[at]
-        for each in (output.exact, output.evaluated, output.radius(bound), output.expected)
+        values.reshape(-1)[position]
+        for values in (output.exact, output.evaluated, output.radius(bound), output.expected)
     )
-    if strays.reshape(-1)[at]:
+    if strays.reshape(-1)[position]:
         return "meaning", f"{_MEANING}: {exact:.9g}"
     lost = "; ".join(derived.not_granted)
-    own = output.derived(bound).reshape(-1)[at]
+    own_bound = output.derived(bound).reshape(-1)[position]
     if not np.isfinite(evaluated) and np.isfinite(expected):
         return "precision", (
             f"the kernel means the same, and gives {evaluated:.9g} by the ranges of the types in "
             "its IR: a number on the way overflows"
         )
     within = _close(evaluated, expected, radius)
-    if radius < own and _close(evaluated, expected, own) and not within:
+    if radius < own_bound and _close(evaluated, expected, own_bound) and not within:
         return "precision", (
-            f"the kernel means the same, and its formula may lose {own:.3g} there, where the "
+            f"the kernel means the same, and its formula may lose {own_bound:.3g} there, where the "
             "problem's condition grants less: it cancels; cancellation=True grants that"
         )
     if not within:
@@ -260,28 +257,26 @@ def _cause(
 
 
 def _place(derived: Tolerance, output: Output, index: tuple[int, ...]) -> str:
-    """Say which program and lane store an element, and where the source does."""
+    """Return program, lane and source line of the store of an element, as text."""
     launch = derived.launch
     if launch is None:
         return ""
     arguments = launch.before()
-    tensor = next(
-        each for each in arguments if isinstance(each, TensorArgument) and each.name == output.name
-    )
+    tensor = next(a for a in arguments if isinstance(a, TensorArgument) and a.name == output.name)
     sharing = [
-        at
-        for at, each in enumerate(arguments)
-        if isinstance(each, TensorArgument) and each.storage is tensor.storage
+        position
+        for position, argument in enumerate(arguments)
+        if isinstance(argument, TensorArgument) and argument.storage is tensor.storage
     ]
     steps = sum(place * stride for place, stride in zip(index, tensor.strides, strict=True))
     offset = tensor.offset_bytes + steps * tensor.element.bytes
     call = Call(0, launch.kernel, launch.grid, launch.module, arguments, ())
     places = writers(call, sharing, np.array([offset]), None)
-    at = None if places is None else places.at(offset)
-    if places is None or at is None:
+    location = None if places is None else places.at(offset)
+    if places is None or location is None:
         return "no program stores it"
-    program = program_at(at[0], launch.grid)
-    return f"stored by program {program}, lane {at[1]}, at {_line(places.op)}"
+    program = program_at(location[0], launch.grid)
+    return f"stored by program {program}, lane {location[1]}, at {_line(places.op)}"
 
 
 def _line(op: Op) -> str:
@@ -289,25 +284,27 @@ def _line(op: Op) -> str:
     return f"{stack[0].file}:{stack[0].line}" if stack else "an unknown line"
 
 
-def _largest(shares: Numbers, away: Numbers) -> int:
-    """Return where the largest share is; of several, the farthest."""
+def _largest(shares: Numbers, distances: Numbers) -> int:
+    """Return the position of the largest share; among equal shares, of the largest distance."""
     worst = shares == shares.max()
-    return int(np.argmax(np.where(worst, np.where(np.isfinite(away), away, np.inf), -1.0)))
+    return int(
+        np.argmax(np.where(worst, np.where(np.isfinite(distances), distances, np.inf), -1.0))
+    )
 
 
-def _away(values: Numbers, expected: Numbers) -> Numbers:
+def _distances(values: Numbers, expected: Numbers) -> Numbers:
     with np.errstate(all="ignore"):
-        away = np.abs(values - expected)
+        distances = np.abs(values - expected)
         same = (values == expected) | (np.isnan(values) & np.isnan(expected))
-    return np.where(same, 0.0, np.where(np.isnan(away), np.inf, away))
+    return np.where(same, 0.0, np.where(np.isnan(distances), np.inf, distances))
 
 
 def _beyond(values: Numbers, expected: Numbers, radius: Numbers) -> NDArray[np.bool_]:
-    return np.asarray((_away(values, expected) > radius) & np.isfinite(radius))
+    return np.asarray((_distances(values, expected) > radius) & np.isfinite(radius))
 
 
 def _overflows(values: Numbers, output: Output, radius: Numbers) -> NDArray[np.bool_]:
-    """Return where the type cannot hold what is expected, and a result is its largest number."""
+    """Return where the type cannot hold the expected value, and the result is the largest one."""
     expected = output.expected
     with np.errstate(all="ignore"):
         too_large = np.isfinite(expected) & (np.abs(expected) + radius > output.largest)

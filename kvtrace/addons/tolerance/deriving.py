@@ -1,4 +1,4 @@
-"""`kvtrace.tolerance`: what a kernel's results should be, and how far a device may be off."""
+"""`kvtrace.tolerance`: expected results of a kernel, and bounds on a device's differences."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.tolerance.granting import with_grants
 from kvtrace.addons.tolerance.launched import Launched, NotDerived, name_of, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance, output_of
-from kvtrace.addons.tolerance.references import Referred, referred
+from kvtrace.addons.tolerance.references import ReferenceResults, referred
 from kvtrace.evaluate import TensorArgument, evaluate
 from kvtrace.evaluate.dialects.tt_dot import dot_form
 from kvtrace.evaluate.errors import UNFIT, UnfitOp
@@ -39,69 +39,70 @@ def tolerance(
     cancellation: bool = False,
     **meta: Any,
 ) -> Tolerance:
-    """Derive how far a right device's results may be off, for a kernel and these inputs.
+    """Derive bounds on the differences of a correct device's results, for some inputs.
 
         derived = kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024)
         derived["out"].probable, derived["out"].worst
 
-    The launch works on copies: the tensors that are handed over stay as they are.
+    The launch works on copies: the given tensors are not changed.
 
     Args:
-        kernel: what `@triton.jit` or `@triton.autotune` made.
-        arguments: its arguments in order; tensors on the CPU, or on a GPU.
-        grid: a tuple of programs, or a function of the constants that returns one.
-        reference: a function of parameters of the kernel, by their names, that is given tensors in
-            float64, and returns what the output should be (a dict by parameter, if several).
-        chance: how likely a right result may be beyond `probable`, in all elements together.
-        tf32: whether dots may cut float32 factors to tf32; None: as the kernel asks.
-        narrow: whether the kernel may keep sums in 16 bits, and round numbers on the way to types
-            that none of its tensors has. None: that does not widen bounds; False: it must not.
-        cancellation: whether its formula may lose more than the problem's condition grants.
-        meta: constants and options by name, as `BLOCK=256, num_warps=4`.
+        kernel: a function decorated by `@triton.jit` or `@triton.autotune`.
+        arguments: the kernel's arguments in order; tensors on the CPU, or on a GPU.
+        grid: a tuple of programs, or a function of the constants that returns a tuple.
+        reference: a function whose parameters have names of kernel parameters. It receives tensors
+            in float64, and returns the expected output (for several, a dict by parameter).
+        chance: probability that a correct result exceeds `probable` in any element.
+        tf32: dots may round float32 factors to tf32; None: as the kernel requests.
+        narrow: the kernel may keep sums in 16 bits, and round intermediate numbers to types that
+            none of its tensors has. None: this does not widen bounds; False: it is forbidden.
+        cancellation: the formula may lose more than the problem's condition grants.
+        meta: constants and options by name, such as `BLOCK=256, num_warps=4`.
 
     Raises:
         NotDerived: nothing was launched, or the reference does not fit.
         Undecided: the kernel's path depends on its roundings.
-
     """
-    given = copy.deepcopy(list(arguments))
+    copies = copy.deepcopy(list(arguments))
     names = list(parameters(kernel))
-    wanted = None
+    reference_results = None
     if reference is not None:
-        wanted = referred(reference, dict(zip(names, arguments, strict=False)) | meta)
-    ran = run(kernel, given, grid, meta)
+        reference_results = referred(reference, dict(zip(names, arguments, strict=False)) | meta)
+    launch = run(kernel, copies, grid, meta)
     granted = Granted(tf32, narrow)
-    derived = derive(ran, wanted, chance=chance, granted=granted, cancellation=cancellation)
+    derived = derive(
+        launch, reference_results, chance=chance, granted=granted, cancellation=cancellation
+    )
     return replace(derived, kernel=name_of(kernel))
 
 
 def derive(
     launch: Launched,
-    wanted: Referred | None = None,
+    results: ReferenceResults | None = None,
     *,
     chance: float = CHANCE,
     granted: Granted,
     cancellation: bool = False,
 ) -> Tolerance:
-    """Derive the tolerance of a launch.
+    """Return the tolerance of a launch.
 
     Args:
-        launch: what was launched.
-        wanted: the reference; None: the kernel's own formula in exact arithmetic is one.
-        chance: how likely a right result may be beyond `probable`, in all elements together.
-        granted: what of the kernel's own roundings counts.
-        cancellation: whether its formula may lose more than the problem's condition grants.
+        launch: the launch.
+        results: the reference's results; None: the kernel's own formula in exact arithmetic is
+            the reference.
+        chance: probability that a correct result exceeds `probable` in any element.
+        granted: roundings of the kernel that widen bounds.
+        cancellation: the formula may lose more than the problem's condition grants.
 
     Raises:
-        NotDerived: the reference gives other tensors, or other results each time.
-        Undecided: the kernel's path, or what it leaves in memory, depends on roundings.
-        UnfitOp: its IR is not as a compiler prints it.
-
+        NotDerived: the reference returns other tensors, or other results with each call.
+        Undecided: the kernel's path, or memory it leaves unwritten, depends on roundings.
+        UnfitOp: the IR is not as a compiler prints it.
     """
     bare = _own_bounds(launch, chance, granted)
-    if wanted is not None:
-        bare = _with_reference(bare, wanted.values)
-    return with_grants(bare, launch, wanted, granted, cancellation=cancellation)
+    if results is not None:
+        bare = _with_reference(bare, results.values)
+    return with_grants(bare, launch, results, granted, cancellation=cancellation)
 
 
 def _own_bounds(launch: Launched, chance: float, granted: Granted) -> Tolerance:
@@ -128,46 +129,47 @@ def _own_bounds(launch: Launched, chance: float, granted: Granted) -> Tolerance:
     return Tolerance(launch.kernel, outputs, chance, lost, refused, launch)
 
 
-def _with_reference(derived: Tolerance, wanted: Mapping[str, Any]) -> Tolerance:
-    """Put a reference's results beside.
+def _with_reference(derived: Tolerance, results: Mapping[str, Any]) -> Tolerance:
+    """Return the tolerance with a reference's results.
 
     Args:
-        derived: what was derived.
-        wanted: float64 arrays by parameter; under an empty name, that of the only output.
+        derived: the tolerance.
+        results: float64 arrays by parameter; the empty name stands for the only output.
 
     Raises:
-        NotDerived: they are of other tensors, or of other shapes.
-
+        NotDerived: the results are of other tensors, or have other shapes.
     """
-    if "" in wanted:
-        wanted = {derived.only.name: wanted[""]}
+    if "" in results:
+        results = {derived.only.name: results[""]}
     outputs = dict(derived.outputs)
-    for name, values in wanted.items():
+    for name, values in results.items():
         if name not in outputs:
-            known = ", ".join(outputs) or "nothing"
-            raise NotDerived(f"the reference gives {name}, and {derived.kernel} writes {known}")
-        found = outputs[name]
-        if values.size != found.exact.size:
+            written = ", ".join(outputs) or "nothing"
+            raise NotDerived(f"the reference gives {name}, and {derived.kernel} writes {written}")
+        output = outputs[name]
+        if values.size != output.exact.size:
             raise NotDerived(
                 f"the reference gives {name} with the shape {list(values.shape)}, and the kernel "
-                f"writes {list(found.exact.shape)}"
+                f"writes {list(output.exact.shape)}"
             )
-        outputs[name] = replace(found, reference=values.reshape(found.exact.shape))
-    return replace(derived, outputs={name: outputs[name] for name in wanted})
+        outputs[name] = replace(output, reference=values.reshape(output.exact.shape))
+    return replace(derived, outputs={name: outputs[name] for name in results})
 
 
 def _not_granted(module: Module, granted: Granted) -> list[str]:
-    """Say what a kernel loses, by its IR, that does not count."""
-    found = []
+    """Return the losses of precision in a kernel's IR that are not granted, as text."""
+    losses = []
     if not granted.narrow:
-        found += [f"a sum kept in 16 bits at {place(op)}" for op in narrow_sums(module)]
-        found += [
+        losses += [f"a sum kept in 16 bits at {place(op)}" for op in narrow_sums(module)]
+        losses += [
             f"a product summed in 16 bits at {place(op)}"
             for op in module.ops
             if op.name in _DOTS and value_type(op.results[0].type).element.bits == 16
         ]
-        found += [f"a number rounded on the way at {place(op)}" for op in foreign_roundings(module)]
+        losses += [
+            f"an intermediate number rounded at {place(op)}" for op in foreign_roundings(module)
+        ]
     if granted.tf32 is False:
         dots = [op for op in module.ops if op.name in _DOTS and dot_form(op).tf32]
-        found += [f"a product in tf32 at {place(op)}" for op in dots]
-    return list(dict.fromkeys(found))
+        losses += [f"a product in tf32 at {place(op)}" for op in dots]
+    return list(dict.fromkeys(losses))

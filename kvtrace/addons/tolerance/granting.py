@@ -1,6 +1,6 @@
-"""How far the problem that a launch solves lets right results be, whatever computes them.
+"""Bounds from the condition of a launch's problem, whatever computes the results.
 
-The problem is the reference; without one, the kernel's own formula in exact arithmetic.
+The problem is the reference; without a reference, the kernel's own formula in exact arithmetic.
 """
 
 from __future__ import annotations
@@ -36,58 +36,57 @@ from kvtrace.evaluate.shadows.errors.tt_dot import TF32_STEP
 
 if TYPE_CHECKING:
     from kvtrace.addons.tolerance.launched import Launched
-    from kvtrace.addons.tolerance.references import Referred
+    from kvtrace.addons.tolerance.references import ReferenceResults
     from kvtrace.evaluate.shadows.errors.exact_values import Numbers
     from kvtrace.evaluate.shadows.errors.tt_memory import StoragePlanes
 
 
 def with_grants(
-    derived: Tolerance, launch: Launched, wanted: Referred | None, allowed: Granted, *,
+    derived: Tolerance, launch: Launched, referred: ReferenceResults | None, allowed: Granted, *,
     cancellation: bool,
 ) -> Tolerance:  # fmt: skip
-    """Add to a launch's outputs what the problem grants them.
+    """Return the tolerance with the bounds that the problem grants to each output.
 
     Args:
-        derived: the outputs, with the reference's values where there is one.
-        launch: what was launched.
-        wanted: the reference; None: the kernel's own formula in exact arithmetic is the problem.
-        allowed: the precision that is granted.
-        cancellation: whether the kernel's formula may lose more.
-
+        derived: the tolerance, with the reference's values if there is a reference.
+        launch: the launch.
+        referred: the reference; None: the kernel's own formula in exact arithmetic is the problem.
+        allowed: the granted precision.
+        cancellation: the kernel's formula may lose more.
     """
     elements = {
-        each.name: each.element.name
-        for each in launch.before()
-        if isinstance(each, TensorArgument) and each.name in derived.outputs
+        tensor.name: tensor.element.name
+        for tensor in launch.before()
+        if isinstance(tensor, TensorArgument) and tensor.name in derived.outputs
     }
     tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
     coarse, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
-    # A kernel that rounds nothing on the way has no use for what its inputs' types grant.
+    # A kernel without intermediate roundings does not need the roundings its inputs' types grant.
     rounded = rounds_on_the_way(launch.module)
     types = tuple(elements.values())
-    if wanted is None:
-        exact = {name: each.exact for name, each in derived.outputs.items()}
+    if referred is None:
+        exact = {name: output.exact for name, output in derived.outputs.items()}
         inputs, measured = _of_formula(launch, exact, types, coarse, narrow=narrow, rounded=rounded)
     else:
-        inputs, measured = wanted.conditions(types, coarse, narrow=narrow, rounded=rounded)
+        inputs, measured = referred.conditions(types, coarse, narrow=narrow, rounded=rounded)
         if "" in measured:
             measured = {derived.only.name: measured[""]}
-    total = sum(each.exact.size for each in derived.outputs.values())
+    total = sum(output.exact.size for output in derived.outputs.values())
     scales = deviations_for(derived.chance, total)
     outputs = {}
-    for name, each in derived.outputs.items():
+    for name, output in derived.outputs.items():
         condition = measured[name]
         shaped = Condition(
-            condition.stored.reshape(each.exact.shape),
-            condition.working.reshape(each.exact.shape),
+            condition.stored.reshape(output.exact.shape),
+            condition.working.reshape(output.exact.shape),
             condition.length,
-            np.reshape(condition.own, each.exact.shape) if np.ndim(condition.own) else 0.0,
+            np.reshape(condition.own, output.exact.shape) if np.ndim(condition.own) else 0.0,
         )
-        radius = granted(each.expected, shaped, inputs, elements[name], scales)
+        radius = granted(output.expected, shaped, inputs, elements[name], scales)
         # A reference in float64 loses by its condition, too.
         moves = np.where(np.isfinite(shaped.working), shaped.working, 0.0) / inputs.working
-        meaning = each.meaning + scales * 2.0**-53 * moves
-        outputs[name] = replace(each, granted=radius, meaning=meaning, cancellation=cancellation)
+        meaning = output.meaning + scales * 2.0**-53 * moves
+        outputs[name] = replace(output, granted=radius, meaning=meaning, cancellation=cancellation)
     return replace(derived, outputs=outputs)
 
 
@@ -95,29 +94,37 @@ def _of_formula(
     launch: Launched, exact: Mapping[str, Numbers], results: tuple[str, ...], coarse: float, *,
     narrow: bool, rounded: bool,
 ) -> tuple[Inputs, Mapping[str, Condition]]:  # fmt: skip
-    """Measure how the kernel's formula in exact arithmetic follows what it reads."""
+    """Return the conditions of the kernel's formula in exact arithmetic, from moved inputs."""
     arguments = launch.before()
-    read = _read(launch)
+    read_positions = _read(launch)
     tensors = [
-        each
-        for place, each in enumerate(arguments)
-        if place in read and isinstance(each, TensorArgument) and is_float(each.element.name)
+        argument
+        for position, argument in enumerate(arguments)
+        if position in read_positions
+        and isinstance(argument, TensorArgument)
+        and is_float(argument.element.name)
     ]
-    held = {id(each.storage): _contents(each) for each in reversed(tensors)}
-    names = [each.element.name for each in tensors]
-    arrays = [np.zeros(each.shape) for each in tensors]
+    contents = {id(argument.storage): _contents(argument) for argument in reversed(tensors)}
+    names = [argument.element.name for argument in tensors]
+    arrays = [np.zeros(argument.shape) for argument in tensors]
     inputs = inputs_of(
         arrays, names, results=results, coarse=coarse, narrow=narrow, rounded=rounded
     )
-    largest = max((float(_finite(each).max(initial=0.0)) for each in held.values()), default=0.0)
+    largest = max(
+        (float(_finite(argument).max(initial=0.0)) for argument in contents.values()), default=0.0
+    )
     inputs = replace(inputs, largest=largest)
-    units = dict(zip((id(each.storage) for each in tensors), inputs.units, strict=True))
-    places = {id(each.storage): place for place, each in enumerate(arguments) if each in tensors}
+    units = dict(zip((id(argument.storage) for argument in tensors), inputs.units, strict=True))
+    places = {
+        id(argument.storage): position
+        for position, argument in enumerate(arguments)
+        if argument in tensors
+    }
 
     def moved(draw: Draw) -> Mapping[str, Numbers]:
         again = launch.before()
         before: dict[int, StoragePlanes] = {}
-        for storage, values in held.items():
+        for storage, values in contents.items():
             tensor = again[places[storage]]
             assert isinstance(tensor, TensorArgument)
             planes = np.zeros(values.shape, PLANES)
@@ -134,19 +141,19 @@ def _of_formula(
     try:
         return inputs, conditions(moved, exact, inputs)
     except Undecided:  # it reads floats as numbers of another type: its own bounds decide
-        unknown = {name: np.full(each.shape, np.inf) for name, each in exact.items()}
-        return inputs, {name: Condition(each, each) for name, each in unknown.items()}
+        unknown = {name: np.full(argument.shape, np.inf) for name, argument in exact.items()}
+        return inputs, {name: Condition(argument, argument) for name, argument in unknown.items()}
 
 
 def _read(launch: Launched) -> set[int]:
-    """Return the parameters through which a kernel may read memory."""
+    """Return the positions of parameters through which a kernel may read memory."""
     sites = [site for site in memory_sites(launch.module) if site.kind != "store"]
     count = len(launch.module.main.arguments)
     return {place for place in range(count) if any(site.reaches(place) for site in sites)}
 
 
 def _contents(tensor: TensorArgument) -> Numbers:
-    """Return all elements of a tensor's storage."""
+    """Return all elements of a tensor's storage, as float64."""
     size, phase = tensor.element.bytes, tensor.offset_bytes % tensor.element.bytes
     data = tensor.storage.data
     if data is None:

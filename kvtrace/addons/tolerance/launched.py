@@ -1,4 +1,4 @@
-"""One launch of a kernel, with what it was given and what it left."""
+"""One launch of a kernel, with copies of its arguments before the launch."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch
     from kvtrace.ir import Module
 
-#: Without a GPU: what kernels are compiled for.
+#: Compile target of kernels without a GPU.
 TARGET: Final = "cuda:90"
 
 
@@ -31,14 +31,13 @@ class NotDerived(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Launched:
-    """A launch that has run.
+    """A finished launch.
 
     Attributes:
-        kernel: its kernel's name.
+        kernel: the kernel's name.
         module: the kernel's IR.
-        grid: its programs.
-        before: makes its arguments as they were before it, each time again.
-
+        grid: the grid.
+        before: returns a new copy of the arguments as before the launch.
     """
 
     kernel: str
@@ -48,33 +47,32 @@ class Launched:
 
 
 def run(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Launched:
-    """Launch a kernel: on the GPU that its tensors are on, or else in the evaluator.
+    """Launch a kernel on its tensors' GPU, or else in the evaluator.
 
     Args:
-        kernel: what `@triton.jit` or `@triton.autotune` made.
-        arguments: its arguments in order; what it writes is in them afterwards.
-        grid: a tuple of programs, or a function of the constants that returns one.
+        kernel: a function decorated by `@triton.jit` or `@triton.autotune`.
+        arguments: the kernel's arguments in order, which the launch may write.
+        grid: a tuple of programs, or a function of the constants that returns a tuple.
         meta: constants and options by name.
 
     Raises:
         NotDerived: nothing was launched, or the kernel has no TTIR.
-
     """
     if any(getattr(value, "is_cuda", False) for value in arguments) and _has_gpu():
         return _on_gpu(kernel, arguments, grid, meta)
-    with recording(), seen() as found, _where_kernels_run(arguments) as moved:
+    with recording(), seen() as launches, _where_kernels_run(arguments) as moved:
         kernel[grid](*moved, **meta)
-    if not found:
+    if not launches:
         raise NotDerived(
-            "nothing was launched that kvtrace executes; hand over what @triton.jit made, and "
+            "no launch was executed by kvtrace; pass a function decorated by @triton.jit, and "
             "tensors on the CPU"
         )
-    return found[-1]  # an autotuner's trials come before
+    return launches[-1]  # an autotuner's trials come before
 
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Have launches run in the evaluator inside, where there is no GPU."""
+    """Have launches inside the context run in the evaluator, if there is no GPU."""
     if api.current() is not None:
         yield
         return
@@ -87,9 +85,9 @@ def recording() -> Iterator[None]:
 
 @contextmanager
 def _where_kernels_run(arguments: Sequence[Any]) -> Iterator[Sequence[Any]]:
-    """Give arguments that Triton takes, and copy back what a launch writes to those on the CPU.
+    """Yield arguments that Triton accepts, and copy results back to tensors on the CPU.
 
-    Where torch reports a GPU that is not there (KVTRACE_DEVICE=cpu), it takes none on the CPU.
+    If torch reports a GPU that does not exist (KVTRACE_DEVICE=cpu), Triton accepts no CPU tensors.
     """
     from kvtrace.backends.triton.absent_gpu import on_host
 
@@ -104,7 +102,7 @@ def _where_kernels_run(arguments: Sequence[Any]) -> Iterator[Sequence[Any]]:
 
 
 def _on_reported_gpu(value: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
-    """Return a tensor of a copy of its storage, which tensors share as before."""
+    """Return a tensor on a copy of its storage; tensors share copies as they share storages."""
     import torch
 
     if not isinstance(value, torch.Tensor) or value.is_cuda:
@@ -120,52 +118,52 @@ def _on_reported_gpu(value: Any, copies: dict[int, tuple[Any, Any]]) -> Any:
 
 @contextmanager
 def seen() -> Iterator[list[Launched]]:
-    """Collect the launches that the evaluator executes inside."""
+    """Collect the launches that the evaluator executes inside the context."""
     from kvtrace.backends.triton.evaluating_launcher import launch_contexts
 
-    found: list[Launched] = []
+    launches: list[Launched] = []
 
     def note(executed: ExecutedLaunch) -> Any:
-        found.append(launched(executed))
+        launches.append(launched(executed))
         return nullcontext()
 
     launch_contexts.append(note)
     try:
-        yield found
+        yield launches
     finally:
         launch_contexts.remove(note)
 
 
 def launched(executed: ExecutedLaunch) -> Launched:
-    """Keep what a launch that is about to be executed is given."""
+    """Return a launch that is about to be executed, with copies of its arguments."""
     from kvtrace.backends.triton.modules import module_from
 
-    kept = copied(executed.arguments)
+    copies = copied(executed.arguments)
     return Launched(
         executed.kernel,
         module_from(executed.ttir, executed.file, TARGET),
         executed.grid,
-        lambda: copied(kept),
+        lambda: copied(copies),
     )
 
 
 def copied(arguments: Sequence[Argument]) -> tuple[Argument, ...]:
-    """Return arguments on copies of their storages, which are shared as before."""
-    made: dict[int, Storage] = {}
-    found: list[Argument] = []
+    """Return arguments on copies of their storages, shared as before."""
+    storages: dict[int, Storage] = {}
+    copies: list[Argument] = []
     for argument in arguments:
         if isinstance(argument, TensorArgument):
             storage = argument.storage
-            if id(storage) not in made:
+            if id(storage) not in storages:
                 data = None if storage.data is None else np.array(storage.data)
-                made[id(storage)] = Storage(storage.nbytes, data, storage.address)
-            argument = replace(argument, storage=made[id(storage)])
-        found.append(argument)
-    return tuple(found)
+                storages[id(storage)] = Storage(storage.nbytes, data, storage.address)
+            argument = replace(argument, storage=storages[id(storage)])
+        copies.append(argument)
+    return tuple(copies)
 
 
 def _has_gpu() -> bool:
-    """Whether there is one that runs kernels; not: one that is reported, and is not there."""
+    """Return whether a real GPU exists, not just a reported one."""
     import torch
 
     from kvtrace.backends.triton.absent_gpu import on_host
@@ -174,7 +172,7 @@ def _has_gpu() -> bool:
 
 
 def _on_gpu(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str, Any]) -> Launched:
-    """Launch on a device; the evaluator works on copies of what it was given."""
+    """Launch on a device, and return the launch with copies of its arguments for the evaluator."""
     from kvtrace.backends.compiled_kernels.kernel_records import signature_of
     from kvtrace.backends.triton.modules import module_of
     from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
@@ -182,13 +180,15 @@ def _on_gpu(kernel: Any, arguments: Sequence[Any], grid: Any, meta: Mapping[str,
     host = [value.cpu() if hasattr(value, "cpu") else value for value in arguments]
     compiled = kernel[grid](*arguments, **meta)
     if compiled is None:
-        raise NotDerived("the launch gives no compiled kernel; hand over what @triton.jit made")
+        raise NotDerived(
+            "the launch returns no compiled kernel; pass a function decorated by @triton.jit"
+        )
     signature = tuple(signature_of(compiled.src).items())
-    known = dict(zip(parameters(kernel), host, strict=False)) | dict(meta)
-    kept = copied(evaluator_arguments(signature, [known.get(name) for name, _ in signature]))
-    given = grid(known) if callable(grid) else grid
-    x, y, z = (*map(int, given), 1, 1)[:3]
-    return Launched(name_of(kernel), module_of(compiled), (x, y, z), lambda: copied(kept))
+    values = dict(zip(parameters(kernel), host, strict=False)) | dict(meta)
+    copies = copied(evaluator_arguments(signature, [values.get(name) for name, _ in signature]))
+    extents = grid(values) if callable(grid) else grid
+    x, y, z = (*map(int, extents), 1, 1)[:3]
+    return Launched(name_of(kernel), module_of(compiled), (x, y, z), lambda: copied(copies))
 
 
 def parameters(kernel: Any) -> Sequence[str]:
@@ -198,7 +198,7 @@ def parameters(kernel: Any) -> Sequence[str]:
 
 
 def name_of(kernel: Any) -> str:
-    """Return a kernel's name, whatever is wrapped around its function."""
+    """Return a kernel's name, whatever wraps its function."""
     while not hasattr(kernel, "__name__") and hasattr(kernel, "fn"):
         kernel = kernel.fn
     return str(getattr(kernel, "__name__", "kernel"))

@@ -1,4 +1,4 @@
-"""What a launch writes to: exact numbers, and how far right results may be from them."""
+"""Outputs of a launch: exact numbers, and bounds on a correct result's distance from them."""
 
 from __future__ import annotations
 
@@ -22,22 +22,22 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Output:
-    """One tensor that a launch writes to: float64 arrays of its shape.
+    """A tensor that a launch writes, as float64 arrays of its shape.
 
     Attributes:
         name: the parameter.
-        dtype: its elements' type, as Triton shortens it: fp32, bf16 …
-        exact: what the kernel means in exact arithmetic.
-        evaluated: what the evaluator gives, which rounds as the IR says.
-        worst: how far a device may be from `exact` in the worst case; infinity: not known.
-        probable: how far it may be except with the stated chance; never more than `worst`.
-        meaning: how far `exact` may be from what the source means, for constants are rounded.
-        reference: what the reference gives; None: there is none.
-        granted: how far the problem lets right results be from `expected`, whatever computes them;
-            infinity: that is not known.
-        cancellation: whether the kernel may lose more than that.
+        dtype: the element type in Triton's short form: fp32, bf16 …
+        exact: the kernel's results in exact arithmetic.
+        evaluated: the evaluator's results, rounded as the IR says.
+        worst: a device's largest distance from `exact` in the worst case; infinity: unknown.
+        probable: the distance exceeded only with the stated chance; at most `worst`.
+        meaning: the largest distance of `exact` from the source's meaning, since constants are
+            rounded.
+        reference: the reference's results; None without a reference.
+        granted: the distance from `expected` that the problem's condition allows to any correct
+            result; infinity: unknown.
+        cancellation: the kernel may lose more than `granted`.
         largest: the largest finite number of the type.
-
     """
 
     name: str
@@ -54,13 +54,14 @@ class Output:
 
     @property
     def expected(self) -> Numbers:
-        """What is compared with: the reference's values, or else the kernel's own meaning."""
+        """The values to compare with: the reference's, or the kernel's own in exact arithmetic."""
         return self.exact if self.reference is None else self.reference
 
     def radius(self, bound: str = "probable") -> Numbers:
-        """Return how far a right result may be from `expected`; infinity: it is not known.
+        """Return a correct result's largest distance from `expected`; infinity if unknown.
 
-        The kernel's own bound (`probable` or `worst`), and never more than the problem grants.
+        The result is the kernel's own bound (`probable` or `worst`), at most what the problem
+        grants.
         """
         radius = self.derived(bound)
         if self.granted is None:
@@ -72,16 +73,16 @@ class Output:
         return np.minimum(radius, self.granted)
 
     def derived(self, bound: str = "probable") -> Numbers:
-        """Return how far a device that keeps to the kernel's IR may be from `expected`."""
+        """Return the largest distance from `expected` of a device that follows the kernel's IR."""
         radius: Numbers = getattr(self, bound)
         return radius if self.reference is None else radius + self.meaning_radius()
 
     def meaning_radius(self) -> Numbers:
-        """Return how far the kernel's meaning may be from the reference's."""
+        """Return the largest allowed distance of the kernel's meaning from the reference's."""
         return meaning_radius(self.meaning, self.expected)
 
     def as_rtol(self, bound: str = "probable") -> float:
-        """Return the derived bound as one number: the largest radius by the root mean square."""
+        """Return the derived bound as one number: the largest radius over the root mean square."""
         size = self.expected[np.isfinite(self.expected)]
         scale = float(np.sqrt(np.mean(size * size))) if size.size else 0.0
         radii = self.radius(bound)
@@ -90,23 +91,22 @@ class Output:
 
     @property
     def undecided(self) -> int:
-        """Of how many elements no bound is known."""
+        """The number of elements without a known bound."""
         return int((~np.isfinite(self.radius())).sum())
 
 
 @dataclass(frozen=True)
 class Tolerance:
-    """What a launch's results should be.
+    """Expected results of a launch, with bounds.
 
     Attributes:
-        kernel: its name.
-        outputs: what it writes to, by parameter.
-        chance: how likely a right result is beyond `probable` anywhere, at most, if roundings err
-            independently of each other.
-        not_granted: what the kernel loses and its test did not grant, with its place in the source.
-        refused: those of them that its test says must not be.
-        launch: the launch that it was derived for.
-
+        kernel: the kernel's name.
+        outputs: written tensors by parameter.
+        chance: the largest probability that a correct result exceeds `probable` anywhere, if
+            rounding errors are independent.
+        not_granted: losses of precision that the test did not grant, with source locations.
+        refused: losses of precision that the test forbids.
+        launch: the launch.
     """
 
     kernel: str
@@ -122,15 +122,15 @@ class Tolerance:
 
     @property
     def only(self) -> Output:
-        """The one output.
+        """The only output.
 
         Raises:
-            NotDerived: there are several, or none.
+            NotDerived: there are several outputs, or none.
 
         """
         if len(self.outputs) != 1:
             names = ", ".join(self.outputs) or "nothing"
-            raise NotDerived(f"{self.kernel} writes {names}; say which tensor is meant")
+            raise NotDerived(f"{self.kernel} writes {names}; name the tensor to compare")
         return next(iter(self.outputs.values()))
 
     def __str__(self) -> str:
@@ -153,7 +153,7 @@ class Tolerance:
 
 
 def output_of(tensor: TensorArgument, memory: BoundedMemory, open_: set[str]) -> Output:
-    """Return what memory holds of a tensor after an evaluation; `open_`: bounds of no use."""
+    """Return a tensor's output after an evaluation; bounds of the planes in `open_` are unknown."""
     element = tensor.element
     values = exact_values(tensor, memory, open_)
     return Output(
@@ -173,9 +173,9 @@ def exact_outputs(
 ) -> dict[str, Numbers]:
     """Return the exact numbers of tensors after an evaluation, by name."""
     return {
-        each.name: output_of(each, memory, set()).exact
-        for each in arguments
-        if isinstance(each, TensorArgument) and each.name in names
+        tensor.name: output_of(tensor, memory, set()).exact
+        for tensor in arguments
+        if isinstance(tensor, TensorArgument) and tensor.name in names
     }
 
 

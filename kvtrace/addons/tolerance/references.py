@@ -1,4 +1,4 @@
-"""References in float64: called with parameters of a kernel, by their names."""
+"""References in float64, called with kernel parameters by name."""
 
 from __future__ import annotations
 
@@ -25,15 +25,14 @@ from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
 
 @dataclass(frozen=True)
-class Referred:
-    """A reference, and what it gives for a launch's arguments.
+class ReferenceResults:
+    """A reference, and its results for a launch's arguments.
 
     Attributes:
         reference: the function.
-        given: its arguments, as they were before the launch.
-        values: its results in float64, by the kernel's parameter; under an empty name, that of the
-            only output.
-
+        given: the function's arguments, as before the launch.
+        values: the results in float64, by kernel parameter; the empty name stands for the only
+            output.
     """
 
     reference: Callable[..., Any]
@@ -43,17 +42,16 @@ class Referred:
     def conditions(
         self, results: tuple[str, ...], coarse: float, *, narrow: bool, rounded: bool
     ) -> tuple[Inputs, Mapping[str, Condition]]:
-        """Measure the conditions of its results, by calling it again on inputs that move.
+        """Return the conditions of the results, measured by calls of the reference on moved inputs.
 
         Args:
-            results: types of the kernel's outputs, as MLIR has them.
-            coarse: the precision of products that is granted.
-            narrow: whether sums in 16 bits are granted.
-            rounded: whether the kernel may round to its inputs' types on the way.
+            results: MLIR types of the kernel's outputs.
+            coarse: the granted precision of products.
+            narrow: sums in 16 bits are granted.
+            rounded: the kernel may round intermediate numbers to its inputs' types.
 
         Raises:
-            NotDerived: it gives something else each time.
-
+            NotDerived: the reference returns other results with each call.
         """
         floats = {name: type_ for name, value in self.given.items() if (type_ := _float_of(value))}
         arrays = [as_array(self.given[name]) for name in floats]
@@ -66,8 +64,8 @@ class Referred:
         for name, values in self.values.items():
             if not are_alike(values, again[name]):
                 raise NotDerived(
-                    "the reference gives other results when it is called again, so how they follow "
-                    "its inputs cannot be measured; give it a fixed seed"
+                    "the reference returns other results when it is called again, so their "
+                    "dependence on the inputs cannot be measured; give it a fixed seed"
                 )
 
         def moved(draw: Draw) -> Mapping[str, NDArray[np.float64]]:
@@ -80,7 +78,7 @@ class Referred:
         return inputs, {name: replace(each, own=own[name]) for name, each in measured.items()}
 
     def _own_losses(self, units: Mapping[str, float]) -> dict[str, NDArray[np.float64]]:
-        """Measure what it loses in float32; nothing where it does not take that."""
+        """Return the reference's losses in float32; zeros if it does not accept float32."""
 
         def both(draw: Draw) -> tuple[dict[str, Any], dict[str, Any]]:
             given = {name: in_float64(value) for name, value in self.given.items()}
@@ -100,10 +98,10 @@ class Referred:
 
 
 def by_log_sums() -> Any:
-    """Return a mode of torch in which probabilities are logits less the log of a sum of powers.
+    """Return a torch mode in which log probabilities are logits minus a log of summed powers.
 
-    So kernels compute a cross entropy: of a nearly certain label, it loses what one rounding of
-    its logit does. torch subtracts the maximum first, and loses less.
+    Kernels compute a cross entropy this way: for a nearly certain label, the loss is that of one
+    rounding of its logit. torch subtracts the maximum first, and loses less.
     """
     import torch
     from torch.overrides import TorchFunctionMode
@@ -134,27 +132,27 @@ def by_log_sums() -> Any:
     return ByLogSums()
 
 
-def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> Referred:
-    """Call a reference.
+def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> ReferenceResults:
+    """Call a reference, and return its results.
 
     Args:
-        reference: a function of some of the kernel's parameters, by name. Tensors of floats reach
-            it as float64 tensors on the CPU, copied; all else as it is.
-        given: the kernel's arguments and constants, as they are before the launch.
+        reference: a function of some of the kernel's parameters, by name. Float tensors are passed
+            as float64 copies on the CPU, other arguments unchanged.
+        given: the kernel's arguments and constants before the launch.
 
     Raises:
-        NotDerived: it has a parameter that the kernel lacks, none with names, or returns no tensor.
-
+        NotDerived: the reference has a parameter that the kernel lacks, has no named parameters,
+            or returns no tensor.
     """
     try:
-        wanted = inspect.signature(reference).parameters
+        reference_parameters = inspect.signature(reference).parameters
     except ValueError as error:
         raise NotDerived(
             "the reference does not say the names of its parameters; write lambda x: torch.exp(x) "
             "in place of torch.exp"
         ) from error
     passed = {}
-    for name, parameter in wanted.items():
+    for name, parameter in reference_parameters.items():
         if name in given:
             value = given[name]
             passed[name] = value.detach().cpu().clone() if hasattr(value, "data_ptr") else value
@@ -163,7 +161,7 @@ def referred(reference: Callable[..., Any], given: Mapping[str, Any]) -> Referre
                 f"the reference has a parameter {name!r}, and the kernel has no argument of that "
                 f"name, only {', '.join(given)}"
             )
-    return Referred(reference, passed, _called(reference, passed, None, {}))
+    return ReferenceResults(reference, passed, _called(reference, passed, None, {}))
 
 
 def _called(
@@ -180,19 +178,19 @@ def _called(
     return _results(reference(**wide))
 
 
-def _results(found: Any) -> dict[str, NDArray[np.float64]]:
-    if not isinstance(found, Mapping):
-        return {"": as_array(found)}
-    return {str(name): as_array(values) for name, values in found.items()}
+def _results(returned: Any) -> dict[str, NDArray[np.float64]]:
+    if not isinstance(returned, Mapping):
+        return {"": as_array(returned)}
+    return {str(name): as_array(values) for name, values in returned.items()}
 
 
 def _float_of(value: Any) -> str | None:
-    """Return the type of a tensor's floats, as MLIR has it."""
+    """Return the MLIR type of a tensor's floats, or None."""
     return FLOATS.get(str(getattr(value, "dtype", "")).removeprefix("torch."))
 
 
 def in_float64(value: Any) -> Any:
-    """Return a tensor's copy on the CPU, floats in float64; anything else as it is."""
+    """Return a tensor's copy on the CPU, floats in float64; other values unchanged."""
     if not hasattr(value, "data_ptr"):
         return value
     copied = value.detach().cpu().clone()
@@ -200,11 +198,10 @@ def in_float64(value: Any) -> Any:
 
 
 def as_array(values: Any) -> Any:
-    """Return a tensor, or an array, in float64.
+    """Return a tensor or an array in float64.
 
     Raises:
-        NotDerived: it is neither.
-
+        NotDerived: the value is neither.
     """
     if hasattr(values, "detach"):
         values = values.detach().cpu().double().numpy()

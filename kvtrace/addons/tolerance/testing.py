@@ -1,4 +1,4 @@
-"""`kvtrace.testing`: kernels compared with references, by bounds that are derived."""
+"""`kvtrace.testing`: comparison of kernels with references, by derived bounds."""
 
 from __future__ import annotations
 
@@ -27,25 +27,25 @@ def against(
     cancellation: bool = False,
     undecided: float = 0.0,
 ) -> Callable[[Any], Compared]:
-    """Compare a kernel's launches with a reference in float64, by derived bounds.
+    """Return a wrapper that compares a kernel's launches with a reference in float64.
 
         checked = kvtrace.testing.against(lambda x: torch.softmax(x, -1))(softmax)
         checked[(8,)](x, out, 1000, BLOCK=1024)
 
-    A launch writes to its tensors as without, and raises where they are not what they should be.
+    A launch writes its tensors as usual, and raises if the results differ from the reference's.
 
     Args:
-        reference: a function of parameters of the kernel, by their names, as of
+        reference: a function whose parameters have names of kernel parameters, as in
             `kvtrace.tolerance`.
-        chance: how likely a right launch fails, at most, if roundings err independently.
-        bound: `probable`, or `worst`, which no right device ever leaves.
-        tf32: whether dots may cut float32 factors to tf32; None: as the kernel asks.
-        narrow: whether the kernel may keep sums in 16 bits, and round numbers on the way to types
-            that none of its tensors has. None: that does not widen bounds; False: it must not.
-        meaning: whether the kernel's meaning in exact arithmetic must be the reference's, too.
-        cancellation: whether its formula may lose more than the reference's condition grants.
-        undecided: the part of the elements that may have no bound.
-
+        chance: the largest probability that a correct launch fails, if rounding errors are
+            independent.
+        bound: `probable`, or `worst`, which no correct device ever exceeds.
+        tf32: dots may round float32 factors to tf32; None: as the kernel requests.
+        narrow: the kernel may keep sums in 16 bits, and round intermediate numbers to types that
+            none of its tensors has. None: this does not widen bounds; False: it is forbidden.
+        meaning: also require that the kernel's meaning in exact arithmetic equals the reference's.
+        cancellation: the formula may lose more than the reference's condition grants.
+        undecided: the share of elements that may have no bound.
     """
 
     def around(kernel: Any) -> Compared:
@@ -89,7 +89,7 @@ class Compared:
         self._undecided = undecided
 
     def __getitem__(self, grid: Any) -> Callable[..., Tolerance]:
-        """Return what launches on a grid, and compares."""
+        """Return a function that launches on a grid, and compares."""
 
         def launch(*arguments: Any, **meta: Any) -> Tolerance:
             return self(*arguments, grid=grid, **meta)
@@ -97,25 +97,24 @@ class Compared:
         return launch
 
     def __call__(self, *arguments: Any, grid: Any, **meta: Any) -> Tolerance:
-        """Launch, compare, and return what the results were compared with.
+        """Launch, compare, and return the tolerance of the comparison.
 
         Raises:
-            NotClose: they are not what the reference gives; an AssertionError.
+            NotClose: the results differ from the reference's; an AssertionError.
             NotDerived: nothing was launched, or the reference does not fit.
             Undecided: the kernel's path depends on its roundings.
-
         """
-        given = dict(zip(parameters(self.kernel), arguments, strict=False))
-        wanted = referred(self._reference, given | meta)
+        by_parameter = dict(zip(parameters(self.kernel), arguments, strict=False))
+        reference_results = referred(self._reference, by_parameter | meta)
         launch = run(self.kernel, arguments, grid, meta)
         derived = derive(
             launch,
-            wanted,
+            reference_results,
             chance=self._chance,
             granted=self._granted,
             cancellation=self._cancellation,
         )
-        actual = {name: given[name] for name in derived.outputs}
+        actual = {name: by_parameter[name] for name in derived.outputs}
         assert_close(
             actual, derived, bound=self._bound, meaning=self._meaning, undecided=self._undecided
         )

@@ -1,8 +1,8 @@
-"""`pytest --kvtrace-tolerances`: beside each tolerance written in a test, the derived one.
+"""`pytest --kvtrace-tolerances`: derived tolerances beside those written in tests.
 
-Comparisons by torch's, Triton's and NumPy's functions are watched. Where one side is what a kernel
-has written, and nothing has changed since, its bound is derived from that launch. Tests pass and
-fail as without.
+Comparisons by torch's, Triton's and NumPy's functions are watched. If a kernel wrote one side, and
+the memory has not changed since, the bound is derived from that launch. Tests pass and fail as
+without the option.
 """
 
 from __future__ import annotations
@@ -34,11 +34,11 @@ from kvtrace.text import columns, printable
 if TYPE_CHECKING:
     from kvtrace.backends.triton.evaluating_launcher import ExecutedLaunch
 
-#: The name of a property of a test's report: one comparison.
+#: Name of the property of a test's report that holds a comparison.
 COMPARISON: Final = "kvtrace.tolerance"
-#: By so much a tolerance is too loose.
+#: Factor over the derived bound from which a tolerance is too loose.
 LOOSE: Final = 10.0
-#: Launches on more memory are not kept, nor more of them in a test.
+#: Most bytes of a stored launch, and most stored launches of a test.
 _MOST_BYTES: Final = 64 << 20
 _MOST_LAUNCHES: Final = 256
 
@@ -48,7 +48,7 @@ _OF_TORCH: Final = {
     "float64": (1e-7, 1e-7),
 }  # fmt: skip
 
-#: Functions that compare, by module: the parameters that hold what is compared.
+#: Comparing functions by module and name: the parameters that hold the compared values.
 _COMPARING: Final = {
     ("torch.testing", "assert_close"): ("actual", "expected"),
     ("torch", "allclose"): ("input", "other"),
@@ -59,18 +59,17 @@ _COMPARING: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """One comparison of a test.
+    """One comparison in a test.
 
     Attributes:
-        function: what compares.
-        kernel: the kernel that wrote one side; empty: none that is known.
+        function: the comparing function.
+        kernel: the kernel that wrote one side; empty if unknown.
         rtol: the relative tolerance, written or by default.
-        atol: the absolute one.
-        derived: the derived bound relative to the root mean square: the largest.
-        looser: how many times wider the tolerance is: the median over elements.
+        atol: the absolute tolerance.
+        derived: the largest derived bound, relative to the root mean square.
+        looser: the tolerance as a multiple of the bound, as a median over elements.
         failing: the share of elements whose bound is wider than the tolerance.
-        reason: why nothing is derived.
-
+        reason: why no bound is derived.
     """
 
     function: str
@@ -84,7 +83,7 @@ class Comparison:
 
     @property
     def verdict(self) -> str:
-        """What the figures say of the tolerance."""
+        """The assessment of the tolerance, as text."""
         if self.reason:
             return self.reason
         if self.failing:
@@ -93,27 +92,27 @@ class Comparison:
 
 
 def register(config: pytest.Config) -> None:
-    """Watch the tests of this process, and print the table in the one that reports."""
+    """Watch the tests of this process, and print the table in the reporting process."""
     if config.getoption("collectonly", False):
         return
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(_Table(), "kvtrace-tolerances-table")
+        config.pluginmanager.register(_ComparisonTable(), "kvtrace-tolerances-table")
         if getattr(config.option, "dist", "no") != "no":
             return
-    config.pluginmanager.register(_Watcher(), "kvtrace-tolerances")
+    config.pluginmanager.register(_ComparisonWatcher(), "kvtrace-tolerances")
 
 
 @dataclass(frozen=True, slots=True)
 class _Written:
-    """What a launch left in a storage: the tensor's name, and a checksum."""
+    """A launch's result in a storage: the tensor's name, and a checksum."""
 
     launch: Launched
     name: str
     checksum: int
 
 
-class _Watcher:
-    """Sees launches and comparisons, and notes them with the test that makes them."""
+class _ComparisonWatcher:
+    """Pytest plugin that records launches and comparisons for the running test."""
 
     def __init__(self) -> None:
         self._around = ExitStack()
@@ -124,7 +123,7 @@ class _Watcher:
 
     @pytest.hookimpl(tryfirst=True)
     def pytest_sessionstart(self) -> None:
-        """Begin to watch, before the modules of tests are imported."""
+        """Begin watching, before test modules are imported."""
         from kvtrace.backends.compiled_kernels.unevaluated import before_left_out
         from kvtrace.backends.triton.evaluating_launcher import launch_contexts
 
@@ -134,31 +133,31 @@ class _Watcher:
         before_left_out.append(self._left_out)
         self._around.callback(before_left_out.remove, self._left_out)
         for (module, name), sides in _COMPARING.items():
-            found = import_module(module)
-            watching = self._watching(f"{module}.{name}", getattr(found, name), sides)
-            self._replaced.put(found, name, watching)
+            imported = import_module(module)
+            watching = self._watching(f"{module}.{name}", getattr(imported, name), sides)
+            self._replaced.put(imported, name, watching)
 
     def pytest_sessionfinish(self) -> None:
-        """Leave everything as it was."""
+        """Undo all replacements."""
         self._replaced.undo()
         self._around.close()
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
     def pytest_runtest_protocol(self, item: pytest.Item) -> Iterator[None]:
-        """Know which test runs."""
+        """Store the running test."""
         self._item = item
         self._forget()
         yield
         self._item = None
 
     def _left_out(self, _: str) -> None:
-        """Forget what launches wrote: one that did not run may have been to write there."""
+        """Forget the launches' results, since a skipped launch might have overwritten them."""
         self._written.clear()
 
     @contextmanager
     def _launch(self, executed: ExecutedLaunch) -> Iterator[None]:
-        tensors = [each for each in executed.arguments if isinstance(each, TensorArgument)]
-        if sum(each.storage.nbytes for each in tensors) > _MOST_BYTES:
+        tensors = [tensor for tensor in executed.arguments if isinstance(tensor, TensorArgument)]
+        if sum(tensor.storage.nbytes for tensor in tensors) > _MOST_BYTES:
             yield
             return
         launch = launched(executed)
@@ -166,14 +165,14 @@ class _Watcher:
         if len(self._numbers) >= _MOST_LAUNCHES:
             self._forget()
         written = written_storages(launch.module, executed.arguments)
-        for each in tensors:
-            if each.storage in written and each.storage.address is not None:
-                data = each.storage.data
+        for tensor in tensors:
+            if tensor.storage in written and tensor.storage.address is not None:
+                data = tensor.storage.data
                 checksum = 0 if data is None else zlib.crc32(data.data)
-                written_here = _Written(launch, each.name, checksum)
-                self._written[each.storage.address] = written_here
+                result = _Written(launch, tensor.name, checksum)
+                self._written[tensor.storage.address] = result
                 if data is not None:
-                    self._numbers[_key(elements_of(each, data))] = written_here
+                    self._numbers[_key(elements_of(tensor, data))] = result
 
     def _forget(self) -> None:
         self._written.clear()
@@ -184,7 +183,7 @@ class _Watcher:
     ) -> Callable[..., Any]:
         def watched(*given: Any, **named: Any) -> Any:
             __tracebackhide__ = True
-            item, self._item = self._item, None  # what these functions compare themselves
+            item, self._item = self._item, None  # ignore nested comparisons
             try:
                 if item is not None:
                     self._note(item, name, sides, given, named)
@@ -199,26 +198,26 @@ class _Watcher:
         item: pytest.Item,
         name: str,
         sides: tuple[str, str],
-        given: tuple[Any, ...],
+        arguments: tuple[Any, ...],
         named: Mapping[str, Any],
     ) -> None:
-        values = dict(zip(sides, given, strict=False)) | dict(named)
+        values = dict(zip(sides, arguments, strict=False)) | dict(named)
         pair = [values.get(side) for side in sides]
         try:
-            found = self._compared(name, pair, given, named)
+            comparison = self._compared(name, pair, arguments, named)
         except KvtraceError as error:
-            found = Comparison(name, reason=f"not derived: {error}")
-        item.user_properties.append((COMPARISON, json.dumps(asdict(found))))
+            comparison = Comparison(name, reason=f"not derived: {error}")
+        item.user_properties.append((COMPARISON, json.dumps(asdict(comparison))))
 
     def _compared(
-        self, name: str, pair: list[Any], given: tuple[Any, ...], named: Mapping[str, Any]
+        self, name: str, pair: list[Any], arguments: tuple[Any, ...], named: Mapping[str, Any]
     ) -> Comparison:
         for value in pair:
             same = self._numbers.get(_key(as_array(value))) if _has_numbers(value) else None
-            if same is not None:  # what the kernel wrote, perhaps in a wider type, or elsewhere
+            if same is not None:  # a kernel's numbers, perhaps in a wider type or copied
                 output = derive(same.launch, granted=Granted())[same.name]
-                rtol, atol = _tolerances(name, value, given, named)
-                return _beside(name, same.launch.kernel, output, rtol, atol)
+                rtol, atol = _tolerances(name, value, arguments, named)
+                return _comparison_of(name, same.launch.kernel, output, rtol, atol)
         for value in pair:
             start, nbytes = _memory_of(value)
             written = self._written.get(start)
@@ -231,23 +230,27 @@ class _Watcher:
         return Comparison(name, reason="not derived: no kernel wrote it")
 
 
-def _beside(name: str, kernel: str, output: Output, rtol: float, atol: float) -> Comparison:
-    """Put a derived bound beside a tolerance."""
+def _comparison_of(name: str, kernel: str, output: Output, rtol: float, atol: float) -> Comparison:
+    """Return a comparison with the derived bound of an output."""
     radius = output.radius()
     allowed = atol + rtol * np.abs(output.expected)
-    known = np.isfinite(radius) & np.isfinite(allowed)
-    if not known.any():
+    has_bound = np.isfinite(radius) & np.isfinite(allowed)
+    if not has_bound.any():
         return Comparison(name, kernel, rtol, atol, reason="not derived: no bound is known")
-    wide = radius[known] > 0
-    looser = float(np.median(allowed[known][wide] / radius[known][wide])) if wide.any() else np.inf
-    failing = float(np.mean(radius[known] > allowed[known]))
+    wide = radius[has_bound] > 0
+    looser = (
+        float(np.median(allowed[has_bound][wide] / radius[has_bound][wide]))
+        if wide.any()
+        else np.inf
+    )
+    failing = float(np.mean(radius[has_bound] > allowed[has_bound]))
     return Comparison(name, kernel, rtol, atol, output.as_rtol(), looser, failing)
 
 
 def _tolerances(
-    name: str, value: Any, given: tuple[Any, ...], named: Mapping[str, Any]
+    name: str, value: Any, arguments: tuple[Any, ...], named: Mapping[str, Any]
 ) -> tuple[float, float]:
-    """Return what a comparison allows: rtol, atol."""
+    """Return rtol and atol of a comparison."""
     of_torch = _OF_TORCH.get(str(getattr(value, "dtype", "")).removeprefix("torch."), (0.0, 0.0))
     defaults, order = {
         "torch.testing.assert_close": (of_torch, ()),
@@ -255,10 +258,10 @@ def _tolerances(
         "triton.testing.assert_close": ((0.0, 1e-2), ("atol", "rtol")),
         "numpy.testing.assert_allclose": ((1e-7, 0.0), ("rtol", "atol")),
     }[name]
-    asked = dict(zip(order, given[2:], strict=False)) | dict(named)
-    rtol, atol = asked.get("rtol"), asked.get("atol")
+    options = dict(zip(order, arguments[2:], strict=False)) | dict(named)
+    rtol, atol = options.get("rtol"), options.get("atol")
     if name == "triton.testing.assert_close":
-        rtol, atol = (_by_device(each) for each in (rtol, atol))
+        rtol, atol = (_by_device(value_or_function) for value_or_function in (rtol, atol))
     return (
         defaults[0] if rtol is None else float(rtol),
         defaults[1] if atol is None else float(atol),
@@ -266,22 +269,22 @@ def _tolerances(
 
 
 def _by_device(tolerance: Any) -> Any:
-    """Triton takes a function of the device's name, too; nobody knows it here."""
+    """Return a tolerance, or None for a function of the device's name, which is not known here."""
     return None if callable(tolerance) else tolerance
 
 
 def _has_numbers(value: Any) -> bool:
-    """Whether it is a tensor, or an array."""
+    """Return whether a value is a tensor or an array."""
     return hasattr(value, "untyped_storage") or isinstance(value, np.ndarray)
 
 
 def _key(values: NDArray[np.float64]) -> tuple[int, int]:
-    """Return what tells numbers from others, in whatever type they are: a count, a checksum."""
+    """Return count and checksum of numbers, which identify them in any type."""
     return values.size, zlib.crc32(np.ascontiguousarray(values).data)
 
 
 def _memory_of(value: Any) -> tuple[int, int]:
-    """Return where a tensor's, or an array's, memory begins, and its bytes."""
+    """Return address and size in bytes of a tensor's storage or an array's memory."""
     if hasattr(value, "untyped_storage"):
         storage = value.untyped_storage()
         return int(storage.data_ptr()), int(storage.nbytes())
@@ -296,16 +299,16 @@ def _bytes_at(start: int, nbytes: int) -> Any:
     return memory_view(start, nbytes)
 
 
-class _Table:
-    """Prints the comparisons of all tests at the end, wherever they ran."""
+class _ComparisonTable:
+    """Pytest plugin that prints the comparisons of all tests and processes at the end."""
 
     def __init__(self) -> None:
-        self._found: list[tuple[str, Comparison]] = []
+        self._comparisons: list[tuple[str, Comparison]] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
-        """Collect what a test's call compared."""
+        """Collect the comparisons of a test's call."""
         if report.when == "call":
-            self._found += [
+            self._comparisons += [
                 (report.nodeid, Comparison(**json.loads(str(value))))
                 for name, value in report.user_properties
                 if name == COMPARISON
@@ -314,30 +317,32 @@ class _Table:
     def pytest_terminal_summary(self, terminalreporter: pytest.TerminalReporter) -> None:
         """Print the table."""
         terminalreporter.section("kvtrace: tolerances, derived (not measured)")
-        for line in lines_of(self._found):
+        for line in lines_of(self._comparisons):
             terminalreporter.line(line)
 
 
-def lines_of(found: list[tuple[str, Comparison]]) -> list[str]:
-    """Return the table of comparisons, and a line that counts them."""
-    if not found:
+def lines_of(comparisons: list[tuple[str, Comparison]]) -> list[str]:
+    """Return the table of comparisons, and a line with their counts."""
+    if not comparisons:
         return ["no test compared anything by torch's, Triton's or NumPy's functions"]
     rows = [
         [
             printable(test),
-            each.kernel,
-            f"{each.atol:.2g} + {each.rtol:.2g}|x|" if each.kernel and not each.reason else "",
-            f"{each.derived:.2g}" if each.derived else "",
-            each.verdict,
+            comparison.kernel,
+            f"{comparison.atol:.2g} + {comparison.rtol:.2g}|x|"
+            if comparison.kernel and not comparison.reason
+            else "",
+            f"{comparison.derived:.2g}" if comparison.derived else "",
+            comparison.verdict,
         ]
-        for test, each in found
+        for test, comparison in comparisons
     ]
-    derived = [each for _, each in found if not each.reason]
-    loose = sum(each.looser > LOOSE and not each.failing for each in derived)
-    failing = sum(each.failing > 0 for each in derived)
+    derived = [comparison for _, comparison in comparisons if not comparison.reason]
+    loose = sum(comparison.looser > LOOSE and not comparison.failing for comparison in derived)
+    failing = sum(comparison.failing > 0 for comparison in derived)
     head = ["test", "kernel", "written", "derived ÷ rms", "verdict"]
     return [
         *columns(head, rows, texts=(0, 1, 4)),
-        f"{len(found)} comparisons, {len(derived)} of them of what a kernel wrote: {loose} too "
-        f"loose (by more than {LOOSE:g}), {failing} may fail",
+        f"{len(comparisons)} comparisons, {len(derived)} of them of what a kernel wrote: {loose} "
+        f"too loose (by more than {LOOSE:g}), {failing} may fail",
     ]

@@ -141,7 +141,7 @@ class Relevance:
             yield from deciding(op)
 
     def _made_of(self, value: Value) -> list[Value]:
-        return [source for source in self._flow.made_of(value) if _is_number(source)]
+        return [source for source in self._flow.sources(value) if _is_number(source)]
 
     def _unknowable(self) -> set[int]:
         """Return the ids of integers that depend on arguments or memory, and so are never known."""

@@ -57,7 +57,7 @@ def test_what_is_stored_past_an_extent_differs_and_is_no_fault_of_the_compiler(c
     assert found.stage == "descriptor stores"
     assert found.text == (
         "the cause is descriptor-contract: cuda:90 writes whole chunks of 16 bytes, past a "
-        "descriptor's inner extent; with these, memory is what the IR means"
+        "descriptor's inner extent; apart from these, memory is what the IR means"
     )
 
 

@@ -96,10 +96,10 @@ def test_memory_that_was_not_kept():
         ("out",), {"N": 16},
     )  # fmt: skip
     reason = undecided(launched, unknown=("b",))
-    assert reason == "what it stores to out depends on tensors that were not kept"
+    assert reason == "the stored values of out depend on tensors that were not recorded"
 
 
-def test_what_the_ir_leaves_open_is_never_wrong():
+def test_results_undefined_by_the_ir_are_never_wrong():
     """Division by zero, shifts by the width or more, floats that no integer holds."""
     a = np.array([7, -8, 7, 1, -1, 5, 3, 2], np.int32)
     b = np.array([2, 3, 0, 0, 31, 32, -1, 64], np.int32)

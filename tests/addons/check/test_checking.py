@@ -248,7 +248,7 @@ def test_a_launch_whose_memory_is_gone_is_undecided(trace, capsys):
     rewrite_memory(trace, lambda row: row["seq"] == 0, lambda _sha256: "0" * 64)
     code, out, _ = printed(capsys, trace)
     assert code == 0
-    assert "1 × call 0 of add: what was kept of its memory is not in the trace" in out
+    assert "1 × call 0 of add: its recorded memory is not in the trace" in out
     assert "4 agree with their IR, 1 could not be decided" in out
 
 
@@ -301,7 +301,7 @@ def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
     code, said, complaint = printed(capsys, out)
     assert (code, said) == (2, "")
     assert complaint.count("\n") == 1
-    assert "no launch that was kept to be checked" in complaint
+    assert "no launch recorded for checks" in complaint
     assert "KVTRACE_CHECK=first" in complaint
 
 

@@ -132,7 +132,7 @@ def test_a_changed_kernel_is_not_called_nondeterministic(tmp_path, factor, twice
     text = " ".join(" ".join(headline_text(found, width=200)).split())
 
     assert cause in found.results.first.why
-    assert "what it read was equal" in found.results.first.why
+    assert "its inputs were equal" in found.results.first.why
     assert "deterministic" not in text
     assert "_scaled, out, by IR: element" in text
     assert found.answers[1].word == "no"

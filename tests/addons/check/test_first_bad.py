@@ -129,16 +129,16 @@ def test_what_was_not_kept_is_named(tmp_path):
         inverted[(triton.cdiv(x.numel(), 1024),)](x, x.numel(), BLOCK=1024)
     (found,) = bad(tmp_path)
     assert found.first is None
-    assert found.reason == "what x held before the launch was not kept"
+    assert found.reason == "the contents of x before the launch were not recorded"
 
 
-def test_what_lay_in_memory_before_is_no_birth(tmp_path):
+def test_a_nan_that_was_in_memory_before_has_no_origin(tmp_path):
     out = torch.full((1000,), math.nan)
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.log_of_zero, numbers(500), out)
     (found,) = bad(tmp_path)
     assert found.values == ()
-    assert "held that before" in found.reason
+    assert "memory around its stores was not finite before" in found.reason
 
 
 def test_a_program_that_breaks_in_its_thirtieth_step(tmp_path):

@@ -330,7 +330,7 @@ def test_other_inputs_are_not_compared(sides):
     meaning = answer(sides(named((_scaled, _scaled_in_parts)), *launches, check="first"))
 
     assert (meaning.same, meaning.output) == (NOT_KNOWN, None)
-    assert "was given the same on both sides" in meaning.evidence
+    assert "has the same inputs on both sides" in meaning.evidence
 
 
 def test_calls_that_were_not_kept_take_a_yes_back(sides):
@@ -380,4 +380,4 @@ def test_sums_that_are_all_too_large_are_not_rounded(sides):
     found = difference(sides(both(summed(), summed_too_large()), launch_on()))
 
     assert only(found).same == "not known"
-    assert "all that differ are farther from zero" in only(found).evidence
+    assert "all differing elements are farther from zero" in only(found).evidence

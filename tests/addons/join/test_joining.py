@@ -21,7 +21,7 @@ def joined(made: Known, *, by_order: bool = False) -> Joined:
 
 def wrong(made: Known, found: Joined) -> int:
     """Count executions with another launch or call than the one that kvtrace's timeline says."""
-    seq, call = found.found.seq, found.found.call
+    seq, call = found.matches.seq, found.matches.call
     differs = (seq != NONE) & (made.seq != NONE) & (seq != made.seq)
     differs |= (call != NONE) & (made.call != NONE) & (call != made.call)
     return int(differs.sum())
@@ -30,7 +30,7 @@ def wrong(made: Known, found: Joined) -> int:
 def share(made: Known, found: Joined) -> float:
     """Return the share of executions with a known call whose call was found."""
     has_call = made.call != NONE
-    return float((found.found.call[has_call] != NONE).mean())
+    return float((found.matches.call[has_call] != NONE).mean())
 
 
 @pytest.mark.parametrize("name", FIXTURES)

@@ -27,7 +27,7 @@ def joined(program: str, *, by_order: bool = False) -> Joined:
 
 @pytest.mark.parametrize(("program", "executions"), PROGRAMS.items())
 def test_host_times_and_order_agree_on_every_execution(program: str, executions: int) -> None:
-    by_time, by_order = joined(program).found, joined(program, by_order=True).found
+    by_time, by_order = joined(program).matches, joined(program, by_order=True).matches
     assert int((by_time.seq != NONE).sum()) == executions
     assert np.array_equal(by_time.seq, by_order.seq)
     assert np.array_equal(by_time.call, by_order.call)
@@ -37,9 +37,9 @@ def test_graphs_are_replayed_in_the_order_of_kvtraces_own_timeline() -> None:
     found = joined("graphs")
     rows = found.rows.select(["correlation_id"])
     requests = integers(rows["correlation_id"])
-    of_graph = np.flatnonzero(found.found.graph != NONE)
+    of_graph = np.flatnonzero(found.matches.graph != NONE)
     _, first = np.unique(requests[of_graph], return_index=True)
-    replayed = found.found.graph[of_graph[first]].tolist()
+    replayed = found.matches.graph[of_graph[first]].tolist()
     assert replayed == own_steps(PROFILED / "graphs" / "kvtrace")[0] * 3
 
 

@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from kvtrace.addons.join.found import Found, Grade, Reason
+from kvtrace.addons.join.matches import Grade, Matches, Reason
 from kvtrace.addons.join.moments import containing, join_by_time
 from kvtrace.addons.join.sides import Executed, Launched
 from kvtrace.figures.causes import NONE
@@ -40,7 +40,7 @@ def test_launches_into_graphs_run_nothing() -> None:
 def test_two_executions_of_one_launch_are_both_uncertain() -> None:
     own = launched([5, 5], enter=[0, 200], leave=[100, 300])
     theirs = executed([5, 5, 5, 5], requested=[20, 30, 250, 400])
-    found = Found.nothing(4)
+    found = Matches.none(4)
     join_by_time(own, theirs, np.ones(4, bool), found)
     assert found.seq.tolist() == [NONE, NONE, 1, NONE]
     assert found.grade.tolist() == [NONE, NONE, Grade.EXACT, NONE]

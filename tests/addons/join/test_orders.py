@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from kvtrace.addons.join.found import Found, Grade, Reason
+from kvtrace.addons.join.matches import Grade, Matches, Reason
 from kvtrace.addons.join.orders import join_by_order
 from kvtrace.addons.join.sides import Executed, Launched
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched
 
 
-def joined(own: Launched, theirs: Executed) -> Found:
+def joined(own: Launched, theirs: Executed) -> Matches:
     """Join all executions."""
-    found = Found.nothing(theirs.look.size)
+    found = Matches.none(theirs.look.size)
     every = np.ones(theirs.look.size, bool)
     join_by_order(own, theirs, every, np.ones(own.look.size, bool), set(), found)
     return found

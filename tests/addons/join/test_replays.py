@@ -2,16 +2,16 @@
 
 import numpy as np
 
-from kvtrace.addons.join.found import Found, Grade
+from kvtrace.addons.join.matches import Grade, Matches
 from kvtrace.addons.join.replays import join_replays, replayed
 from kvtrace.addons.join.sides import Executed, Launched
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched
 
 
-def joined(own: Launched, theirs: Executed) -> Found:
+def joined(own: Launched, theirs: Executed) -> Matches:
     """Join all executions as replays."""
-    found = Found.nothing(theirs.look.size)
+    found = Matches.none(theirs.look.size)
     join_replays(own, theirs, np.ones(theirs.look.size, bool), found, same_clock=True)
     return found
 

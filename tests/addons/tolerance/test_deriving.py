@@ -42,7 +42,7 @@ def test_a_text_has_each_output_with_its_bounds():
     assert "8,000" in said
 
 
-def test_of_several_outputs_each_has_its_own_and_a_reference_names_them():
+def test_each_output_has_its_own_bounds_and_its_reference_by_name():
     x, _ = rows()
     moments = {"mean": lambda x: x.mean(1), "square": lambda x: (x * x).mean(1)}
 
@@ -54,7 +54,7 @@ def test_of_several_outputs_each_has_its_own_and_a_reference_names_them():
     assert list(derived.outputs) == ["mean", "square"]
     for name, moment in moments.items():
         assert derived[name].expected == pytest.approx(moment(x.double()).numpy(), rel=1e-14)
-    with pytest.raises(NotDerived, match="say which tensor is meant"):
+    with pytest.raises(NotDerived, match="name the tensor to compare"):
         _ = derived.only
 
 
@@ -94,7 +94,7 @@ def test_a_sum_kept_in_16_bits_counts_only_where_it_is_granted():
     assert (away <= granted.radius()).all()
 
 
-def test_what_is_not_granted_is_named_with_its_line():
+def test_losses_that_are_not_granted_are_named_with_their_lines():
     left, right, out = factors()
     derived = kvtrace.tolerance(
         product, left, right, out, 512, grid=(1,), TYPE=tl.float16, PRECISION="tf32", B=32,
@@ -102,7 +102,7 @@ def test_what_is_not_granted_is_named_with_its_line():
     )  # fmt: skip
     assert [each.rpartition(" at ")[0] for each in derived.not_granted] == [
         "a sum kept in 16 bits",
-        "a number rounded on the way",
+        "an intermediate number rounded",
         "a product in tf32",
     ]
     assert "kernels.py:" in derived.not_granted[0]
@@ -124,6 +124,6 @@ def test_a_reference_that_does_not_fit_is_refused_in_a_sentence(reference, said)
         kvtrace.tolerance(softmax, x, out, 1000, grid=(8,), BLOCK=1024, reference=reference)
 
 
-def test_what_launches_nothing_is_refused():
-    with pytest.raises(NotDerived, match="nothing was launched"):
+def test_a_callable_without_a_launch_is_refused():
+    with pytest.raises(NotDerived, match="no launch was executed"):
         kvtrace.tolerance({(1,): lambda: None}, grid=(1,))

@@ -204,7 +204,7 @@ def test_another_shape(sides):
     ]
 
 
-def test_many_values_of_one_scalar_are_one_line(sides):
+def test_changes_of_one_scalar_in_many_calls_are_one_line(sides):
     def seeds(first):
         return replace(SCALE, calls=tuple(Launches(scalar=str(first + i)) for i in range(30)))
 

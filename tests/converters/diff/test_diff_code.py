@@ -96,7 +96,7 @@ def test_a_removed_mask_is_one_line():
     assert found.substitutions == ()
 
 
-def test_an_op_more_is_that_op_and_its_users_although_all_after_it_is_renumbered():
+def test_an_added_op_differs_in_its_line_and_users_though_later_values_are_renumbered():
     lines = TTIR.splitlines(keepends=True)
     at = next(i for i, line in enumerate(lines) if "arith.addf" in line)
     extra = "    %10 = math.exp %9 : tensor<64xf32> loc(#loc9)\n"
@@ -143,7 +143,7 @@ def test_another_block_size_is_one_fact():
 
 def test_a_change_beside_another_block_size_stands_out_where_the_size_is_known():
     after = TTIR.replace("arith.addf %8, %8", "arith.mulf %8, %8").replace("64", "256")
-    found = difference(TTIR, after, known={"64": "256"})
+    found = difference(TTIR, after, expected={"64": "256"})
     assert found.substitutions == (("64", "256"),)
     assert (found.removed, found.added) == (1, 1)
     assert [line for line in found.lines if line[0] in "+-"] == [
@@ -154,10 +154,10 @@ def test_a_change_beside_another_block_size_stands_out_where_the_size_is_known()
 
 def test_a_known_number_the_other_way_round_is_a_difference():
     after = TTIR.replace("start = 0", "start = 256").replace("64", "256")
-    back = difference(TTIR.replace("start = 0", "start = 256"), after, known={"64": "256"})
+    back = difference(TTIR.replace("start = 0", "start = 256"), after, expected={"64": "256"})
     assert back.substituted_lines == 11
     swapped = TTIR.replace("end = 64 : i32, start = 0", "end = 0 : i32, start = 64")
-    assert difference(TTIR, swapped, known={"64": "256"}).substituted_lines == 0
+    assert difference(TTIR, swapped, expected={"64": "256"}).substituted_lines == 0
 
 
 def test_aliases_of_layouts_may_be_numbered_otherwise():

@@ -70,7 +70,7 @@ def test_equal_programs_pass_in_the_first_line(judged):
      ({}, {"size_bytes": 4_400}, "bytes/launch>+5%?"), ({"spills": 2}, {}, "spills>+0?"),
      ({"registers": 35}, {"flops": 1_040}, None)],
 )  # fmt: skip
-def test_the_rules_that_hold_by_themselves(judged, changes, more, rule):
+def test_default_rules_fail_on_growth_of_resources_and_work(judged, changes, more, rule):
     """32 registers and no spill before: 36 are 13 % more, 35 are 9 %."""
     before = launched(3, registers=32, spills=0)
     found, gate, _ = judged((before, work()), (replace(before, **changes), work(**more)))
@@ -103,7 +103,7 @@ def test_other_shapes_are_not_compared_per_launch(judged):
     }  # fmt: skip
 
 
-def test_no_path_of_this_machine_is_in_it(judged, tmp_path, monkeypatch):
+def test_the_comment_has_no_absolute_path(judged, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     own = str(tmp_path / "kernels" / "scale.py")
     before = launched(3, file=own, source="def scale(x):\n    pass\n")

@@ -47,7 +47,7 @@ def test_registers(broken, told):
     assert ours == ([] if text is None else [("scale", text)])
 
 
-def test_what_shrinks_breaks_a_rule_on_shrinking(broken):
+def test_a_smaller_figure_violates_a_rule_on_reduction(broken):
     found = broken("registers<-10%", [replace(SCALE, registers=40)], [replace(SCALE, registers=32)])
     assert found == [("registers<-10%", "scale", "40 → 32 (-20.0%)")]
 
@@ -152,7 +152,7 @@ def test_a_bound_that_narrowed(tmp_path):
         ("time>-5%", "write >\\+ for growth"), ("spills>0; x", "is not a rule"), ("", None),
     ],
 )  # fmt: skip
-def test_what_is_no_rule_is_a_sentence(text, problem):
+def test_text_that_is_no_rule_is_refused_with_the_reason(text, problem):
     if problem is None:
         assert read_rules([text]) == []
         return
@@ -182,7 +182,9 @@ def test_a_new_finding_fails_the_command_and_stands_in_every_output(judged, caps
 
 
 @pytest.mark.parametrize("rule", ["findings.new", "time>+5%", "bytes>+1%"])
-def test_a_rule_on_what_nobody_looked_at_is_an_error_unless_it_says_so(tmp_path, rule, capsys):
+def test_a_rule_without_its_figure_is_an_error_unless_it_ends_in_a_question_mark(
+    tmp_path, rule, capsys
+):
     one = str(write_trace(tmp_path / "a", [SCALE]).trace.path)
     assert main(["diff", one, one, "--no-replay", "--fail-on", rule]) == 2
     assert "cannot be judged" in capsys.readouterr().err

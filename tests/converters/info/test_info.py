@@ -68,11 +68,11 @@ PARTS = {
 }  # fmt: skip
 
 
-def test_what_recording_cost_the_program_is_told_in_parts(tmp_path):
+def test_overhead_of_recording_is_shown_by_part(tmp_path):
     side = write_trace(tmp_path, [SCALE], overhead=PARTS, self_overhead_ns=338_000_000)
     text = "\n".join(overview_text(overview_of(side)))
     assert "at least +6.0 % of its time: launches 1.2, waits 0.8, CUPTI 4.0" in text
-    assert "250 ms until its kernels were known, 40.0 ms at the end" in text
+    assert "startup   250 ms until all kernels were compiled; 40.0 ms at exit" in text
     form = overview_object(overview_of(side))["runs"][0]
     assert form["overhead"] == PARTS
     assert form["overhead_percent"]["total"] == pytest.approx(6)
@@ -110,7 +110,7 @@ def test_runs_that_were_not_chosen_are_counted(tmp_path, capsys):
     assert "run 20260101T000000-1" in capsys.readouterr().out
 
 
-def test_what_made_a_kernel_be_compiled_again(tmp_path):
+def test_recompiles_have_the_changes_from_the_nearest_variant(tmp_path):
     variants = [SCALE, replace(SCALE, block=64), replace(SCALE, block=64, num_warps=8)]
     side = write_trace(tmp_path, [*variants, Kernel(name="softmax")])
     overview = overview_of(side, recompiles=True)
@@ -173,7 +173,7 @@ def test_a_gpu_program_is_told_by_device_time_with_notes_and_workers_folded():
     top = overview.device_time.rows[:5]
     assert len(lines) <= 64
     assert lines[1] == "7 notes on the recording (--all shows them)"
-    assert "1 more process launched nothing" in text
+    assert "1 more process launched no kernels" in text
     assert all(any(line.startswith(row.name[:15]) for line in lines) for row in top)
     times = [kernel.device_ns for kernel in overview.kernels]
     assert times == sorted(times, reverse=True)

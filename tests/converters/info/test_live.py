@@ -268,7 +268,7 @@ def test_ranks_have_a_line_each_and_what_launched_nothing_is_counted(tmp_path):
     assert found.idle == 1
 
 
-def test_what_is_added_later_is_added_up(recording):
+def test_later_launches_are_added_to_the_sums(recording):
     recording.launch([NOW - SECOND])
     looked = pages(recording.out, NOW, NOW + SECOND, NOW + 2 * SECOND)
 
@@ -334,11 +334,8 @@ def test_nothing_recorded_is_said(tmp_path):
     (found,) = pages(tmp_path / "out", NOW)
 
     lines = page_lines(found, "out/", NOW, 100, 24)
-    assert (
-        "nothing that is being recorded has launched anything yet (ended runs: kvtrace info)"
-        in (lines)
-    )
-    assert "1 more process launched nothing" in lines
+    assert "no recorded process has launched a kernel yet (ended runs: kvtrace info)" in (lines)
+    assert "1 more process launched no kernels" in lines
 
 
 def test_columns_are_those_of_the_format():

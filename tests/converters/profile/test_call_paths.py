@@ -154,7 +154,7 @@ def test_a_generated_kernel_of_unknown_modules_is_not_said_to_be_in_none():
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
-def test_what_has_no_stack_is_placed_too(grouping):
+def test_library_and_unlaunched_kernels_without_a_stack_have_a_path(grouping):
     library = Placed(None, library=("cuBLAS", "gemm"))
     assert labels(library, grouping) == [
         "library kernels (cuBLAS, cuDNN, torch)", "cuBLAS",

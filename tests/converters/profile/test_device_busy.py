@@ -34,7 +34,7 @@ def spans_of(pieces):
 
 @settings(deadline=None)
 @given(st.lists(INTERVALS, min_size=1, max_size=4))
-def test_the_union_of_pieces_covers_what_they_cover(pieces):
+def test_the_union_of_intervals_covers_the_same_times(pieces):
     begin, end = spans_of(pieces).merged()
 
     assert (covered(zip(begin, end, strict=True)) == covered(chain(*pieces))).all()

@@ -43,7 +43,7 @@ def profile_of(name, folder):
 
 
 @pytest.mark.parametrize("name", some(list(CAUSES), 3))
-def test_what_is_planted_is_named_first(name, tmp_path):
+def test_the_planted_cause_of_lost_time_is_the_first_advice(name, tmp_path):
     rule, code = CAUSES[name]
     profile = profile_of(name, tmp_path)
     if rule is None:

@@ -17,13 +17,13 @@ from kvtrace.converters.profile.occupancy import Occupancy, occupancy
         ("cuda:86", 4, 40, 0, Occupancy(48, 48, "warps")),
     ],
 )
-def test_what_fits_on_a_multiprocessor(
+def test_occupancy_follows_from_warps_registers_and_shared_memory(
     target: str, warps: int, registers: int, shared: int, expected: Occupancy
 ) -> None:
     assert occupancy(target, warps, registers, shared) == expected
 
 
-def test_what_is_not_known_has_no_occupancy() -> None:
+def test_occupancy_is_unknown_without_limits_or_registers() -> None:
     assert occupancy("hip:gfx942", 4, 32, 0) is None
     assert occupancy("cuda:61", 4, 32, 0) is None
     assert occupancy("cuda:90", 4, None, 0) is None

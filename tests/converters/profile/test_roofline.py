@@ -64,7 +64,7 @@ def test_every_known_device_has_whole_and_plausible_limits():
         assert known.matrix.get("f8", half) >= half
 
 
-def test_what_is_asked_for_goes_before_what_was_recorded_and_that_before_the_target():
+def test_the_named_device_goes_before_the_recorded_one_and_the_target():
     assert chosen_device("h100 pcie", ["NVIDIA H200"], ["cuda:90"]).how == "given"
     recorded = chosen_device(None, ["NVIDIA H200"], ["cuda:80"])
     assert (recorded.how, recorded.limits.name) == ("recorded", "H200 SXM")
@@ -133,6 +133,6 @@ def test_launches_and_calls_add_up():
     assert joined([]) is None
 
 
-def test_what_is_not_known_has_no_place():
+def test_unknown_bytes_or_rates_have_no_roofline_position():
     assert position(Work(None, None, {}, {}), H200) is None
     assert position(Work(1, 1, {"i4": 1}, {}), H200) is None

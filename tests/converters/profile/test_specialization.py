@@ -25,7 +25,7 @@ def test_versions_and_hashes_are_no_facts_of_a_variant():
 
 
 @pytest.mark.parametrize("value", ["", "sm_90a", "a/b", "['tf32', 'ieee']", "1 / 2", "0.5/x"])
-def test_what_is_no_file_stays(value):
+def test_options_that_are_no_paths_are_not_shortened(value):
     assert options(choice=value) == {"option choice": value}
 
 

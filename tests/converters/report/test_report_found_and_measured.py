@@ -57,7 +57,7 @@ def test_the_first_table_is_filtered_and_its_matches_are_summed(report_browser, 
         assert "No kernel matches" in opened.text("#top-kernels")
 
 
-def test_what_to_try_is_copied_as_text(report_browser, steady):
+def test_advice_is_copied_as_text(report_browser, steady):
     with opened_page(report_browser, steady, fresh=True) as opened:
         page = opened.page
         page.evaluate(

@@ -74,7 +74,7 @@ def test_a_search_for_a_number_finds_it_in_each_run(ranks, tmp_path):
         assert opened.page.url.endswith("#/launch/7@1")
 
 
-def test_drawn_slices_have_it(ranks, tmp_path):
+def test_slices_of_a_timeline_have_the_launch_number(ranks, tmp_path):
     ranks.convert("chrome", tmp_path / "chrome.json")
     events = json.loads((tmp_path / "chrome.json").read_text())["traceEvents"]
     drawn = [
@@ -86,7 +86,7 @@ def test_drawn_slices_have_it(ranks, tmp_path):
     assert sorted(drawn) == sorted((name, seq) for (_, seq), name in kernels(ranks).items())
 
 
-def test_repro_takes_it_and_asks_which_run(ranks, tmp_path, capsys):
+def test_repro_accepts_a_launch_number_and_asks_for_the_run(ranks, tmp_path, capsys):
     number = 3
     path, script = str(ranks.path), tmp_path / "repro.py"
 

@@ -97,7 +97,7 @@ def test_tab_reaches_every_control_and_is_held_by_none(report_browser, decoding,
         assert opened.page.evaluate(MISSED) == []
 
 
-def test_what_is_wrong_with_a_layout_is_seen(report_browser, tmp_path):
+def test_text_cut_off_by_a_layout_is_detected(report_browser, tmp_path):
     page = tmp_path / "bad.html"
     page.write_text(
         """<html data-ready="true"><style>

@@ -59,6 +59,6 @@ def test_dataclasses_become_objects_of_their_fields():
     }  # fmt: skip
 
 
-def test_what_is_no_data_is_refused():
+def test_a_value_that_json_lacks_is_refused():
     with pytest.raises(TypeError, match="set cannot be written as JSON"):
         json_block({"names": {"a"}})

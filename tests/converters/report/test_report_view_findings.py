@@ -269,7 +269,7 @@ def test_a_race_names_both_sides(report_browser, page, report):
         assert "inside the tensor" in label
 
 
-def test_what_is_unknown_says_why_and_what_would_tell(report_browser, page, report):
+def test_an_unknown_finding_shows_its_reason_and_how_to_decide(report_browser, page, report):
     placed = found_in(report, "gathered", verdict="unknown")
     with opened_page(report_browser, page, address_of(placed)) as opened:
         assert "was not recorded" in opened.text("#finding-reason")

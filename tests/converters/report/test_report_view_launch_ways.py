@@ -304,7 +304,7 @@ def test_nothing_stands_in_anyones_way(report_browser, pages, blocks, scheme):
         assert accessibility_problems(opened) == []
 
 
-def test_what_is_not_there_is_said(report_browser, pages, blocks):
+def test_missing_accesses_and_calls_are_named(report_browser, pages, blocks):
     index, call = call_named(blocks, "gathered")
     op = op_of(call, "load", "x")
     with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:

@@ -143,7 +143,7 @@ def test_since_seconds(cold, capsys):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        (["--warmup", "--since", "lunch"], "no run has a mark that is called 'lunch'"),
+        (["--warmup", "--since", "lunch"], "no run has a mark 'lunch'"),
         (["--since", "serve"], "'serve' is not a moment: give an offset"),
     ],
 )

@@ -1,4 +1,4 @@
-"""`kvtrace check`: what the device computed, against what the kernels' IR means."""
+"""`kvtrace check`: comparison of device results with the meaning of the kernels' IR."""
 
 import json
 import tempfile
@@ -89,7 +89,7 @@ def command(
 
 
 def _cases(selection: "Selection", checked: "Checked", folder: Path | None, again: bool) -> None:
-    """Write the launches that differ as scripts, and run them."""
+    """Write the launches that differ as scripts, and run the scripts if requested."""
     from kvtrace.addons.check.checked_runs import rerun_text, write_cases
 
     with tempfile.TemporaryDirectory(prefix="kvtrace-") as temporary:

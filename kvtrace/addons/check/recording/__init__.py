@@ -1,10 +1,10 @@
-"""What recording keeps of launches for KVTRACE_CHECK, on the launch's stream.
+"""Recording of launches' memory and outputs for KVTRACE_CHECK, on the launch's stream.
 
-`checking.py` chooses launches, `memory_needed.py` says which bytes of them are kept, `checks.py`
-copies them, into graphs by `graph_copies.py`. `looking.py` and `outputs.py` have every launch
-checked for NaNs, infinities and digests: `device_code.py` is the PTX of kvtrace's kernels,
-`device_kernels.py` launches them, `device_answers.py` reads what they answer, and `host_kernels.py`
-is what they compute, in NumPy.
+`checking.py` selects launches, `memory_needed.py` determines the bytes to copy, `checks.py` copies
+them, into graphs by `graph_copies.py`. `looking.py` and `outputs.py` examine the outputs of
+launches for NaNs, infinities and digests: `device_code.py` is the PTX of kvtrace's kernels,
+`device_kernels.py` launches them, `device_answers.py` reads their answers, and `host_kernels.py`
+computes the same in NumPy.
 """
 
 from collections.abc import Iterator
@@ -18,14 +18,14 @@ if TYPE_CHECKING:
 
 
 def around_launches(session: "Session") -> "Iterator[AroundLaunches]":
-    """Return what wraps one backend's launches: what the setting `check` asks for."""
-    asked = checks_of(session.settings)
-    if asked.memory:
+    """Yield the wrappers of a backend's launches that the setting `check` requests."""
+    checks = checks_of(session.settings)
+    if checks.memory:
         from kvtrace.addons.check.recording.checking import Checking
         from kvtrace.addons.check.recording.checks import Checks
 
         yield Checking(session, session.copier(Checks))
-    if asked.finite or asked.digest:
+    if checks.finite or checks.digest:
         from kvtrace.addons.check.recording.looking import Looking
         from kvtrace.addons.check.recording.outputs import Outputs
 

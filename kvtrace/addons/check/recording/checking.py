@@ -1,7 +1,7 @@
-"""Which launches of compiled kernels are kept to be checked: the setting `check`.
+"""Selection of compiled kernels' launches whose memory is recorded: the setting `check`.
 
-A launch is chosen by how many its kernel variant has had. Launches in which an autotuner tries its
-configurations are not launches here: they do not count, and are not checked.
+A launch is selected by its number among the launches of its kernel variant. Trial launches of
+autotuners are not counted, and not checked.
 """
 
 import weakref
@@ -24,21 +24,21 @@ if TYPE_CHECKING:
     from kvtrace.ir import Module
 
 
-class Counted:
-    """A compiled kernel whose launches may be checked: what is known of it.
+class CountedKernel:
+    """A compiled kernel whose launches may be checked, with its number of launches.
 
     Attributes:
         name: the kernel's name.
         parameters: the flattened signature.
-        pick: gives the flattened values of a launch.
-        every: whether all its launches are checked.
-        count: launches so far.
+        pick: returns the flattened values of a launch.
+        every: all launches are checked.
+        count: number of launches so far.
     """
 
     __slots__ = ("count", "every", "name", "parameters", "parts", "pick", "read")
 
     def __init__(self, variant: Variant, every: bool) -> None:
-        """Know of no launch yet."""
+        """Create the record, without any launch."""
         self.name = variant.name
         self.parameters = variant.parameters
         self.pick = variant.pick
@@ -49,34 +49,36 @@ class Counted:
 
 
 class Checking:
-    """Chooses the launches of one backend in one session that are checked."""
+    """Selection of the checked launches of one backend in one session."""
 
     def __init__(self, session: "Session", checks: "Checks") -> None:
-        """Choose nothing yet."""
+        """Create the selection, without any kernel."""
         self._session = session
         self._checks = checks
         self._setting = checks_of(session.settings)
-        self._variants: weakref.WeakKeyDictionary[Any, Counted | None] = weakref.WeakKeyDictionary()
+        self._variants: weakref.WeakKeyDictionary[Any, CountedKernel | None] = (
+            weakref.WeakKeyDictionary()
+        )
         self._generation = checks.generation
 
     def follow(self) -> None:
-        """Have the run's journal tell of launches; for each new call."""
+        """Make the run's journal report launches; called for each new call."""
         self._checks.follow()
 
-    def variant(self, kernel: Any, make: Callable[[], Variant]) -> Counted | None:
-        """Return what is known of a kernel, made when first asked for; None: it is not recorded."""
+    def variant(self, kernel: Any, make: Callable[[], Variant]) -> CountedKernel | None:
+        """Return the record of a kernel, created on first use; None if not recorded."""
         if self._generation != self._checks.generation:  # in a forked process
             self._generation = self._checks.generation
             self._variants.clear()
         if kernel not in self._variants:
-            made = make()
-            every = any(fnmatchcase(made.name, glob) for glob in self._setting.kernels)
-            recorded = self._session.settings.records_kernel(made.name)
-            self._variants[kernel] = Counted(made, every) if recorded else None
+            compiled = make()
+            every = any(fnmatchcase(compiled.name, glob) for glob in self._setting.kernels)
+            is_recorded = self._session.settings.records_kernel(compiled.name)
+            self._variants[kernel] = CountedKernel(compiled, every) if is_recorded else None
         return self._variants[kernel]
 
-    def is_due(self, variant: Counted) -> bool:
-        """Whether the kernel's next launch is to be checked; if not, it is counted."""
+    def is_due(self, variant: CountedKernel) -> bool:
+        """Return whether the kernel's next launch is checked; if not, count the launch."""
         if in_trials(self._session):
             return False
         if self._why(variant):
@@ -84,7 +86,7 @@ class Checking:
         variant.count += 1
         return False
 
-    def _why(self, variant: Counted) -> str:
+    def _why(self, variant: CountedKernel) -> str:
         if variant.every:
             return "kernel"
         if self._setting.first and variant.count == 0:
@@ -96,13 +98,13 @@ class Checking:
 
     def before(
         self,
-        variant: Counted,
+        variant: CountedKernel,
         grid: Callable[[], Grid],
         values: Any,
         stream: int,
         module: "Callable[[], Module]",
     ) -> "Begun | None":
-        """Copy the memory of a launch that comes now; None where it is not checked.
+        """Copy the memory of a launch that is about to start; None if it is not checked.
 
         `module` reads the kernel's IR.
         """
@@ -116,7 +118,7 @@ class Checking:
 
     def _before(
         self,
-        variant: Counted,
+        variant: CountedKernel,
         grid: Callable[[], Grid],
         values: Sequence[Any],
         stream: int,
@@ -141,24 +143,24 @@ class Checking:
             launch = Launch(variant.parameters, values, extents, variant.read, fetched)
             needed = memory_needed(launch, variant.parts)
         except KvtraceError as error:
-            text = f"launches of {variant.name} are not kept to be checked: {error}"
+            text = f"launches of {variant.name} are not recorded for checks: {error}"
             self._session.message("info", "check-left-out", text)
             return None
         return self._checks.begin(why, needed, kind, stream)
 
     def launched(self, begun: "Begun", launch: Callable[[], Any], number: int = 0) -> Any:
-        """Make the launch, and copy what is there after it; `number` is one that it has, or 0."""
+        """Make the launch, and copy memory after it; `number` is the launch's, or 0."""
         return launched(self._session, self._checks, begun, self._checks.end, launch, number)
 
 
 class Around(Protocol):
-    """What keeps something of a launch, from before it until after it."""
+    """Protocol of recorders that copy something before and after a launch."""
 
     def drop(self, begun: Any) -> None:
-        """Discard what was kept before a launch that then failed."""
+        """Discard copies made before a launch that then failed."""
 
     def failed(self, error: CopyFailed) -> None:
-        """Count a copy that failed."""
+        """Count a failed copy."""
 
 
 def launched(
@@ -169,9 +171,9 @@ def launched(
     launch: Callable[[], Any],
     number: int,
 ) -> Any:
-    """Make a launch, and end what has begun before it; kvtrace's failures reach nobody.
+    """Make a launch, and finish the copies begun before it, without raising errors of kvtrace.
 
-    `end` takes the number that the launch has for its copies, or 0, and gives the one to tag it by.
+    `end` takes the launch's number for its copies, or 0, and returns the number to tag it with.
     """
     try:
         result = launch()
@@ -192,17 +194,19 @@ def launched(
 def _read(
     module: "Callable[[], Module]", parameters: Sequence[Parameter]
 ) -> "Kernel | KvtraceError":
-    """Return what a kernel's IR says of it; or why it is not known."""
+    """Return the facts on a kernel from its IR, or the error that prevents them."""
     from kvtrace.addons.check.recording.memory_needed import Kernel, NotKept
     from kvtrace.evaluate.reach import follows_addresses
     from kvtrace.verdicts.contents.index_arguments import index_arguments
 
     try:
-        read = module()
+        ir = module()
     except KvtraceError as error:
         return error
-    if follows_addresses(read):
+    if follows_addresses(ir):
         return NotKept("it follows addresses that lie in memory")
-    found = index_arguments(read)
-    written, deciding = (places_of(each, parameters) for each in (found.written, found.read))
-    return Kernel(read, written, deciding)
+    roles = index_arguments(ir)
+    written, deciding = (
+        places_of(positions, parameters) for positions in (roles.written, roles.read)
+    )
+    return Kernel(ir, written, deciding)

@@ -1,9 +1,9 @@
-"""Memory of launches that are to be checked: what was there before a launch, and what after it.
+"""Copies of launches' memory before and after the launch, for checks.
 
-A backend says which memory that is; it is copied on the launch's stream (on a GPU only enqueued,
-as long as there is room), and written when it has arrived. A launch that goes into a graph is kept
-as it is at the graph's first replay. A launch is kept whole or not at all, and what is kept in a
-run stays below the setting `check_bytes`.
+A backend determines the memory; it is copied on the launch's stream (on a GPU only enqueued, while
+there is room), and written when the copy has arrived. A launch captured into a graph is recorded at
+the graph's first replay. A launch is recorded completely or not at all, and the total of a run
+stays below the setting `check_bytes`.
 """
 
 from collections.abc import Sequence
@@ -27,16 +27,16 @@ if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
     from kvtrace.capture.session import Session
 
-#: Pinned memory for copies that are in progress, taken by the first check on a device.
+#: Pinned memory for copies in flight, allocated by the first check on a device.
 ARENA_BYTES: Final = 256 << 20
 
-#: Bytes that wait for the background thread at most; launches that come then stay due.
+#: Most bytes waiting for the background thread; launches beyond stay due.
 WAITING_BYTES: Final = 512 << 20
 
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """Pieces of one storage: its first argument, its address, and each piece's offset and size."""
+    """Pieces of one storage: first argument, address, and offset and size of each piece."""
 
     arg: int
     address: int
@@ -50,7 +50,7 @@ class Memory:
 
 @dataclass(frozen=True)
 class Needed:
-    """The memory of a launch that is kept; `programs` are those that it is of, None: all."""
+    """The memory to record of a launch; `programs` are those it covers, None: all."""
 
     before: tuple[Memory, ...]
     after: tuple[Memory, ...]
@@ -58,15 +58,15 @@ class Needed:
 
     @cached_property
     def size(self) -> int:
-        """Bytes that are copied in all."""
+        """Total bytes to copy."""
         return sum(memory.size for memory in (*self.before, *self.after))
 
 
 @dataclass(frozen=True, slots=True)
 class Begun:
-    """A launch whose memory was copied before it; `kind` is the device's, as torch names it.
+    """A launch whose memory was copied before it; `kind` is the device type in torch's naming.
 
-    `replay` is where it will be of a launch that goes into a graph, and who copies it.
+    For a launch captured into a graph, `replay` has the copier, and where the memory will be.
     """
 
     why: str
@@ -78,34 +78,34 @@ class Begun:
 
 
 @dataclass(slots=True)
-class _Checked(Taken):
-    """What was copied for one launch: before it, and after it."""
+class _CheckedCopies(Taken):
+    """Copies of one launch's memory, before and after it."""
 
     begun: Begun | None = None
 
 
-class Checks(TakenForLaunches[_Checked]):
-    """What one session keeps of launches to be checked. Its methods may be called in any thread."""
+class Checks(TakenForLaunches[_CheckedCopies]):
+    """Recorded launches of one session. Methods may be called in any thread."""
 
     def __init__(self, session: "Session") -> None:
-        """Prepare; nothing runs before something is kept."""
+        """Prepare; no thread or driver call starts before the first copy."""
         self._lock = Lock()
         self._broken = False
-        #: Counts runs: a forked process begins a separate one.
+        #: Number of the run; a forked process begins a new run.
         self.generation = 0
         super().__init__(session, ARENA_BYTES)
 
     def renew(self) -> None:
-        """Begin again: another run begins, perhaps in a forked process."""
+        """Reset for a new run, perhaps in a forked process."""
         super().renew()
         self.generation += 1
         self._left = CHECK_BYTES.of(self._session.settings)
-        self._nodes: list[_Checked] = []  # in graphs that were not replayed yet
+        self._nodes: list[_CheckedCopies] = []  # in graphs that were not replayed yet
 
     # -- in the program's threads -----------------------------------------------------------
 
     def may_begin(self, kind: str) -> bool:
-        """Whether memory can be copied now; what prevents it passes, and is counted."""
+        """Return whether memory can be copied now; temporary obstacles are counted."""
         if kind == "cuda" and (self._broken or not self._devices_copies().has_context()):
             return False
         if self._waiting_bytes > WAITING_BYTES:
@@ -116,11 +116,10 @@ class Checks(TakenForLaunches[_Checked]):
     def fetched(
         self, kind: str, stream: int, places: Sequence[tuple[int, int]]
     ) -> tuple[bytes, ...] | None:
-        """Return what memory (address, bytes) holds when its stream gets here: waits for that.
+        """Return the contents of memory (address, bytes), after waiting for the stream to get here.
 
         Raises:
             CopyFailed: the device's driver refuses.
-
         """
         if kind == "cuda":
             return self._devices_copies().copied(places, stream)
@@ -128,28 +127,27 @@ class Checks(TakenForLaunches[_Checked]):
         return copied if isinstance(copied, tuple) else None
 
     def begin(self, why: str, needed: Needed, kind: str, stream: int) -> Begun | None:
-        """Copy what there is before a launch; None where it is not to be checked.
+        """Copy memory before a launch; None if the launch is not checked.
 
         Raises:
             CopyFailed: the device's driver refuses.
-
         """
         if kind not in ("cpu", "cuda") or not needed.size:
             return None
         if not self._afford(needed.size):
             text = (
-                "launches are not checked whose memory is more than is left of "
+                "launches are not checked whose memory exceeds the rest of "
                 f"{CHECK_BYTES.of(self._session.settings):,} bytes (KVTRACE_CHECK_BYTES)"
             )
             self._session.message("info", "check-over-budget", text)
             return None
         if kind == "cuda" and self._devices_copies().is_capturing(stream):
             return self._begin_node(why, needed, stream)
-        copied = self._copied(kind, _places(needed.before), stream, patient=True)
-        if copied is None:
+        copies = self._copied(kind, _places(needed.before), stream, patient=True)
+        if copies is None:
             self._afford(-needed.size)
             return None
-        return Begun(why, needed, kind, stream, copied)
+        return Begun(why, needed, kind, stream, copies)
 
     def _begin_node(self, why: str, needed: Needed, stream: int) -> Begun | None:
         graphs = graph_copies()
@@ -166,13 +164,12 @@ class Checks(TakenForLaunches[_Checked]):
         return Begun(why, needed, "cuda", stream, replay.before, (graphs, replay))
 
     def end(self, begun: Begun, number: int) -> int:
-        """Copy what there is after the launch; return the number that is to be in its row.
+        """Copy memory after the launch, and return the number for the launch's row.
 
-        `number` is one that the launch has already, 0: none.
+        `number` is the launch's existing number, or 0.
 
         Raises:
             CopyFailed: the device's driver refuses.
-
         """
         number = number or self._session.next_copy()
         if begun.replay is not None:
@@ -180,29 +177,31 @@ class Checks(TakenForLaunches[_Checked]):
             graphs.after(replay, begun.stream)
             copies: list[Copied] = [replay.before, replay.after]
             self._launches[number] = None
-            self._nodes.append(_Checked(number, begun.needed.size, copies, begun=begun))
+            self._nodes.append(_CheckedCopies(number, begun.needed.size, copies, begun=begun))
             return number
-        taken = _Checked(number, begun.needed.size, [begun.before], begun=begun, lost=True)
+        copies_taken = _CheckedCopies(
+            number, begun.needed.size, [begun.before], begun=begun, lost=True
+        )
         try:
             places = _places(begun.needed.after)
             after = self._copied(begun.kind, places, begun.stream, patient=True) if places else ()
             if after is not None:
-                taken.copies.append(after)
-                taken.lost = False
-        finally:  # also what is of no use has to arrive before its room is another's
-            self._await(taken)
+                copies_taken.copies.append(after)
+                copies_taken.lost = False
+        finally:  # even a useless copy must arrive before its room is reused
+            self._await(copies_taken)
         return number
 
     def drop(self, begun: Begun) -> None:
         """Forget a launch that was not made."""
         self._afford(-begun.needed.size)
         if begun.replay is not None:
-            return  # whether the graph lives on is not known: its room is nobody else's
+            return  # the graph may still exist, so its room is not reused
         number, size = self._session.next_copy(), begun.needed.size
-        self._await(_Checked(number, size, [begun.before], lost=True))
+        self._await(_CheckedCopies(number, size, [begun.before], lost=True))
 
     def failed(self, error: CopyFailed) -> None:
-        """Check nothing more on the device."""
+        """Disable checks on the device."""
         self._broken = True
         self._session.message("info", "check-failed", f"launches are no longer checked: {error}")
 
@@ -211,7 +210,7 @@ class Checks(TakenForLaunches[_Checked]):
         return False
 
     def _afford(self, size: int) -> bool:
-        """Take bytes from what the run may keep, if there are so many."""
+        """Reserve bytes of the run's budget, and return whether there were enough."""
         with self._lock:
             if size > self._left:
                 return False
@@ -221,7 +220,7 @@ class Checks(TakenForLaunches[_Checked]):
     # -- in the journal's thread ------------------------------------------------------------
 
     def round(self, journal: "Journal") -> None:
-        """Write what has arrived, as much as a round takes."""
+        """Write copies that have arrived, as many as one round takes."""
         super().round(journal)
         for node in self._nodes[:]:
             launch = self._launches.get(node.number)
@@ -240,11 +239,11 @@ class Checks(TakenForLaunches[_Checked]):
     def _end(self, journal: "Journal") -> None:
         super()._end(journal)
         if self._nodes:
-            text = "launches are not checked that went into graphs which were not replayed"
+            text = "launches captured into graphs that were never replayed are not checked"
             row = message_row("info", "check-in-graph", text, len(self._nodes))
             journal.add("messages", row)
 
-    def _write(self, journal: "Journal", taken: _Checked, seq: int, call_id: int) -> None:
+    def _write(self, journal: "Journal", taken: _CheckedCopies, seq: int, call_id: int) -> None:
         assert taken.begun is not None
         needed = taken.begun.needed
         row: dict[str, Any] = {"seq": seq, "call_id": call_id, "why": taken.begun.why}
@@ -263,8 +262,8 @@ class Checks(TakenForLaunches[_Checked]):
 
 
 def _places(memories: tuple[Memory, ...]) -> list[tuple[int, int]]:
-    """Address and size of each piece, storage by storage."""
-    return [(each.address + offset, size) for each in memories for offset, size in each.spans]
+    """Return address and size of each piece, storage by storage."""
+    return [(m.address + offset, size) for m in memories for offset, size in m.spans]
 
 
 __all__ = ["Begun", "Checks", "Memory", "Needed"]

@@ -1,4 +1,4 @@
-"""Reports of kvtrace's GPU kernels, in pinned memory, where another thread reads them."""
+"""Answers of kvtrace's GPU kernels, in pinned memory that another thread reads."""
 
 import ctypes
 from dataclasses import dataclass
@@ -6,9 +6,10 @@ from dataclasses import dataclass
 
 @dataclass(slots=True)
 class Answer:
-    """What one launch of kvtrace's kernel will report.
+    """The pending answer of one launch of kvtrace's kernel.
 
-    `places` are those of its spans in a reserve, `turns` those of the reserves that it may take.
+    `places` are offsets of the launch's spans in a reserve; `turns` are the reserves' turns that
+    the launch may take.
     """
 
     place: int
@@ -21,12 +22,12 @@ class Answer:
 
     @property
     def done(self) -> bool:
-        """Whether it is there."""
+        """The answer has arrived."""
         return self._words()[1] == self.number
 
     @property
     def flags(self) -> int:
-        """Two bits for each tensor, and those of what was kept; of `finite`."""
+        """Two bits for each tensor, and bits for the reserves taken; only for `finite`."""
         return self._words()[0]
 
     def _words(self) -> tuple[int, int]:
@@ -36,12 +37,12 @@ class Answer:
 
 @dataclass(slots=True)
 class Digested(Answer):
-    """What a launch of `digest` will say."""
+    """The pending answer of a launch of `digest`."""
 
     def _words(self) -> tuple[int, int]:
         return 0, ctypes.c_uint32.from_address(self.place).value
 
     @property
     def sums(self) -> tuple[int, ...]:
-        """The digest of each tensor; only once it is done."""
+        """The digest of each tensor; valid once done."""
         return tuple((ctypes.c_uint64 * self.count).from_address(self.place + 8))

@@ -1,56 +1,57 @@
-"""Our own GPU kernels, as PTX: `finite` looks for NaNs and infinities, `digest` sums up memory.
+"""PTX of kvtrace's GPU kernels: `finite` searches for NaNs and infinities, `digest` sums up memory.
 
-Each takes a table of tensors as its parameter, gives each tensor a row of blocks, and leaves its
-answer in pinned memory with its last block: nothing is copied, and nobody waits. They are PTX and
-not Triton kernels, since those would pass the hooks that we record with, and cost a compilation of
-seconds at the first launch; the driver needs milliseconds for this text, on any GPU since sm_70.
+A launch takes a table of tensors as its parameter and assigns a row of blocks to each tensor; its
+last block writes the answer into pinned memory, so nothing is copied and no thread waits. The
+kernels are PTX and not Triton, since Triton kernels would pass our own hooks, and cost a
+compilation of seconds at the first launch; the driver compiles this text in milliseconds, on any
+GPU since sm_70.
 
-Memory is read in vectors of 16 aligned bytes. A tensor's first and last vector may reach beyond it
-(into no other page); the bytes there count as zeros.
+Memory is read in vectors of 16 aligned bytes. A tensor's first and last vector may reach beyond the
+tensor (but not into another page); the bytes there count as zeros.
 """
 
 from dataclasses import dataclass
 from typing import Final
 
-#: Threads of a block, and vectors that each reads at a time.
+#: Threads per block, and vectors that a thread reads at a time.
 THREADS: Final = 256
 UNROLLED: Final = 4
 VECTOR: Final = 16
 
-#: Spans of a launch at most, and those whose flags a launch of `finite` gives.
+#: Most spans of a launch, and most spans with flags in a launch of `finite`.
 SPANS: Final = 16
 CHECKED: Final = 8
 
-#: Bytes of the parameter's head and of its row for each span, and how they are packed.
+#: Bytes of the parameter's head and of a span's row, and their formats.
 HEAD: Final = 64
 ROW: Final = 64
 HEAD_FORMAT: Final = "<QQQQQIIIIII"
 ROW_FORMAT: Final = "<QIIIIQQQQ8x"
 
-#: Two bits of a span in the answer of `finite`; its bits for what was kept, by NaN and infinity.
+#: Two bits per span in the answer of `finite`; bits for memory stored in the reserves.
 NAN: Final = 1
 INFINITE: Final = 2
 KEPT: Final = (1 << 16, 1 << 17)
 
-#: Launches whose inputs one block checks, for a birth, at most: that takes time.
+#: Most launches whose inputs a single block checks for NaNs of their own, which takes time.
 ATTEMPTS: Final = 256
 
-#: Words are mixed by a bijection, so that the change of a single one is never missed: MurmurHash3's
+#: Words are mixed by a bijection, so that a single changed word is never missed: MurmurHash3's
 #: finaliser, with shifts by half a word. With one shift less, the sums' changes for two flipped
 #: signs would be equal in one of four cases.
 PLACES: Final = (0x9E3779B1, 0x85EBCA77)
 FACTORS: Final = (0xFF51AFD7ED558CCD, 0xC4CEB9FE1A85EC53)
 
-#: Lines are left out of a digest in pieces of so many bytes.
+#: Bytes of a line, the unit that sampled digests skip.
 LINE: Final = 128
 
 
 @dataclass(frozen=True, slots=True)
 class Format:
-    """The bits of a float, repeated through 64 bits.
+    """Bit patterns of a float type, repeated through 64 bits.
 
-    `mask` leaves out the sign. With `nan` added to the rest, the bit of the sign is set by NaNs
-    alone, and with `limit` by infinities, too; neither sum can carry into the float beside it.
+    `mask` removes the sign. Adding `nan` to the rest sets the sign bit for NaNs only, and adding
+    `limit` for infinities too; neither sum can carry into the neighboring float.
     """
 
     bytes: int
@@ -113,9 +114,9 @@ _SPAN: Final = f"""
 
 
 def _scan(name: str, each: str) -> str:
-    """Return what does `each` (with a vector's place in %v@, its words in %a@ and %b@).
+    """Return PTX that applies `each` to all vectors (position in %v@, words in %a@ and %b@).
 
-    Threads look at vectors %start, %start + %stride … of those whose lines are checked.
+    Thread %start processes vectors %start, %start + %stride … of the checked lines.
     """
     address = """
     mul.wide.u32    %x, %v@, 16;

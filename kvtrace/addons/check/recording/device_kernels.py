@@ -1,8 +1,8 @@
-"""Launches our own GPU kernels on the program's streams, and knows where their answers will be.
+"""Launches of kvtrace's GPU kernels on the program's streams, with slots for their answers.
 
-The CUDA driver is called itself: neither torch's dispatcher nor its allocator nor Triton sees it.
-A launch waits for nothing and takes no memory; under the capture of a graph it becomes a node of
-it, which answers at each replay. Whoever waits for an answer looks at host memory.
+The CUDA driver is called directly, without torch's dispatcher, its allocator or Triton. A launch
+waits for nothing and allocates no memory; captured into a graph, it becomes a node that answers at
+each replay. Answers are read from host memory.
 """
 
 import ctypes
@@ -32,21 +32,21 @@ from kvtrace.addons.check.recording.device_code import (
 from kvtrace.capture.device_copies import CopyFailed, has_failed
 from kvtrace.forks import Lock
 
-#: Launches whose answers are not read yet, at most; half of them may be nodes of graphs.
+#: Most launches with unread answers; half of them may be nodes of graphs.
 FINITE_SLOTS: Final = 1 << 16
 DIGEST_SLOTS: Final = 1 << 15
 
-#: Pinned memory for what a launch read, once for NaNs and once for infinities.
+#: Pinned memory for a launch's inputs, one reserve for NaNs and one for infinities.
 RESERVE_BYTES: Final = 64 << 20
 
-#: Memory of a stream for what its next launch will change, and how many streams have some.
+#: Memory per stream for tensors that its next launch will change, and most such streams.
 ASIDE_BYTES: Final = 4 << 20
 _ASIDES: Final = 8
 
-#: Bytes of a tensor that is checked, at most: 31 bits number its vectors.
+#: Most bytes of a checked tensor: 31 bits number its vectors.
 LARGEST: Final = 32 << 30
 
-#: Blocks of a tensor at most, for each multiprocessor.
+#: Most blocks of a tensor per multiprocessor.
 _BLOCKS: Final = 4
 
 _SUMS: Final = 8 * (1 + SPANS)  # an answer of `digest`, and its state: a number and the sums
@@ -64,9 +64,9 @@ _parameter = ctypes.c_char * (HEAD + SPANS * ROW)
 
 
 class Piece(NamedTuple):
-    """Memory that is checked: `dtype` names its floats, None where it is something else.
+    """Memory to check: `dtype` names its float type, or is None for other types.
 
-    `lines`: one in so many lines of 128 bytes is digested.
+    One line of 128 bytes in `lines` is digested.
     """
 
     address: int
@@ -76,20 +76,20 @@ class Piece(NamedTuple):
 
     @property
     def vectors(self) -> int:
-        """How many aligned vectors it lies in."""
+        """The number of aligned vectors that contain the memory."""
         return (self.address + self.size - 1) // VECTOR - self.address // VECTOR + 1
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Up to 16 tensors as our kernels take them, made once for launches on the same memory.
+    """Up to 16 tensors in the kernels' parameter format, reused for launches on the same memory.
 
     Attributes:
-        rows: their rows of the parameter.
-        spans: how many they are.
-        checked: how many of them have blocks.
-        vectors: of the largest of these.
-        places: where each is put in a reserve; empty if they do not fit.
+        rows: the tensors' rows of the parameter.
+        spans: the number of tensors.
+        checked: the number of tensors with blocks.
+        vectors: the number of vectors of the largest checked tensor.
+        places: the offset of each tensor in a reserve; empty if they do not fit.
     """
 
     rows: bytes
@@ -100,27 +100,27 @@ class Table:
 
 
 def finite_table(written: Sequence[Piece], read: Sequence[Piece]) -> Table:
-    """Put up to 8 tensors that are checked into a table, and those that are kept with them."""
+    """Return the table of up to 8 checked tensors, and of inputs to store with them."""
     pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
     places, end = _places(pieces)
     fits = len(read) <= SPANS - CHECKED and end <= RESERVE_BYTES
-    given = places if fits else itertools.repeat(_NO_PLACE)
-    rows = b"".join(_packed(*each) for each in zip(pieces, given, strict=False))
+    offsets = places if fits else itertools.repeat(_NO_PLACE)
+    rows = b"".join(_packed(*row) for row in zip(pieces, offsets, strict=False))
     checked = min(len(written), CHECKED)
     vectors = max(piece.vectors for piece in written[:CHECKED])
     return Table(rows, len(pieces), checked, vectors, places if fits else ())
 
 
 def digest_table(pieces: Sequence[Piece]) -> Table:
-    """Put up to 16 tensors that are digested into a table."""
+    """Return the table of up to 16 tensors to digest."""
     pieces = pieces[:SPANS]
     rows = b"".join(_packed(piece, _NO_PLACE) for piece in pieces)
     vectors = max(piece.vectors // piece.lines for piece in pieces)
     return Table(rows, len(pieces), len(pieces), vectors)
 
 
-class _Own(threading.local):
-    """What a thread hands to the driver, and gets back from it, made once."""
+class _ThreadBuffers(threading.local):
+    """Buffers of a thread for calls of the driver, created once."""
 
     def __init__(self) -> None:
         self._memory = _parameter()
@@ -129,12 +129,12 @@ class _Own(threading.local):
         self.context, self.status = ctypes.c_void_p(), ctypes.c_int()
 
 
-_own: Final = _Own()
+_buffers: Final = _ThreadBuffers()
 
 
 @dataclass(slots=True)
 class Reserve:
-    """Where one launch's memory is kept, and which turn of the reserve it is."""
+    """Memory for one launch's tensors, and the number of its current turn."""
 
     address: int
     turn: int = 0
@@ -142,7 +142,7 @@ class Reserve:
 
 @dataclass(slots=True)
 class _Ring:
-    """Slots for answers in pinned memory, each with a state on the device."""
+    """Slots for answers in pinned memory, each with state on the device."""
 
     answers: int
     states: int
@@ -153,19 +153,18 @@ class _Ring:
 
 
 class DeviceKernels:
-    """Our kernels in one CUDA context. Its methods may be called from any thread."""
+    """kvtrace's kernels in one CUDA context. Methods may be called from any thread."""
 
     def __init__(self, driver: Any) -> None:
-        """Load the kernels and take their memory, in a thread that has the context.
+        """Load the kernels and allocate memory, in a thread that has the context.
 
         Raises:
             CopyFailed: the driver refuses.
-
         """
         self._driver = driver
         self._numbers = itertools.count(1)
         self._lock = Lock()
-        mode = ctypes.c_int(_RELAXED)  # for the time of the call, should another thread capture
+        mode = ctypes.c_int(_RELAXED)  # during the call, in case another thread captures
         driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         try:
             self.blocks = _BLOCKS * self._multiprocessors()
@@ -188,16 +187,15 @@ class DeviceKernels:
         captured: bool = False,
         keep: tuple[bool, bool] = (True, True),
     ) -> Answer | None:
-        """Look for NaNs and infinities in up to 8 tensors; keep them and what was read.
+        """Search up to 8 tensors for NaNs and infinities, and store them with the inputs if found.
 
-        `keep` says whether the launch is kept if its reserve is free: should it have a NaN in
-        `written` and none in `read`; or infinities there and neither of both in `read`.
+        `keep` says whether the launch is stored, if the reserve is free: for a NaN in `written` and
+        none in `read`; and for infinities in `written` and neither NaN nor infinity in `read`.
 
-        Returns None where there is no slot for the answer.
+        Returns None if there is no slot for the answer.
 
         Raises:
             CopyFailed: the driver refuses.
-
         """
         return self.look(finite_table(written, read), stream, captured, keep)
 
@@ -208,39 +206,36 @@ class DeviceKernels:
         captured: bool = False,
         keep: tuple[bool, bool] = (True, True),
     ) -> Answer | None:
-        """Do what `finite` says, for tensors in a table."""
+        """Do the same as `finite`, for tensors in a table."""
         ring = self._flags
         slot = self._slot(ring, captured)
         if slot is None:
             return None
-        number, places, reserve = next(self._numbers) & 0xFFFFFFFF, table.places, 0
+        number, places, area = next(self._numbers) & 0xFFFFFFFF, table.places, 0
         if places and self.reserves and (keep[0] or keep[1]):
-            reserve = self.reserves[0].address
+            area = self.reserves[0].address
         place, state = ring.answers + 8 * slot, ring.states + 8 * slot
         turns = tuple(
-            each.turn if wanted else _NEVER
-            for each, wanted in zip(self.reserves, keep, strict=False)
+            reserve.turn if is_wanted else _NEVER
+            for reserve, is_wanted in zip(self.reserves, keep, strict=False)
         ) or (0, 0)
         head = (
-            place, state, self._control, reserve, RESERVE_BYTES,
+            place, state, self._control, area, RESERVE_BYTES,
             number, table.spans, table.checked, captured, *turns,
         )  # fmt: skip
         self._launch(self._finite, head, table, stream)
-        return Answer(
-            place, number, stream, captured, table.checked, places if reserve else (), turns
-        )
+        return Answer(place, number, stream, captured, table.checked, places if area else (), turns)
 
     def digest(self, pieces: Sequence[Piece], stream: int) -> Digested | None:
-        """Digest up to 16 tensors. None where there is no slot for the answer.
+        """Digest up to 16 tensors; None if there is no slot for the answer.
 
         Raises:
             CopyFailed: the driver refuses.
-
         """
         return self.sum_up(digest_table(pieces), stream)
 
     def sum_up(self, table: Table, stream: int) -> Digested | None:
-        """Do what `digest` says, for tensors in a table."""
+        """Do the same as `digest`, for tensors in a table."""
         if self._sums is None:
             self._sums = self.relaxed(lambda: self._ring(DIGEST_SLOTS, _SUMS))
         ring = self._sums
@@ -254,7 +249,7 @@ class DeviceKernels:
         return Digested(place, number, stream, False, table.spans)
 
     def release(self, answer: Answer) -> None:
-        """Give the slot of an answer back, once it is there; nodes of graphs keep theirs."""
+        """Free the slot of an answer that has arrived; nodes of graphs keep their slots."""
         if answer.captured:
             return
         ring = self._sums if isinstance(answer, Digested) else self._flags
@@ -262,25 +257,24 @@ class DeviceKernels:
         ring.free.append((answer.place - ring.answers) // ring.size)
 
     def _launch(self, function: Any, head: tuple[int, ...], table: Table, stream: int) -> None:
-        own = _own
-        _head.pack_into(own.memory, 0, *head)
-        own.memory[HEAD : HEAD + len(table.rows)] = table.rows
+        buffers = _buffers
+        _head.pack_into(buffers.memory, 0, *head)
+        buffers.memory[HEAD : HEAD + len(table.rows)] = table.rows
         blocks = max(1, min(self.blocks, -(-table.vectors // (THREADS * UNROLLED))))
         self._launch_blocks(function, (blocks, table.checked), stream)
 
     def launch(self, function: Any, parameter: bytes, blocks: tuple[int, int], stream: int) -> None:
-        """Launch a kernel of kvtrace that takes one parameter, on so many blocks of `THREADS`.
+        """Launch one of kvtrace's kernels with one parameter, on blocks of `THREADS`.
 
         Raises:
             CopyFailed: the driver refuses.
-
         """
-        _own.memory[: len(parameter)] = parameter
+        _buffers.memory[: len(parameter)] = parameter
         self._launch_blocks(function, blocks, stream)
 
     def _launch_blocks(self, function: Any, blocks: tuple[int, int], stream: int) -> None:
         failed = self._driver.cuLaunchKernel(
-            function, *blocks, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream), _own.pointers, None
+            function, *blocks, 1, THREADS, 1, 1, 0, ctypes.c_void_p(stream), _buffers.pointers, None
         )
         if failed:
             raise CopyFailed(f"cuLaunchKernel failed with error {failed}")
@@ -296,14 +290,13 @@ class DeviceKernels:
             return None
 
     def aside(self, pieces: Sequence[Piece], stream: int) -> tuple[Piece, ...] | None:
-        """Copy memory that the next launch will change, for the look after it.
+        """Copy memory that the next launch will change, for the examination after it.
 
-        Each stream has one place for it, which the copies for its next launch overwrite. None
-        where that is too small, or there are too many streams.
+        Each stream has one buffer, which the copies for its next launch overwrite. Returns None if
+        the buffer is too small, or there are too many streams.
 
         Raises:
             CopyFailed: the driver refuses.
-
         """
         base = self._asides.get(stream)
         if base is None:
@@ -311,33 +304,32 @@ class DeviceKernels:
                 return None
             base = self.relaxed(lambda: self.on_device(ASIDE_BYTES))
             self._asides[stream] = base
-        found, copies = _copies_aside(tuple(pieces), base)
+        copied_pieces, copies = _copies_aside(tuple(pieces), base)
         handle = ctypes.c_void_p(stream)
         for copy in copies:
             self.call("cuMemcpyDtoDAsync_v2", *copy, handle)
-        return found
+        return copied_pieces
 
     def is_lost(self, answer: Answer) -> bool:
-        """Whether an answer that is not there never will be, for its stream has failed."""
+        """Return whether an answer will never arrive, because its stream has failed."""
         query = self._driver.cuStreamQuery
-        found = self.relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
-        return has_failed(found) and not answer.done
+        status = self.relaxed(lambda: query(ctypes.c_void_p(answer.stream)))
+        return has_failed(status) and not answer.done
 
     # -- what is kept -----------------------------------------------------------------------
 
     def reserve(self) -> None:
-        """Have room for launches' memory: nothing that an earlier recording kept is in its way.
+        """Allocate the reserves, or clear what an earlier recording stored in them.
 
         Raises:
             CopyFailed: the driver refuses.
-
         """
         self.relaxed(self._take_reserves)
 
     def _take_reserves(self) -> None:
         if self.reserves:
             for kind, reserve in enumerate(self.reserves):
-                reserve.turn += 2  # also where a launch has taken the one before
+                reserve.turn += 2  # also if a launch took the previous turn
                 self._set(self._control + 8 * kind, reserve.turn, 1)
                 self._set(self._control + 8 * kind + 4, 0, 1)
             return
@@ -346,17 +338,17 @@ class DeviceKernels:
         self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
 
     def holds(self, kind: int, answer: Answer) -> bool:
-        """Whether what a reserve holds is still the launch's that the answer is of."""
+        """Return whether a reserve's contents are still those of the answer's launch."""
         return self.reserves[kind].turn == answer.turns[kind]
 
     def free(self, kind: int) -> None:
-        """Have a reserve take another launch: what it held was read."""
+        """Let a reserve take another launch, after its contents were read."""
         self.reserves[kind].turn += 1
 
     # -- the driver -------------------------------------------------------------------------
 
     def relaxed(self, work: Any) -> Any:
-        """Do what takes memory, though another thread may be capturing a graph."""
+        """Run work that allocates memory, even if another thread is capturing a graph."""
         mode = ctypes.c_int(_RELAXED)
         with self._lock:
             self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
@@ -366,15 +358,15 @@ class DeviceKernels:
                 self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
 
     def load(self, text: str, *names: str) -> list[Any]:
-        """Load kernels of a text, so many as are named."""
+        """Return the named kernels of a PTX text."""
         module = ctypes.c_void_p()
         self.call("cuModuleLoadData", ctypes.byref(module), ctypes.c_char_p(text.encode()))
-        found = []
+        functions = []
         for name in names:
             function = ctypes.c_void_p()
             self.call("cuModuleGetFunction", ctypes.byref(function), module, name.encode())
-            found.append(function)
-        return found
+            functions.append(function)
+        return functions
 
     def _ring(self, slots: int, size: int) -> _Ring:
         answers = self.pinned(slots * size)
@@ -382,27 +374,27 @@ class DeviceKernels:
         return _Ring(answers, self.on_device(slots * size), size, deque(range(slots)))
 
     def _multiprocessors(self) -> int:
-        device, found = ctypes.c_int(), ctypes.c_int()
+        device, count = ctypes.c_int(), ctypes.c_int()
         self.call("cuCtxGetDevice", ctypes.byref(device))
-        self.call("cuDeviceGetAttribute", ctypes.byref(found), _MULTIPROCESSORS, device)
-        return found.value
+        self.call("cuDeviceGetAttribute", ctypes.byref(count), _MULTIPROCESSORS, device)
+        return count.value
 
     def pinned(self, size: int) -> int:
-        """Take memory of the host that the device can reach."""
-        found = ctypes.c_void_p()
-        self.call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
-        assert found.value is not None
-        return found.value
+        """Allocate host memory that the device can access."""
+        pointer = ctypes.c_void_p()
+        self.call("cuMemHostAlloc", ctypes.byref(pointer), ctypes.c_size_t(size), _PORTABLE)
+        assert pointer.value is not None
+        return pointer.value
 
     def on_device(self, size: int) -> int:
-        """Take memory that is zero."""
-        found = ctypes.c_uint64()
-        self.call("cuMemAlloc_v2", ctypes.byref(found), ctypes.c_size_t(size))
-        self._set(found.value, 0, size // 4)
-        return found.value
+        """Allocate zeroed device memory."""
+        pointer = ctypes.c_uint64()
+        self.call("cuMemAlloc_v2", ctypes.byref(pointer), ctypes.c_size_t(size))
+        self._set(pointer.value, 0, size // 4)
+        return pointer.value
 
     def _set(self, place: int, word: int, count: int) -> None:
-        """Set words of the device's memory, and wait for that on a separate stream alone."""
+        """Set words of device memory, and wait only for that, on a separate stream."""
         stream = ctypes.c_void_p()
         self.call("cuStreamCreate", ctypes.byref(stream), _NON_BLOCKING)
         self.call(
@@ -416,8 +408,7 @@ class DeviceKernels:
         """Call a function of the driver.
 
         Raises:
-            CopyFailed: it refuses.
-
+            CopyFailed: the call failed.
         """
         failed = getattr(self._driver, name)(*arguments)
         if failed:
@@ -440,42 +431,41 @@ def _packed(piece: Piece, place: int) -> bytes:
 def _copies_aside(
     pieces: tuple[Piece, ...], base: int
 ) -> tuple[tuple[Piece, ...] | None, tuple[tuple[Any, ...], ...]]:
-    """Return where pieces go that are put aside (None: nowhere), and the copies for it."""
+    """Return copies' pieces (None: no room), and the arguments of the copy calls."""
     places, end = _places(pieces)
     if end > ASIDE_BYTES:
         return None, ()
     targets = [
-        base + place + each.address % VECTOR for each, place in zip(pieces, places, strict=True)
+        base + place + piece.address % VECTOR for piece, place in zip(pieces, places, strict=True)
     ]
     copies = tuple(
-        (ctypes.c_uint64(target), ctypes.c_uint64(each.address), ctypes.c_size_t(each.size))
-        for each, target in zip(pieces, targets, strict=True)
+        (ctypes.c_uint64(target), ctypes.c_uint64(piece.address), ctypes.c_size_t(piece.size))
+        for piece, target in zip(pieces, targets, strict=True)
     )
-    found = (Piece(t, each.size, each.dtype) for each, t in zip(pieces, targets, strict=True))
-    return tuple(found), copies
+    copied = (Piece(t, piece.size, piece.dtype) for piece, t in zip(pieces, targets, strict=True))
+    return tuple(copied), copies
 
 
 def _places(pieces: Sequence[Piece]) -> tuple[tuple[int, ...], int]:
-    """Return where each piece is put in a reserve, and the end of the last."""
-    found, end = [], 0
+    """Return the offset of each piece in a reserve, and the end of the last piece."""
+    offsets, end = [], 0
     for piece in pieces:
-        found.append(end)
+        offsets.append(end)
         end += piece.vectors * VECTOR
-    return tuple(found), end
+    return tuple(offsets), end
 
 
-_made: dict[int, DeviceKernels] = {}
+_by_context: dict[int, DeviceKernels] = {}
 _driver: Any = None
 
 
 def device_kernels() -> DeviceKernels | None:
-    """Return the kernels of the thread's CUDA context, loaded when first asked for.
+    """Return the kernels of the thread's CUDA context, loaded on first use.
 
-    None where the thread has no context yet.
+    None if the thread has no context yet.
 
     Raises:
         CopyFailed: there is no driver, or it refuses.
-
     """
     global _driver
     if _driver is None:
@@ -483,17 +473,17 @@ def device_kernels() -> DeviceKernels | None:
             _driver = ctypes.CDLL("libcuda.so.1")
         except OSError as error:
             raise CopyFailed(f"the CUDA driver cannot be called: {error}") from error
-    context = _own.context
+    context = _buffers.context
     if _driver.cuCtxGetCurrent(ctypes.byref(context)) or not context.value:
         return None
-    found = _made.get(context.value)
-    if found is None:
-        found = _made[context.value] = DeviceKernels(_driver)
-    return found
+    kernels = _by_context.get(context.value)
+    if kernels is None:
+        kernels = _by_context[context.value] = DeviceKernels(_driver)
+    return kernels
 
 
 def is_capturing(stream: int) -> bool | None:
-    """Whether a stream is captured into a graph; None where the driver does not say."""
-    status = _own.status
+    """Return whether a stream is being captured into a graph; None if the driver does not say."""
+    status = _buffers.status
     failed = _driver.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
     return None if failed else bool(status.value)

@@ -1,8 +1,8 @@
-"""Copies of device memory as nodes of a CUDA graph: what there is at the first replay of it.
+"""Copies of device memory as nodes of a CUDA graph, made at the graph's first replay.
 
-Before a launch that goes into a graph, and behind it, a kernel of kvtrace goes into the graph, too.
-At the first replay both copy memory into pinned memory, and the second one says that it is there.
-At all later ones they end at once, so that nobody who reads it is disturbed.
+A launch captured into a graph is surrounded by two nodes with a kernel of kvtrace. At the first
+replay both copy memory into pinned memory, and the second one sets a flag. At later replays they
+end at once, so that readers are not disturbed.
 """
 
 import ctypes
@@ -16,13 +16,13 @@ from kvtrace.addons.check.recording.device_kernels import DeviceKernels, Piece, 
 from kvtrace.capture.device_copies import Copy
 from kvtrace.forks import Lock
 
-#: Pinned memory for launches in graphs that were not replayed yet, or not read yet, at most.
+#: Most pinned memory for launches in graphs that were not replayed, or not read, yet.
 GRAPH_BYTES: Final = 256 << 20
 
-#: Launches in graphs for which there are states, taken so many at a time: 8 bytes each.
+#: States of launches in graphs allocated at a time: 8 bytes each.
 _STATES: Final = 4096
 
-#: Rows of blocks at most; each has more than one span then.
+#: Most rows of blocks; with more spans, a row processes several.
 _ROWS: Final = 512
 
 #: Bytes of the answer, before the tables.
@@ -102,7 +102,7 @@ DONE:
 
 @dataclass(frozen=True, slots=True)
 class _Table:
-    """Spans as the kernel takes them: where their rows are, and vectors of the largest."""
+    """Spans in the kernel's format: address and number of rows, and vectors of the largest."""
 
     address: int
     rows: int
@@ -111,9 +111,9 @@ class _Table:
 
 @dataclass(frozen=True, slots=True)
 class FirstReplay:
-    """Where the memory of a launch will be once its graph was replayed; both copies have it then.
+    """Copies of a launch's memory that are complete after the first replay of its graph.
 
-    `room` is the address and bytes of the pinned memory that they are in, `state` the device's.
+    `room` is address and size of the pinned memory; `state` is an address on the device.
     """
 
     before: Copy
@@ -124,7 +124,7 @@ class FirstReplay:
 
 
 class GraphCopies:
-    """Copies for launches in graphs, of one CUDA context. Its methods may be called anywhere."""
+    """Copies for launches in graphs, in one CUDA context. Methods may be called in any thread."""
 
     def __init__(self, kernels: DeviceKernels) -> None:
         """Load the kernel, in a thread that has the context.
@@ -147,17 +147,16 @@ class GraphCopies:
         after: Sequence[tuple[int, int]],
         stream: int,
     ) -> FirstReplay | None:
-        """Have spans (address, bytes) copied as they are before a launch that goes into a graph.
+        """Add a node that copies spans (address, bytes) before a captured launch.
 
-        `after` are those that `after` copies. None where there is no room for all of them.
+        `after` are the spans that the method `after` copies. None if there is no room for all.
 
         Raises:
             CopyFailed: the driver refuses.
-
         """
         sides = [[Piece(*span) for span in spans] for spans in (before, after)]
         size = _ANSWER + sum(
-            _table_bytes(pieces) + sum(VECTOR * each.vectors for each in pieces) for pieces in sides
+            _table_bytes(pieces) + sum(VECTOR * p.vectors for p in pieces) for pieces in sides
         )
         with self._lock:
             room = self._room(size)
@@ -178,33 +177,34 @@ class GraphCopies:
             table, parts, place = _laid_out(pieces, place)
             tables.append(table)
             copies.append(Copy(parts, answer, number, stream, 0))
-        found = FirstReplay(copies[0], copies[1], room, state, (tables[0], tables[1]))
-        self._launch(found, tables[0], 0, stream)
-        return found
+        first_replay = FirstReplay(copies[0], copies[1], room, state, (tables[0], tables[1]))
+        self._launch(first_replay, tables[0], 0, stream)
+        return first_replay
 
-    def after(self, found: FirstReplay, stream: int) -> None:
-        """Have copied what is there behind the launch.
+    def after(self, first_replay: FirstReplay, stream: int) -> None:
+        """Add a node that copies the spans after the launch.
 
         Raises:
             CopyFailed: the driver refuses.
-
         """
-        self._launch(found, found.tables[1], found.after.flag, stream)
+        self._launch(first_replay, first_replay.tables[1], first_replay.after.flag, stream)
 
-    def release(self, found: FirstReplay) -> None:
-        """Free the room of copies that have been read: no replay writes there any more."""
+    def release(self, first_replay: FirstReplay) -> None:
+        """Free the room of copies that have been read; no replay writes there anymore."""
         with self._lock:
-            self._free.append(found.room)
+            self._free.append(first_replay.room)
 
-    def _launch(self, found: FirstReplay, table: _Table, answer: int, stream: int) -> None:
-        parameter = _head.pack(found.state, table.address, answer, table.rows, found.after.number)
+    def _launch(self, first_replay: FirstReplay, table: _Table, answer: int, stream: int) -> None:
+        parameter = _head.pack(
+            first_replay.state, table.address, answer, table.rows, first_replay.after.number
+        )
         rows = max(1, min(table.rows, _ROWS))
-        wanted = -(-table.vectors // THREADS)
-        blocks = max(1, min(wanted, self._kernels.blocks // rows))
+        most_blocks = -(-table.vectors // THREADS)
+        blocks = max(1, min(most_blocks, self._kernels.blocks // rows))
         self._kernels.launch(self._keep, parameter, (blocks, rows), stream)
 
     def _room(self, size: int) -> tuple[int, int] | None:
-        """Return pinned memory of at least that size: some that is free, or new."""
+        """Return pinned memory of at least `size` bytes, free or new; None if exhausted."""
         fitting = [room for room in self._free if room[1] >= size]
         if fitting:
             room = min(fitting, key=lambda room: room[1])
@@ -217,46 +217,45 @@ class GraphCopies:
 
 
 def _laid_out(
-    pieces: Sequence[Piece], place: int
+    pieces: Sequence[Piece], address: int
 ) -> tuple[_Table, tuple[tuple[int, int], ...], int]:
-    """Write a table of pieces at a place, and say where each one goes behind it, and the end.
+    """Write a table of pieces, and return it with the location of each piece, and the end.
 
-    A piece lies in its vectors as in the device's memory, so that whole vectors are copied; those
-    at its ends may reach beyond it, into no other page.
+    A piece has the same offset in its first vector as in device memory, so that whole vectors are
+    copied; the outer vectors may reach beyond the piece, but not into another page.
     """
-    table, parts, rows = place, [], []
-    place += _table_bytes(pieces)
+    table, parts, rows = address, [], []
+    address += _table_bytes(pieces)
     for piece in pieces:
         head = piece.address % VECTOR
-        rows.append(_row.pack(piece.address - head, place, piece.vectors, 0))
-        parts.append((place + head, piece.size))
-        place += VECTOR * piece.vectors
+        rows.append(_row.pack(piece.address - head, address, piece.vectors, 0))
+        parts.append((address + head, piece.size))
+        address += VECTOR * piece.vectors
     ctypes.memmove(table, b"".join(rows), _row.size * len(rows))
     largest = max((piece.vectors for piece in pieces), default=0)
-    return _Table(table, len(pieces), largest), tuple(parts), place
+    return _Table(table, len(pieces), largest), tuple(parts), address
 
 
 def _table_bytes(pieces: Sequence[Piece]) -> int:
-    """Return the bytes of a table: of an even number of rows, so that vectors follow aligned."""
+    """Return the size of a table, padded to an even number of rows, so that vectors are aligned."""
     return _row.size * -(-len(pieces) // 2) * 2
 
 
-_made: dict[DeviceKernels, GraphCopies] = {}
+_by_kernels: dict[DeviceKernels, GraphCopies] = {}
 
 
 def graph_copies() -> GraphCopies | None:
-    """Return the copies of the thread's CUDA context; None where it has none yet.
+    """Return the copies of the thread's CUDA context, or None without a context.
 
     Raises:
         CopyFailed: there is no driver, or it refuses.
-
     """
     kernels = device_kernels()
     if kernels is None:
         return None
-    if kernels not in _made:
-        _made[kernels] = GraphCopies(kernels)
-    return _made[kernels]
+    if kernels not in _by_kernels:
+        _by_kernels[kernels] = GraphCopies(kernels)
+    return _by_kernels[kernels]
 
 
 __all__ = ["GRAPH_BYTES", "FirstReplay", "GraphCopies", "graph_copies"]

@@ -1,4 +1,4 @@
-"""What `device_code`'s kernels compute, in NumPy: for launches on the CPU, and for tests."""
+"""NumPy versions of the kernels in `device_code`, for launches on the CPU, and for tests."""
 
 from typing import Final
 
@@ -21,7 +21,7 @@ _VECTORS: Final = LINE // VECTOR
 
 
 def flags(memory: Bytes, dtype: str) -> int:
-    """Return whether floats (of a type in FORMATS) include a NaN, or an infinity, as two bits."""
+    """Return two bits: whether floats (of a type in FORMATS) include a NaN, and an infinity."""
     form = FORMATS[dtype]
     word = np.dtype(f"u{form.bytes}")
     mask, nan, limit = (
@@ -34,9 +34,10 @@ def flags(memory: Bytes, dtype: str) -> int:
 
 
 def digest(memory: Bytes, lines: int = 1, address: int = 0) -> int:
-    """Return 64 bits of memory that depend on each byte and its place, or of one line in `lines`.
+    """Return a 64-bit digest of memory that depends on each byte and its position.
 
-    Lines are counted from the last aligned address before `address`, where the memory begins.
+    Of one line in `lines` only, if above 1. Lines are counted from the last aligned address before
+    `address`, where the memory begins.
     """
     before = address % VECTOR
     size = -(-(before + len(memory)) // VECTOR) * VECTOR

@@ -1,7 +1,6 @@
-"""Looks at the outputs of launches of compiled kernels: the settings `finite` and `digest`.
+"""Examination of the outputs of compiled kernels' launches: the settings `finite` and `digest`.
 
-Launches in which an autotuner tries its configurations are not checked. It is asked as `Checking`
-is, by the same hooks.
+Trial launches of autotuners are not examined. Hooks call `Looking` in the same way as `Checking`.
 """
 
 import weakref
@@ -18,80 +17,82 @@ from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.addons.check.recording.outputs import Looked, Outputs, Plan
+    from kvtrace.addons.check.recording.outputs import ExaminedLaunch, Outputs, Plan
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
     from kvtrace.verdicts.contents.index_arguments import IndexArguments
 
-#: Different memory of one kernel's launches for which it is known what is done.
+#: Most stored plans of a kernel, one for each set of memory.
 _PLANS: Final = 256
 
 
 @dataclass(slots=True)
-class Seen:
-    """A compiled kernel: its pointers' places and types, and which are read and written."""
+class ExaminedKernel:
+    """A compiled kernel: positions and types of its pointers, and which are read or written."""
 
     variant: Variant
     pointers: tuple[tuple[int, str], ...]
     roles: tuple[frozenset[int], frozenset[int]] | None = None
-    plans: dict[Any, "Plan"] = field(default_factory=dict)  # by what they were made of
+    plans: dict[Any, "Plan"] = field(default_factory=dict)  # by memory
 
 
 class Looking:
-    """Has the launches of one backend in one session checked."""
+    """Examination of the launches of one backend in one session."""
 
     def __init__(self, session: "Session", outputs: "Outputs") -> None:
-        """Know of no kernel yet."""
+        """Create the examination, without any kernel."""
         self._session = session
         self._outputs = outputs
-        self._seen: weakref.WeakKeyDictionary[Any, Seen | None] = weakref.WeakKeyDictionary()
+        self._kernels: weakref.WeakKeyDictionary[Any, ExaminedKernel | None] = (
+            weakref.WeakKeyDictionary()
+        )
 
     def follow(self) -> None:
-        """Have the run's journal tell of launches; for each new call."""
+        """Make the run's journal report launches; called for each new call."""
         self._outputs.follow()
 
-    def variant(self, kernel: Any, make: Callable[[], Variant]) -> Seen | None:
-        """Return what is known of a kernel, made when first asked for; None: it is not recorded."""
-        if kernel not in self._seen:
-            made = make()
+    def variant(self, kernel: Any, make: Callable[[], Variant]) -> ExaminedKernel | None:
+        """Return the record of a kernel, created on first use; None if it is not recorded."""
+        if kernel not in self._kernels:
+            variant = make()
             pointers = tuple(
-                (place, _element(each.type))
-                for place, each in enumerate(made.parameters)
-                if is_memory(each)
+                (place, _element(parameter.type))
+                for place, parameter in enumerate(variant.parameters)
+                if is_memory(parameter)
             )
-            recorded = self._session.settings.records_kernel(made.name) and pointers
-            self._seen[kernel] = Seen(made, pointers) if recorded else None
-        return self._seen[kernel]
+            is_recorded = self._session.settings.records_kernel(variant.name) and pointers
+            self._kernels[kernel] = ExaminedKernel(variant, pointers) if is_recorded else None
+        return self._kernels[kernel]
 
-    def is_due(self, seen: Seen) -> bool:
-        """Whether the next launch is to be checked."""
-        return not in_trials(self._session) and self._outputs.is_due(id(seen))
+    def is_due(self, examined: ExaminedKernel) -> bool:
+        """Return whether the next launch is examined."""
+        return not in_trials(self._session) and self._outputs.is_due(id(examined))
 
     def before(
         self,
-        seen: Seen,
+        examined: ExaminedKernel,
         grid: Callable[[], Grid],
         values: Any,
         stream: int,
         module: "Callable[[], Module]",
-    ) -> "Looked | None":
-        """Look at what a launch that comes now will change; None where it is not checked.
+    ) -> "ExaminedLaunch | None":
+        """Examine memory that a launch about to start will change; None if not examined.
 
         `module` reads the kernel's IR.
         """
         del grid
         try:
-            if seen.roles is None:
-                seen.roles = _roles(module, seen.variant.parameters)
-            flat = seen.variant.pick(values)
-            key = tuple([memory_key(flat[place]) for place, _ in seen.pointers])
-            plan = seen.plans.get(key)
+            if examined.roles is None:
+                examined.roles = _roles(module, examined.variant.parameters)
+            flat = examined.variant.pick(values)
+            key = tuple([memory_key(flat[place]) for place, _ in examined.pointers])
+            plan = examined.plans.get(key)
             if plan is None:
-                plan = self._plan(seen, flat, seen.roles)
-                if len(seen.plans) >= _PLANS:
-                    seen.plans.clear()
-                seen.plans[key] = plan
-            return self._outputs.before(plan, id(seen), int(stream or 0))
+                plan = self._plan(examined, flat, examined.roles)
+                if len(examined.plans) >= _PLANS:
+                    examined.plans.clear()
+                examined.plans[key] = plan
+            return self._outputs.before(plan, id(examined), int(stream or 0))
         except CopyFailed as error:
             self._outputs.failed(error)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -99,45 +100,50 @@ class Looking:
         return None
 
     def _plan(
-        self, seen: Seen, flat: Sequence[Any], roles: tuple[frozenset[int], frozenset[int]]
+        self,
+        examined: ExaminedKernel,
+        flat: Sequence[Any],
+        roles: tuple[frozenset[int], frozenset[int]],
     ) -> "Plan":
         from kvtrace.addons.check.recording.outputs import Plan
 
-        listed = [(place, flat[place], kind) for place, kind in seen.pointers]
+        listed = [(place, flat[place], kind) for place, kind in examined.pointers]
         return Plan(*storages_of(listed, *roles))
 
-    def launched(self, looked: "Looked", launch: Callable[[], Any], number: int = 0) -> Any:
-        """Make the launch, and look at what it made; `number` is one that it has, or 0."""
+    def launched(self, looked: "ExaminedLaunch", launch: Callable[[], Any], number: int = 0) -> Any:
+        """Make the launch, and examine its outputs; `number` is the launch's, or 0."""
         return launched(self._session, self._outputs, looked, self._outputs.after, launch, number)
 
 
 def _element(kind: str) -> str:
-    """Name what a pointer (`*fp32`, `*kfp32`) or a descriptor (`tensordesc<fp32[64]>`) leads to."""
+    """Return the element type of a pointer (`*fp32`, `*kfp32`) or descriptor type."""
     return kind.partition("<")[2].partition("[")[0] or kind.lstrip("*").removeprefix("k")
 
 
 def _roles(
     module: "Callable[[], Module]", parameters: Sequence[Parameter]
 ) -> tuple[frozenset[int], frozenset[int]]:
-    """Return the places of the parameters that a kernel may read, and may write."""
+    """Return the positions of parameters that a kernel may read, and may write."""
     from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
 
     try:
-        found = index_arguments(module())
+        arguments = index_arguments(module())
     except KvtraceError:  # reported where the kernel is recorded
-        found = IndexArguments(None, None)
-    return _places(found.loaded, found, parameters), _places(found.written, found, parameters)
+        arguments = IndexArguments(None, None)
+    return _places(arguments.loaded, arguments, parameters), _places(
+        arguments.written, arguments, parameters
+    )
 
 
 def _places(
-    positions: frozenset[int] | None, found: "IndexArguments", parameters: Sequence[Parameter]
+    positions: frozenset[int] | None, arguments: "IndexArguments", parameters: Sequence[Parameter]
 ) -> frozenset[int]:
-    """Return the places in the signature of what leads to memory; all where it is not known which.
+    """Return signature positions of pointers and descriptors; all if unknown which ones.
 
-    Descriptors are several arguments of the IR each, but what leads to memory keeps its order.
+    A descriptor is several arguments of the IR, but the order of memory arguments is the same.
     """
-    memory = [place for place, each in enumerate(parameters) if is_memory(each)]
-    if positions is None or len(memory) != len(found.memory):
+    memory = [place for place, parameter in enumerate(parameters) if is_memory(parameter)]
+    if positions is None or len(memory) != len(arguments.memory):
         return frozenset(memory)
-    places = dict(zip(found.memory, memory, strict=True))
+    places = dict(zip(arguments.memory, memory, strict=True))
     return frozenset(places[position] for position in positions)

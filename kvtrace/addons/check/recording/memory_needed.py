@@ -1,9 +1,9 @@
-"""Which memory of a launch is kept so that it can be computed again.
+"""Memory of a launch to record so that the launch can be evaluated again.
 
-As long as that is not much, it is all of it: the storages that the kernel has pointers to, or what
-tensors view of them. Of a large launch it is that of some programs, spread over the grid: their
-accesses are evaluated, with no data known but that of small integer tensors that decide addresses.
-Where they depend on more, nothing is kept.
+Up to a size limit, all memory is recorded: the storages behind the kernel's pointers, or the
+tensors' views of them. For a larger launch, only the memory of some programs is recorded, spread
+over the grid: their accesses are evaluated, with the data of small integer tensors that determine
+addresses. If addresses depend on other data, nothing is recorded.
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
@@ -27,38 +27,38 @@ from kvtrace.ir import Module, Op
 from kvtrace.recorded_calls.recorded import Call, call_of
 from kvtrace.schema.errors import KvtraceError
 
-#: Bytes of a launch that are copied at most, before and after it together.
+#: Most bytes copied for a launch, before and after it together.
 LAUNCH_BYTES: Final = 64 << 20
 
-#: Programs of a larger launch whose memory is kept at most.
+#: Most programs of a larger launch whose memory is recorded.
 PROGRAMS: Final = 8
 
-#: Pieces of a storage at most; those with fewer bytes between them than `GAP` are one.
+#: Most pieces of a storage; pieces with at most `GAP` bytes between them are merged.
 SPANS: Final = 1 << 14
 GAP: Final = 256
 
-#: Steps that the evaluation of these programs may take: a second, mostly.
+#: Most steps of the evaluation of these programs, usually a second.
 _STEPS: Final = 1 << 17
 
-#: Kinds of launches of a kernel of which it is remembered what their programs touch.
+#: Most stored results for a kernel, one for each kind of launch.
 _PARTS: Final = 64
 
-#: Bits that an offset has at most, where each program's are in a separate range.
+#: Bits of an offset; the program's number is stored above them.
 _RANGE: Final = 50
 
-#: Where pieces begin and end, in order, apart from each other.
+#: Sorted, disjoint pieces: rows of begin and end.
 _Pieces = NDArray[np.int64]
 
 
 class NotKept(KvtraceError):
-    """The memory of a launch cannot be kept so that it could be computed again."""
+    """The memory of a launch cannot be recorded for evaluation."""
 
     slug = "not-kept"
 
 
 @dataclass(slots=True)
-class _Stored:
-    """A storage that a kernel has pointers to, and what tensors view of it (first, end)."""
+class _LaunchStorage:
+    """A storage behind a kernel's pointers, and the tensors' views (first, end)."""
 
     arg: int
     address: int
@@ -82,14 +82,14 @@ class _Stored:
 
 @dataclass(frozen=True, slots=True)
 class Launch:
-    """A launch that is to come.
+    """A launch that is about to start.
 
     Attributes:
         parameters: the flattened signature.
-        values: its values.
+        values: the parameters' values.
         grid: the grid.
-        kernel: the kernel's IR, and what is known of it.
-        fetched: gives what memory (address, bytes) holds when the launch begins; None: it cannot.
+        kernel: the kernel's IR and facts.
+        fetched: returns the contents of memory (address, bytes) at the launch, or None.
     """
 
     parameters: Sequence[Parameter]
@@ -101,7 +101,7 @@ class Launch:
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel's IR, the places of parameters it may write through, and whose contents decide."""
+    """A kernel's IR, parameters it may write through, and parameters that determine addresses."""
 
     module: Module
     written: frozenset[int]
@@ -110,24 +110,23 @@ class Kernel:
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """What some programs touch of storages, by their first arguments, and what they write of it."""
+    """Memory that some programs access, and write, by the first argument of each storage."""
 
     programs: tuple[int, ...]
     all: Mapping[int, _Pieces]
     written: Mapping[int, _Pieces]
 
 
-#: What was worked out for launches of one kernel before: parts, or why there is none.
+#: Cached results for launches of one kernel: parts, or the reason why there is none.
 Parts = dict[Any, Part | KvtraceError]
 
 
 def memory_needed(launch: Launch, parts: Parts) -> Needed:
-    """Say what is kept of a launch; `parts` are those of its kernel, and are added to.
+    """Return the memory to record of a launch; `parts` is the kernel's cache.
 
     Raises:
-        NotKept: nothing is, and why.
+        NotKept: nothing is recorded, for the given reason.
         KvtraceError: the launch cannot be evaluated.
-
     """
     storages = _storages(launch)
     for memories in ({s.arg: s.whole for s in storages}, {s.arg: s.viewed for s in storages}):
@@ -144,26 +143,26 @@ def memory_needed(launch: Launch, parts: Parts) -> Needed:
 
 
 def kind_of(values: Sequence[Any]) -> str:
-    """Name the kind of device that a launch runs on, by its tensors; empty if none says it."""
+    """Return the device type of a launch's tensors, or "" if unknown."""
     tensors = (value for value in values if is_tensor(value) or is_descriptor(value))
     kinds = {kind for kind in map(memory_kind, tensors) if kind is not None}
     return min(kinds - {"cpu"} or kinds, default="")  # memory of the host can be a kernel's, too
 
 
-def _storages(launch: Launch) -> list[_Stored]:
-    """Return the storages that a launch's pointers lead to, by the first argument with each."""
-    found: dict[int, _Stored] = {}
+def _storages(launch: Launch) -> list[_LaunchStorage]:
+    """Return the storages behind a launch's pointers, by the first argument of each."""
+    by_address: dict[int, _LaunchStorage] = {}
     for place, (parameter, value) in enumerate(zip(launch.parameters, launch.values, strict=True)):
         base = getattr(value, "base", value)
         if not is_memory(parameter):
             continue
         if not hasattr(base, "untyped_storage"):
             raise NotKept(f"{parameter.name} is a pointer into memory whose extent is not known")
-        held = base.untyped_storage()
-        address, size = held.data_ptr(), held.nbytes()
+        torch_storage = base.untyped_storage()
+        address, size = torch_storage.data_ptr(), torch_storage.nbytes()
         if not address or not size:
             continue
-        stored = found.setdefault(address, _Stored(place, address, size))
+        stored = by_address.setdefault(address, _LaunchStorage(place, address, size))
         stored.written |= place in launch.kernel.written
         stored.decides |= place in launch.kernel.deciding and holds_integers(parameter)
         view = view_of(base, address, size)
@@ -171,66 +170,70 @@ def _storages(launch: Launch) -> list[_Stored]:
             stored.views.append((view.offset, view.offset + view.size))
         elif 0 not in base.shape:
             stored.views.append((0, size))
-    ordered = sorted(found.values(), key=lambda stored: stored.address)
+    ordered = sorted(by_address.values(), key=lambda stored: stored.address)
     for one, next_one in pairwise(ordered):
         if one.address + one.size > next_one.address:
             name = launch.parameters[next_one.arg].name
             raise NotKept(f"the storage of {name} overlaps another that torch takes to be apart")
-    return [stored for stored in found.values() if stored.views]
+    return [stored for stored in by_address.values() if stored.views]
 
 
-def _part(launch: Launch, storages: Sequence[_Stored], parts: Parts) -> Part:
-    """Return what some programs of a launch touch; worked out once for each kind of launch."""
+def _part(launch: Launch, storages: Sequence[_LaunchStorage], parts: Parts) -> Part:
+    """Return the memory that some programs of a launch access, cached by kind of launch."""
     records = argument_records(launch.parameters, launch.values)
-    known = _indices(launch, storages)
-    digests = tuple((arg, sha256(content).digest()) for arg, content in known.items())
+    index_contents = _indices(launch, storages)
+    digests = tuple((arg, sha256(content).digest()) for arg, content in index_contents.items())
     key = (launch.grid, repr(records), digests)
-    found = parts.get(key)
-    if found is None:
+    part = parts.get(key)
+    if part is None:
         if len(parts) >= _PARTS:
             parts.clear()
         try:
-            found = _worked_out(launch, {s.arg: s.size for s in storages}, records, known)
+            part = _evaluated_part(
+                launch, {s.arg: s.size for s in storages}, records, index_contents
+            )
         except KvtraceError as error:
-            found = error
-        parts[key] = found
-    if isinstance(found, KvtraceError):
-        raise NotKept(str(found))
-    return found
+            part = error
+        parts[key] = part
+    if isinstance(part, KvtraceError):
+        raise NotKept(str(part))
+    return part
 
 
-def _indices(launch: Launch, storages: Sequence[_Stored]) -> dict[int, bytes]:
-    """Return what small storages hold that decide addresses and are not written, by argument."""
+def _indices(launch: Launch, storages: Sequence[_LaunchStorage]) -> dict[int, bytes]:
+    """Return contents of small, unwritten storages that determine addresses, by argument."""
     small = [s for s in storages if s.decides and not s.written and s.size <= SMALL_BYTES]
-    held = launch.fetched([(s.address, s.size) for s in small]) if small else None
-    return {s.arg: content for s, content in zip(small, held or (), strict=False)}
+    contents = launch.fetched([(s.address, s.size) for s in small]) if small else None
+    return {s.arg: content for s, content in zip(small, contents or (), strict=False)}
 
 
-def _worked_out(
+def _evaluated_part(
     launch: Launch,
     sizes: Mapping[int, int],
     records: Sequence[ArgumentRecord],
-    known: Mapping[int, bytes],
+    index_contents: Mapping[int, bytes],
 ) -> Part:
-    """Work out what programs touch, of as many as are not too much."""
-    call = _call(launch, records, known)
+    """Return the memory of as many programs as fit into the limits."""
+    call = _call(launch, records, index_contents)
     x, y, z = launch.grid
     programs = _spread(x * y * z, PROGRAMS)
     groups = {record.name: record.alias_group for record in records}
-    seen = _Seen(call.arguments, [groups.get(a.name) for a in call.arguments], sizes, programs)
+    accesses = _AccessRecorder(
+        call.arguments, [groups.get(a.name) for a in call.arguments], sizes, programs
+    )
     try:
         evaluate(
             call.module, call.arguments, call.grid,
-            observers=(seen,), programs=programs, most_steps=_STEPS,
+            observers=(accesses,), programs=programs, most_steps=_STEPS,
         )  # fmt: skip
     except TooLarge as error:
         raise NotKept("it is large, and evaluating its accesses takes too long") from error
     number = len(programs)
     while number:
-        part = seen.part(_spread(len(programs), number))
+        part = accesses.part(_spread(len(programs), number))
         pieces = max(map(len, part.all.values()), default=0)
         touched = (*part.all.values(), *part.written.values())
-        size = sum(int((each[:, 1] - each[:, 0]).sum()) for each in touched)
+        size = sum(int((p[:, 1] - p[:, 0]).sum()) for p in touched)
         if pieces <= SPANS and size <= LAUNCH_BYTES:
             return part
         number //= 2
@@ -240,29 +243,31 @@ def _worked_out(
 
 
 def _spread(count: int, number: int) -> NDArray[np.int64]:
-    """Return so many numbers below a count, from the first to the last; one: that in the middle."""
+    """Return `number` evenly spread numbers below `count`; a single one is in the middle."""
     if number == 1:
         return np.array([count // 2])
     chosen = np.linspace(0, count - 1, min(number, count))
     return np.unique(chosen.round().astype(np.int64))
 
 
-def _call(launch: Launch, records: Sequence[ArgumentRecord], known: Mapping[int, bytes]) -> Call:
-    """Make the launch's call, with the data of some storages known, by their first argument."""
+def _call(
+    launch: Launch, records: Sequence[ArgumentRecord], index_contents: Mapping[int, bytes]
+) -> Call:
+    """Return the launch's call, with known contents of some storages, by their first argument."""
     rows = []
-    for place, record in enumerate(records):
+    for position, record in enumerate(records):
         row = asdict(record)
         del row["value"]
-        rows.append(row | {"value_artifact": str(place) if place in known else None})
-    contents = {str(place): content for place, content in known.items()}
+        rows.append(row | {"value_artifact": str(position) if position in index_contents else None})
+    contents = {str(position): content for position, content in index_contents.items()}
     x, y, z = launch.grid
     call = {"call_id": 0, "args": rows, "grid_x": x, "grid_y": y, "grid_z": z}
-    kernel = {"name": None, "signature": [asdict(each) for each in launch.parameters]}
+    kernel = {"name": None, "signature": [asdict(parameter) for parameter in launch.parameters]}
     return call_of(call, kernel, launch.kernel.module, contents.get)
 
 
-class _Seen(Observer):
-    """Notes which bytes of which storages some programs touch."""
+class _AccessRecorder(Observer):
+    """Observer that records the bytes of storages that some programs access."""
 
     def __init__(
         self,
@@ -271,16 +276,16 @@ class _Seen(Observer):
         sizes: Mapping[int, int],
         programs: NDArray[np.int64],
     ) -> None:
-        """`groups` name the storage of each argument, and `sizes` have its bytes."""
+        """Create the recorder; `groups` name the storage of each argument."""
         self._arguments = arguments
         self._groups = groups
         self._sizes = sizes
         self._programs = programs
-        #: Storage, whether it was written, and pieces, those of each program in a separate range.
+        #: Storage, whether it was written, and pieces, with program numbers above `_RANGE` bits.
         self._noted: list[tuple[int, bool, _Pieces]] = []
 
     def access(self, access: Access) -> None:
-        """Note what an access touches, or may touch where its mask is not known."""
+        """Record the bytes of an access, including lanes whose mask is unknown."""
         if not access.executions:
             return
         if access.kind == "atomic":
@@ -306,13 +311,13 @@ class _Seen(Observer):
             self._noted.append((group, access.kind == "store", _merged(pieces, GAP)))
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
-        """Refuse what runs no one knows how often."""
+        """Refuse loops with unknown trip counts."""
         del op
         if (trips < 0).any():
             raise NotKept("it is large, and how often a loop runs depends on data")
 
     def part(self, chosen: NDArray[np.int64]) -> Part:
-        """Return what some of the programs touch, by their places among those."""
+        """Return the memory that some programs access, by their positions among the programs."""
         everything, written = (dict(self._pieces(chosen, only)) for only in (False, True))
         return Part(tuple(self._programs[chosen].tolist()), everything, written)
 

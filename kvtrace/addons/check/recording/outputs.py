@@ -1,8 +1,8 @@
-"""Looks at what launches made: NaNs and infinities, and digests, at every launch.
+"""Examination of launches' outputs: NaNs and infinities, and digests, at every launch.
 
-On a GPU our own kernels look (`device_code`), on the launch's stream and in its graph; on the CPU
-NumPy does. The journal's thread reads what they found. The first launches that made a NaN from
-none, or an infinity from finite numbers, are kept whole, so that they can be computed again.
+On a GPU our own kernels (`device_code`) run on the launch's stream and in its graph; on the CPU
+NumPy does the same. The journal's thread reads the answers. The first launches that made a NaN from
+none, or an infinity from finite numbers, are recorded completely, so that they can be evaluated.
 """
 
 import ctypes
@@ -38,91 +38,93 @@ if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
     from kvtrace.capture.session import Session
 
-#: Tensors that a launch reads and writes are copied before it, to be kept, if they are so small.
+#: Largest tensor, read and written by a launch, that is copied before the launch.
 IN_PLACE_BYTES: Final = 1 << 20
 
-#: What is only read is digested in full if it is so small, else one line in so many of it.
+#: Largest input that is digested in full; of larger ones, one line in `LINES` is digested.
 WHOLE_BYTES: Final = 1 << 20
 LINES: Final = 16
 
-#: Launches that are kept at most for NaNs, and for infinities; one of a kernel.
+#: Most recorded launches for NaNs, and for infinities; one per kernel.
 MOST_KEPT: Final = 4
 
-#: Launches whose answers are waited for at most.
+#: Most launches with pending answers.
 _WAITING: Final = 50_000
 
-#: Streams for which it is known what launches of kvtrace's kernels get.
+#: Most cached tables of a plan, one per stream.
 _STREAMS: Final = 8
 
 _LAST_SECONDS: Final = 5.0
 
 
-class Held(NamedTuple):
-    """What a storage held before or after the launch, and where that can be read later."""
+class StorageMoment(NamedTuple):
+    """A storage before or after the launch, and the memory to read its contents from."""
 
     storage: Storage
     when: str
     piece: Piece
 
 
-Part = tuple[tuple[Held, ...], Table]
+Part = tuple[tuple[StorageMoment, ...], Table]
+"""Storages examined by one launch of kvtrace's kernel, and their table."""
 
 
 class Plan:
-    """What is done at launches that touch the same memory: most steps of a program repeat it."""
+    """Examination of launches that touch the same memory; most steps of a program repeat a plan."""
 
     __slots__ = ("after", "before", "changed", "flags", "floats", "kind", "small", "storages")
 
     def __init__(self, storages: Sequence[Storage], kind: str) -> None:
-        """`storages` are what is touched, `kind` the device's, as torch names it."""
+        """Create the plan of touched storages; `kind` is the device type in torch's naming."""
         self.storages = tuple(storages)
         self.kind = kind
-        written = [each for each in storages if each.written]
-        self.floats = [each for each in written if each.piece.dtype in FORMATS]
-        self.changed = [each for each in written if each.read]
-        self.small = [each for each in self.changed if each.piece.size <= IN_PLACE_BYTES]
-        self.before = _parts([Held(each, "before", each.piece) for each in self.changed])
-        held = [Held(each, "after", each.piece) for each in written]
-        for each in storages:
-            if not each.written:
-                lines = LINES if each.piece.size > WHOLE_BYTES else 1
-                held.append(Held(each, "before", each.piece._replace(lines=lines)))
-        self.after = _parts(held)
-        #: By what was put aside: parts, and whether one holds all that the launch read.
+        written = [storage for storage in storages if storage.written]
+        self.floats = [storage for storage in written if storage.piece.dtype in FORMATS]
+        self.changed = [storage for storage in written if storage.read]
+        self.small = [s for s in self.changed if s.piece.size <= IN_PLACE_BYTES]
+        self.before = _parts([StorageMoment(s, "before", s.piece) for s in self.changed])
+        moments = [StorageMoment(storage, "after", storage.piece) for storage in written]
+        for storage in storages:
+            if not storage.written:
+                lines = LINES if storage.piece.size > WHOLE_BYTES else 1
+                piece = storage.piece._replace(lines=lines)
+                moments.append(StorageMoment(storage, "before", piece))
+        self.after = _parts(moments)
+        #: By copies put aside: parts, and whether a part has all inputs of the launch.
         self.flags: dict[tuple[Any, ...], list[tuple[Part, bool]]] = {}
 
     def looked_at(self, apart: Mapping[int, Any]) -> list[tuple[Part, bool]]:
-        """Return what `finite` looks at, by launches of it."""
+        """Return the storages that `finite` examines, by launches of the kernel `finite`."""
         key = tuple(apart.items())
-        found = self.flags.get(key)
-        if found is not None:
-            return found
+        cached = self.flags.get(key)
+        if cached is not None:
+            return cached
         read = [
-            Held(each, "before", apart.get(each.arg, each.piece))
-            for each in self.storages
-            if each.read and (not each.written or each.arg in apart)
+            StorageMoment(storage, "before", apart.get(storage.arg, storage.piece))
+            for storage in self.storages
+            if storage.read and (not storage.written or storage.arg in apart)
         ]
-        found = []
+        parts: list[tuple[Part, bool]] = []
         for begin in range(0, len(self.floats), CHECKED):
-            some = self.floats[begin : begin + CHECKED]
-            part = [Held(each, "after", each.piece) for each in some]
-            also = read if len(self.floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
-            table = finite_table([each.piece for each in part], [each.piece for each in also])
-            found.append((((*part, *also), table), len(also) == len(read)))
+            chosen = self.floats[begin : begin + CHECKED]
+            outputs = [StorageMoment(storage, "after", storage.piece) for storage in chosen]
+            inputs = read if len(self.floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
+            table = finite_table([m.piece for m in outputs], [m.piece for m in inputs])
+            parts.append((((*outputs, *inputs), table), len(inputs) == len(read)))
         if len(self.flags) < _STREAMS:
-            self.flags[key] = found
-        return found
+            self.flags[key] = parts
+        return parts
 
 
-def _parts(held: Sequence[Held]) -> list[Part]:
+def _parts(held: Sequence[StorageMoment]) -> list[Part]:
     """Return what is digested, by launches of `digest`."""
     parts = [tuple(held[begin : begin + SPANS]) for begin in range(0, len(held), SPANS)]
     return [(part, digest_table([each.piece for each in part])) for part in parts]
 
 
 @dataclass(slots=True, kw_only=True)
-class Looked(Taken):
-    """A launch that is checked. `flags` and `sums` are answers, or what was found on the CPU."""
+class ExaminedLaunch(Taken):
+    """An examined launch. `flags` and `sums` are answers, or results on the CPU."""
 
     plan: Plan
     kernel: Hashable
@@ -131,22 +133,22 @@ class Looked(Taken):
     captured: bool = False
     finite: bool = True
     digest: bool = True
-    apart: Mapping[int, Any] | None = None  # by arg: what was there before
-    flags: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
-    sums: list[tuple[tuple[Held, ...], Any]] = field(default_factory=list)
+    apart: Mapping[int, Any] | None = None  # by arg: copies from before the launch
+    flags: list[tuple[tuple[StorageMoment, ...], Any]] = field(default_factory=list)
+    sums: list[tuple[tuple[StorageMoment, ...], Any]] = field(default_factory=list)
     kept: Mapping[tuple[int, str], bytes] | None = None  # by arg and when
-    #: Of a node of a graph: its flags so far, by answer, and those that are new.
+    #: For a node of a graph: its flags so far, by answer, and the new ones.
     known: dict[int, int] = field(default_factory=dict)
-    fresh: list[tuple[tuple[Held, ...], int]] = field(default_factory=list)
+    fresh: list[tuple[tuple[StorageMoment, ...], int]] = field(default_factory=list)
 
     @property
     def answers(self) -> list[Answer]:
-        """What is waited for."""
-        return [each for _, each in self.flags + self.sums if isinstance(each, Answer)]
+        """The pending answers."""
+        return [answer for _, answer in self.flags + self.sums if isinstance(answer, Answer)]
 
 
-class Outputs(TakenForLaunches[Looked]):
-    """What one session looks at. Methods may be called from any thread, and may raise."""
+class Outputs(TakenForLaunches[ExaminedLaunch]):
+    """Examination of one session's launches. Methods may be called from any thread, and raise."""
 
     def __init__(self, session: "Session") -> None:
         """Prepare; nothing is loaded before the first launch."""
@@ -157,9 +159,9 @@ class Outputs(TakenForLaunches[Looked]):
         super().__init__(session, 0)
 
     def renew(self) -> None:
-        """Begin again: another run begins, perhaps in a forked process."""
+        """Reset for a new run, perhaps in a forked process."""
         super().renew()
-        self._nodes: list[Looked] = []
+        self._nodes: list[ExaminedLaunch] = []
         self._digests: list[tuple[Any, ...]] = []
         self._kernels_kept: tuple[set[Hashable], set[Hashable]] = (set(), set())
         self._reserving: set[DeviceKernels] = set()
@@ -169,34 +171,33 @@ class Outputs(TakenForLaunches[Looked]):
     # -- in the program's threads -----------------------------------------------------------
 
     def is_due(self, kernel: Hashable) -> bool:
-        """Whether a kernel's next launch is to be checked; if not, it is counted."""
+        """Return whether a kernel's next launch is examined; if not, count the launch."""
         if self._all or any(self._parts(kernel)):
             return True
         self._count(kernel, False, False)
         return False
 
     def _parts(self, kernel: Hashable) -> tuple[bool, bool]:
-        """Whether a kernel's next launch is due for `finite`, and for `digest`."""
+        """Return whether a kernel's next launch is due for `finite`, and for `digest`."""
         count = self._counts.get(kernel, 0)
         finite, digest = self._finite, self._digest
         return finite > 0 and count % finite == 0, digest > 0 and count % digest == 0
 
     def _count(self, kernel: Hashable, finite: bool, digest: bool) -> None:
-        """Count a launch, and say what it is not checked for: that is not a finding."""
+        """Count a launch, and report examinations skipped by sampling."""
         self._counts[kernel] = self._counts.get(kernel, 0) + 1
         if self._finite and not finite:
             self._say("check-sampled", _NOT_JUDGED.format(self._finite))
         if self._digest and not digest:
             self._say("check-sampled", _NOT_DIGESTED.format(self._digest))
 
-    def before(self, plan: Plan, kernel: Hashable, stream: int) -> Looked | None:
-        """Look at what a launch will change; None where it is not checked.
+    def before(self, plan: Plan, kernel: Hashable, stream: int) -> ExaminedLaunch | None:
+        """Examine memory that a launch will change; None if the launch is not examined.
 
-        `kernel` is whose launch it is, `stream` the handle of its stream.
+        `kernel` identifies the kernel; `stream` is the handle of the launch's stream.
 
         Raises:
             CopyFailed: the device's driver refuses.
-
         """
         finite, digest = self._parts(kernel)
         if not self._all:
@@ -206,131 +207,137 @@ class Outputs(TakenForLaunches[Looked]):
         if len(self._waiting) >= _WAITING:
             self._say("check-busy", _BUSY)
             return None
-        looked = Looked(0, 0, [], plan=plan, kernel=kernel, stream=stream)
-        looked.finite, looked.digest = finite, digest
+        examined = ExaminedLaunch(0, 0, [], plan=plan, kernel=kernel, stream=stream)
+        examined.finite, examined.digest = finite, digest
         if plan.kind == "cuda":
-            looked.device = device_kernels()
-            captured = None if looked.device is None else is_capturing(stream)
+            examined.device = device_kernels()
+            captured = None if examined.device is None else is_capturing(stream)
             if captured is None:
                 return None
-            looked.captured = captured
-        if digest and not self._is_without(looked):
-            self._sum(plan.before, looked)
+            examined.captured = captured
+        if digest and not self._is_without(examined):
+            self._sum(plan.before, examined)
         if finite and plan.changed:
-            self._put_apart(looked)
-        return looked
+            self._copy_aside(examined)
+        return examined
 
-    def after(self, looked: Looked, number: int) -> int:
-        """Look at what the launch has made; return the number that is to be in its row.
+    def after(self, examined: ExaminedLaunch, number: int) -> int:
+        """Examine the launch's outputs, and return the number for the launch's row.
 
         Raises:
             CopyFailed: the device's driver refuses.
-
         """
-        looked.number = number or self._session.next_copy()
+        examined.number = number or self._session.next_copy()
         try:
-            if looked.finite and looked.plan.floats:
-                self._flag(looked)
-            if looked.digest and not looked.captured:
-                self._sum(looked.plan.after, looked)
+            if examined.finite and examined.plan.floats:
+                self._flag(examined)
+            if examined.digest and not examined.captured:
+                self._sum(examined.plan.after, examined)
         finally:
-            looked.apart = None
-            if looked.captured:
-                self._launches[looked.number] = None
-                self._nodes.append(looked)
+            examined.apart = None
+            if examined.captured:
+                self._launches[examined.number] = None
+                self._nodes.append(examined)
             else:
-                self._await(looked)
-        return looked.number
+                self._await(examined)
+        return examined.number
 
-    def drop(self, looked: Looked) -> None:
+    def drop(self, examined: ExaminedLaunch) -> None:
         """Forget a launch that was not made."""
-        looked.number, looked.lost, looked.apart = self._session.next_copy(), True, None
-        self._await(looked)
+        examined.number, examined.lost, examined.apart = self._session.next_copy(), True, None
+        self._await(examined)
 
     def failed(self, error: Exception) -> None:
-        """Look at nothing more."""
+        """Disable all examinations."""
         self._broken = True
         self._say("check-failed", f"outputs are no longer checked: {error}")
 
-    def _is_without(self, looked: Looked) -> bool:
-        """Whether a launch has no digest since it goes into a graph, which is reported."""
-        return looked.captured and self._say("check-in-graph", _IN_GRAPH)
+    def _is_without(self, examined: ExaminedLaunch) -> bool:
+        """Return whether a launch has no digest since it is captured; reports this."""
+        return examined.captured and self._say("check-in-graph", _IN_GRAPH)
 
-    def _sum(self, parts: Sequence[Part], looked: Looked) -> None:
-        if looked.device is None:
+    def _sum(self, parts: Sequence[Part], examined: ExaminedLaunch) -> None:
+        if examined.device is None:
             from kvtrace.addons.check.recording.host_kernels import digest
 
-            for each in (each for held, _ in parts for each in held):
-                piece = each.piece
-                found = digest(memory_of(piece), piece.lines, piece.address)
-                looked.sums.append(((each,), (found,)))
+            for moment in (moment for moments, _ in parts for moment in moments):
+                piece = moment.piece
+                value = digest(memory_of(piece), piece.lines, piece.address)
+                examined.sums.append(((moment,), (value,)))
             return
-        for held, table in parts:
-            answer = looked.device.sum_up(table, looked.stream)
+        for moments, table in parts:
+            answer = examined.device.sum_up(table, examined.stream)
             if answer is None:
                 self._say("check-busy", _BUSY)
             else:
-                looked.sums.append((held, answer))
+                examined.sums.append((moments, answer))
 
-    def _put_apart(self, looked: Looked) -> None:
-        """Copy what the launch reads and changes, if it is small, and the launch could be kept."""
-        plan = looked.plan
-        if len(plan.storages) > SPANS or not (self._wants(0, looked) or self._wants(1, looked)):
+    def _copy_aside(self, examined: ExaminedLaunch) -> None:
+        """Copy small tensors that the launch reads and changes, if the launch may be recorded."""
+        plan = examined.plan
+        if len(plan.storages) > SPANS or not (self._wants(0, examined) or self._wants(1, examined)):
             return
         if len(plan.small) < len(plan.changed):
             self._say("check-in-place", _IN_PLACE)
-        if looked.device is None:
-            looked.apart = {each.arg: memory_of(each.piece).tobytes() for each in plan.small}
+        if examined.device is None:
+            examined.apart = {s.arg: memory_of(s.piece).tobytes() for s in plan.small}
         elif plan.small:
-            copies = looked.device.aside([each.piece for each in plan.small], looked.stream)
+            copies = examined.device.aside([s.piece for s in plan.small], examined.stream)
             if copies is not None:
-                places = zip(plan.small, copies, strict=True)
-                looked.apart = {each.arg: copy for each, copy in places}
+                pairs = zip(plan.small, copies, strict=True)
+                examined.apart = {storage.arg: copy for storage, copy in pairs}
 
-    def _flag(self, looked: Looked) -> None:
-        device = looked.device
+    def _flag(self, examined: ExaminedLaunch) -> None:
+        device = examined.device
         if device is None:
-            self._flag_here(looked, looked.plan.floats)
+            self._flag_here(examined, examined.plan.floats)
             return
         if device not in self._reserving:
             self._reserving.add(device)
             device.reserve()
-        wants = (self._wants(0, looked), self._wants(1, looked))
-        for (held, table), whole in looked.plan.looked_at(looked.apart or {}):
-            keep = wants if whole else (False, False)
-            answer = device.look(table, looked.stream, looked.captured, keep)
+        wants = (self._wants(0, examined), self._wants(1, examined))
+        for (moments, table), is_whole in examined.plan.looked_at(examined.apart or {}):
+            keep = wants if is_whole else (False, False)
+            answer = device.look(table, examined.stream, examined.captured, keep)
             if answer is None:
                 self._say("check-busy", _BUSY)
             else:
-                looked.flags.append((held, answer))
+                examined.flags.append((moments, answer))
 
-    def _flag_here(self, looked: Looked, floats: Sequence[Storage]) -> None:
-        """Do on the CPU what the kernel `finite` does."""
+    def _flag_here(self, examined: ExaminedLaunch, floats: Sequence[Storage]) -> None:
+        """Do the same as the kernel `finite`, on the CPU."""
         from kvtrace.addons.check.recording.host_kernels import flags
 
-        found = [flags(memory_of(each.piece), str(each.piece.dtype)) for each in floats]
-        held = tuple(Held(each, "after", each.piece) for each in floats)
-        word = sum(bits << 2 * place for place, bits in enumerate(found))
-        looked.flags.append((held, word))
+        bits_of_storages = [
+            flags(memory_of(storage.piece), str(storage.piece.dtype)) for storage in floats
+        ]
+        moments = tuple(StorageMoment(storage, "after", storage.piece) for storage in floats)
+        word = sum(bits << 2 * place for place, bits in enumerate(bits_of_storages))
+        examined.flags.append((moments, word))
         if not word:
             return
-        kind = 0 if any(bits & NAN for bits in found) else 1
-        if not self._wants(kind, looked):
+        kind = 0 if any(bits & NAN for bits in bits_of_storages) else 1
+        if not self._wants(kind, examined):
             return
-        read: dict[int, bytes] = dict(looked.apart or {})
-        for each in looked.plan.storages:
-            if each.read and not each.written:
-                read[each.arg] = memory_of(each.piece).tobytes()
+        read: dict[int, bytes] = dict(examined.apart or {})
+        for storage in examined.plan.storages:
+            if storage.read and not storage.written:
+                read[storage.arg] = memory_of(storage.piece).tobytes()
         stopping = NAN if kind == 0 else NAN | INFINITE
-        if not any(_flags_of(each, read.get(each.arg)) & stopping for each in looked.plan.storages):
-            self._kernels_kept[kind].add(looked.kernel)
-            after = {(each.arg, "after"): memory_of(each.piece).tobytes() for each in floats}
-            looked.kept = {(arg, "before"): content for arg, content in read.items()} | after
+        if not any(
+            _flags_of(storage, read.get(storage.arg)) & stopping
+            for storage in examined.plan.storages
+        ):
+            self._kernels_kept[kind].add(examined.kernel)
+            after = {
+                (storage.arg, "after"): memory_of(storage.piece).tobytes() for storage in floats
+            }
+            examined.kept = {(arg, "before"): content for arg, content in read.items()} | after
 
-    def _wants(self, kind: int, looked: Looked) -> bool:
-        """Whether such a launch of the kernel would be kept: there is room, and none is yet."""
-        kept = self._kernels_kept[kind]
-        return len(kept) < MOST_KEPT and looked.kernel not in kept
+    def _wants(self, kind: int, examined: ExaminedLaunch) -> bool:
+        """Return whether a launch of the kernel would be recorded: room is left, none is stored."""
+        kernels = self._kernels_kept[kind]
+        return len(kernels) < MOST_KEPT and examined.kernel not in kernels
 
     def _say(self, code: str, text: str) -> bool:
         self._session.message("info", code, text)
@@ -339,7 +346,7 @@ class Outputs(TakenForLaunches[Looked]):
     # -- in the journal's thread ------------------------------------------------------------
 
     def round(self, journal: "Journal") -> None:
-        """Write what has been found."""
+        """Write the answers that have arrived."""
         super().round(journal)
         for node in self._nodes:
             launch = self._launches.get(node.number)
@@ -353,103 +360,110 @@ class Outputs(TakenForLaunches[Looked]):
             journal.append("digests", columns | {"digest": signed, "lines": lines})
 
     def finish(self, journal: "Journal") -> None:
-        """Wait for answers that are still to come, for a while, and write them."""
+        """Wait a while for pending answers, and write them."""
         until = time.monotonic() + _LAST_SECONDS
         while self._waiting:
             self.round(journal)
-            left = any(not answer.done for each in self._waiting for answer in each.answers)
-            if not left or time.monotonic() > until:
+            has_pending = any(
+                not answer.done for launch in self._waiting for answer in launch.answers
+            )
+            if not has_pending or time.monotonic() > until:
                 break
             time.sleep(0.001)
         self.round(journal)
         self._end(journal)
 
-    def _has_arrived(self, taken: Looked) -> bool:
-        device = taken.device
+    def _has_arrived(self, examined: ExaminedLaunch) -> bool:
+        device = examined.device
         if device is None:
             return True
-        if not all(answer.done for answer in taken.answers):
-            if not any(device.is_lost(answer) for answer in taken.answers):
+        if not all(answer.done for answer in examined.answers):
+            if not any(device.is_lost(answer) for answer in examined.answers):
                 return False
-            taken.flags, taken.sums, taken.lost = [], [], True
+            examined.flags, examined.sums, examined.lost = [], [], True
             return True
-        taken.device = None  # it is asked no more
-        for at, (held, answer) in enumerate(taken.flags):
+        examined.device = None  # it is asked no more
+        for at, (moments, answer) in enumerate(examined.flags):
             word = answer.flags
             if word >= KEPT[0]:
-                self._take_reserve(taken, device, held, answer, word)
-            taken.flags[at] = (held, word)
+                self._take_reserve(examined, device, moments, answer, word)
+            examined.flags[at] = (moments, word)
             device.release(answer)
-        for at, (held, answer) in enumerate(taken.sums):
-            taken.sums[at] = (held, answer.sums)
+        for at, (moments, answer) in enumerate(examined.sums):
+            examined.sums[at] = (moments, answer.sums)
             device.release(answer)
         return True
 
-    def _replayed(self, node: Looked) -> bool:
-        """Look at what a node of a graph has found in the replays so far; whether that is new."""
+    def _replayed(self, node: ExaminedLaunch) -> bool:
+        """Read the flags of a graph's node after replays, and return whether some are new."""
         node.fresh = []
-        for number, (held, answer) in enumerate(node.flags):
-            word, known = answer.flags if answer.done else 0, node.known.get(number, 0)
-            if word == known:
+        for number, (moments, answer) in enumerate(node.flags):
+            word, flags_before = answer.flags if answer.done else 0, node.known.get(number, 0)
+            if word == flags_before:
                 continue
             node.known[number] = word
-            node.fresh.append((held, word & ~known))
+            node.fresh.append((moments, word & ~flags_before))
             assert node.device is not None
-            self._take_reserve(node, node.device, held, answer, word & ~known)
+            self._take_reserve(node, node.device, moments, answer, word & ~flags_before)
         return bool(node.fresh)
 
-    def _write(self, journal: "Journal", taken: Looked, seq: int, call_id: int) -> None:
+    def _write(self, journal: "Journal", examined: ExaminedLaunch, seq: int, call_id: int) -> None:
         launch = {"seq": seq, "call_id": call_id}
-        for held, word in taken.fresh if taken.captured else taken.flags:
+        for moments, word in examined.fresh if examined.captured else examined.flags:
             if not word:
                 continue
-            for place, each in enumerate(held):
+            for place, each in enumerate(moments):
                 bits = word >> 2 * place & 3
                 if each.when == "after" and bits:
                     row = launch | each.storage.row("after") | _booleans(bits)
                     journal.add("non_finite", row)
-        if taken.kept is not None:
-            self._keep(journal, taken, taken.kept, launch)
-            taken.kept = None
-        for held, sums in taken.sums:
+        if examined.kept is not None:
+            self._keep(journal, examined, examined.kept, launch)
+            examined.kept = None
+        for moments, sums in examined.sums:
             self._digests += [
                 (seq, call_id, each.storage.arg, each.when, number, each.piece.lines)
-                for each, number in zip(held, sums, strict=True)
+                for each, number in zip(moments, sums, strict=True)
             ]
 
     def _take_reserve(
-        self, taken: Looked, device: DeviceKernels, held: Sequence[Held], answer: Answer, fresh: int
+        self,
+        examined: ExaminedLaunch,
+        device: DeviceKernels,
+        moments: Sequence[StorageMoment],
+        answer: Answer,
+        fresh: int,
     ) -> None:
-        """Read what the device kept of a launch, and let it keep another one."""
+        """Read memory that the device stored for a launch, and free the reserve."""
         for kind, bit in enumerate(KEPT):
             if not fresh & bit or not device.holds(kind, answer):
                 continue
-            base, found = device.reserves[kind].address, {}
-            for each, place in zip(held, answer.places, strict=True):
-                begin = base + place + each.piece.address % VECTOR
-                content = ctypes.string_at(begin, each.piece.size)
-                found[each.storage.arg, each.when] = content
-            if self._wants(kind, taken):
-                self._kernels_kept[kind].add(taken.kernel)
-                taken.kept = found
+            base, contents = device.reserves[kind].address, {}
+            for moment, offset in zip(moments, answer.places, strict=True):
+                begin = base + offset + moment.piece.address % VECTOR
+                content = ctypes.string_at(begin, moment.piece.size)
+                contents[moment.storage.arg, moment.when] = content
+            if self._wants(kind, examined):
+                self._kernels_kept[kind].add(examined.kernel)
+                examined.kept = contents
             device.free(kind)
 
     def _keep(
         self,
         journal: "Journal",
-        taken: Looked,
-        kept: Mapping[tuple[int, str], bytes],
+        examined: ExaminedLaunch,
+        contents: Mapping[tuple[int, str], bytes],
         launch: dict[str, Any],
     ) -> None:
-        size = sum(map(len, kept.values()))
+        size = sum(map(len, contents.values()))
         if size > self._bytes:
             self._say("check-over-budget", _OVER_BUDGET)
             return
         self._bytes -= size
         row = launch | {"why": "finite", "programs": None, "bytes": size}
         journal.add("checked_launches", row)
-        storages = {storage.arg: storage for storage in taken.plan.storages}
-        for (arg, when), content in sorted(kept.items()):
+        storages = {storage.arg: storage for storage in examined.plan.storages}
+        for (arg, when), content in sorted(contents.items()):
             storage = storages[arg]
             offset = storage.piece.address - storage.base
             spans = [{"offset_bytes": offset, "size_bytes": len(content)}]
@@ -493,4 +507,4 @@ def _booleans(bits: int) -> dict[str, bool]:
     return {"nan": bool(bits & NAN), "infinity": bool(bits & INFINITE)}
 
 
-__all__ = ["Looked", "Outputs", "Plan"]
+__all__ = ["ExaminedLaunch", "Outputs", "Plan"]

@@ -1,4 +1,4 @@
-"""What a launch touches of each storage, from the tensors among its arguments."""
+"""Memory that a launch touches in each storage, from its tensor arguments."""
 
 import ctypes
 from collections.abc import Sequence
@@ -11,9 +11,9 @@ from kvtrace.capture.host_devices import memory_kind
 
 
 class Storage(NamedTuple):
-    """What a launch touches of one storage: from the first to the last byte of its arguments.
+    """Memory that a launch touches in a storage: first to last byte of its arguments.
 
-    `arg` is the place of the first of them, `base` the storage's address.
+    `arg` is the position of the first such argument, `base` the storage's address.
     """
 
     arg: int
@@ -23,12 +23,12 @@ class Storage(NamedTuple):
     written: bool
 
     def row(self, when: str) -> dict[str, Any]:
-        """The columns that name it."""
+        """Return the columns that identify the storage."""
         return {"arg": self.arg, "when": when}
 
 
 def memory_key(value: Any) -> tuple[Any, ...] | None:
-    """Return what says which memory a tensor is: `storages_of` finds the same for equal keys."""
+    """Return a key of a tensor's memory; `storages_of` returns the same for equal keys."""
     try:
         return (
             value.data_ptr(), value.storage_offset(), value.dtype, value.shape, value.stride(),
@@ -41,18 +41,17 @@ def memory_key(value: Any) -> tuple[Any, ...] | None:
 def storages_of(
     listed: Sequence[tuple[int, Any, str]], read: frozenset[int], written: frozenset[int]
 ) -> tuple[list[Storage], str]:
-    """Return what a launch touches of each storage, and the kind of device that they are on.
+    """Return the memory a launch touches in each storage, and the tensors' device type.
 
     Args:
-        listed: place in the signature, tensor and type of each argument that is a tensor.
-        read: the places of those that the kernel reads.
-        written: those that it writes.
-
+        listed: position in the signature, tensor and type of each tensor argument.
+        read: positions of tensors that the kernel reads.
+        written: positions of tensors that the kernel writes.
     """
-    found: dict[int, Storage] = {}
+    by_address: dict[int, Storage] = {}
     kind = ""
     for place, value, dtype in listed:
-        base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
+        base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap a tensor
         if not hasattr(base, "untyped_storage") or not (place in read or place in written):
             continue
         storage = base.untyped_storage()
@@ -68,11 +67,11 @@ def storages_of(
         is_float = form is not None and address % form.bytes == 0 == size % form.bytes
         piece = Piece(address, size, dtype if is_float else None)
         touched = Storage(place, start, piece, place in read, place in written)
-        before = found.get(start)
-        found[start] = touched if before is None else _both(before, touched)
-        if kind in ("", "cpu"):  # memory of the host can be a kernel's of a device, too
+        before = by_address.get(start)
+        by_address[start] = touched if before is None else _both(before, touched)
+        if kind in ("", "cpu"):  # device kernels can use host memory too
             kind = memory_kind(base) or ""
-    return list(found.values()), kind
+    return list(by_address.values()), kind
 
 
 def _both(a: Storage, b: Storage) -> Storage:
@@ -85,8 +84,8 @@ def _both(a: Storage, b: Storage) -> Storage:
 
 
 def memory_of(piece: Piece) -> Any:
-    """Return memory of the host's as an array of bytes, which is not copied."""
+    """Return host memory as an array of bytes, without a copy."""
     import numpy as np
 
-    held: Any = (ctypes.c_ubyte * piece.size).from_address(piece.address)
-    return np.frombuffer(held, np.uint8)
+    buffer: Any = (ctypes.c_ubyte * piece.size).from_address(piece.address)
+    return np.frombuffer(buffer, np.uint8)

@@ -1,4 +1,4 @@
-"""`kvtrace join`: device times that another profiler took, in a recording."""
+"""`kvtrace join`: device times of another profiler, added to a recording."""
 
 import json
 from pathlib import Path
@@ -47,16 +47,18 @@ def command(
     recording = select(trace, run)
     source = ", ".join(path.name for path in times)
     with opened_times(times) as theirs:
-        done = join(recording, theirs, by_order=by_order)
+        joined_runs = join(recording, theirs, by_order=by_order)
         if not dry_run:
-            write(recording, theirs, done, source)
+            write(recording, theirs, joined_runs, source)
     if as_json:
-        found = [
-            {"run": each.run.run_id, "written": not dry_run, **each.settings(source)}
-            for each in done
+        objects = [
+            {"run": joined.run.run_id, "written": not dry_run, **joined.settings(source)}
+            for joined in joined_runs
         ]
-        print(json.dumps(found, indent=2))
+        print(json.dumps(objects, indent=2))
     else:
-        print_lines(line for each in done for line in lines(each.counts, each.run.run_id))
+        print_lines(
+            line for joined in joined_runs for line in lines(joined.counts, joined.run.run_id)
+        )
     complain_of(recording.trace)
     complain_of(theirs.trace)

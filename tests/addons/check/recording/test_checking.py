@@ -130,7 +130,7 @@ class TestMemory:
             kernels.double[(0,)](x, COUNT, BLOCK=256)
         assert {arg for _, arg, _ in kept(tmp_path).memory} == {0, 2}
 
-    def test_contents_that_decide_addresses_are_recorded_beside_it(self, tmp_path):
+    def test_contents_that_decide_addresses_are_recorded_too(self, tmp_path):
         x, out, index = torch.randn(COUNT), torch.zeros(COUNT), torch.randperm(COUNT)
         with kvtrace.capture(tmp_path, check="first"):
             for _ in range(3):
@@ -167,7 +167,7 @@ class TestChoice:
             2: "first",
         }
 
-    def test_one_in_so_many(self, tmp_path):
+    def test_sample_records_the_first_launch_and_one_in_n(self, tmp_path):
         x = torch.ones(COUNT)
         with kvtrace.capture(tmp_path, check="sample:3"):
             for _ in range(8):
@@ -233,7 +233,7 @@ class TestChoice:
 class TestBudget:
     """What the run may keep."""
 
-    def test_launches_beyond_it_are_left_out_whole_and_counted(self, tmp_path):
+    def test_launches_beyond_the_byte_budget_are_left_out_whole_and_counted(self, tmp_path):
         x, small = torch.ones(COUNT), torch.ones(10)
         with kvtrace.capture(tmp_path, check="kernel:double", check_bytes=2 * 2 * COUNT * 4 + 100):
             for _ in range(4):
@@ -245,7 +245,7 @@ class TestBudget:
         assert "16,100 bytes (KVTRACE_CHECK_BYTES)" in first[0]
         assert first[1] + again[1] == 2
 
-    def test_a_launch_that_fails_takes_nothing_of_it(self, tmp_path, monkeypatch):
+    def test_a_failed_launch_uses_none_of_the_byte_budget(self, tmp_path, monkeypatch):
         from kvtrace.backends.triton.evaluating_launcher import EvaluatingLauncher
 
         x, execute = torch.ones(COUNT), EvaluatingLauncher._execute
@@ -284,7 +284,7 @@ def test_launches_of_a_forked_process_are_of_its_own_run(tmp_path):
     assert validate(tmp_path) == []
 
 
-def test_what_the_program_computes_is_the_same(tmp_path):
+def test_recording_does_not_change_the_programs_results(tmp_path):
     start = torch.randn(COUNT)
     watched, version = start.clone(), start._version
     with kvtrace.capture(tmp_path, check="first,sample:2,kernel:*"):

@@ -53,7 +53,7 @@ def ptxas(name):
     ("assembler", "target"),
     [("ptxas", "sm_80"), ("ptxas", "sm_90"), ("ptxas-blackwell", "sm_100")],
 )
-def test_it_is_assembled_without_a_stack(tmp_path, assembler, target):
+def test_the_ptx_assembles_without_stack_or_spills(tmp_path, assembler, target):
     source = tmp_path / "kernels.ptx"
     source.write_text(PTX + graph_copies.PTX.partition(".address_size 64")[2])
     command = [ptxas(assembler), "-v", "-arch", target, str(source), "-o", str(tmp_path / "out")]
@@ -320,7 +320,7 @@ def test_integers_that_are_read_are_kept_and_have_no_nan():
     assert device.answer(answer)[1] == NAN | KEPT[0]
 
 
-def test_what_has_no_room_is_found_and_not_kept():
+def test_a_nan_with_inputs_too_large_for_the_reserve_is_flagged_only():
     device = Device()
     device.reserve()
     kind, answer = kept(device, [numbers(np.nan)], [numbers(count=AREA // 4)])
@@ -328,7 +328,7 @@ def test_what_has_no_room_is_found_and_not_kept():
     assert device.answer(answer)[1] == NAN
 
 
-def test_a_node_of_a_graph_says_at_each_replay_that_it_was_kept():
+def test_a_graph_node_reports_at_each_replay_that_its_memory_was_stored():
     device = Device()
     device.reserve()
     bad, fine = device.put(numbers(np.nan), 0, "fp32"), device.put(numbers(), 0, "fp32")

@@ -57,7 +57,7 @@ def numbers(*first, count=COUNT, dtype=torch.float32):
 
 class TestFinite:
     @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16, torch.float16, torch.float64])
-    def test_launches_whose_outputs_have_some_are_told_and_no_others(self, tmp_path, dtype):
+    def test_only_launches_with_nan_or_infinite_outputs_are_reported(self, tmp_path, dtype):
         out = torch.zeros(COUNT, dtype=dtype)
         with kvtrace.capture(tmp_path, check="finite"):
             for first in ((), (float("inf"),), (float("nan"), float("-inf")), ()):
@@ -145,7 +145,7 @@ class TestFinite:
         codes = {row["code"] for row in rows(tmp_path, "messages")}
         assert "check-in-place" in codes
 
-    def test_there_is_an_end_to_what_is_kept(self, tmp_path, monkeypatch):
+    def test_only_the_first_launches_that_make_a_nan_are_recorded(self, tmp_path, monkeypatch):
         monkeypatch.setattr(outputs, "MOST_KEPT", 1)
         with kvtrace.capture(tmp_path, check="finite"):
             launched(kernels.logarithms, numbers(-1.0), torch.zeros(COUNT))
@@ -191,7 +191,7 @@ class TestDigest:
         assert digests(tmp_path) == wanted
         assert len({digest for digest, _ in wanted.values()}) == 6
 
-    def test_what_is_changed_in_place_has_both(self, tmp_path):
+    def test_a_tensor_changed_in_place_has_digests_before_and_after(self, tmp_path):
         x = torch.arange(1, COUNT + 1) / 3
         before = of(x)
         with kvtrace.capture(tmp_path, check="digest"):
@@ -213,7 +213,7 @@ class TestDigest:
         assert digests(tmp_path) == {(0, 0, "before"): before, (0, 0, "after"): of(both)}
 
 
-def test_what_goes_through_descriptors(tmp_path):
+def test_tensors_behind_descriptors_are_examined(tmp_path):
     rows_of, roots = torch.ones(64, 32), torch.zeros(64, 32)
     rows_of[40, 3] = -1.0
     with kvtrace.capture(tmp_path, check="finite,digest"):

@@ -65,7 +65,7 @@ def codes(out):
     return {row["code"] for row in rows(out, "messages")}
 
 
-def test_what_is_born_is_flagged_and_kept(tmp_path, driver):
+def test_a_new_nan_is_flagged_and_its_launch_recorded(tmp_path, driver):
     out = torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.doubled, numbers(), out)
@@ -152,7 +152,7 @@ def test_answers_that_never_come_are_given_up(tmp_path, driver):
     assert "copy-lost" in codes(tmp_path)
 
 
-def test_what_an_earlier_recording_left_is_not_in_the_way(tmp_path, driver):
+def test_an_unread_reserve_of_an_earlier_recording_is_reused(tmp_path, driver):
     out = torch.zeros(COUNT)
     driver.capturing = True
     with kvtrace.capture(tmp_path / "0", check="finite"):
@@ -212,12 +212,12 @@ def test_launches_that_are_never_made_give_their_slots_back(tmp_path, driver, mo
                 with pytest.raises(ValueError, match="own"):
                     launched(kernels.inverted, x)
         time.sleep(1.2)  # until the journal has had a round
-        assert len(device_kernels._made[id(driver)]._sums.free) == 8
+        assert len(device_kernels._by_context[id(driver)]._sums.free) == 8
         launched(kernels.inverted, x)
     assert len(rows(tmp_path, "digests")) == 4
 
 
-def test_a_driver_that_refuses_ends_it_with_a_message(tmp_path, driver):
+def test_a_failing_driver_call_ends_examinations_with_a_message(tmp_path, driver):
     out = torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite"):
         driver.failing = True

@@ -22,7 +22,7 @@ def small(monkeypatch):
     monkeypatch.setattr(memory_needed, "GAP", 0)
 
 
-def test_it_is_exactly_what_they_read_and_write(tmp_path):
+def test_recorded_memory_of_some_programs_is_exactly_their_reads_and_writes(tmp_path):
     count = 100_000
     x, y, out = torch.randn(count), torch.randn(count), torch.zeros(count)
     programs = -(-count // 256)
@@ -46,7 +46,7 @@ def test_it_is_exactly_what_they_read_and_write(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["matmul", "softmax", "attention", "descriptors"])
-def test_it_suffices_to_compute_what_they_wrote(tmp_path, name):
+def test_recorded_memory_suffices_to_compute_the_programs_outputs(tmp_path, name):
     """From NaNs wherever nothing was kept; what the evaluator gives is what the launch left."""
     torch.manual_seed(0)
     a, b = torch.randn(4, 128, 32), torch.randn(4, 128, 32)
@@ -120,7 +120,7 @@ def test_too_many_pieces_are_fewer_programs(tmp_path, monkeypatch):
     assert kept(tmp_path).launches[0]["programs"] == [0, -(-count // 128) - 1]
 
 
-def test_it_is_worked_out_once_for_each_kind_of_launch(tmp_path, monkeypatch):
+def test_accesses_are_evaluated_once_for_each_kind_of_launch(tmp_path, monkeypatch):
     asked, evaluate = [], memory_needed.evaluate
 
     def counted(*args, **kwargs):
@@ -169,7 +169,7 @@ def test_loops_that_small_integers_bound_are_known(tmp_path):
     assert check(launch).answer == "agrees"
 
 
-def test_what_takes_too_long_is_left_out(tmp_path, monkeypatch):
+def test_a_launch_whose_accesses_take_too_long_to_evaluate_is_left_out(tmp_path, monkeypatch):
     monkeypatch.setattr(memory_needed, "_STEPS", 3)
     with kvtrace.capture(tmp_path, check="first"):
         kernels.double[(300,)](torch.ones(100_000), 100_000, BLOCK=256)
@@ -187,7 +187,7 @@ def test_what_takes_too_long_is_left_out(tmp_path, monkeypatch):
         ("pointed", "it follows addresses that lie in memory"),
     ],
 )
-def test_what_cannot_be_told_is_left_out_and_said(tmp_path, name, why):
+def test_a_large_launch_with_unknown_addresses_is_left_out_with_the_reason(tmp_path, name, why):
     count = 100_000
     x, out = torch.randn(count), torch.zeros(count)
     given = {

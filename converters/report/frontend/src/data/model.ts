@@ -3,17 +3,17 @@
 // null means "not known" and is never shown as a zero. Times are whole nanoseconds, sizes bytes. An
 // index is a place in one of the report's arrays.
 
-/** Everything that the page shows, before it is fitted into its budget. */
+/** All data of the page, before the selection within the size budget. */
 export interface Report {
   readonly title: string;
   readonly trace: string;
   readonly kvtrace: string;
-  /** Time of the first thing on the timeline, ISO 8601 in UTC. */
+  /** Earliest time on the timeline, ISO 8601 in UTC. */
   readonly origin: string | null;
   readonly span_ns: number;
   readonly runs: readonly Run[];
   readonly totals: Totals;
-  /** Where figures are from, by kind of row and field (`MEASURED`). */
+  /** Whether figures are measured or derived, by kind of row and field (`MEASURED`). */
   readonly measured: Readonly<Record<string, Readonly<Record<string, boolean>>>>;
   readonly further: readonly FurtherFigure[];
   readonly kernels: readonly Kernel[];
@@ -23,33 +23,33 @@ export interface Report {
   /** Frames innermost first: file, line, function. */
   readonly stacks: readonly (readonly (readonly [string | null, number | null, string | null])[])[];
   readonly findings: readonly PlacedFinding[];
-  /** In the order in which the terminal prints them. */
+  /** Causes in the order of the terminal's output. */
   readonly causes: readonly Cause[];
-  /** What the terminal says of lints of generated code, which it does not print one by one. */
+  /** Summary lines of lints of generated code, as in the terminal's output. */
   readonly lints: readonly string[];
-  /** null where nothing was judged and the runs saw nothing. */
+  /** null if nothing was judged and the runs found nothing. */
   readonly finding_counts: readonly FindingCount[] | null;
-  /** Whether `kvtrace sanitize` has run; without it, findings are what the runs saw themselves. */
+  /** `kvtrace sanitize` has run; without it, findings are those of the runs themselves. */
   readonly judged: boolean;
   readonly messages: readonly Message[];
-  /** What reading the trace found that is worth saying, as a torn journal. */
+  /** Notes from reading the trace, such as a torn journal. */
   readonly notes: readonly string[];
   readonly marks: readonly Mark[];
   /** Variant, begin since the origin, duration, track. */
   readonly compiles: readonly (readonly [number, number, number, number])[];
   readonly tracks: readonly Track[];
   readonly phases: readonly string[];
-  /** Names of device functions, also of those that no launch here is known for. */
+  /** Names of device functions, including those without a known launch. */
   readonly device_names: readonly string[];
-  /** Of each, whose it is: Triton, a library's name, copy, fill or other. */
+  /** Kind of each device function: Triton, a library's name, copy, fill or other. */
   readonly device_kinds: readonly string[];
-  /** Where the time went and what to try: the first screen; null without times. */
+  /** First screen: summary of the time and advice; null without times. */
   readonly answer: Answer | null;
-  /** The part of the runs that times of kernels and devices are of; null: nothing has a time. */
+  /** The part of the runs that times cover; null if nothing was timed. */
   readonly window: Window | null;
-  /** All that devices did, whoever launched it; null without a device timeline. */
+  /** All device work, whoever launched it; null without a device timeline. */
   readonly device_time: DeviceTime | null;
-  /** What rooflines are drawn for: recorded, or assumed for the kernels' compile target. */
+  /** Device of the rooflines: recorded, or assumed for the kernels' compile target. */
   readonly limits: Limits | null;
   readonly bin_ns: number | null;
   readonly dropped: readonly Dropped[];
@@ -74,9 +74,9 @@ export interface KernelBlock {
 }
 
 /**
- * The block `called/<grouping>`: steps in order, each before those below it; 0 is all.
+ * The block `called/<grouping>`: steps in order, parents first; step 0 is the root.
  *
- * `kernel` is a kernel of the report, -1 of steps that represent none.
+ * `kernel` is the index of a kernel of the report, or -1 for other steps.
  */
 export interface CalledBlock {
   readonly notes: readonly string[];
@@ -90,11 +90,11 @@ export interface CalledBlock {
 }
 
 /**
- * Figures of some ops together.
+ * Figures of some ops, summed.
  *
- * `time_share`: part of the sum over all ops of each op's roofline time, which is not measured;
- * null where the device's limits are not known. `masked_share`: part of the lanes that masks turned
- * off. `sector_efficiency` and the sums are as in docs/profile.md.
+ * `time_share`: share of the roofline time (not measured) summed over all ops; null if the device's
+ * limits are not known. `masked_share`: share of lanes masked off. `sector_efficiency` and the sums
+ * are as in docs/profile.md.
  */
 export interface LineFigures {
   readonly time_share: number | null;
@@ -107,7 +107,7 @@ export interface LineFigures {
 }
 
 /**
- * For every line of a text (from 0) the source lines behind it.
+ * The source lines behind every line of a text (from 0).
  *
  * `lines[i]` is an index into `stacks`, or -1 for a line without a location; a stack is a tuple of
  * (index into `files`, line from 1), innermost first.
@@ -118,7 +118,7 @@ export interface LineLinks {
   readonly lines: readonly number[];
 }
 
-/** The block "since"; `why` says why nothing was compared, and is "" where it was. */
+/** The block "since"; `why` says why nothing was compared, or is "". */
 export interface Since {
   readonly why: string;
   readonly before: string | null;
@@ -167,21 +167,21 @@ export interface Totals {
   readonly bytes: number | null;
   readonly flops: number | null;
   readonly evaluated_calls: number | null;
-  /** Distinct findings with that verdict. */
+  /** Distinct findings with the verdict "violation". */
   readonly violations: number | null;
   readonly phases: Readonly<Record<string, number>>;
-  /** Compile time of each stage over all variants, where it was timed. */
+  /** Compile time by stage over all variants, of timed stages. */
   readonly stages: Readonly<Record<string, number>>;
 }
 
-/** A figure of kernels that no code names (`kvtrace/figures/kernels.py`); it was measured. */
+/** An additional measured figure of kernels (`kvtrace/figures/kernels.py`). */
 export interface FurtherFigure {
   readonly name: string;
   readonly unit: "count" | "ns" | "bytes";
   readonly label: string;
 }
 
-/** A kernel function: all its variants together. */
+/** A kernel function with all its variants. */
 export interface Kernel {
   readonly name: string;
   readonly module: string | null;
@@ -191,19 +191,19 @@ export interface Kernel {
   readonly variants: readonly number[];
   readonly calls: number;
   readonly launches: number;
-  /** Those of autotuners and warm-ups, which are in no other figure. */
+  /** Launches of autotuners and warm-ups, which no other figure includes. */
   readonly tuning_launches: number;
-  /** The launches, but those captured into a graph count as often as it was replayed. */
+  /** Launches, where a launch captured into a graph counts once per replay of the graph. */
   readonly runs: number;
   readonly host_ns: number;
   readonly device_ns: number | null;
   readonly device_executions: number | null;
   readonly bytes: number | null;
-  /** Bytes and FLOPs of all runs of the calls that were replayed. */
+  /** Bytes and FLOPs over all runs of replayed calls. */
   readonly flops: number | null;
-  /** Time at best of all runs on `Report.limits`; null unless every call that ran has one. */
+  /** Best time of all runs on `Report.limits`; null unless known for every executed call. */
   readonly best_ns: number | null;
-  /** Share of the time at best in the measured time of as many runs. */
+  /** Best time over the measured time of as many runs. */
   readonly achieved: number | null;
   readonly compile_ns: number | null;
   readonly registers: number | null;
@@ -211,13 +211,13 @@ export interface Kernel {
   readonly shared_bytes: number | null;
   readonly violations: number | null;
   readonly unknowns: number | null;
-  /** Accesses of its calls with any verdict. */
+  /** Accesses of the kernel's calls with any verdict. */
   readonly judged: number;
-  /** By name, the figures of `Report.further`. */
+  /** Values of the figures in `Report.further`, by name. */
   readonly further: Readonly<Record<string, number | null>>;
 }
 
-/** One compiled variant of a kernel. */
+/** A compiled variant of a kernel. */
 export interface Variant {
   readonly kernel: number;
   readonly run: number;
@@ -233,7 +233,7 @@ export interface Variant {
   readonly spills: number | null;
   readonly cache_hit: boolean | null;
   readonly cache_key: string | null;
-  /** Since the page's origin. */
+  /** Time since the page's origin. */
   readonly compile_begin: number | null;
   readonly compile_ns: number | null;
   /** null for the first variant of a kernel in its run. */
@@ -247,7 +247,7 @@ export interface Variant {
   readonly host_ns: number;
 }
 
-/** One argument of a call. */
+/** An argument of a call. */
 export interface Argument {
   readonly name: string | null;
   readonly kind: string | null;
@@ -260,7 +260,7 @@ export interface Argument {
   readonly alias_group: number | null;
   readonly alignment: number | null;
   readonly scalar: string | null;
-  /** Names the block `tensor/<value>` where the contents were recorded. */
+  /** Name of the block `tensor/<value>`, if the contents were recorded. */
   readonly value: string | null;
 }
 
@@ -277,7 +277,7 @@ export interface Call {
   /** As in `Kernel`. */
   readonly runs: number;
   readonly host_ns: number;
-  /** Of launches outside autotuning and warm-up, as the median on the device. */
+  /** Median over launches outside autotuning and warm-up; `device_median_ns` likewise. */
   readonly host_median_ns: number | null;
   readonly device_ns: number | null;
   readonly device_executions: number | null;
@@ -285,7 +285,7 @@ export interface Call {
   readonly bytes: number | null;
   /** Bytes and FLOPs of one launch; bytes are a lower bound if `unknown_accesses` is not 0. */
   readonly flops: number | null;
-  /** Distinct bytes that one launch reads, and that it writes. */
+  /** Distinct bytes that one launch reads, plus those that it writes. */
   readonly unique_bytes: number | null;
   readonly mask_efficiency: number | null;
   readonly sector_efficiency: number | null;
@@ -294,9 +294,9 @@ export interface Call {
 }
 
 /**
- * A violation, an unknown or a note, and where it is on the page.
+ * A violation, an unknown or a note, with the page's indexes.
  *
- * `found` leaves its stacks out: `stack` and `other_stack` are indices into `Report.stacks`.
+ * `found` has no stacks: `stack` and `other_stack` are indexes into `Report.stacks`.
  */
 export interface PlacedFinding {
   readonly found: Finding;
@@ -308,19 +308,19 @@ export interface PlacedFinding {
   /** `op_index` of the op in the call's TTIR, as in the block `call/<call>`. */
   readonly op: number | null;
   readonly other_op: number | null;
-  /** Calls that have it, the first 100; the witness is that of `call`. */
+  /** Calls with the finding, the first 100; the witness is that of `call`. */
   readonly in_calls: readonly number[];
   /** Index into `Report.causes`; null for a lint of generated code. */
   readonly cause: number | null;
 }
 
-/** What the terminal prints once: findings that one change would end, over unique calls. */
+/** Findings that one change would fix, with numbers of unique calls and launches. */
 export interface Cause {
   readonly calls: number;
   readonly launches: number;
 }
 
-/** How many accesses (over unique calls) got a verdict. */
+/** The number of accesses (over unique calls) with a verdict. */
 export interface FindingCount {
   readonly rule: string | null;
   readonly verdict: string | null;
@@ -328,7 +328,7 @@ export interface FindingCount {
   readonly count: number;
 }
 
-/** What kvtrace itself had to say of a run. */
+/** A message of kvtrace on a run. */
 export interface Message {
   readonly run: number;
   readonly level: string | null;
@@ -337,7 +337,7 @@ export interface Message {
   readonly count: number | null;
 }
 
-/** A user's range, or an instant (duration null), since the page's origin. */
+/** A user's range, or an instant (duration null), relative to the page's origin. */
 export interface Mark {
   readonly run: number;
   readonly name: string | null;
@@ -347,7 +347,7 @@ export interface Mark {
   readonly attributes: Readonly<Record<string, string>>;
 }
 
-/** One row of the timeline: a host thread, or a stream of a device. */
+/** A row of the timeline: a host thread, or a stream of a device. */
 export interface Track {
   readonly label: string;
   readonly kind: string;
@@ -355,12 +355,12 @@ export interface Track {
   readonly thread: number | null;
 }
 
-/** Where the time went and what to try; null where nothing has a time of a device. */
+/** Summary of the time and advice; without device times, all is null or empty. */
 export interface Answer {
-  /** The part of the runs that all of it is of, as a sentence. */
+  /** The part of the runs that the figures cover, as a sentence. */
   readonly part: string | null;
   readonly gaps: Gaps | null;
-  /** What people call each cause of a gap. */
+  /** Label of each cause of a gap. */
   readonly causes: Readonly<Record<string, string>>;
   readonly advice: readonly Advice[];
   readonly ran: readonly Ran[];
@@ -389,10 +389,10 @@ export interface Window {
 }
 
 /**
- * Rows by time, and when devices were idle; all measured.
+ * Measured device time by name, and the devices' idle time.
  *
- * Executions of autotuners and warm-ups are in no row: they are `tuning_ns`. The rows and those add
- * up to `busy.busy_ns` + `busy.overlapped_ns`, over runs.
+ * `tuning_ns` is the time of autotuners and warm-ups, which no row includes. The rows and
+ * `tuning_ns` add up to `busy.busy_ns` + `busy.overlapped_ns`, over runs.
  */
 export interface DeviceTime {
   readonly rows: readonly DeviceRow[];
@@ -405,21 +405,21 @@ export interface DeviceTime {
   readonly steps: Steps | null;
 }
 
-/** Peaks of the device that figures are compared with: bytes and operations per second. */
+/** Peak rates of the device of the rooflines, in bytes and operations per second. */
 export interface Limits {
   readonly name: string;
   /** Recorded, given, or assumed. */
   readonly how: string;
   readonly reported: string | null;
-  /** The data sheet. */
+  /** Name of the data sheet. */
   readonly source: string;
   readonly bandwidth: number;
-  /** By element type. */
+  /** Rate by element type. */
   readonly matrix: Readonly<Record<string, number>>;
   readonly vector: Readonly<Record<string, number>>;
 }
 
-/** Something that did not fit: in one sentence, and the command that shows it. */
+/** A part that did not fit: a sentence, and the command that shows the part. */
 export interface Dropped {
   readonly what: string;
   readonly text: string;
@@ -427,10 +427,10 @@ export interface Dropped {
 }
 
 /**
- * What an op did over all programs of one launch; `index` is its place in the generic TTIR.
+ * Figures of an op over all programs of a launch; `index` is its position in generic TTIR.
  *
- * `loop` is the loop around it, `buffer` the argument that a memory op goes to; `elements` counts
- * lanes, those that a mask turns off among them.
+ * `loop` is the enclosing loop, `buffer` the argument that a memory op accesses; `elements` counts
+ * lanes, including masked-off ones.
  */
 export interface Op {
   readonly index: number;
@@ -450,9 +450,9 @@ export interface Op {
 }
 
 /**
- * A loop, the loop around it where that is known, and trips of each program.
+ * A loop, its enclosing loop if known, and its trip counts over programs.
  *
- * `before` is its place among the ops, where its own index is none: it comes before that one.
+ * `before` is the index of the op that the loop precedes, for a loop whose own index is no op's.
  */
 export interface Loop {
   readonly index: number;
@@ -478,11 +478,11 @@ export interface Access {
 }
 
 /**
- * One product C[m, n] = A[m, k] · B[k, n] in each execution; indices are those of ops.
+ * A product C[m, n] = A[m, k] · B[k, n] in each execution; indices are those of ops.
  *
- * `a` and `b` are the loads whose elements the factors are made of one by one, `a_transposed` and
- * `b_transposed` whether the tiles were turned on the way; `c` is the one store that the sum gets
- * to. `loop` is the innermost loop around it.
+ * `a` and `b` are the loads that the factors come from elementwise, and `a_transposed` and
+ * `b_transposed` whether the tiles are transposed in between; `c` is the only store that the sum
+ * reaches. `loop` is the innermost loop around the product.
  */
 export interface Dot {
   readonly op: number;
@@ -498,12 +498,12 @@ export interface Dot {
 }
 
 /**
- * A tensor argument as it was before the call's first launch.
+ * A tensor argument as recorded before the call's first launch.
  *
- * `arg` is the position of the argument in the call, `artifact` names the block `tensor/<artifact>`
- * with its storage's bytes, in which `offset_bytes`, `shape` and `strides` (in elements) say where
- * its elements are. `histogram` is null where the type has no numbers that we know, the storage was
- * not recorded whole, or it is larger than 256 MiB.
+ * `arg` is the position of the argument in the call; `artifact` names the block `tensor/<artifact>`
+ * with the storage's bytes, in which `offset_bytes`, `shape` and `strides` (in elements) locate the
+ * elements. `histogram` is null if the type is not supported, or the storage is incomplete or
+ * larger than 256 MiB.
  */
 export interface RecordedValue {
   readonly arg: number;
@@ -517,19 +517,19 @@ export interface RecordedValue {
   readonly measured: boolean;
 }
 
-/** What passes gave up for its cost in a call: an op, and what of it is missing. */
+/** A note on figures of an op that passes skipped for their cost. */
 export interface CallNote {
   readonly op: number;
   readonly text: string;
 }
 
-/** A variant's binary went onto the device: how long that took. */
+/** A load of a variant's binary onto a device, with its duration. */
 export interface Load {
   readonly variant: number;
   readonly duration_ns: number;
 }
 
-/** The trials of a kernel on one set of arguments, the fastest first; and why one was kept. */
+/** The trials of a kernel on one set of arguments, fastest first, and `why` one was chosen. */
 export interface Tuning {
   readonly run: number;
   readonly arguments: string;
@@ -537,7 +537,7 @@ export interface Tuning {
   readonly why: string;
 }
 
-/** A value for each step, all that is below it among them; null: not known of any. */
+/** Figures with a value for each step, over all that is below; null: unknown for all. */
 export interface CalledFigures {
   readonly runs: readonly number[] | null;
   readonly device_ns: readonly number[] | null;
@@ -546,7 +546,7 @@ export interface CalledFigures {
   readonly compile_ns: readonly number[] | null;
 }
 
-/** One line of the headline of `kvtrace diff`. */
+/** A line of the headline of `kvtrace diff`. */
 export interface SinceRow {
   readonly kernel: string;
   readonly what: string;
@@ -556,21 +556,21 @@ export interface SinceRow {
   readonly sure: string;
 }
 
-/** What differs from the nearest variant of the same kernel that the run compiled before. */
+/** Changes from the most similar variant of the kernel that the run compiled before. */
 export interface Recompiled {
   /** Index into `Report.variants`. */
   readonly nearest: number;
   readonly changes: readonly Change[];
 }
 
-/** Warps on a multiprocessor at once, of how many, and what keeps there from being more. */
+/** Warps on a multiprocessor at once, the most it can hold, and the limiting resource. */
 export interface Occupancy {
   readonly warps: number;
   readonly of: number;
   readonly limited_by: string;
 }
 
-/** A parameter of a kernel: its type, or the constant that is compiled in. */
+/** A parameter of a kernel: its type, or its compile-time constant. */
 export interface Parameter {
   readonly name: string | null;
   readonly type: string | null;
@@ -578,7 +578,7 @@ export interface Parameter {
   readonly divisibility: number | null;
 }
 
-/** One compiler stage of a variant. `text` is an index into `Report.texts`. */
+/** A compiler stage of a variant. `text` is an index into `Report.texts`. */
 export interface Stage {
   readonly stage: string;
   readonly text: number | null;
@@ -594,12 +594,12 @@ export interface SourceFile {
 }
 
 /**
- * Where one launch of a call is under the roof of `Report.limits`.
+ * Roofline position of one launch of a call on `Report.limits`.
  *
  * `position` has roofline times; `intensity` is FLOPs per distinct byte (null: no bytes). In FLOPs
- * per second, `roof` is what its mix of operations could reach (null: no FLOPs), `attainable` what
- * it could in its roofline time, `reached` what it did in its measured median device time.
- * `achieved` is the roofline time as a share of that median.
+ * per second, `roof` is the peak for the launch's mix of operations (null: no FLOPs), `attainable`
+ * the rate in its roofline time, `reached` the rate in its measured median device time. `achieved`
+ * is the roofline time over that median.
  */
 export interface Roofline {
   readonly position: Position;
@@ -679,7 +679,7 @@ export interface Gaps {
 }
 
 /**
- * What is wrong with performance, where, and what to try.
+ * Something that costs performance, its location, and what to try.
  *
  * `rule` is a slug; `kernel` is null where it is about the whole program. `cost_ns` is what could
  * be saved at most, over the window of all runs, where that is known.
@@ -694,25 +694,25 @@ export interface Advice {
   readonly cost_ns: number | null;
 }
 
-/** What ran under one name: a Triton kernel, a library's kernel, a copy or a fill. */
+/** A row of the table: a Triton kernel, a library's kernel, a copy or a fill. */
 export interface Ran {
   readonly name: string;
   /** Triton, a library's name, copy, fill or other. */
   readonly kind: string;
-  /** File and line of the kernel, where they are known. */
+  /** File and line of the kernel, if known. */
   readonly place: string;
   /** Index into `Report.kernels`. */
   readonly kernel: number | null;
   readonly executions: number;
   readonly device_ns: number | null;
-  /** Of what limits it. */
+  /** Bytes or FLOPs per second, whichever is the bound. */
   readonly rate: Rate | null;
   /** Roofline time divided by the measured time. */
   readonly achieved: number | null;
 }
 
 /**
- * What ran on devices under one name.
+ * All executions on devices under one name.
  *
  * `kind` says whose it is: Triton, a library's name, copy, fill or other; of another tool's traces
  * custom, too (`figures/makers.py`). `share` is that of all rows. `bytes` are those copied or
@@ -764,7 +764,7 @@ export interface Steps {
   readonly span_ns: number;
 }
 
-/** Addresses of a record as progressions: docs/accesses.md says how they are to be read. */
+/** Addresses of a record as progressions, as docs/accesses.md describes. */
 export interface AccessLayout {
   readonly base: number;
   readonly programs?: readonly [number, readonly (readonly [number, number, number])[]];
@@ -777,10 +777,10 @@ export interface AccessLayout {
 }
 
 /**
- * How often values occur; `edges` has one entry more than `counts`. null: no finite value.
+ * Histogram of a tensor; `edges` has one entry more than `counts`. null: no finite value.
  *
- * `nan`, `inf` (both signs) and `zeros` count elements; the bins count the finite ones, zeros among
- * them. Means are of the finite elements, in float64.
+ * `nan`, `inf` (both signs) and `zeros` count elements; the bins count finite elements, including
+ * zeros. `mean` is that of finite elements, in float64.
  */
 export interface Histogram {
   readonly elements: number;
@@ -794,7 +794,7 @@ export interface Histogram {
   readonly mean: number | null;
 }
 
-/** One configuration; its time is on the device, without the first; null: not recorded. */
+/** A configuration; its time is on the device, without the first trial; null: not recorded. */
 export interface Trial {
   readonly variant: number;
   readonly configuration: Readonly<Record<string, string>>;
@@ -803,7 +803,7 @@ export interface Trial {
   readonly kept: boolean;
 }
 
-/** One fact on both sides; null where a side does not have it. */
+/** The value of a fact on both sides; null where a side lacks the fact. */
 export interface Change {
   readonly what: string;
   readonly before: string | null;
@@ -811,12 +811,12 @@ export interface Change {
 }
 
 /**
- * Where work is under the roof of a device; times in nanoseconds, over all launches.
+ * Position of launches on a device's roofline; times in nanoseconds, over all launches.
  *
- * `bound` is `memory` where even distinct bytes take longer than the arithmetic, `compute` where
- * the arithmetic takes longer than all bytes asked for, `caches` in between: memory-bound or not by
- * what caches serve again. `best_ns` is the attainable time, `achieved` the share of it in the
- * measured time (1: as fast as can be), null without a device timeline.
+ * `bound` is `memory` if even the distinct bytes take longer than the arithmetic, `compute` if the
+ * arithmetic takes longer than all requested bytes, and `caches` in between, where cache hits
+ * decide. `best_ns` is the attainable time; `achieved` is `best_ns` over the measured time, at most
+ * 1, or null without a device timeline.
  */
 export interface Position {
   readonly memory_ns: number;
@@ -874,14 +874,14 @@ export interface GapGroup {
   readonly kernels: readonly string[];
 }
 
-/** A figure that an advice is based on. */
+/** A figure that a piece of advice is based on. */
 export interface Figure {
   readonly name: string;
   readonly value: string;
   readonly how: "measured" | "derived" | "assumed";
 }
 
-/** Bytes or FLOPs a second; `at_least`: some accesses could not be counted. */
+/** Bytes or FLOPs per second; a lower bound (`at_least`) if some accesses were not counted. */
 export interface Rate {
   readonly per_second: number;
   readonly unit: "B/s" | "FLOP/s";
