@@ -18,7 +18,7 @@ from kvtrace.schema.completed import Completed, LaterStages
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
-from kvtrace.schema.kept import told_of
+from kvtrace.schema.kept import missing_launch_notes
 from kvtrace.schema.layout import (
     JOURNAL,
     SHARED,
@@ -345,7 +345,7 @@ class Trace:
                 row = {"run_id": run_id}
             # Its folder says which run it is, whatever else its row may say.
             self._runs[run_id] = run = Run.of_row({**row, "run_id": run_id}, sealed)
-            for text in told_of(run):
+            for text in missing_launch_notes(run):
                 self.note(text)
         return self._runs[run_id]
 
