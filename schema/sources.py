@@ -1,7 +1,7 @@
-"""Which part of a Python file some functions use: what a trace keeps of the file.
+"""The part of a Python file that some functions use, which a trace keeps of the file.
 
-Read token by token and not as a syntax tree: this runs in a thread beside the program's own, and
-CPython (3.11 at least) raises SystemError in one of two threads that make such trees at once.
+The file is read token by token and not as a syntax tree: this runs in a thread beside the program's
+threads, and CPython (3.11 at least) raises SystemError if two threads build syntax trees at once.
 """
 
 import io
@@ -15,14 +15,14 @@ from typing import Final
 
 _ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
 _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
-#: What continues the statement above it.
-_GOING_ON: Final = frozenset({"else", "elif", "except", "finally"})
+#: First words of lines that continue the statement above.
+_CONTINUING: Final = frozenset({"else", "elif", "except", "finally"})
 _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
 
 
 @dataclass(slots=True)
 class _Line:
-    """A logical line at a depth of indentation, `end` being the last line of all below it."""
+    """A logical line at a depth of indentation; `end` is the last line of its indented block."""
 
     depth: int
     words: list[str]
@@ -38,7 +38,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement of the module: its lines, whether it is always kept, the names that it binds."""
+    """A statement of the module: lines, whether it is always kept, and names that it binds."""
 
     lines: list[_Line]
     always: bool
@@ -46,12 +46,11 @@ class _Statement:
 
 
 def used_part(text: str, lines: Collection[int]) -> str:
-    """Return a file in which every line is blank that the functions around some lines do not use.
+    """Return a file with all lines blank that the functions around the given lines do not use.
 
-    Kept are these functions with their decorators and comments right above, the statements of the
-    module that bind names which they read, what those need in turn, and the first lines of what a
-    function is defined in. Lines keep their numbers. Of a file that is not Python only the lines
-    themselves are kept.
+    Kept are these functions with their decorators and comments right above, statements of the
+    module that bind names which kept lines read, and the first lines of enclosing classes and
+    functions. Lines keep their numbers. Of a file that is not Python only the given lines are kept.
 
     Args:
         text: the file's content.
@@ -76,9 +75,9 @@ def _used_part(text: str, lines: frozenset[int]) -> str:
 
 @lru_cache(maxsize=8)  # a file has many kernels, and takes a millisecond for every 25 lines
 def _read(text: str) -> tuple[list[_Line], list[_Statement]]:
-    """Return a file's logical lines, and its statements; neither is to be changed."""
+    """Return a file's logical lines and statements, both cached: do not change them."""
     lines = _logical_lines(text)
-    statements = [_Statement(each, _is_always(each), _bound(each)) for each in _statements(lines)]
+    statements = [_Statement(s, _is_always(s), _bound(s)) for s in _statements(lines)]
     return lines, statements
 
 
@@ -102,8 +101,8 @@ def _logical_lines(text: str) -> list[_Line]:
         while open_ones and open_ones[-1].depth >= line.depth:
             open_ones.pop()
         open_ones.append(line)
-        for each in open_ones:
-            each.end = line.last
+        for outer in open_ones:
+            outer.end = line.last
         if line.words[0] == "@":
             following.start = line.start
     return found
@@ -133,31 +132,32 @@ def _kept(lines: list[_Line], left: list[_Statement], wanted: Collection[int]) -
 
 
 def _comments_above(kept: Sequence[_Line], every: Sequence[str]) -> set[int]:
-    """Return the lines of comments right above functions and their decorators."""
-    found = set()
+    """Return the numbers of comment lines right above functions and their decorators."""
+    comments = set()
     for line in kept:
         number = line.start - 1
         while line.is_function and number and every[number - 1].lstrip().startswith("#"):
-            found.add(number)
+            comments.add(number)
             number -= 1
-    return found
+    return comments
 
 
 def _statements(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """Return the module's statements, each with all lines that are in it."""
-    found: list[list[_Line]] = []
+    """Return the module's statements, each with all its lines."""
+    statements: list[list[_Line]] = []
     for line in lines:
-        goes_on = line.depth or line.words[0] in _GOING_ON
-        decorated = bool(found) and found[-1][-1].depth == 0 and found[-1][-1].words[0] == "@"
-        if found and (goes_on or decorated):
-            found[-1].append(line)
+        continues = line.depth or line.words[0] in _CONTINUING
+        last = statements[-1][-1] if statements else None
+        decorated = last is not None and last.depth == 0 and last.words[0] == "@"
+        if statements and (continues or decorated):
+            statements[-1].append(line)
         else:
-            found.append([line])
-    return found
+            statements.append([line])
+    return statements
 
 
 def _is_always(statement: Sequence[_Line]) -> bool:
-    """Whether a statement binds names that cannot be seen, or changes how the file is read."""
+    """Return whether a statement binds unknown names (`*`), or changes the syntax."""
     words = statement[0].words
     return words[:2] == ["from", "__future__"] or (words[:1] == ["from"] and words[-1] == "*")
 
@@ -199,7 +199,7 @@ def _bound_by(words: Sequence[str]) -> Iterator[str]:
 
 
 def _names_read(lines: Sequence[_Line]) -> set[str]:
-    """Return names that are looked up in the module: those of functions' own are left out."""
+    """Return the names that lines read from the module; functions' local names are left out."""
     read: set[str] = set()
     own: set[str] = set()
     inside: int | None = None
@@ -218,10 +218,10 @@ def _names_read(lines: Sequence[_Line]) -> set[str]:
 
 
 def _parameters(words: Sequence[str]) -> set[str]:
-    """Return the names of a function's parameters, and not those in annotations and defaults."""
-    found, depth = set(), 0
+    """Return the names of a function's parameters, without names in annotations and defaults."""
+    parameters, depth = set(), 0
     for before, word in pairwise(words):
         depth += _BRACKETS.get(before, 0)
         if depth == 1 and before in ("(", ",", "*", "**") and word.isidentifier():
-            found.add(word)
-    return found
+            parameters.add(word)
+    return parameters
