@@ -297,7 +297,7 @@ class RunWriter:
         return segment
 
     def _seal_segment(self, table: str, *, stays: bool = False) -> None:
-        """Seal a segment into a part, and remove it, unless it `stays` until the journal's removal."""
+        """Seal a segment into a part; then remove it, unless it `stays` as long as the journal."""
         if table == "runs":
             return  # its one row is written when the run ends
         segment = self._open[table]
