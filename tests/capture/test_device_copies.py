@@ -57,7 +57,7 @@ def test_there_is_room_again_when_copies_are_given_back():
     assert copies._allocated([SIZE], 0) is None
 
 
-def test_a_copy_is_done_when_its_number_is_there():
+def test_a_copy_is_done_once_its_number_is_written():
     copies, _memory = arena()
     copy = copies._allocated([3, 5], 0)
     assert not copy.done
