@@ -65,7 +65,7 @@ def _used_part(text: str, lines: frozenset[int]) -> str:
     every = text.splitlines(keepends=True)
     try:
         read, statements = _read(text)
-        kept = _kept(read, statements, lines)
+        kept = _kept_numbers(read, statements, lines)
         kept |= _comments_above([line for line in read if line.end in kept], every)
     except (tokenize.TokenError, SyntaxError):
         kept = set(lines)
@@ -82,7 +82,7 @@ def _read(text: str) -> tuple[list[_Line], list[_Statement]]:
 
 
 def _logical_lines(text: str) -> list[_Line]:
-    found: list[_Line] = []
+    lines: list[_Line] = []
     words: list[str] = []
     depth = first = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -91,41 +91,44 @@ def _logical_lines(text: str) -> list[_Line]:
         elif token.type == tokenize.DEDENT:
             depth -= 1
         elif token.type == tokenize.NEWLINE and words:
-            found.append(_Line(depth, words, first, token.start[0], first, token.start[0]))
+            lines.append(_Line(depth, words, first, token.start[0], first, token.start[0]))
             words = []
         elif token.type not in _SKIPPED:
             first = first if words else token.start[0]
             words.append(token.string)
-    open_ones: list[_Line] = []
-    for line, following in pairwise([*found, _Line(0, [], 0, 0)]):
-        while open_ones and open_ones[-1].depth >= line.depth:
-            open_ones.pop()
-        open_ones.append(line)
-        for outer in open_ones:
+    enclosing: list[_Line] = []
+    for line, following in pairwise([*lines, _Line(0, [], 0, 0)]):
+        while enclosing and enclosing[-1].depth >= line.depth:
+            enclosing.pop()
+        enclosing.append(line)
+        for outer in enclosing:
             outer.end = line.last
         if line.words[0] == "@":
             following.start = line.start
-    return found
+    return lines
 
 
-def _kept(lines: list[_Line], left: list[_Statement], wanted: Collection[int]) -> set[int]:
+def _kept_numbers(
+    lines: list[_Line], statements: list[_Statement], numbers: Collection[int]
+) -> set[int]:
+    """Return the numbers of all lines that the functions around the given line numbers use."""
     kept: set[int] = set()
     names: set[str] = set()
-    statements = [each.lines for each in left]
-    for number in wanted:
+    blocks = [statement.lines for statement in statements]
+    for number in numbers:
         around = [line for line in lines if line.start <= number <= line.end]
         functions = [line for line in around if line.is_function]
-        whole = functions[-1:] or [s[-1] for s in statements if s[0].start <= number <= s[-1].end]
+        whole = functions[-1:] or [b[-1] for b in blocks if b[0].start <= number <= b[-1].end]
         for line in whole:
             kept.update(range(line.start, line.end + 1))
-            names |= _names_read([each for each in lines if line.start <= each.first <= line.end])
+            names |= _names_read([x for x in lines if line.start <= x.first <= line.end])
         if functions:
             for outer in around:
                 if outer.depth < functions[-1].depth:
                     kept.update(range(outer.first, outer.last + 1))
-    while taken := [s for s in left if s.always or not names.isdisjoint(s.bound)]:
-        left = [s for s in left if not s.always and names.isdisjoint(s.bound)]
-        for statement in taken:
+    while used := [s for s in statements if s.always or not names.isdisjoint(s.bound)]:
+        statements = [s for s in statements if not s.always and names.isdisjoint(s.bound)]
+        for statement in used:
             names |= _names_read(statement.lines)
             kept.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
     return kept

@@ -272,12 +272,12 @@ class _JournalAdditions:
 def _artifacts_of(kernel: dict[str, Any]) -> set[Any]:
     """Return the hashes of the artifacts to which a kernel's row refers."""
     listed = [*kernel.get("files", ()), *kernel.get("stages", ())]
-    named = [kernel.get("source_artifact"), *(each.get("artifact") for each in listed)]
+    named = [kernel.get("source_artifact"), *(entry.get("artifact") for entry in listed)]
     return {name for name in named if name is not None}
 
 
 def _launch_batch(content: bytes, first: int, calls: set[int]) -> pa.RecordBatch:
-    """Rows of `ROW` as a batch of the table `launches`; those of unknown calls are left out."""
+    """Return rows of `ROW` as a batch of `launches`, without launches of other calls."""
     kept = [
         (seq, content[at : at + ROW.size])
         for seq, at in enumerate(range(0, len(content), ROW.size), first)

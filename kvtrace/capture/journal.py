@@ -308,9 +308,9 @@ class Journal:
             self.spool.end()
             self.spool.remove()
         finally:
-            self.overhead.end_round(self._known_wait(begin))
+            self.overhead.end_round(self._program_wait(begin))
 
-    def _known_wait(self, begin: int) -> int | None:
+    def _program_wait(self, begin: int) -> int | None:
         """Return the nanoseconds that the program waited for a round; None in the own thread."""
         if self._closing:
             return 0  # the end is counted as a whole

@@ -102,17 +102,17 @@ class Overhead:
             self.thread_ns += now[2] - self._begun[2]
         self._processor.follow_noted()
         self._left = self._processor.now()
-        known, wall = self._known_launches(), now[0]
+        spent, wall = self._time_in_launches(), now[0]
         elapsed, self._last = wall - self._last, wall
         steady = self._launches > 0 and not self._kernels
         self._profiled[steady] += self._executions
         self._kernels = self._launches = self._executions = 0
         if steady:
-            self.launches_ns += known
+            self.launches_ns += spent
             self.running_ns += elapsed
             self._waits += waited
         else:
-            self.start_ns += known
+            self.start_ns += spent
             self._waits_at_start += waited
 
     def end(self, begun: int) -> None:
@@ -135,7 +135,7 @@ class Overhead:
             row["profiler_ns"] = None
         return {"self_overhead_ns": sum(parts.values()), "overhead": row}
 
-    def _known_launches(self) -> int:
+    def _time_in_launches(self) -> int:
         """Return the nanoseconds spent in the program's threads since the last call."""
         new, timed, timed_ns = self._recorder.costs
         spent, self._spent = self._spent + new - self._new, 0
