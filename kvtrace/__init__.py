@@ -1,7 +1,7 @@
-"""kvtrace records every kernel launch of a program; everything else is made later from the files.
+"""kvtrace records every kernel launch of a program; all analysis uses the recorded files.
 
-Kept tiny on purpose: the autostart line imports this package in every Python process that runs
-with `KVTRACE` set. The public functions are imported when they are first used.
+This module is tiny on purpose: the autostart line imports the package in every Python process that
+runs with `KVTRACE` set. The public functions are imported at their first use.
 
     import kvtrace
 
@@ -30,7 +30,7 @@ __version__ = "0.2.0"
 
 _HOMES = {
     "KernelDefect": "kvtrace.schema.errors",
-    "capture": "kvtrace.capture.api",  # then the folder of that name, which can be called
+    "capture": "kvtrace.capture.api",  # later the package of that name, which is callable
     "diff": "kvtrace.analysis.traces",
     "mark": "kvtrace.capture.api",
     "open": "kvtrace.analysis.traces",
@@ -42,18 +42,18 @@ __all__ = ["__version__", *_HOMES]
 
 
 def __getattr__(name: str) -> "Any":
-    from kvtrace.lazy import found
+    from kvtrace.lazy import public_name
 
     homes = _HOMES
     if name not in homes:
         from kvtrace.registry import own_entries
 
         homes = {entry.name: entry.place.partition(":")[0] for entry in own_entries("api")}
-    return found(globals(), homes, name)
+    return public_name(globals(), homes, name)
 
 
 class _Finder:
-    """Finds modules of kvtrace that have another name where they lie: add-ons'."""
+    """Finds add-ons' modules by their public names `kvtrace.NAME`."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> "ModuleSpec | None":

@@ -1,4 +1,4 @@
-"""`python -m kvtrace` is the command `kvtrace`."""
+"""The command `kvtrace` as `python -m kvtrace`."""
 
 import sys
 

@@ -1,7 +1,7 @@
-"""What the autostart line imports in every Python process that is started with `KVTRACE` set.
+"""Start of recording, imported by the autostart line in every process with `KVTRACE` set.
 
-It must cost next to nothing and can never raise: it puts one finder in front of `sys.meta_path`
-and does no more until a library that launches kernels is imported.
+The import costs next to nothing and never raises: this module puts one finder in front of
+`sys.meta_path`, which does nothing until a library that launches kernels is imported.
 """
 
 import atexit
@@ -19,11 +19,11 @@ if TYPE_CHECKING:
 
     from kvtrace.registry import Entry
 
-#: Every library that is waited for; those of other packages' backends are added when found.
+#: Libraries whose import starts a backend; other packages' are added once found.
 _libraries: "set[str]" = set()
 
-#: Package that a module of an add-on replaces where it is missing, while recording → what
-#: returns the specs of its modules.
+#: Packages that add-ons replace while recording if they are missing, with the entry of a function
+#: that returns the specs of their modules.
 _stand_ins: "dict[str, Entry]" = {}
 
 #: Folders of `sys.path` in which backends of other packages were looked for.
@@ -31,12 +31,12 @@ _searched: "set[str]" = set()
 
 _OFF = frozenset({"0", "off", "no", "false"})
 
-#: Absolute path that `KVTRACE` names; None when the variable did not start kvtrace.
+#: Absolute path from `KVTRACE`; None if the variable did not start kvtrace.
 out: str | None = None
 
 
 def boot() -> None:
-    """Read `KVTRACE`, and wait for the libraries that launch kernels."""
+    """Read `KVTRACE`, and watch the imports of libraries that launch kernels."""
     global out
     value = os.environ.get("KVTRACE", "")
     if out is not None or not value or value.lower() in _OFF or in_subinterpreter():
@@ -53,11 +53,11 @@ def boot() -> None:
 
 
 def in_subinterpreter() -> bool:
-    """Tell whether this is not the process's first interpreter: in others nothing is recorded.
+    """Return whether this is a sub-interpreter, in which nothing is recorded.
 
-    NumPy and pyarrow, which writing needs, do not work in them, and may end the process.
+    NumPy and pyarrow, which writing needs, do not work in sub-interpreters and may end the process.
     """
-    # One that is not there would be looked for in every folder.
+    # Only the name of this version: Python would search every folder for a missing module.
     name = "_interpreters" if sys.version_info >= (3, 13) else "_xxsubinterpreters"
     try:
         interpreters = __import__(name)
@@ -90,18 +90,18 @@ def _imported(name: str) -> None:
 
 
 class _Finder:
-    """Finds nothing itself; notes the import of the libraries that backends wait for.
+    """Notes the imports of libraries that backends wait for; other finders find the modules.
 
-    It stays the first finder: another one, as pytest's that rewrites assertions, may find a library
-    before it would be asked. Python holds its import lock in the meantime, for which other threads
-    wait: what is imported here must be next to nothing.
+    This stays the first finder: another finder, as pytest's that rewrites assertions, could find a
+    library first. Python holds the import lock during `find_spec`, for which other threads wait, so
+    `find_spec` imports next to nothing.
     """
 
     def find_spec(
         self, name: str, path: "Sequence[str] | None" = None, target: "ModuleType | None" = None
     ) -> "ModuleSpec | None":
         if sys.meta_path[0] is not self and self in sys.meta_path:
-            sys.meta_path.remove(self)  # Python continues with those behind it
+            sys.meta_path.remove(self)  # Python continues with the finders behind
             sys.meta_path.insert(0, self)
         if name.partition(".")[0] in _stand_ins:
             return _stand_in(name, path, target)
@@ -127,7 +127,7 @@ class _Finder:
 def _stand_in(
     name: str, path: "Sequence[str] | None", target: "ModuleType | None"
 ) -> "ModuleSpec | None":
-    """Return kvtrace's module, unless the package is installed or nothing is recorded."""
+    """Return the spec of an add-on's replacement; None if the package exists or outside runs."""
     try:
         spec_of: Callable[..., ModuleSpec | None] = _stand_ins[name.partition(".")[0]].load()
         api = sys.modules.get("kvtrace.capture.api")
@@ -142,7 +142,7 @@ def _stand_in(
 
 
 class _Loader:
-    """Executes the module with its own loader, then says that it is there."""
+    """Executes a module with the original loader, then installs the module's backends."""
 
     def __init__(self, loader: "Loader") -> None:
         self.loader = loader
@@ -151,7 +151,7 @@ class _Loader:
         return self.loader.create_module(spec)
 
     def exec_module(self, module: "ModuleType") -> None:
-        # Back in place before the module runs, so that nobody sees a loader that is not its own.
+        # Restored before the module runs, so that no code sees kvtrace's loader.
         module.__loader__ = self.loader
         if module.__spec__ is not None:
             module.__spec__.loader = self.loader
@@ -164,15 +164,15 @@ class _Loader:
 
 
 def wait_without_gpu() -> None:
-    """Wait also for what is adapted only where tensors for a GPU are made on the CPU."""
+    """Watch also the libraries that are adapted only with `KVTRACE_DEVICE=cpu`."""
     _libraries.update(entry.name for entry in registry.own_entries("libraries_without_gpu"))
 
 
 def _find_backends() -> None:
-    """Wait also for the libraries of other packages' backends, in folders that are new.
+    """Watch also the libraries of other packages' backends, in new folders of `sys.path`.
 
-    Where a package names no libraries among its entry points, its backend is imported and asked.
-    Not before all folders are known, which is when `site` has been imported.
+    If a package's entry points name no libraries, the backend is imported, and names them. The
+    search begins once `site` has been imported, as all folders are known then.
     """
     site = sys.modules.get("site")
     if _searched.issuperset(sys.path) or getattr(site and site.__spec__, "_initializing", False):
@@ -192,9 +192,10 @@ def _find_backends() -> None:
 
 
 def _spec_of_imported(module: "ModuleType") -> "ModuleSpec":
-    """Return a spec with which the import of a module gives the one that is there.
+    """Return a spec with which an import returns a module that has been imported meanwhile.
 
-    Python takes the module's own in place of what a finder returns, so for a moment it is that.
+    Python uses the module's own spec instead of the finder's, so this spec also becomes the
+    module's spec until it is loaded.
     """
     from importlib.machinery import ModuleSpec
 
@@ -204,7 +205,7 @@ def _spec_of_imported(module: "ModuleType") -> "ModuleSpec":
 
 
 class _Imported:
-    """Loads nothing: the module is there, and stays as it is."""
+    """Loader that returns an imported module unchanged."""
 
     def __init__(self, module: "ModuleType") -> None:
         self.module = module

@@ -1,9 +1,9 @@
-"""Locks that a forked child can use. Every lock of kvtrace is one of these.
+"""Locks that a forked child can use. Every lock of kvtrace is of this class.
 
-A fork copies the memory of all threads and runs only the one that forked: a lock that another held
-is then held forever. So a child makes every lock again that it finds held by nobody who is there.
-What such a lock guards may be half changed; a lock that is `taken` is therefore waited for before
-the fork, so that the child finds it whole.
+A fork copies the memory of all threads but runs only the thread that forked: a lock that another
+thread held stays locked forever. So a child replaces every lock that another thread held. The data
+guarded by such a lock may be half changed; so a fork first waits for the locks with `taken`, and
+the child finds their data consistent.
 """
 
 from __future__ import annotations
@@ -16,17 +16,17 @@ from collections.abc import Callable
 from types import TracebackType
 from typing import Final
 
-#: Seconds that a fork waits for all `taken` locks together. A write to a disk that does not answer
-#: must not hold up the program; the child then begins again with what it guards.
+#: Seconds that a fork waits for all `taken` locks together. A disk that does not answer must not
+#: hold up the program; the child then starts with new data.
 PATIENCE: Final = 10.0
 
 
 class Lock:
-    """A re-entrant lock, free in a forked child unless the thread that forked holds it itself.
+    """A re-entrant lock, free in a forked child unless the thread that forked holds the lock.
 
     Args:
-        taken: whether a fork waits until it is free, at most `PATIENCE`.
-        renewed: called in the child, before anything else can be: puts right what it guards.
+        taken: whether a fork waits until the lock is free, at most `PATIENCE` seconds.
+        renewed: called in the child before other code, to repair the guarded data.
 
     """
 
@@ -40,11 +40,11 @@ class Lock:
         _locks.append(weakref.ref(self, _locks.remove))
 
     def acquire(self, timeout: float = -1) -> bool:
-        """Take the lock, as `threading.RLock.acquire`; seconds, -1 waits forever."""
+        """Acquire the lock, as `threading.RLock.acquire`; timeout in seconds, -1 waits forever."""
         return self._lock.acquire(timeout=timeout)
 
     def release(self) -> None:
-        """Release it, as `threading.RLock.release`."""
+        """Release the lock, as `threading.RLock.release`."""
         self._lock.release()
 
     def __enter__(self) -> None:
@@ -64,7 +64,7 @@ _locks: list[weakref.ref[Lock]] = []
 
 def locks() -> list[Lock]:
     """Return every lock of the process."""
-    return [lock for lock in (known() for known in list(_locks)) if lock is not None]
+    return [lock for lock in (reference() for reference in list(_locks)) if lock is not None]
 
 
 def _before() -> None:
@@ -82,16 +82,16 @@ def _after_in_parent() -> None:
 
 
 def _after_in_child() -> None:
-    found = locks()
-    for lock in found:
+    all_locks = locks()
+    for lock in all_locks:
         if lock._held:
             lock._held = False
             lock.release()
-        if lock._lock.acquire(blocking=False):  # it is free, or held by the thread that forked
+        if lock._lock.acquire(blocking=False):  # free, or held by the thread that forked
             lock._lock.release()
         else:
             lock._lock = threading.RLock()
-    for lock in found:
+    for lock in all_locks:
         if lock._renewed is not None:
             lock._renewed()
 

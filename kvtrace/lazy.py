@@ -1,4 +1,4 @@
-"""Public names of a package whose modules are imported when a name is first used."""
+"""Public names of packages, whose modules are imported at a name's first use."""
 
 from importlib import import_module
 
@@ -8,13 +8,13 @@ if TYPE_CHECKING:
     from typing import Any
 
 
-def found(namespace: "dict[str, Any]", homes: "Mapping[str, str]", name: str) -> "Any":
-    """Return a public name for a package's `__getattr__`, and keep it in its namespace.
+def public_name(namespace: "dict[str, Any]", homes: "Mapping[str, str]", name: str) -> "Any":
+    """Return the value of a public name for a package's `__getattr__`, and store it there.
 
     Args:
         namespace: the package's `globals()`.
         homes: the module that defines each public name.
-        name: what was asked for.
+        name: the requested name.
 
     Raises:
         AttributeError: the package has no such name.
@@ -24,5 +24,5 @@ def found(namespace: "dict[str, Any]", homes: "Mapping[str, str]", name: str) ->
     if home is None:
         raise AttributeError(f"module {namespace['__name__']!r} has no attribute {name!r}")
     value = getattr(import_module(home), name)
-    # A package of that name is an attribute as soon as it is imported, and stays it.
+    # If the import has set a package of that name as attribute, the package stays.
     return namespace.setdefault(name, value)

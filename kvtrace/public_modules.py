@@ -1,6 +1,6 @@
-"""Public names of add-ons' modules: `kvtrace.NAME`, and what is below it, of the group `modules`.
+"""Public names of add-ons' modules: `kvtrace.NAME…` for entries of the group `modules`.
 
-A name is a separate module that asks the add-on's for everything, so nothing is there twice.
+The module of a public name forwards each attribute to the add-on's module, so nothing exists twice.
 """
 
 from functools import partial
@@ -13,7 +13,7 @@ from kvtrace import registry
 
 
 def spec_of(name: str) -> ModuleSpec | None:
-    """Return the spec of a module `kvtrace.NAME…`; None where no add-on registers that name."""
+    """Return the spec of a module `kvtrace.NAME…`, or None if no add-on registers NAME."""
     head, dot, below = name.removeprefix("kvtrace.").partition(".")
     for entry in registry.own_entries("modules"):
         if entry.name == head:
@@ -22,16 +22,16 @@ def spec_of(name: str) -> ModuleSpec | None:
 
 
 class _Loader(Loader):
-    """Fills a module with what another one answers."""
+    """Loads a module that forwards attributes to another module."""
 
-    def __init__(self, place: str) -> None:
-        self.place = place
+    def __init__(self, target: str) -> None:
+        self.target = target
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Have the usual one made."""
+        """Let Python create the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Import the add-on's module, and ask it for each name."""
-        real = import_module(self.place)
+        """Import the add-on's module, and forward attributes to that module."""
+        real = import_module(self.target)
         module.__doc__ = real.__doc__
         vars(module).update(__getattr__=partial(getattr, real), __dir__=partial(dir, real))

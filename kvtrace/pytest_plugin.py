@@ -1,7 +1,7 @@
-"""pytest's plugin: `pytest --kvtrace out/` records the suite, test by test.
+"""Plugin of pytest: `pytest --kvtrace out/` records the suite, test by test.
 
-Every pytest of an environment imports this module, so it imports nothing, and without an option
-nothing happens. With one, entries of its name in the group `kvtrace.pytest` do what there is to do.
+Every pytest of an environment imports this module, so the module imports nothing, and without an
+option does nothing. With an option, entries of that name in the group `kvtrace.pytest` are called.
 """
 
 TYPE_CHECKING = False  # as type checkers read it; importing typing would cost 7 ms
@@ -32,13 +32,13 @@ def pytest_addoption(parser: "pytest.Parser") -> None:
         action="store_true",
         default=False,
         dest="kvtrace_tolerances",
-        help="Without a GPU, derive a tolerance beside each one that tests compare a kernel's "
-        "results by, and print both.",
+        help="Without a GPU, derive a tolerance for each comparison of a kernel's results in "
+        "tests, and print it beside the test's own.",
     )
 
 
 def pytest_configure(config: "pytest.Config") -> None:
-    """Record the suite, or derive its tolerances, where that is asked for."""
+    """Record the suite, or derive tolerances, as the options say."""
     if config.getoption("kvtrace_out", None):
         _hand_over(config, "kvtrace", "records suites")
     if config.getoption("kvtrace_tolerances", False):
@@ -49,10 +49,10 @@ def _hand_over(config: "pytest.Config", option: str, what: str) -> None:
     """Call the add-ons that implement a command line option."""
     from kvtrace.registry import loaded
 
-    found = [each for _, each in loaded("pytest", option)]
-    if not found:
+    plugins = [plugin for _, plugin in loaded("pytest", option)]
+    if not plugins:
         import pytest
 
         raise pytest.UsageError(f"--{option}: this kvtrace has no add-on that {what}")
-    for each in found:
-        each(config)
+    for plugin in plugins:
+        plugin(config)

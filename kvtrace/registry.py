@@ -1,44 +1,43 @@
-"""One registry: what kvtrace, its add-ons and other packages offer, as entry points of Python.
+"""Registry of the parts of kvtrace, add-ons and other packages, by Python entry points.
 
 An entry is a line `name = module:attribute` under `[group]`, as packages write them in their
 `entry_points.txt` (https://packaging.python.org/specifications/entry-points/). kvtrace's own
-entries are in `kvtrace/entry_points.txt`, those of an add-on in its folder's, those of another
-package in its `.dist-info`: to register is one line, and what a line names is imported when it is
-asked for.
+entries are in `kvtrace/entry_points.txt`, an add-on's in the `entry_points.txt` of the add-on's
+folder, another package's in its `.dist-info`. So a part is registered by one line, and imported at
+the first use.
 
-It imports nothing, for every process that starts with `KVTRACE` set reads it. `importlib.metadata`
-would take 20 ms. Groups:
+This module imports nothing, since every process that starts with `KVTRACE` set reads the registry.
+`importlib.metadata` would take 20 ms. Groups:
 
-| group `kvtrace.…` | name | what it names |
+| group `kvtrace.…` | name | object |
 |---|---|---|
-| `api` | of the function | what `kvtrace` offers to Python besides its own, under that name |
-| `around_launches` | of what it is | see `kvtrace.backends.compiled_kernels.around` |
+| `api` | of the function | a further public function of `kvtrace`, under that name |
+| `around_launches` | of the hook | see `kvtrace.backends.compiled_kernels.around` |
 | `backends` | of the backend | a `kvtrace.capture.backends.Backend` |
 | `libraries` | a module whose import a backend waits for | that backend |
-| `libraries_without_gpu` | one that is waited for with `KVTRACE_DEVICE=cpu` alone | that backend |
-| `stand_ins` | a package | returns specs of modules that replace it while recording |
+| `libraries_without_gpu` | the same, only with `KVTRACE_DEVICE=cpu` | that backend |
+| `stand_ins` | a package | returns specs of modules that replace the package while recording |
 | `clients` | of the client | a class, see `kvtrace.clients` |
-| `commands` | of the command | a `kvtrace.cli.Command`, or the function that it runs |
+| `commands` | of the command | a `kvtrace.cli.Command`, or the command's function |
 | `converters` | of the converter | a `kvtrace.converters.registry.Converter` |
-| `devices` | of a family | `DeviceLimits`, several |
-| `diff` | of who adds it | a `kvtrace.converters.diff.added.DiffAddition` |
-| `engines` | of the engine | a `kvtrace.analysis.engines.Engine`: what `--engine` names |
+| `devices` | of a family | a sequence of `DeviceLimits` |
+| `diff` | of the addition | a `kvtrace.converters.diff.added.DiffAddition` |
+| `engines` | of the engine | a `kvtrace.analysis.engines.Engine` for `--engine` |
 | `importers` | of the tool | a `kvtrace.converters.importers.registry.Importer` |
 | `kept_runs` | of their keeper | returns the runs under a name: `kvtrace diff --against NAME` |
-| `missing_passes` | of the pass | runs it where a trace lacks it: `analysis/completing.py` |
+| `missing_passes` | of the pass | runs the pass if a trace lacks it: `analysis/completing.py` |
 | `modules` | of a module below `kvtrace` | that module, `:attribute` left out |
 | `profile_sections` | of the section | a `ProfileSection` of `converters/profile/` |
-| `pytest` | of the option, as `kvtrace-tolerances` | takes pytest's `Config` where it is given |
+| `pytest` | of the option, as `kvtrace-tolerances` | called with pytest's `Config` |
 | `report_views` | of the view's blocks | a `kvtrace.converters.report.sources.BlockSource` |
-| `rules` | of the set | `kvtrace.verdicts.rules.added.AddedRules`, and who judges by them |
+| `rules` | of the set | `kvtrace.verdicts.rules.added.AddedRules`: rules and their judge |
 | `settings` | of the setting | a `kvtrace.settings.AddedSetting` |
-| `stores` | a scheme of addresses, as `s3` | opens one, as a `kvtrace.schema.remote.RemoteFolder` |
+| `stores` | a scheme, as `s3` | opens an address, as a `kvtrace.schema.remote.RemoteFolder` |
 | `timeline_parts` | of the part | a `kvtrace.converters.timeline.timeline.TimelinePart` |
-| `trace_methods` | of the method | what `kvtrace.open(…)` gives has it, too: a function of that |
-| `variables` | of the variable | one sentence on what it does |
+| `trace_methods` | of the method | a function that becomes a method of `kvtrace.open(…)`'s result |
+| `variables` | of the variable | a sentence that says what the variable does |
 
-Tables need no entry: the pass that writes them writes their definitions
-(`kvtrace.schema.client_tables`).
+Tables need no entry: a pass writes definitions with the tables (`kvtrace.schema.client_tables`).
 """
 
 import os
@@ -62,7 +61,7 @@ _failed: "set[str]" = set()
 
 
 class Entry:
-    """A line: its group (without `kvtrace.`), name, and place as `module:attribute`."""
+    """A line: group (without `kvtrace.`), name, and place as `module:attribute`."""
 
     __slots__ = ("group", "name", "place")
 
@@ -75,18 +74,18 @@ class Entry:
         return f"{self.name} = {self.place}"
 
     def load(self) -> "Any":
-        """Import what the entry names; raises whatever its module raises."""
+        """Import and return the entry's object; errors of the module are raised."""
         from importlib import import_module
 
         module, _, path = self.place.partition(":")
-        found = import_module(module)
+        loaded: Any = import_module(module)
         for attribute in path.split(".") if path else ():
-            found = getattr(found, attribute)
-        return found
+            loaded = getattr(loaded, attribute)
+        return loaded
 
 
 def own_entries(group: str) -> "list[Entry]":
-    """Return the entries of kvtrace and of its add-ons: kvtrace's first, add-ons by their names."""
+    """Return the entries of kvtrace, then of its add-ons in order of name."""
     global _own
     if _own is None:
         _own = list(_read(_HERE))
@@ -98,49 +97,49 @@ def own_entries(group: str) -> "list[Entry]":
 def installed_entries(group: str) -> "list[Entry]":
     """Return the entries of other packages that are installed in the folders of `sys.path`.
 
-    Of packages of one name the first counts, as it does for their modules.
+    Of packages with the same name the first counts, as for modules.
     """
     packages: dict[str, list[Entry]] = {}
     for folder in sys.path:
         if folder not in _in_folders:
             _in_folders[folder] = list(_in_folder(folder))
-        found: dict[str, list[Entry]] = {}
+        by_package: dict[str, list[Entry]] = {}
         for package, entry in _in_folders[folder]:
-            found.setdefault(package, []).append(entry)
-        for package, listed in found.items():
+            by_package.setdefault(package, []).append(entry)
+        for package, listed in by_package.items():
             packages.setdefault(package, listed)
     return [entry for listed in packages.values() for entry in listed if entry.group == group]
 
 
 def entries(group: str) -> "list[Entry]":
-    """Return the entries of a group: kvtrace's and its add-ons', then other packages'."""
+    """Return the entries of a group: of kvtrace and add-ons, then of other packages."""
     return [*own_entries(group), *installed_entries(group)]
 
 
 def entry(group: str, name: str) -> "Entry | None":
-    """Return the first entry of a name; other packages are not searched if kvtrace has one."""
+    """Return the first entry of a name, or None; other packages are searched last."""
     for listed in (own_entries, installed_entries):
-        for each in listed(group):
-            if each.name == name:
-                return each
+        for candidate in listed(group):
+            if candidate.name == name:
+                return candidate
     return None
 
 
 def loaded(group: str, name: str | None = None) -> "Iterator[tuple[str, Any]]":
-    """Import every entry of a group (of a name) that can be, and return each with its name."""
-    for each in own_entries(group):
-        if name in (None, each.name):
-            yield each.name, each.load()
-    for each in installed_entries(group):
-        found = loaded_or_none(each) if name in (None, each.name) else None
-        if found is not None:
-            yield each.name, found
+    """Yield (name, object) of the entries of a group, or of one name, that can be imported."""
+    for entry in own_entries(group):
+        if name in (None, entry.name):
+            yield entry.name, entry.load()
+    for entry in installed_entries(group):
+        value = loaded_or_none(entry) if name in (None, entry.name) else None
+        if value is not None:
+            yield entry.name, value
 
 
 def loaded_or_none(entry: Entry) -> "Any":
-    """Import what an entry of another package names, whose fault must not stop kvtrace.
+    """Return the object of another package's entry, or None if the import fails.
 
-    None where that fails: it is then said on standard error, once.
+    A failure is printed on standard error, once.
     """
     try:
         return entry.load()
@@ -153,7 +152,7 @@ def loaded_or_none(entry: Entry) -> "Any":
 
 
 def _in_folder(folder: str) -> "Iterator[tuple[str, Entry]]":
-    """Return the entries of the packages that are installed in a folder, with their names."""
+    """Yield (package, entry) of the packages that are installed in a folder."""
     try:
         names = sorted(os.listdir(folder or "."))  # noqa: PTH208
     except OSError:  # an archive, or not there
@@ -162,12 +161,12 @@ def _in_folder(folder: str) -> "Iterator[tuple[str, Entry]]":
         if name.endswith(_INSTALLED):
             package = name.rpartition(".")[0].partition("-")[0].lower()
             if package != "kvtrace":
-                for each in _read(f"{folder or '.'}/{name}"):
-                    yield package, each
+                for entry in _read(f"{folder or '.'}/{name}"):
+                    yield package, entry
 
 
 def _read(folder: str) -> "Iterator[Entry]":
-    """Return kvtrace's groups of a folder's `entry_points.txt`; of none where it has none."""
+    """Yield the entries of kvtrace's groups in a folder's `entry_points.txt`, if there is one."""
     try:
         file = os.open(f"{folder}/{_FILE}", os.O_RDONLY)  # three times as fast as open()
     except OSError:

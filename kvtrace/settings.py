@@ -30,13 +30,13 @@ OTHER_VARIABLES: Final = {
     "KVTRACE_NATIVE": "`0` records without the C extension",
     "KVTRACE_DEBUG": "`1` shows the traceback when a command fails unexpectedly",
 }
-#: Beginnings of those that kvtrace's own tests read.
+#: Prefixes of variables that kvtrace's own tests read.
 _OF_TESTS: Final = ("KVTRACE_TEST_", "KVTRACE_PUBLIC_", "KVTRACE_REQUIRE_")
 _SAMPLE: Final = re.compile(r"1/(1000000|[1-9][0-9]{0,5})")
 _AMOUNT: Final = re.compile(
     r"(?P<ring>ring:)?\s*(?P<number>\d{1,15}(\.\d{1,9})?)\s*(?P<unit>[a-z ]+)"
 )
-#: What a unit of a limit counts, and how much of it.
+#: Units of a limit: the counted quantity, and the number of it.
 _UNITS: Final[dict[str, tuple[str, float]]] = {
     **{unit: ("bytes", 1000**power) for power, unit in enumerate(("b", "kb", "mb", "gb", "tb"))},
     **{f"{unit}ib": ("bytes", 1024**power) for power, unit in enumerate("kmgt", 1)},
@@ -51,7 +51,7 @@ _UNITS: Final[dict[str, tuple[str, float]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Amounts:
-    """How much of a run is recorded: bytes on disk, launches, seconds; None: no limit."""
+    """Bounds on the size of a run: bytes on disk, launches, seconds; None: no bound."""
 
     bytes: int | None = None
     launches: int | None = None
@@ -60,20 +60,20 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The parsed setting `limit`: where recording ends, and how much of the newest is kept."""
+    """The parsed setting `limit`: amounts at which recording ends, and that are kept."""
 
     end: Amounts = Amounts()
     newest: Amounts = Amounts()
 
     @property
     def any(self) -> bool:
-        """Whether a limit is set."""
+        """A limit is set."""
         return self != Limit()
 
 
 @dataclass(frozen=True, slots=True)
 class Settings:
-    """What a recording does and keeps; docs/settings.md is made from this.
+    """The settings of a recording; docs/settings.md is made from these attributes.
 
     Attributes:
         mode: `launch`, launches and kernels; `timeline`, also when they ran on the device
@@ -134,7 +134,7 @@ class Settings:
 
     @property
     def one_in(self) -> int:
-        """N, where one launch in N is recorded in detail."""
+        """N of the setting `sample`: one launch in N is recorded in detail."""
         return _one_in(self.sample)
 
     def records_kernel(self, name: str) -> bool:
@@ -144,8 +144,8 @@ class Settings:
     def values(self) -> dict[str, Any]:
         """Return every setting by its name, add-ons' last."""
         own = {name: getattr(self, name) for name in OWN}
-        given = dict(self.added)
-        return own | {name: given.get(name, each.default) for name, each in added_settings()}
+        added = dict(self.added)
+        return own | {name: added.get(name, setting.default) for name, setting in added_settings()}
 
     def as_facts(self) -> dict[str, str]:
         """Return every setting except the mode, as the column `runs.settings` holds them."""
@@ -169,12 +169,12 @@ class AddedSetting:
     """A setting that an add-on adds: the registry's group `settings`.
 
     Attributes:
-        name: its name, as a keyword argument has it.
-        default: its value where it is not given.
-        about: what it does, for docs/settings.md.
-        read: parses a given value; raises BadSetting if it is not valid.
-        option: the values and the help text of the option of `kvtrace run`; None: it has no option.
-        needs: packages beside pyarrow without which a recording has to leave it out.
+        name: the name of the keyword argument.
+        default: the value by default.
+        about: the description for docs/settings.md.
+        read: parses a value; raises BadSetting if the value is not valid.
+        option: values and help text of the option of `kvtrace run`; None: no option.
+        needs: packages besides pyarrow without which a recording ignores the setting.
     """
 
     name: str
@@ -185,27 +185,28 @@ class AddedSetting:
     needs: tuple[str, ...] = ()
 
     def of(self, settings: Settings) -> Any:
-        """Return its value among settings."""
+        """Return the value of this setting among settings."""
         return dict(settings.added).get(self.name, self.default)
 
 
 def added_settings() -> tuple[tuple[str, AddedSetting], ...]:
     """Return the settings that add-ons and other packages add, by name."""
-    return tuple((name, each) for name, each in registry.loaded("settings") if name not in OWN)
+    loaded = registry.loaded("settings")
+    return tuple((name, setting) for name, setting in loaded if name not in OWN)
 
 
 def setting_names() -> tuple[str, ...]:
     """Return the names of all settings; imports no add-on."""
-    return tuple(dict.fromkeys((*OWN, *(each.name for each in registry.entries("settings")))))
+    return tuple(dict.fromkeys((*OWN, *(entry.name for entry in registry.entries("settings")))))
 
 
 def other_variables() -> dict[str, str]:
-    """Return variables that are not settings of a recording, add-ons' too, and what they do."""
+    """Return the variables besides settings, also of add-ons, with their descriptions."""
     return {**OTHER_VARIABLES, **dict(registry.loaded("variables"))}
 
 
 def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Settings:
-    """Replace fields of `base`.
+    """Return `base` with the settings of keyword arguments.
 
     Raises:
         BadSetting: the setting is unknown, or its value is not valid.
@@ -214,31 +215,32 @@ def settings_from_arguments(base: Settings = DEFAULT, **arguments: Any) -> Setti
         if name in OWN:
             base = replace(base, **{name: _checked(name, value)})
             continue
-        known = setting_names()
-        if name not in known:
+        names = setting_names()
+        if name not in names:
             raise BadSetting(
-                f"there is no setting {name!r}{nearest(name, known)}; the settings are "
-                f"{', '.join(sorted(known))}"
+                f"there is no setting {name!r}{nearest(name, names)}; the settings are "
+                f"{', '.join(sorted(names))}"
             )
         base = _with_added(base, name, value)
     return base
 
 
 def _with_added(base: Settings, name: str, value: Any) -> Settings:
-    """Replace the value of an add-on's setting."""
+    """Return `base` with a value of an add-on's setting."""
     setting = dict(added_settings()).get(name)
     if setting is None:
         raise BadSetting(f"the setting {name} cannot be read: its package cannot be loaded")
-    given = dict(base.added) | {name: setting.read(value)}
-    kept = {key: each for key, each in given.items() if key != name or each != setting.default}
-    return replace(base, added=tuple(sorted(kept.items())))
+    added = dict(base.added) | {name: setting.read(value)}
+    if added[name] == setting.default:
+        del added[name]
+    return replace(base, added=tuple(sorted(added.items())))
 
 
 def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings, tuple[str, ...]]:
-    """Read `KVTRACE_MODE` and so on; an invalid value leaves the default.
+    """Return the settings from `KVTRACE_MODE` and so on, and sentences on problems.
 
-    Returns the settings, and one sentence for each value that was ignored and for each unknown
-    variable that begins with `KVTRACE_`.
+    An invalid value leaves the default. There is one sentence for each invalid value, and for each
+    unknown variable that begins with `KVTRACE_`.
     """
     settings, problems = DEFAULT, []
     for name in _names(environment):
@@ -255,15 +257,15 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
 
 
 def _names(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return names of settings, with other packages' only if kvtrace's do not suffice."""
+    """Return names of settings, with other packages' only if kvtrace does not know a variable."""
     ours = (*OWN, *(entry.name for entry in registry.own_entries("settings")))
     known = {f"KVTRACE_{name.upper()}" for name in ours} | OTHER_VARIABLES.keys()
-    asked = (name for name in environment if name.startswith("KVTRACE_"))
-    return ours if known.issuperset(asked) else setting_names()
+    variables = (name for name in environment if name.startswith("KVTRACE_"))
+    return ours if known.issuperset(variables) else setting_names()
 
 
 def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return a sentence for each unknown variable, except those of kvtrace's tests."""
+    """Return a sentence for each unknown variable, except variables of kvtrace's tests."""
     known = {f"KVTRACE_{name.upper()}" for name in _names(environment)} | OTHER_VARIABLES.keys()
     if not known.issuperset(name for name in environment if name.startswith("KVTRACE_")):
         known |= {entry.name for entry in registry.entries("variables")}
@@ -304,32 +306,32 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def amount_of(text: str, what: str) -> float:
-    """Read an amount of bytes or seconds, as 50GB or 30d.
+    """Return the number of bytes or seconds of a text as 50GB or 30d.
 
     Raises:
-        BadSetting: it is not an amount of that kind.
+        BadSetting: the text is not an amount of `what`.
     """
     match = _AMOUNT.fullmatch(text.lower().strip())
-    amount, found = _amount(match) if match and not match["ring"] else (0.0, "")
-    if found != what or amount < 1:
+    amount, quantity = _amount(match) if match and not match["ring"] else (0.0, "")
+    if quantity != what or amount < 1:
         example = "50GB or 500 MiB" if what == "bytes" else "12h or 30d"
         raise BadSetting(f"{text!r} is not an amount of {what}; give one such as {example}")
     return amount
 
 
 def _amount(match: re.Match[str]) -> tuple[float, str]:
-    """Return an amount and what it counts; empty text if the unit is unknown."""
+    """Return an amount and the counted quantity; "" if the unit is unknown."""
     what, times = _UNITS.get(match["unit"].replace(" ", ""), ("", 0))
     return float(match["number"]) * times, what
 
 
 def _limit(text: str) -> Limit:
-    """Read the setting `limit`; BadSetting names the invalid part."""
-    found: dict[str, dict[str, Any]] = {"end": {}, "newest": {}}
+    """Return the parsed setting `limit`; BadSetting names the invalid part."""
+    amounts: dict[str, dict[str, Any]] = {"end": {}, "newest": {}}
     for part in filter(None, map(str.strip, text.lower().split(","))):
         match = _AMOUNT.fullmatch(part)
         amount, what = _amount(match) if match else (0.0, "")
-        of = found["newest" if match and match["ring"] else "end"]
+        of = amounts["newest" if match and match["ring"] else "end"]
         if amount < 1 or what in of:
             raise BadSetting(
                 "the setting limit is a list of amounts such as 2GB, 10M launches or 1h, one of "
@@ -337,11 +339,11 @@ def _limit(text: str) -> Limit:
                 f"{part!r} is not valid"
             )
         of[what] = amount if what == "seconds" else round(amount)
-    return Limit(Amounts(**found["end"]), Amounts(**found["newest"]))
+    return Limit(Amounts(**amounts["end"]), Amounts(**amounts["newest"]))
 
 
 def _one_in(text: str) -> int:
-    """Read the setting `sample`."""
+    """Return N of the setting `sample`; 1 if the setting is empty."""
     match = _SAMPLE.fullmatch(text.replace(" ", ""))
     if match is None and text.strip():
         raise BadSetting(f"the setting sample is of the form 1/100, to 1/1000000, not {text!r}")
@@ -362,7 +364,7 @@ def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
 
 
 def _switched(value: Any, on: str) -> str:
-    """Return the value of a plain switch: `on` or off."""
+    """Return `on` or "off" for the words of a switch, and other values as text."""
     text = str(value).lower()
     return on if text in _TRUE else "off" if text in _FALSE else text
 
@@ -375,7 +377,7 @@ def _switch(name: str, value: Any) -> bool:
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Return a whole number above 0; BadSetting if it is not one."""
+    """Return a value as a whole number above 0; BadSetting if it is none."""
     try:
         number = int(value)
     except (TypeError, ValueError):

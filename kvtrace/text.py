@@ -1,6 +1,6 @@
-"""Plain text for terminals: quantities with units, aligned columns, and names that cannot do harm.
+"""Plain text for terminals: quantities with units, aligned columns, and names made safe to print.
 
-Used by the converters that print; everything here fits 80 columns and needs no color.
+Converters that print use it; all output fits 80 columns and needs no color.
 """
 
 import shutil
@@ -15,8 +15,8 @@ _DURATIONS: Final = ((10**9, "s"), (10**6, "ms"), (10**3, "µs"), (1, "ns"))
 _DECIMAL: Final = ("", "K", "M", "G", "T", "P", "E")
 _BINARY: Final = ("B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB")
 _ELLIPSIS: Final = "…"
-#: Texts of tables: a name is whole up to so many columns where others can go instead (other texts
-#: up to half as many); none is narrower than so many columns, or takes more lines than so many.
+#: Widths of texts in tables: columns up to which the first text stays whole while optional columns
+#: can go (other texts up to half); least width of a text; most lines of a text.
 _WHOLE: Final = 44
 _NARROWEST: Final = 12
 _MOST_LINES: Final = 4
@@ -26,7 +26,7 @@ _BREAKS: Final = "_.,:;/<>(-"
 def printable(text: object) -> str:
     r"""Return the text on one line with control characters escaped as `\x1b`.
 
-    Names and paths come from files that others wrote; printed raw, they could move the cursor,
+    Names and paths come from files of unknown origin; printed raw, they could move the cursor,
     recolor the terminal or fake a line of output.
     """
     text = str(text)
@@ -79,7 +79,7 @@ _QUANTITIES: Final[dict[str, Callable[[float | None], str]]] = {
 
 
 def shorten(text: str, width: int) -> str:
-    """Return the text in at most `width` columns, its middle left out where it does not fit."""
+    """Return the text in at most `width` columns, without its middle if the text is longer."""
     if display_width(text) <= width:
         return text
     room = width - 1
@@ -136,7 +136,7 @@ def columns(
 ) -> list[str]:
     """Return the lines of a table that never cuts what distinguishes its rows.
 
-    Where the table is wider than `width`, first optional columns go, then texts wrap. A text that
+    If the table is wider than `width`, first optional columns go, then texts wrap. A text that
     would take more than `_MOST_LINES` lines loses its middle, unless that makes two rows the same.
     Cells are made printable.
 
@@ -176,10 +176,13 @@ def columns(
 
 
 def _natural(cells: Sequence[Sequence[str]], column: int, reaches: bool) -> int:
-    """Return how wide a column would be; what reaches over the next column counts with it."""
-    own = [row for row in cells if not reaches or row[column + 1]]
-    widest = max(display_width(row[column]) for row in own)
-    if len(own) < len(cells):
+    """Return the natural width of a column.
+
+    With `reaches`, cells before an empty cell use the room of the next column, too.
+    """
+    bounded = [row for row in cells if not reaches or row[column + 1]]
+    widest = max(display_width(row[column]) for row in bounded)
+    if len(bounded) < len(cells):
         both = max(display_width(row[column]) for row in cells if not row[column + 1])
         beside = max(display_width(row[column + 1]) for row in cells)
         widest = max(widest, both - beside - 2)
@@ -191,7 +194,7 @@ def _table_width(widths: Sequence[int], kept: Sequence[int]) -> int:
 
 
 def _distinct(texts: Sequence[str], width: int) -> dict[str, str]:
-    """Return each text shortened to `width` columns, or whole where another would be the same."""
+    """Return each text shortened to `width` columns, or whole if two would become the same."""
     short = {text: shorten(text, width) for text in texts}
     number = Counter(short.values())
     return {text: cut if number[cut] == 1 else text for text, cut in short.items()}
@@ -204,7 +207,7 @@ def _row_lines(
     shortest: Mapping[int, Mapping[str, str]],
     indent: str,
 ) -> list[str]:
-    """Return the lines of a row: figures on the first one, what texts wrap to below."""
+    """Return the lines of a row: figures on the first line, wrapped texts continue below."""
     parts: list[tuple[list[str], int, bool]] = []
     skipped = -1
     for place, i in enumerate(kept):
@@ -236,8 +239,8 @@ def _padded(text: str, room: int, right: bool) -> str:
 def broken(text: str, width: int) -> list[str]:
     """Return the text in lines of at most `width` columns that lose no character but spaces.
 
-    A line ends at a space, or behind punctuation of a name, where there is some in its second
-    half. Lines after the first are indented by two columns.
+    A line ends at a space or after punctuation in the line's second half, if there is any. Lines
+    after the first are indented by two columns.
     """
     margin = " " * (len(text) - len(text.lstrip()) + 2)
     lines: list[str] = []

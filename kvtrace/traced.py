@@ -1,4 +1,4 @@
-"""`kvtrace.trace`: one kernel, watched by a client while the program runs."""
+"""The function `kvtrace.trace`: a client watches one kernel while the program runs."""
 
 from __future__ import annotations
 
@@ -53,42 +53,42 @@ def trace(
         @triton.jit
         def scale(x, n, BLOCK: tl.constexpr): ...
 
-    Each unique call is watched once. What the client finds is in `scale.tables()`, and is added
-    to the run when it ends. A recording in progress is used; otherwise one of only the traced
-    kernels begins in `out`. With a GPU, launches are recorded and `kvtrace replay --client` does
-    the rest.
+    Each unique call is watched once. The client's results are in `scale.tables()`, and are added
+    to the run at its end. A recording in progress is used; otherwise a recording of only the traced
+    kernels begins in `out`. With a GPU, only launches are recorded; `kvtrace replay --client` then
+    runs the client.
 
-    With another `backend` it is a kernel of that one's, which says what `client` may be:
+    With another `backend` the kernel is that backend's, which also defines what `client` may be:
 
         scale = kvtrace.trace(kernel, backend="…")
 
     Args:
         kernel: The kernel; None: the result is a decorator.
         client: A client's name, class or object.
-        out: Directory of the trace that is recorded where no recording is in progress.
-        backend: What launches the kernel.
+        out: Directory of the trace if no recording is in progress.
+        backend: Name of the backend that launches the kernel.
 
     Raises:
-        BadSetting: there is no such client, or no such backend.
+        BadSetting: the client or the backend does not exist.
 
     """
     from kvtrace.capture.backends import watching_backend
 
-    around = watching_backend(backend).watcher(client, lambda name: _session(out, name))
-    return around if kernel is None else around(kernel)
+    watch = watching_backend(backend).watcher(client, lambda name: _session(out, name))
+    return watch if kernel is None else watch(kernel)
 
 
 def _session(out: str | os.PathLike[str], name: str) -> Session:
-    """The recording in progress, or one of only the traced kernels."""
-    going_on = api.current()
-    if going_on is None:
+    """Return the recording in progress, or start a recording of only the traced kernels."""
+    session = api.current()
+    if session is None:
         by_variable = _boot.out is not None
-        going_on = api.start(out)
+        session = api.start(out)
         if by_variable:
-            return going_on
-        going_on.settings = replace(going_on.settings, kernels=name)
-        _own_sessions.add(going_on)
-    elif going_on in _own_sessions and not going_on.settings.records_kernel(name):
-        kernels = f"{going_on.settings.kernels},{name}"
-        going_on.settings = replace(going_on.settings, kernels=kernels)
-    return going_on
+            return session
+        session.settings = replace(session.settings, kernels=name)
+        _own_sessions.add(session)
+    elif session in _own_sessions and not session.settings.records_kernel(name):
+        kernels = f"{session.settings.kernels},{name}"
+        session.settings = replace(session.settings, kernels=kernels)
+    return session

@@ -1,10 +1,10 @@
-"""Values into Arrow arrays and back, for programs that are recorded: with pyarrow alone.
+"""Conversion between Python values and Arrow arrays in recorded programs, without pandas and NumPy.
 
-`pyarrow.array`, `pyarrow.scalar` and `Array.to_numpy` first import pandas where it is installed,
-even for a list of integers. That is 0.3 s and 36 MB which the program did not ask for, in a
-thread: a fork then inherits locks that are held, and at the interpreter's end the import
-fails, and recording with it. NumPy may be missing; `numpy_arrays.py` is for those who need it. The
-layouts are those of Arrow's columnar format 1.5.
+`pyarrow.array`, `pyarrow.scalar` and `Array.to_numpy` first import pandas if installed, even for a
+list of integers. That would cost the program 0.3 s and 36 MB, and happen in a thread: a fork would
+inherit locks that are held, and at the interpreter's end the import, and so recording, would fail.
+NumPy may be missing; `numpy_arrays.py` is for code that needs NumPy anyway. Memory layouts follow
+Arrow's columnar format 1.5.
 """
 
 from array import array
@@ -15,7 +15,7 @@ from typing import Any, Final
 
 import pyarrow as pa
 
-#: Codes of `array.array`, which takes no number that does not fit.
+#: Codes of `array.array`, which raises OverflowError for a number that does not fit.
 _CODES: Final[Mapping[pa.DataType, str]] = {
     pa.int8(): "b",
     pa.int16(): "h",
@@ -31,7 +31,7 @@ _CODES: Final[Mapping[pa.DataType, str]] = {
 
 
 _LONG: Final = array("l").itemsize == 8  # not on Windows
-#: Types by what a memoryview calls them.
+#: Types by the format codes of memoryview.
 _FORMATS: Final[Mapping[str, pa.DataType]] = {
     **{code: kind for kind, code in _CODES.items()},
     "l": pa.int64() if _LONG else pa.int32(),
@@ -42,13 +42,13 @@ _DIGITS: Final = bytes.maketrans(b"\0\1", b"01")
 
 
 class UnknownField(ValueError):
-    """A value has a field that its struct does not have."""
+    """A value has a field that the struct type lacks."""
 
 
 def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
-    """Return an array of Python values; None is null, surrogates in texts become "?".
+    """Return an array of type `wanted` with Python values; None is null.
 
-    An integer may be a float that is whole, as JSON has them.
+    Surrogates in texts become "?". Whole floats, as in JSON, are accepted as integers.
 
     Raises:
         TypeError: a value of another type, or a type that no table has.
@@ -61,34 +61,34 @@ def array_of(values: Sequence[Any], wanted: pa.DataType) -> pa.Array:
     if absent == len(values):
         return pa.nulls(absent, wanted)
     valid = _bits(value is not None for value in values) if absent else None
-    made = partial(pa.Array.from_buffers, wanted, len(values))
+    from_buffers = partial(pa.Array.from_buffers, wanted, len(values))
     if pa.types.is_dictionary(wanted):
         return _dictionary(values, wanted)
     if pa.types.is_struct(wanted):
-        return made([valid], children=_fields(values, wanted))
+        return from_buffers([valid], children=_fields(values, wanted))
     if pa.types.is_list(wanted):
         offsets, items = _joined(values, _listed)
-        return made([valid, offsets], children=[array_of(items, wanted.value_type)])
+        return from_buffers([valid, offsets], children=[array_of(items, wanted.value_type)])
     if pa.types.is_map(wanted):
         offsets, pairs = _joined(values, _pairs)
-        return made([valid, offsets], children=[_entries(pairs, wanted)])
+        return from_buffers([valid, offsets], children=[_entries(pairs, wanted)])
     if pa.types.is_string(wanted) or pa.types.is_binary(wanted):
         parts = _texts(values) if pa.types.is_string(wanted) else list(map(_bytes, values))
         content = pa.py_buffer(b"".join(parts))
-        return made([valid, _offsets(parts), content])
+        return from_buffers([valid, _offsets(parts), content])
     if pa.types.is_boolean(wanted):
-        return made([valid, _bits(map(_flag, values))])
+        return from_buffers([valid, _bits(map(_flag, values))])
     code = "q" if pa.types.is_timestamp(wanted) else _CODES.get(wanted)
     if code is None:
         raise TypeError(f"a trace holds no values of type {wanted}")
     numbers = _numbers(code, [0 if value is None else value for value in values])
-    return made([valid, pa.py_buffer(numbers)])
+    return from_buffers([valid, pa.py_buffer(numbers)])
 
 
 def array_of_memory(values: Any) -> pa.Array | None:
-    """Return an array of the numbers or flags that an object shares as a buffer; None: it has none.
+    """Return an array of an object's buffer of numbers or flags; None if there is no such buffer.
 
-    Numbers that lie side by side, as in `array.array` and in most arrays of NumPy, are not copied.
+    Contiguous numbers, as in `array.array` and in most NumPy arrays, are not copied.
     """
     try:
         content = memoryview(values)
@@ -101,12 +101,12 @@ def array_of_memory(values: Any) -> pa.Array | None:
         return pa.Array.from_buffers(
             kind, len(content), [None, pa.py_buffer(packed(content.tobytes()))]
         )
-    held = pa.py_buffer(values if content.c_contiguous else content.tobytes())
-    return pa.Array.from_buffers(kind, len(content), [None, held])
+    numbers = pa.py_buffer(values if content.c_contiguous else content.tobytes())
+    return pa.Array.from_buffers(kind, len(content), [None, numbers])
 
 
 def memory_of(values: pa.Array) -> Any:
-    """Return the memory of numbers, or of times in nanoseconds; what is null may be any number."""
+    """Return a memoryview of numbers, or of times in nanoseconds; nulls are arbitrary numbers."""
     code: Any = "q" if pa.types.is_timestamp(values.type) else _CODES[values.type]
     size = values.type.bit_width // 8
     begin = values.offset * size
@@ -115,7 +115,7 @@ def memory_of(values: pa.Array) -> Any:
 
 
 def comparable(values: pa.Array) -> Sequence[Any]:
-    """Return values as what Python compares: times are nanoseconds, nulls 0 or an empty text."""
+    """Return values as comparable Python values: times in nanoseconds, nulls as 0 or ""."""
     if pa.types.is_timestamp(values.type):
         values = values.view(pa.int64())  # a cast would import all of pyarrow.compute
     if values.type in _CODES and not values.null_count:
@@ -130,7 +130,7 @@ def _bits(flags: Iterable[Any]) -> pa.Buffer:
 
 
 def packed(flags: bytes) -> bytes:
-    """Return the bits of flags that are a byte each, the first one lowest."""
+    """Return flags of a byte each packed into bits, the first flag in the lowest bit."""
     digits = flags[::-1].translate(_DIGITS)
     return int(digits or b"0", 2).to_bytes((len(flags) + 7) // 8, "little")
 
@@ -142,7 +142,7 @@ def _offsets(parts: Iterable[Any]) -> pa.Buffer:
 def _joined(
     values: Sequence[Any], items_of: Callable[[Any], Sequence[Any]]
 ) -> tuple[pa.Buffer, list[Any]]:
-    """Return the offsets of values that have items, and the items of them all."""
+    """Return the offsets of values with items, and all items in one list."""
     items = [() if value is None else items_of(value) for value in values]
     return _offsets(items), list(chain.from_iterable(items))
 
@@ -161,20 +161,20 @@ def _entries(pairs: Sequence[tuple[Any, Any]], wanted: pa.DataType) -> pa.Array:
     keys = [key for key, _ in pairs]
     if None in keys:
         raise ValueError("a key is null")
-    held = [array_of(keys, wanted.key_type)]
-    held.append(array_of([item for _, item in pairs], wanted.item_type))
+    children = [array_of(keys, wanted.key_type)]
+    children.append(array_of([item for _, item in pairs], wanted.item_type))
     pair = pa.struct([wanted.key_field, wanted.item_field])
-    return pa.Array.from_buffers(pair, len(keys), [None], children=held)
+    return pa.Array.from_buffers(pair, len(keys), [None], children=children)
 
 
 def _fields(values: Sequence[Any], wanted: pa.DataType) -> list[pa.Array]:
-    known = {field.name for field in wanted}
+    names = {field.name for field in wanted}
     rows = [{} if value is None else value for value in values]
     for row in rows:
         if type(row) is not dict and not isinstance(row, Mapping):
             raise TypeError(f"fields by name are expected, not {row!r:.60}")
-        if not known.issuperset(row):
-            unknown = sorted(set(row) - known, key=str)
+        if not names.issuperset(row):
+            unknown = sorted(set(row) - names, key=str)
             raise UnknownField(f"has no field {', '.join(map(repr, unknown))}")
     return [array_of([row.get(field.name) for row in rows], field.type) for field in wanted]
 
@@ -217,7 +217,7 @@ def _bytes(value: Any) -> bytes:
 
 
 def _flag(value: Any) -> bool:
-    # NumPy's flags are none of bool; they say so themselves.
+    # NumPy's flags are not of type bool, but have the dtype bool.
     if not isinstance(value, bool | None) and str(getattr(value, "dtype", "")) != "bool":
         raise TypeError(f"True or False is expected, not {value!r:.60}")
     return bool(value)

@@ -1,4 +1,4 @@
-"""Where each artifact lies, found out run by run when one is asked for."""
+"""Index of artifacts by hash, built run by run at the first look-up."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,8 +23,8 @@ from kvtrace.schema.tables import TABLES
 _TABLE = TABLES["artifacts"]
 
 
-#: Bytes that a text may have, or so many times what it takes compressed: texts are read whole, and
-#: taken apart. Contents of tensors may be all zeros, which take next to nothing.
+#: Most bytes of a text, or of a larger text the most bytes for each compressed byte: texts are read
+#: whole and parsed. Contents of tensors may be all zeros, which compress to next to nothing.
 _MOST_OF_TEXT: Final = 32 << 20
 _MOST_GROWTH: Final = 100
 
@@ -37,7 +37,7 @@ class _Place(NamedTuple):
 
 
 class ArtifactIndex:
-    """Finds artifacts by hash. Sealed ones are read from their row group only."""
+    """Finds artifacts by hash. Of a sealed part, only the artifact's row group is read."""
 
     def __init__(self, out: Path) -> None:
         self._out = out
@@ -45,7 +45,12 @@ class ArtifactIndex:
         self._journalled: dict[str, dict[str, tuple[int, bytes]]] = {}
 
     def content(self, sha256: str, run_ids: Sequence[str]) -> bytes | None:
-        """The plain content, looked for in the newest run first; DamagedFile if it is not whole."""
+        """Return an artifact's plain content, of the newest run first, or None.
+
+        Raises:
+            DamagedFile: the content is not whole.
+
+        """
         for run_id in reversed(run_ids):
             place = self._indexed(run_id).get(sha256)
             if place is not None:
@@ -56,12 +61,12 @@ class ArtifactIndex:
         return None
 
     def forget(self, run_id: str) -> None:
-        """Look at a run's files again: a pass has replaced some."""
+        """Remove a run from the index, as a pass has replaced files."""
         self._places.pop(run_id, None)
         self._journalled.pop(run_id, None)
 
     def _read(self, run_id: str, place: _Place, sha256: str) -> bytes:
-        """Read an artifact; once more where its file was replaced since it was indexed."""
+        """Return an artifact's content; if the file was replaced since, index the run again."""
         try:
             return _read(place, sha256)
         except (DamagedFile, FileNotFoundError):
@@ -97,12 +102,12 @@ class ArtifactIndex:
 
 
 def _refuse_swollen(row: Mapping[str, Any], source: str) -> None:
-    """See that a text does not hold very much in few bytes."""
-    size, held = row["size_bytes"], len(row["bytes"])
-    if row["kind"] != "tensor" and size > max(_MOST_OF_TEXT, _MOST_GROWTH * held):
+    """Raise DamagedFile if a text is far larger than its compressed bytes."""
+    size, compressed = row["size_bytes"], len(row["bytes"])
+    if row["kind"] != "tensor" and size > max(_MOST_OF_TEXT, _MOST_GROWTH * compressed):
         raise DamagedFile(
-            f"an artifact of kind {row['kind']} in {source} says that its {held:,} bytes hold "
-            f"{size:,}; kvtrace trace validate lists all that is damaged"
+            f"an artifact of kind {row['kind']} in {source} says that its {compressed:,} bytes "
+            f"hold {size:,}; kvtrace trace validate lists all that is damaged"
         )
 
 
@@ -130,8 +135,8 @@ def _read(place: _Place, sha256: str) -> bytes:
             rows = file.read_row_group(place.group, columns=names)
         except (pa.ArrowException, OSError, ValueError, IndexError) as error:
             raise damaged(place.path, error) from error
-    found = filled(_TABLE, rows, names, str(place.path)).slice(place.row, 1).to_pylist()
-    row = found[0] if found else {"bytes": None, "size_bytes": None}
+    listed = filled(_TABLE, rows, names, str(place.path)).slice(place.row, 1).to_pylist()
+    row = listed[0] if listed else {"bytes": None, "size_bytes": None}
     if row["bytes"] is None or row["size_bytes"] is None:
         raise DamagedFile(f"artifact {sha256[:12]} in {place.path} has no content")
     _refuse_swollen(row, str(place.path))

@@ -1,8 +1,8 @@
-"""`cached_property` as in the standard library, without the lock that Python 3.11 has in it.
+"""`cached_property` as in the standard library, without the lock of Python 3.11.
 
-That lock is one of the class, not of the instance, and is held while the value is worked out. A
-process that is forked while another thread works one out inherits the lock held, forever, and
-waits at its own first use of the property. Python 3.12 has no such lock any more, either.
+That lock belongs to the class, not to the instance, and is held while a value is computed. A
+process that is forked while another thread computes a value inherits the held lock, and waits
+forever at its own first use of the property. Python 3.12 has removed the lock.
 """
 
 from typing import TYPE_CHECKING, Any
@@ -13,9 +13,9 @@ if TYPE_CHECKING:
 else:
 
     class cached_property:  # noqa: N801 - used as the standard one
-        """A property that is worked out once for each instance, which needs a `__dict__`.
+        """A property that is computed once for each instance, which needs a `__dict__`.
 
-        Threads that ask at once may each work it out; all of them are given the same value.
+        Several threads may compute the value at once; all of them get the same value.
         """
 
         def __init__(self, function: "Callable[[Any], Any]") -> None:
@@ -23,11 +23,11 @@ else:
             self.__doc__ = function.__doc__
 
         def __set_name__(self, owner: type, name: str) -> None:
-            """Remember the name under which instances keep the value."""
+            """Store the name of the instances' attribute."""
             self._name = name
 
         def __get__(self, instance: Any, owner: type | None = None) -> Any:
-            """Work the value out; later the instance's own attribute is found first."""
+            """Return the value, and store it in the instance, where Python finds it next."""
             if instance is None:
                 return self
             return instance.__dict__.setdefault(self._name, self._function(instance))

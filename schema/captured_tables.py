@@ -37,7 +37,7 @@ from kvtrace.schema.table_types import (
 )
 
 _C = Column
-#: What may be private of an origin.
+#: Private contents of an origin's fields.
 _ORIGINS: Final = {
     "op": NAMED,
     "node": NAMED,

@@ -9,7 +9,7 @@ from kvtrace.schema.table_types import BOOL, I32, I64, NAME, OF_LAUNCH, SPAN, Co
 
 _C = Column
 
-#: Which memory is spoken of, and when: storages are named by the first argument that has them.
+#: The storage, named by the first argument that has it, and the time relative to the launch.
 _STORAGE: Final = (
     _C(
         "arg",

@@ -1,8 +1,8 @@
-"""The checksum of a part: SHA-256 of the whole file, kept in its own footer.
+"""Checksum of a part: SHA-256 of the whole file, stored in the file's footer.
 
-Parquet's page checksums cover pages, but neither their headers nor the footer, where one flipped
-bit changes values, too. So each part says in its key/value metadata what its bytes hash to, with
-the 64 digits of the checksum itself read as zeros. To a reader of Parquet it is one more fact.
+Parquet's page checksums cover pages, but neither page headers nor the footer, where a flipped bit
+changes values, too. So each part's key/value metadata has the hash of the file, computed with the
+64 digits of the checksum itself read as zeros. Other Parquet readers ignore the entry.
 """
 
 import hashlib
@@ -15,21 +15,21 @@ from kvtrace.schema.layout import refuse_irregular
 
 _KEY: Final = "kvtrace.sha256"
 _ZEROS: Final = b"0" * 64
-#: Between key and value Thrift's compact protocol has the value's type and length, a byte each.
+#: Bytes from key to value: in Thrift's compact protocol, type and length of the value lie between.
 _FROM_KEY: Final = len(_KEY) + 2
-#: A Parquet file ends with the length of its footer, 4 bytes, and these.
+#: A Parquet file ends with the length of the footer, 4 bytes, and these 4 bytes.
 _MAGIC: Final = b"PAR1"
 _TAIL_BYTES: Final = 8
 _PIECE_BYTES: Final = 1 << 20
 
 
 def reserve_checksum(writer: Any) -> None:
-    """Have a `pq.ParquetWriter` leave room for the checksum."""
+    """Let a `pq.ParquetWriter` write 64 zeros as placeholder for the checksum."""
     writer.add_key_value_metadata({_KEY: _ZEROS.decode()})
 
 
 def fill_checksum(path: Path) -> None:
-    """Put the checksum of a written part where room was left for it.
+    """Replace the placeholder in a written part by the checksum.
 
     Raises:
         OSError: the file cannot be read or written.
@@ -44,10 +44,10 @@ def fill_checksum(path: Path) -> None:
 
 
 def verify_part(path: Path) -> None:
-    """Compare a part with its checksum, where it has one: those of older versions have none.
+    """Compare a part with its checksum, if there is one: parts of older versions have none.
 
     Raises:
-        DamagedFile: a byte is not the one that was written.
+        DamagedFile: a byte differs from the written byte.
         OSError: the file cannot be read.
 
     """
@@ -66,7 +66,7 @@ def verify_part(path: Path) -> None:
 
 
 def _place(file: BinaryIO) -> int | None:
-    """Return the position of the checksum's digits; None if a file has none, or no footer."""
+    """Return the position of the checksum's digits; None without checksum or footer."""
     size = file.seek(0, os.SEEK_END)
     file.seek(max(0, size - _TAIL_BYTES))
     tail = file.read(_TAIL_BYTES)
@@ -79,15 +79,15 @@ def _place(file: BinaryIO) -> int | None:
 
 
 def _digits(file: BinaryIO, place: int) -> bytes:
-    """The digits that belong at `place`: the hash of the file with zeros there."""
-    found = hashlib.sha256()
+    """Return the digits for the position `place`: the hash of the file with zeros there."""
+    digest = hashlib.sha256()
     file.seek(0)
-    left = place
-    while left > 0 and (piece := file.read(min(_PIECE_BYTES, left))):
-        found.update(piece)
-        left -= len(piece)
-    found.update(_ZEROS)
+    remaining = place
+    while remaining > 0 and (piece := file.read(min(_PIECE_BYTES, remaining))):
+        digest.update(piece)
+        remaining -= len(piece)
+    digest.update(_ZEROS)
     file.seek(place + len(_ZEROS))
     while piece := file.read(_PIECE_BYTES):
-        found.update(piece)
-    return found.hexdigest().encode()
+        digest.update(piece)
+    return digest.hexdigest().encode()

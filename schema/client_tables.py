@@ -1,7 +1,7 @@
-"""Tables that clients add: `client_<name>`, with columns that the client defines.
+"""Tables of clients: `client_<name>`, with columns that the client defines.
 
-The format does not define them, so each of their files describes its rows and columns in its
-metadata. Any Parquet reader reads them like other tables. They are derived, never captured.
+The format does not define these tables, so the metadata of each file describes rows and columns.
+Any Parquet reader reads them like other tables. They are derived, never captured.
 """
 
 import json
@@ -31,13 +31,13 @@ def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[
     Columns `call_id` and `stack_id` refer to calls and stacks, as everywhere in the format.
 
     Args:
-        name: Of lower-case letters, digits and `_`.
-        row: What a row is, as "a loop of a call".
-        columns: Its columns, in order.
-        sort: Columns that rows are sorted by, the first one first.
+        name: Lower-case letters, digits and `_`.
+        row: Meaning of a row, as "a loop of a call".
+        columns: The columns, in order.
+        sort: Columns by which rows are sorted, the most significant first.
 
     Raises:
-        SchemaMismatch: a name that cannot be one, or a column twice.
+        SchemaMismatch: a name is not valid, or a column occurs twice.
 
     """
     table = Table(f"{PREFIX}{name}", row, "derived", tuple(columns), tuple(sort))
@@ -53,12 +53,12 @@ def client_table(name: str, row: str, columns: Sequence[Column], sort: Sequence[
 
 
 def is_client_table(name: str) -> bool:
-    """Whether a table of that name is a client's own."""
+    """Return whether a name is that of a client's table."""
     return _NAME.fullmatch(name) is not None
 
 
 def definition_metadata(table: Table) -> dict[bytes, bytes]:
-    """What a file says of the table that it holds; nothing for tables of the format."""
+    """Return a file's metadata that define a client's table; empty for tables of the format."""
     if table.name in TABLES:
         return {}
     columns = [
@@ -69,10 +69,10 @@ def definition_metadata(table: Table) -> dict[bytes, bytes]:
 
 
 def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
-    """The definition of a client's table from the Arrow schema of one of its files.
+    """Return the definition of a client's table from the Arrow schema of a file.
 
     Raises:
-        DamagedFile: the file does not say it, or names what cannot be a table's or column's name.
+        DamagedFile: the file has no definition, or one with invalid names.
 
     """
     metadata: Mapping[bytes, bytes] = schema.metadata or {}
@@ -94,7 +94,7 @@ def table_of_file(name: str, schema: pa.Schema, source: str) -> Table:
 
 
 def joined(tables: Iterable[Table]) -> Table:
-    """One definition for the files of a client's table, those of the newest client first.
+    """Return one definition with the columns of several, given with the newest client's first.
 
     Raises:
         SchemaMismatch: a column has two types.
@@ -104,10 +104,10 @@ def joined(tables: Iterable[Table]) -> Table:
     columns = {column.name: column for column in first.columns}
     for table in others:
         for column in table.columns:
-            known = columns.setdefault(column.name, column)
-            if known.type != column.type:
+            newer = columns.setdefault(column.name, column)
+            if newer.type != column.type:
                 raise SchemaMismatch(
-                    f"runs differ in {first.name}.{column.name}: it is {known.type} here and "
+                    f"runs differ in {first.name}.{column.name}: it is {newer.type} here and "
                     f"{column.type} there; run the client again over the older ones, or choose "
                     "runs with --run"
                 )

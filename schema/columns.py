@@ -1,4 +1,4 @@
-"""Values into the exact columns of a table: for writing (strict) and for reading (tolerant)."""
+"""Conversion of values to the exact columns of a table, strict to write and tolerant to read."""
 
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
@@ -10,13 +10,13 @@ from kvtrace.schema.errors import DamagedFile, SchemaMismatch
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 
-#: What a column may be given as: an Arrow array, a NumPy array or another buffer of numbers, or a
-#: sequence of Python values.
+#: Values of a column: an Arrow array, a NumPy array or another buffer of numbers, or a sequence of
+#: Python values.
 ColumnValues = Any
 
 
 def table_named(name: str) -> Table:
-    """The table of that name; SchemaMismatch if the format has none."""
+    """Return the format's table of a name; SchemaMismatch if there is none."""
     table = TABLES.get(name)
     if table is None:
         raise SchemaMismatch(
@@ -26,7 +26,7 @@ def table_named(name: str) -> Table:
 
 
 def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.RecordBatch:
-    """One batch with the table's schema; columns that are not given are null.
+    """Return a batch with the table's schema; missing columns are null.
 
     Raises:
         SchemaMismatch: an unknown column, columns of different lengths, values that do not fit the
@@ -39,8 +39,8 @@ def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.Re
     arrays = {name: _array(table, name, values) for name, values in columns.items()}
     lengths = {len(array) for array in arrays.values()}
     if len(lengths) > 1:
-        found = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
-        raise SchemaMismatch(f"columns of {table.name} differ in length: {found}")
+        listed = ", ".join(f"{name} {len(array)}" for name, array in arrays.items())
+        raise SchemaMismatch(f"columns of {table.name} differ in length: {listed}")
     count = lengths.pop()
     schema = table.schema
     whole = [
@@ -55,7 +55,7 @@ def batch_of_columns(table: Table, columns: Mapping[str, ColumnValues]) -> pa.Re
 
 
 def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordBatch:
-    """One batch from rows; unknown keys are an error at any depth (Arrow would drop them).
+    """Return a batch of rows; unknown keys are an error at any depth (Arrow would drop them).
 
     Raises:
         SchemaMismatch: as `batch_of_columns`.
@@ -70,19 +70,19 @@ def batch_of_rows(table: Table, rows: Iterable[Mapping[str, Any]]) -> pa.RecordB
 
 
 def conformed(table: Table, rows: pa.Table) -> pa.Table:
-    """Rows with the table's exact schema, as `batch_of_columns` except for a whole `pa.Table`."""
+    """Return rows with the table's exact schema, as `batch_of_columns`, from a `pa.Table`."""
     _refuse_unknown(table, rows.column_names)
     columns = []
     for column in table.columns:
         if column.name not in rows.column_names:
             columns.append(pa.chunked_array([pa.nulls(rows.num_rows, column.type)]))
             continue
-        given = rows.column(column.name)
+        values = rows.column(column.name)
         try:
-            columns.append(given if given.type == column.type else _cast(given, column.type))
+            columns.append(values if values.type == column.type else _cast(values, column.type))
         except pa.ArrowException as error:
             raise SchemaMismatch(
-                f"{table.name}.{column.name} is {column.type}, and {given.type} does not fit: "
+                f"{table.name}.{column.name} is {column.type}, and {values.type} does not fit: "
                 f"{error}"
             ) from error
     for name in table.keys:
@@ -92,17 +92,16 @@ def conformed(table: Table, rows: pa.Table) -> pa.Table:
 
 
 def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> pa.Table:
-    """The columns `names` of rows read from a file, null where the file lacks them.
+    """Return the columns `names` of rows read from a file; columns that the file lacks are null.
 
     Raises:
         DamagedFile: a column has another type than the format says.
 
     """
     kinds = {column.name: column.type for column in table.columns}
-    # Nullable: a file of an older minor version may lack what has become a column since.
+    # Nullable: a file of an older minor version may lack columns that were added since.
     wanted = pa.schema([(name, kinds[name]) for name in names])
-    found = rows.schema
-    if found.names == wanted.names and found.types == wanted.types:
+    if rows.schema.names == wanted.names and rows.schema.types == wanted.types:
         return pa.table(rows.columns, schema=wanted)
     columns = []
     for field in wanted:
@@ -110,19 +109,19 @@ def filled(table: Table, rows: pa.Table, names: Sequence[str], source: str) -> p
         if name not in rows.column_names:
             columns.append(pa.chunked_array([pa.nulls(rows.num_rows, field.type)]))
             continue
-        found = rows.column(name)
+        values = rows.column(name)
         try:
-            columns.append(found if found.type == field.type else _cast(found, field.type))
+            columns.append(values if values.type == field.type else _cast(values, field.type))
         except pa.ArrowException as error:
             raise DamagedFile(
-                f"column {name} of {source} is {found.type}, and the format says {field.type}; "
+                f"column {name} of {source} is {values.type}, and the format says {field.type}; "
                 "restore the file, or move it out of the trace"
             ) from error
     return pa.table(columns, schema=wanted)
 
 
 def checked_names(table: Table, names: Sequence[str] | None) -> tuple[str, ...]:
-    """The columns asked for (None: all); SchemaMismatch names one that the table lacks."""
+    """Return distinct column names (None: all); SchemaMismatch names an unknown column."""
     if names is None:
         return tuple(column.name for column in table.columns)
     _refuse_unknown(table, names)
@@ -135,8 +134,7 @@ def without_dictionary(column: pa.ChunkedArray) -> pa.ChunkedArray:
 
 
 def _refuse_unknown(table: Table, names: Iterable[str]) -> None:
-    known = {column.name for column in table.columns}
-    unknown = sorted(set(names) - known)
+    unknown = sorted(set(names) - {column.name for column in table.columns})
     if unknown:
         raise SchemaMismatch(
             f"the table {table.name} has no column {', '.join(map(repr, unknown))}; "

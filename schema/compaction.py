@@ -1,11 +1,10 @@
 """Compaction: the many small parts of a sealed run's table become one part, in one step.
 
-A long recording seals a part per segment, and so do other writers. Here the parts of a table's
-folder are merged into a new folder beside the journals, which then takes the old one's place by an
-exchange of the two (`exchange.py`). So every reader, DuckDB as well as kvtrace, sees either all of
-the old parts or all of the new ones; whoever is killed when, no row is lost and none is there
-twice. What a killed compaction leaves is under `.journal`, and the next one or
-`kvtrace trace recover` removes it.
+A long recording seals a part per segment, and so do other writers. Compaction merges the parts of a
+table's folder into a new folder beside the journals, and then exchanges the two folders
+(`exchange.py`). So every reader, DuckDB as well as kvtrace, sees either all old parts or all new
+parts; no row is lost or doubled, whenever the process is killed. A killed compaction leaves files
+under `.journal`, which the next compaction or `kvtrace trace recover` removes.
 """
 
 import os
@@ -48,14 +47,14 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
-#: Tables whose rows mean the same wherever they lie, and what names a row.
+#: Tables of which several parts may have the same row, with their keys.
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
 _MEANWHILE: Final = "it was written to at the same time; call kvtrace trace compact again"
 
 
 @dataclass(frozen=True, slots=True)
 class Merged:
-    """One table of one run, before and after; after is None if it was only inspected."""
+    """One table of one run, before and after merging; `bytes_after` is None after a dry run."""
 
     run_id: str
     table: str
@@ -68,9 +67,9 @@ class Merged:
 
 @dataclass(frozen=True, slots=True)
 class Compaction:
-    """What `compact` did: the tables it merged, and what it left alone with the reason.
+    """Result of `compact`: merged tables, and skipped tables and runs (`left`) with reasons.
 
-    `damaged` are the reasons among those that are files which cannot be read.
+    `damaged` are the reasons that are unreadable files.
     """
 
     merged: tuple[Merged, ...] = ()
@@ -81,10 +80,10 @@ class Compaction:
 def compact(out: str | os.PathLike[str], dry_run: bool = False) -> Compaction:
     """Merge the parts of each table of each sealed run into one part.
 
-    The parts of a pass are merged likewise, apart from what was captured, so that the pass can
+    The parts of a pass are merged likewise, separately from captured parts, so that the pass can
     still be run again. Artifacts and stacks that a run holds more than once are kept once. Runs
-    with a journal are left alone, and so are tables that somebody writes to in the meantime.
-    Calling it again changes nothing.
+    with a journal are skipped, and so are tables that another process writes to in the meantime.
+    A second call changes nothing.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
@@ -129,7 +128,7 @@ def _all(out: Path, work: Path | None) -> Compaction:
             if name == "runs":
                 continue  # a run has one row there
             try:
-                found = _compacted(out, work, run_id, name)
+                result = _compacted(out, work, run_id, name)
             except (KvtraceError, _Busy) as error:
                 left[f"{name} of run {run_id}"] = str(error)
                 damaged += [str(error)] if isinstance(error, KvtraceError) else []
@@ -137,18 +136,18 @@ def _all(out: Path, work: Path | None) -> Compaction:
             except FileNotFoundError:
                 left[f"{name} of run {run_id}"] = _MEANWHILE
                 continue
-            if found is not None:
-                merged.append(found)
+            if result is not None:
+                merged.append(result)
     return Compaction(tuple(merged), left, tuple(damaged))
 
 
 class _Busy(Exception):
-    """The folder is not one that can be exchanged now; the text says why."""
+    """The folder cannot be exchanged now; the text gives the reason."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Part:
-    """One new part: its name, the parts that it is made of, and which rows are left out."""
+    """One new part: name, source parts, and facts for the metadata."""
 
     name: str
     sources: tuple[Path, ...]
@@ -158,7 +157,7 @@ class _Part:
 def _compacted(out: Path, work: Path | None, run_id: str, name: str) -> Merged | None:
     """Compact one table of one run; None if there is nothing to do."""
     folder = run_folder(out, name, run_id)
-    seen = _listed(folder)
+    listing = _listed(folder)
     groups = _groups(folder)
     paths = [path for group in groups.values() for path in group]
     if not paths:
@@ -170,19 +169,19 @@ def _compacted(out: Path, work: Path | None, run_id: str, name: str) -> Merged |
     size = sum(path.stat().st_size for path in paths)
     if work is None:
         return Merged(run_id, name, len(paths), size, len(parts), None, repeated)
-    _refuse_busy(folder, seen)
+    _refuse_busy(folder, listing)
     fresh = work / f"{name}-{secrets.token_hex(4)}"
     make_folder(fresh)
     shutil.copymode(folder, fresh)
     _write(fresh, table, parts, repeated)
-    for other in seen:
+    for other in listing:
         if folder / other not in paths and not _is_left(folder, other):
             _take_along(folder / other, fresh / other)
     sync_folder(fresh)
     bytes_after = sum((fresh / part.name).stat().st_size for part in parts)
-    _refuse_busy(folder, seen)
+    _refuse_busy(folder, listing)
     exchange(fresh, folder)
-    if _listed(fresh) != seen:  # `fresh` is the old folder now
+    if _listed(fresh) != listing:  # `fresh` is the old folder now
         exchange(fresh, folder)
         raise _Busy(_MEANWHILE)
     sync_folder(folder.parent)
@@ -191,7 +190,7 @@ def _compacted(out: Path, work: Path | None, run_id: str, name: str) -> Merged |
 
 
 def _take_along(source: Path, target: Path) -> None:
-    """Have a file that stays as it is in the new folder, too."""
+    """Link or copy an unchanged file into the new folder."""
     try:
         os.link(source, target)
     except OSError:  # a file system without hard links
@@ -200,7 +199,7 @@ def _take_along(source: Path, target: Path) -> None:
 
 
 def _groups(folder: Path) -> dict[str, tuple[Path, ...]]:
-    """The parts that become one each: captured ones under "", those of a pass under its name."""
+    """Return the parts to merge: captured parts under "", a pass's parts under the pass's name."""
     groups: dict[str, list[Path]] = {}
     for path in part_numbers(folder).values():
         groups.setdefault("", []).append(path)
@@ -213,11 +212,11 @@ def _groups(folder: Path) -> dict[str, tuple[Path, ...]]:
 def _planned(
     name: str, run_id: str, groups: dict[str, tuple[Path, ...]]
 ) -> tuple[Table, list[_Part]]:
-    """The table, and its new parts; DamagedFile or _Busy if something speaks against it."""
+    """Return the table and the new parts; DamagedFile or _Busy if the parts cannot be merged."""
     definitions = []
     parts = []
     for pass_name, paths in groups.items():
-        kept = None
+        common = None
         for path in paths:
             verify_part(path)
             with open_part(path) as file:
@@ -226,19 +225,19 @@ def _planned(
                     definitions.append(table_of_file(name, file.schema_arrow, str(path)))
             _refuse_foreign(path, facts, run_id, pass_name)
             facts = replace(facts, format_version=FORMAT_VERSION)
-            if kept is not None and facts != kept:
+            if common is not None and facts != common:
                 raise _Busy(f"the parts of {pass_name or 'the recording'} differ in what they say")
-            kept = facts
-        assert kept is not None
-        parts.append(_Part(_new_name(pass_name, paths), paths, kept))
+            common = facts
+        assert common is not None
+        parts.append(_Part(_new_name(pass_name, paths), paths, common))
     return TABLES.get(name) or joined(definitions), parts
 
 
 def _new_name(pass_name: str, paths: Sequence[Path]) -> str:
-    """The name of a merged part.
+    """Return the name of a merged part.
 
-    A captured one gets a number that was not there: a reader that has listed the old parts finds
-    none of them afterwards, and never takes old and new ones together. A pass has number 0 only.
+    A captured part gets a new number: a reader that has listed the old parts finds none of them
+    afterwards, and so never reads old and new parts together. A pass has only number 0.
     """
     last = max(int(path.stem.rpartition("-")[2]) for path in paths)
     return f"part-{pass_name}-00000.parquet" if pass_name else f"part-{last + 1:05d}.parquet"
@@ -252,24 +251,24 @@ def _refuse_foreign(path: Path, facts: FileFacts, run_id: str, pass_name: str) -
 
 
 def _listed(folder: Path) -> dict[str, tuple[int, int, int]]:
-    """What lies in a folder: name, and what tells a file from another of the same name."""
-    found = {}
+    """Return the files of a folder by name, with inode, size and time of change."""
+    files = {}
     try:
         entries = list(os.scandir(folder))
     except (FileNotFoundError, NotADirectoryError):
         return {}
     for entry in entries:
         status = entry.stat(follow_symlinks=False)
-        found[entry.name] = (status.st_ino, status.st_size, status.st_mtime_ns)
-    return found
+        files[entry.name] = (status.st_ino, status.st_size, status.st_mtime_ns)
+    return files
 
 
-def _refuse_busy(folder: Path, seen: dict[str, tuple[int, int, int]]) -> None:
-    if _listed(folder) != seen:
+def _refuse_busy(folder: Path, listing: dict[str, tuple[int, int, int]]) -> None:
+    if _listed(folder) != listing:
         raise _Busy(_MEANWHILE)
     if any(is_running(process) for _, process in left_behind(folder)):
         raise _Busy("a pass is writing to it; call kvtrace trace compact again")
-    if any((folder / name).is_dir() for name in seen):
+    if any((folder / name).is_dir() for name in listing):
         raise _Busy("there is a folder in it, which kvtrace did not make")
 
 
@@ -298,19 +297,19 @@ def _write(fresh: Path, table: Table, parts: Sequence[_Part], repeated: int) -> 
 
 
 def _first_of_each(
-    rows: Iterator[pa.RecordBatch], key: str, seen: set[Any]
+    rows: Iterator[pa.RecordBatch], key: str, keys: set[Any]
 ) -> Iterator[pa.RecordBatch]:
-    """Rows whose key has not been seen; what is given is added."""
+    """Yield the rows whose key is not in `keys`, and add the rows' keys to `keys`."""
     for batch in rows:
         fresh = []
         for value in batch.column(key).to_pylist():
-            fresh.append(value not in seen)
-            seen.add(value)
+            fresh.append(value not in keys)
+            keys.add(value)
         yield batch if all(fresh) else batch.filter(pa.array(fresh))
 
 
 def _repeated(groups: dict[str, tuple[Path, ...]], key: str | None) -> int:
-    """Rows that are there already: among the captured ones, or for a pass there or in its own."""
+    """Return the number of rows that repeat a captured row, or a row of the same pass."""
     if key is None:
         return 0
     count = 0
@@ -319,8 +318,8 @@ def _repeated(groups: dict[str, tuple[Path, ...]], key: str | None) -> int:
         keys = pa.chunked_array([_keys(path, key) for path in paths]).combine_chunks()
         distinct = pc.unique(keys)
         if pass_name:
-            known = captured.cast(distinct.type)
-            distinct = distinct.filter(pc.invert(pc.is_in(distinct, value_set=known)))
+            others = captured.cast(distinct.type)
+            distinct = distinct.filter(pc.invert(pc.is_in(distinct, value_set=others)))
         else:
             captured = distinct
         count += len(keys) - len(distinct)

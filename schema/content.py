@@ -1,4 +1,4 @@
-"""What is named by its content: artifacts (SHA-256) and call stacks (a 63-bit hash)."""
+"""Rows identified by content: artifacts (SHA-256) and call stacks (a 63-bit hash)."""
 
 import hashlib
 from collections.abc import Mapping, Sequence
@@ -8,7 +8,7 @@ from kvtrace.schema.errors import DamagedFile
 
 
 class FrameLike(Protocol):
-    """One frame of a call stack, as capture and `kvtrace.ir` have them."""
+    """One frame of a call stack, as in capture and in `kvtrace.ir`."""
 
     @property
     def file(self) -> str | None:
@@ -33,14 +33,14 @@ AnyFrame = FrameLike | Mapping[str, Any] | tuple[str | None, int | None, int | N
 #: Bytes of the largest artifact that is read: twice the largest tensor that is recorded.
 MOST_BYTES: Final = 512 << 20
 
-#: A frame may have less content than its row says, so as much is decompressed at a time.
+#: Bytes decompressed at a time, as an artifact may have less content than its row says.
 _PART_BYTES: Final = 8 << 20
 
 _FIELDS = ("file", "line", "column", "function")
 
 
 def frame_row(frame: AnyFrame) -> dict[str, Any]:
-    """A frame as an entry of the column `stacks.frames`."""
+    """Return a frame as an entry of the column `stacks.frames`."""
     if isinstance(frame, Mapping):
         return {field: frame.get(field) for field in _FIELDS}
     if isinstance(frame, tuple) and not hasattr(frame, "file"):
@@ -49,10 +49,10 @@ def frame_row(frame: AnyFrame) -> dict[str, Any]:
 
 
 def stack_id(frames: Sequence[AnyFrame]) -> int:
-    """The 63-bit id of a call stack, innermost frame first: equal frames, equal id, in any run.
+    """Return the 63-bit id of a call stack, innermost frame first; equal frames have equal ids.
 
-    It is the first 8 bytes of BLAKE2b over each frame's file, line, column and function, ended by
-    a NUL byte each (nothing represents null), read big-endian, without the top bit.
+    The id is the first 8 bytes of BLAKE2b over each frame's file, line, column and function, each
+    followed by a NUL byte (null is empty), read big-endian, without the top bit.
     """
     values = [value for frame in frames for value in frame_row(frame).values()]
     text = "".join(["\0" if value is None else f"{value}\0" for value in values])
@@ -61,13 +61,13 @@ def stack_id(frames: Sequence[AnyFrame]) -> int:
 
 
 def stack_row(frames: Sequence[AnyFrame]) -> dict[str, Any]:
-    """A row of `stacks`, innermost frame first."""
+    """Return the row of `stacks` for frames, innermost first."""
     return {"stack_id": stack_id(frames), "frames": [frame_row(frame) for frame in frames]}
 
 
 def artifact_row(kind: str, content: bytes, sha256: str | None = None) -> dict[str, Any]:
-    """A row of `artifacts` for plain content; its `sha256`, if known, is what others refer to."""
-    import pyarrow as pa  # which a first launch that only names its stack does not need
+    """Return the row of `artifacts` for plain content, with the content's hash if given."""
+    import pyarrow as pa  # a first launch, which only needs stack ids, does not import pyarrow
 
     return {
         "sha256": sha256 or hashlib.sha256(content).hexdigest(),
@@ -78,10 +78,10 @@ def artifact_row(kind: str, content: bytes, sha256: str | None = None) -> dict[s
 
 
 def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: str) -> bytes:
-    """The plain content of a row of `artifacts`, checked against its hash.
+    """Return the plain content of a row of `artifacts`, checked against the hash.
 
     Raises:
-        DamagedFile: it cannot be decompressed, or is not what its hash says.
+        DamagedFile: the content cannot be decompressed, or does not match the hash.
 
     """
     advice = "restore the file from a copy; kvtrace trace validate lists all that is damaged"
@@ -102,7 +102,7 @@ def artifact_content(sha256: str, size_bytes: int, compressed: bytes, source: st
 
 
 def _decompressed(compressed: bytes, most: int) -> bytes:
-    """Return the first bytes of a frame's content; no more memory is taken than there are."""
+    """Return at most `most` bytes of the decompressed content, without reserving more memory."""
     import pyarrow as pa
 
     parts = []

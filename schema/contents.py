@@ -1,6 +1,6 @@
-"""What tensors held at launches, read from the table `contents`: distinct contents of each call.
+"""Contents of tensors at launches, read from the table `contents`, distinct for each call.
 
-Traces before format 1.3 have what a call's first launch began with in `calls.args` alone.
+Traces before format 1.3 have contents only in `calls.args`, for a call's first launch.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True, order=True)
 class Held:
-    """Bytes that one argument's storage held from `offset_bytes` on; `arg` is its place."""
+    """Contents of an argument's storage from `offset_bytes` on; `arg` is the argument's index."""
 
     arg: int
     artifact: str
@@ -24,7 +24,7 @@ class Held:
 
 @dataclass(frozen=True, slots=True)
 class ContentSet:
-    """What the tensors of a call held at some of its launches (numbers in `launches.seq`)."""
+    """Contents of a call's tensors, and the launches (`launches.seq`) that had them."""
 
     launches: tuple[int, ...]
     held: tuple[Held, ...]
@@ -35,8 +35,8 @@ class CallContents:
     """The distinct contents of a call, in order of their first launches.
 
     Attributes:
-        launches: how many launches the call has.
-        sets: what some of them had. Of all others it is not known.
+        launches: number of the call's launches.
+        sets: contents of some launches; the contents of the others are not known.
     """
 
     launches: int
@@ -44,14 +44,14 @@ class CallContents:
 
     @property
     def known(self) -> int:
-        """How many launches' contents are known."""
-        return sum(len(each.launches) for each in self.sets)
+        """Number of launches with known contents."""
+        return sum(len(contents.launches) for contents in self.sets)
 
 
 def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
-    """Return what was recorded of calls' contents in a run; calls without are left out.
+    """Return the recorded contents of a run by call id; calls without contents are left out.
 
-    So are contents after a launch that did not run: no device would have left them.
+    Contents after a launch that did not run are left out, too: on a device they would differ.
     """
     rows = trace.table("contents", (run,)).to_pylist()
     rows = [row for row in rows if row["artifact"] and row["arg"] >= 0]
@@ -71,40 +71,40 @@ def contents_of(trace: "Trace", run: "Run") -> dict[int, CallContents]:
     launches = {row["values"]: row["counts"] for row in counts.to_pylist()}
     return {
         call_id: CallContents(
-            max(launches.get(call_id, 0), sum(map(len, found.values()))),
-            tuple(ContentSet(tuple(seqs), held) for held, seqs in found.items()),
+            max(launches.get(call_id, 0), sum(map(len, distinct.values()))),
+            tuple(ContentSet(tuple(seqs), held) for held, seqs in distinct.items()),
         )
-        for call_id, found in sets.items()
+        for call_id, distinct in sets.items()
     }
 
 
 def _last_that_ran(trace: "Trace", run: "Run") -> int | None:
-    """Return the last launch of a run before the first that did not run; None: all ran."""
+    """Return the last launch before a run's first launch that did not run; None if all ran."""
     if NOT_EVALUATED not in trace.table("messages", (run,), ["code"])["code"].to_pylist():
         return None
     kernels = trace.table("kernels", (run,), ["kernel_id", "origin"]).to_pylist()
-    own = {row["kernel_id"] for row in kernels if row["origin"] == GLUON}
+    gluon = {row["kernel_id"] for row in kernels if row["origin"] == GLUON}
     calls = trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
-    left_out = {row["call_id"] for row in calls if row["kernel_id"] in own}
+    left_out = {row["call_id"] for row in calls if row["kernel_id"] in gluon}
     launches = trace.table("launches", (run,), ["seq", "call_id"]).to_pylist()
     return min((row["seq"] for row in launches if row["call_id"] in left_out), default=0) - 1
 
 
 def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], dict[int, str]]:
-    """Return, by run and call, the artifacts of whole storages at the call's first known launch.
+    """Return the artifacts of whole storages at each call's first launch with known contents.
 
-    They are keyed by the argument's place.
+    The result is keyed by (run id, call id), and then by the argument's index.
     """
     sizes = trace.table("artifacts", runs, columns=["sha256", "size_bytes"])
     size_of = dict(zip(sizes["sha256"].to_pylist(), sizes["size_bytes"].to_pylist(), strict=True))
     first: dict[tuple[str, int], dict[int, str]] = {}
     for run in runs:
-        found = contents_of(trace, run)
-        if not found:
+        by_call = contents_of(trace, run)
+        if not by_call:
             continue
         calls = trace.table("calls", (run,), columns=["call_id", "args"]).to_pylist()
         args = {row["call_id"]: row["args"] or () for row in calls}
-        for call_id, contents in found.items():
+        for call_id, contents in by_call.items():
             whole = {
                 held.arg: held.artifact
                 for held in contents.sets[0].held
@@ -117,25 +117,25 @@ def first_contents(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int
 
 
 def covers(held: Held, size: int | None, arg: Mapping[str, Any]) -> bool:
-    """Whether what is held is all of an argument's storage."""
+    """Return whether contents cover all of an argument's storage."""
     return held.offset_bytes == 0 and size is not None and size == arg["storage_bytes"]
 
 
 def least_storage_bytes(
     args: Sequence[Mapping[str, Any]], place: int, width: Callable[[str], int]
 ) -> int:
-    """Return how large an argument's storage is at least: the tensors that share it lie in it.
+    """Return the least size of an argument's storage: all tensors in the storage have to fit.
 
     Args:
         args: All entries of `calls.args`.
-        place: The argument.
+        place: The argument's index.
         width: Returns the bytes of an element by the short name of its type.
 
     """
 
     def group(position: int) -> Any:
-        found = args[position]["alias_group"]
-        return position if found is None else found
+        shared = args[position]["alias_group"]
+        return position if shared is None else shared
 
     def end(arg: Mapping[str, Any]) -> int:
         shape, strides = arg["shape"], arg["strides"]
@@ -150,7 +150,7 @@ def least_storage_bytes(
 def with_values(
     args: Sequence[Mapping[str, Any]] | None, values: Mapping[int, str]
 ) -> list[Mapping[str, Any]]:
-    """Return entries of `calls.args` with `value_artifact` as `first_contents` has it."""
+    """Return entries of `calls.args` with `value_artifact` from `first_contents`."""
     return [
         {**arg, "value_artifact": values[place]} if place in values else arg
         for place, arg in enumerate(args or ())

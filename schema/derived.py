@@ -1,4 +1,4 @@
-"""Parts that a pass derives for a run: replaced as a whole, captured ones never touched."""
+"""Parts that a pass derives for a run: replaced together, without touching captured parts."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -28,9 +28,9 @@ from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.versions import derived_facts
 
-#: Captured tables that a pass may add to, and their keys: content has the same id everywhere.
+#: Captured tables that a pass may add to, with their keys, which are hashes of content.
 _SHARED: Final = {"stacks": "stack_id", "artifacts": "sha256"}
-#: Captured tables that the pass `JOIN` may add to: the run recorded nothing of what it adds.
+#: Captured tables that the pass `JOIN` may add to, as the run recorded no such rows.
 _JOINED: Final = ("gpu_kernels", "host_events", "messages")
 
 
@@ -42,34 +42,35 @@ def replace_parts(
     settings: Mapping[str, Any],
     definitions: Sequence[Table] = (),
 ) -> None:
-    """Write a pass's tables for a run in place of those it wrote before.
+    """Replace the tables that a pass wrote for a run.
 
-    `definitions` are those of the tables that are the pass's own.
+    `definitions` define the client tables among `tables`.
 
     Raises:
         SchemaMismatch: a bad name of a pass, a table that passes do not write, wrong columns.
-        TraceWriteError: the disk is full, or a folder is a link; what was there before stays.
+        TraceWriteError: the disk is full, or a folder is a link; the earlier tables stay.
 
     """
     if PASS_NAME.fullmatch(pass_name) is None:
         raise SchemaMismatch(f"{pass_name!r} is not a name for a pass; use a-z, 0-9, _ and -")
     refuse_links(out)
-    own = {table.name: table for table in definitions if is_client_table(table.name)}
-    known = {name: own.get(name) or table_named(name) for name in tables}
+    clients = {table.name: table for table in definitions if is_client_table(table.name)}
+    defined = {name: clients.get(name) or table_named(name) for name in tables}
     rows = {
-        name: _rows(out, run_id, pass_name, known[name], given) for name, given in tables.items()
+        name: _rows(out, run_id, pass_name, defined[name], content)
+        for name, content in tables.items()
     }
     try:
         for path in unfinished(out):
             carry_out(out, path)
-        fresh = _written_aside(out, run_id, pass_name, known, rows, settings)
+        fresh = _written_aside(out, run_id, pass_name, defined, rows, settings)
         remote = remote_folder(out)
         if remote is not None:
-            made = [(each, part_path(out, t, run_id, 0, pass_name)) for t, each in fresh.items()]
+            new = [(path, part_path(out, t, run_id, 0, pass_name)) for t, path in fresh.items()]
             names = {*TABLES, *client_folders(out), *fresh}
             folders = [run_folder(out, name, run_id) for name in names]
             gone = {part for folder in folders for part in pass_parts(folder, pass_name)}
-            return remote.replace(made, gone)
+            return remote.replace(new, gone)
         carry_out(out, _committed(out, run_id, pass_name, fresh))
     except OSError as error:
         raise TraceWriteError(
@@ -82,7 +83,7 @@ def _written_aside(
     out: Path,
     run_id: str,
     pass_name: str,
-    known: Mapping[str, Table],
+    defined: Mapping[str, Table],
     rows: Mapping[str, pa.Table],
     settings: Mapping[str, Any],
 ) -> dict[str, Path]:
@@ -91,7 +92,7 @@ def _written_aside(
         for name, table_rows in rows.items():
             path = part_path(out, name, run_id, 0, pass_name)
             facts = derived_facts(name, run_id, pass_name, settings, __version__)
-            fresh[name] = write_part_aside(path, known[name], facts, table_rows.to_batches())
+            fresh[name] = write_part_aside(path, defined[name], facts, table_rows.to_batches())
     except BaseException:
         for temporary in fresh.values():
             discard(temporary)
@@ -109,14 +110,13 @@ def _committed(out: Path, run_id: str, pass_name: str, fresh: Mapping[str, Path]
         raise
 
 
-def _rows(out: Path, run_id: str, pass_name: str, table: Table, given: pa.Table) -> pa.Table:
+def _rows(out: Path, run_id: str, pass_name: str, table: Table, content: pa.Table) -> pa.Table:
     allowed = (*_SHARED, *(_JOINED if pass_name == JOIN else ()))
     if table.origin != "derived" and table.name not in allowed:
         raise SchemaMismatch(f"{table.name} is captured, and no pass may add to it")
-    rows = sorted_rows(conformed(table, given), table)
+    rows = sorted_rows(conformed(table, content), table)
     key = _SHARED.get(table.name)
     if key is None or rows.num_rows == 0:
         return rows
-    known = captured_rows(out, table, run_id, [key], quietly).column(key)
-    known = known.combine_chunks()
-    return rows.filter(pc.invert(pc.is_in(rows.column(key), value_set=known)))
+    captured = captured_rows(out, table, run_id, [key], quietly).column(key).combine_chunks()
+    return rows.filter(pc.invert(pc.is_in(rows.column(key), value_set=captured)))

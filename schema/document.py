@@ -1,4 +1,4 @@
-"""Make docs/format.md and schema.json from `TABLES`: `python -m kvtrace.schema.document`."""
+"""Generator of docs/format.md and schema.json: `python -m kvtrace.schema.document`."""
 
 import json
 from pathlib import Path
@@ -173,7 +173,7 @@ kernels in 60 lines, with `schemas()` of the plain reader and nothing else of kv
 ## Tables
 """
 
-#: Run by a test on a real trace, with the directory put in for out/.
+#: A test runs this query on a real trace.
 DUCKDB_EXAMPLE: Final = """\
 SELECT kernels.name, count(*) AS launches,
        sum(epoch_ns(launches."exit") - epoch_ns(launches."enter")) AS host_ns
@@ -218,7 +218,7 @@ def schema_json() -> str:
 
 
 def type_text(kind: pa.DataType) -> str:
-    """Return a type as the documents name it."""
+    """Return the name of a type in the documents."""
     if pa.types.is_dictionary(kind):
         return "name"
     if pa.types.is_map(kind):

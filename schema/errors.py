@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any, ClassVar, Final
 
-#: What kvtrace declares to need besides pyarrow, which alone records: names of imports, and pip's.
+#: Packages that kvtrace requires besides pyarrow, which suffices to record: import and pip names.
 PACKAGES: Final[Mapping[str, str]] = {
     "duckdb": "duckdb",
     "ml_dtypes": "ml_dtypes",
@@ -26,13 +26,13 @@ class TraceNotFound(KvtraceError):
 
 
 class EmptyTrace(KvtraceError):
-    """The directory is a trace's, but no run in it can be read."""
+    """The directory is a trace, but has no readable run."""
 
     slug = "empty-trace"
 
 
 class DamagedFile(KvtraceError):
-    """A file of the trace cannot be read: truncated, or not what its name says."""
+    """A file of the trace cannot be read: it is truncated, or does not match its name."""
 
     slug = "damaged-file"
 
@@ -44,7 +44,7 @@ class NewerFormat(KvtraceError):
 
 
 class UnknownRun(KvtraceError):
-    """No run matches what was asked for."""
+    """No run matches the requested id."""
 
     slug = "unknown-run"
 
@@ -62,19 +62,19 @@ class RecordingUnavailable(KvtraceError):
 
 
 class BadSetting(KvtraceError):
-    """A setting or an option has a value that is not possible."""
+    """A setting or an option has an invalid value."""
 
     slug = "bad-setting"
 
 
 class MissingPackage(KvtraceError):
-    """A package is asked for that is not installed here."""
+    """A required package is not installed here."""
 
     slug = "missing-package"
 
 
 def missing_package(problem: BaseException) -> str | None:
-    """Say which of kvtrace's own packages an import lacks; None where the problem is another."""
+    """Return text that names a missing package of kvtrace; None for another problem."""
     name = (problem.name or "").split(".")[0] if isinstance(problem, ModuleNotFoundError) else ""
     if name not in PACKAGES:
         return None
@@ -82,7 +82,7 @@ def missing_package(problem: BaseException) -> str | None:
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """Return ` (did you mean 'race'?)` where a name is like one that is known, else nothing."""
+    """Return ` (did you mean 'race'?)` if a name is similar to a known name, else ""."""
     from difflib import get_close_matches
 
     close = get_close_matches(name, list(known), n=1)
@@ -102,12 +102,12 @@ class TraceWriteError(KvtraceError):
 
 
 class KernelDefect(KvtraceError):
-    """A call has a defect, and the setting `sanitize` asked to raise on it.
+    """A call has a defect, and the setting `sanitize` is `raise`.
 
-    It was not launched, unless it is a launch without a GPU that was seen to have the defect.
+    The call was not launched, unless a launch without a GPU showed the defect.
 
-    The text is that of `kvtrace sanitize`, of one or more lines. `findings` are the defects, each
-    as `kvtrace sanitize --json` gives them.
+    The text is the output of `kvtrace sanitize`, of one or more lines. `findings` are the defects,
+    as in `kvtrace sanitize --json`.
     """
 
     slug = "kernel-defect"

@@ -1,10 +1,10 @@
-"""A small copy of some runs, with what a comparison reads: to be kept, committed or cached.
+"""Excerpts: small copies of runs for comparisons, to be stored, committed or cached.
 
-The copy is a trace like any other. What is left out: contents of tensors, records of accesses,
-loops, messages, buffers, tables of clients, verdicts that are proven, host and process, and how
-long launches took where there was no device, which is what an evaluator took. Every launch keeps
-its row, so that launches can be counted; when it began is kept where marks tell its step or test by
-that. Without times a row takes next to no room.
+An excerpt is a trace like any other, without contents of tensors, records of accesses, loops,
+messages, buffers, tables of clients, proven verdicts, host and process, and, if there was no
+device, without the times of launches, which are the evaluator's. Every launch keeps its row, so
+that launches can be counted; `enter` stays if there are marks, which then give a launch's step or
+test. Without times a row takes next to no space.
 """
 
 import os
@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from kvtrace.schema.runs import Run
     from kvtrace.schema.trace import Selection, Trace
 
-#: What of the captured tables is kept besides stacks and artifacts, and the columns left empty.
+#: Captured tables that are copied besides stacks and artifacts, with the columns set to null.
 _CAPTURED: Final[dict[str, tuple[str, ...]]] = {
     "runs": ("host", "pid"),
     "kernels": ("thread", "load_thread"),
@@ -38,15 +38,15 @@ _CAPTURED: Final[dict[str, tuple[str, ...]]] = {
     "graph_ops": ("stack_id",),
     "marks": (),
 }
-#: What is kept of what passes derived. The position of an op in the source is not compared.
+#: Derived tables that are copied, with the columns set to null: an op's line is not compared.
 _DERIVED: Final[dict[str, tuple[str, ...]]] = {"ops": ("stack_id",), "findings": ()}
 _CONTENTS: Final = "tensor"
-#: Rows of a part, about; rows that are nearly empty take next to no room.
+#: Rows of a part, about.
 _MOST_ROWS: Final = 250_000
 
 
 def write_excerpt(selection: "Selection", out: str | os.PathLike[str]) -> None:
-    """Write what a comparison reads of some runs to a new folder.
+    """Write an excerpt of the selected runs to a new folder.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
@@ -100,11 +100,11 @@ def _write(out: Path, table: Table, run: "Run", pieces: Iterable[pa.Table]) -> N
 
 
 def _parts(pieces: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
-    """Give rows in parts of some size: readers refuse a small file that says it holds very much."""
+    """Yield rows in parts of some size: readers refuse a small file that holds very many rows."""
     part: list[pa.Table] = []
     for piece in pieces:
         part.append(piece)
-        if sum(each.num_rows for each in part) >= _MOST_ROWS:
+        if sum(rows.num_rows for rows in part) >= _MOST_ROWS:
             yield part
             part = []
     if part:
@@ -114,13 +114,13 @@ def _parts(pieces: Iterable[pa.Table]) -> Iterator[list[pa.Table]]:
 def _kept_of_pass(table: Table, path: Path) -> pa.Table:
     rows = pa.Table.from_batches(list(merged_rows([path], table)), table.schema)
     if "verdict" in rows.column_names:
-        told = pc.not_equal(rows["verdict"].cast(pa.string()), "proven")
-        rows = rows.filter(pc.fill_null(told, fill_value=True))
+        unproven = pc.not_equal(rows["verdict"].cast(pa.string()), "proven")
+        rows = rows.filter(pc.fill_null(unproven, fill_value=True))
     return _emptied(table, rows, _DERIVED[table.name])
 
 
 def _emptied(table: Table, rows: pa.Table, columns: Collection[str] = ()) -> pa.Table:
-    """Return rows as the table has them, some columns null, and no contents of tensors."""
+    """Return rows with the table's schema, null `columns`, and no contents of tensors."""
     kept = [name for name in table.schema.names if name not in columns]
     rows = conformed(table, rows.select(kept))
     if table.name == "calls":
@@ -146,4 +146,6 @@ def _as_excerpt(settings: Sequence[tuple[str, str]] | None) -> list[tuple[str, s
 def _stacks_of(rows: pa.Table) -> set[int]:
     """Return the ids of the call stacks that rows refer to."""
     named = [rows[name] for name in ("stack_id", "other_stack_id") if name in rows.column_names]
-    return {each for column in named for each in pc.unique(column).to_pylist() if each is not None}
+    return {
+        stack for column in named for stack in pc.unique(column).to_pylist() if stack is not None
+    }

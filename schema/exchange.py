@@ -1,7 +1,7 @@
-"""Two folders exchanged in one step, so that whoever looks sees one of them whole, never both.
+"""Atomic exchange of two folders, so that a reader sees either of them whole, never a mixture.
 
 Linux has renameat2(2) with RENAME_EXCHANGE (glibc 2.28, most local file systems); macOS has
-renamex_np(2) with RENAME_SWAP (APFS). Elsewhere there is no such thing.
+renamex_np(2) with RENAME_SWAP (APFS). Other systems have no such call.
 """
 
 import ctypes
@@ -17,10 +17,10 @@ _RENAME_SWAP: Final = 2
 
 
 def exchange(first: Path, second: Path) -> None:
-    """Let two folders of one file system take each other's place.
+    """Exchange two folders of one file system.
 
     Raises:
-        OSError: nothing has changed; ENOTSUP or EINVAL where the system or file system cannot.
+        OSError: nothing has changed; ENOTSUP or EINVAL if system or file system do not support it.
 
     """
     names = os.fsencode(first), os.fsencode(second)
@@ -39,7 +39,7 @@ def exchange(first: Path, second: Path) -> None:
 
 
 def can_exchange(folder: Path) -> bool:
-    """Whether folders can be exchanged there; tried with two new ones, which go again."""
+    """Return whether folders in a folder can be exchanged, by a test with two new folders."""
     first, second = folder / ".first", folder / ".second"
     first.mkdir()
     second.mkdir()

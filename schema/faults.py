@@ -1,6 +1,6 @@
-"""Which stage of the compiler is at fault in a wrong result, as its finding's message ends with it.
+"""Stages of the compiler at fault for wrong results, written to and read from findings' messages.
 
-Whoever checks says it, and readers of the table `findings` find it there again.
+A message ends with the fault, from which readers of the table `findings` get it back.
 """
 
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ _WORDS: Final[dict[Stage, str]] = {
 
 @dataclass(frozen=True, slots=True)
 class Fault:
-    """The stage at fault: the one that makes TTGIR of TTIR, one behind it, or not known which.
+    """The stage at fault: from TTIR to TTGIR, a later stage, or an unknown one.
 
-    Of stores that go past a descriptor's extent it is none: the hardware's do.
+    No stage is at fault for stores past a descriptor's extent, which the hardware allows.
     """
 
     stage: Stage
@@ -28,19 +28,19 @@ class Fault:
 
     @property
     def text(self) -> str:
-        """Say it in one clause."""
+        """The fault in one clause."""
         return f"{_WORDS[self.stage]}: {self.reason}"
 
 
 def message_with_fault(message: str, fault: Fault | None) -> str:
-    """Return a finding's message that ends with the stage at fault, where that is asked."""
+    """Return a finding's message, ending with the fault if there is one."""
     return message if fault is None else f"{message}; {fault.text}"
 
 
 def fault_in(message: str | None) -> Fault | None:
-    """Return the stage at fault that a finding's message ends with; None: it says none."""
+    """Return the fault at the end of a finding's message, or None."""
     for stage, words in _WORDS.items():
-        _, found, reason = (message or "").partition(f"; {words}: ")
-        if found:
+        _, separator, reason = (message or "").partition(f"; {words}: ")
+        if separator:
             return Fault(stage, reason)
     return None

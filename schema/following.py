@@ -1,8 +1,8 @@
-"""Following runs while they are recorded: what their journals have had added since the last look.
+"""Followers of runs that are still recorded: rows added to the journals since the last look.
 
-Nothing of the trace is written, locked or waited for. A segment that is sealed between two looks is
-read to its end through the file that is still open; one that came and was sealed in between is read
-from its part.
+A follower writes, locks and waits for nothing in the trace. A segment that is sealed between two
+looks is read to the end through the file that is still open; a segment that was begun and sealed in
+between is read from the part.
 """
 
 import contextlib
@@ -25,13 +25,11 @@ from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
 
 
-#: Every column of `runs`.
 @dataclass(frozen=True, slots=True)
 class News:
-    """What a run has had added since the last look: `pieces` of tables, each with its name.
+    """Rows added to a run since the last look, as `pieces` of (table, rows).
 
-    `live` tells whether its process still records; `whole` whether all of the run has been seen,
-    from its first row on.
+    `live`: the process still records. `whole`: all rows of the run have been seen.
     """
 
     run: Run
@@ -42,7 +40,7 @@ class News:
 
 @dataclass(slots=True)
 class _Followed:
-    """Of a run: readers of open segments, and each table's next segment."""
+    """State of a run: readers of open segments, and each table's next segment."""
 
     readers: dict[tuple[str, int], SegmentReader] = field(default_factory=dict)
     next: dict[str, int] = field(default_factory=dict)
@@ -51,11 +49,11 @@ class _Followed:
 
 
 class Follower:
-    """Follows the runs of a directory that are in its journal, from the first look on.
+    """Follows the runs in a directory's journal, from the first look on.
 
-    Rows come in the order in which they were written, table by table; `columns` are those wanted of
-    each table. Tables that others refer to should come last: what is read of the others may then
-    refer to nothing that is not read, too. Of those in `from_start` sealed rows are read as well.
+    Rows come in the order of writing, table by table; `columns` are the columns to read of each
+    table. Tables that others refer to should come last, so that no row refers to a row that was
+    written after the look. Of tables in `from_start` sealed rows are read as well.
     """
 
     def __init__(
@@ -64,10 +62,10 @@ class Follower:
         columns: Mapping[str, Sequence[str]],
         from_start: Container[str] = (),
     ) -> None:
-        """Nothing is read yet.
+        """Make a follower that has read nothing.
 
         Raises:
-            BadSetting: on Windows, where what is open cannot be removed by who records.
+            BadSetting: on Windows, where the program could not remove files that are open here.
 
         """
         if os.name == "nt":
@@ -81,38 +79,38 @@ class Follower:
         self._runs: dict[str, _Followed] = {}
 
     def look(self) -> list[News]:
-        """Return what is new of each run; a run that has ended is reported once more.
+        """Return the news of each run; a run that has ended is reported a last time.
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
 
         """
-        found = run_ids(self._out / JOURNAL)
+        journalled = run_ids(self._out / JOURNAL)
         news = []
-        for run_id in dict.fromkeys([*self._runs, *found]):
+        for run_id in dict.fromkeys([*self._runs, *journalled]):
             followed = self._runs.setdefault(run_id, _Followed())
             waiting = segments(self._out, run_id)
             if not followed.next:
                 self._begin(run_id, followed, waiting)
             pieces = list(self._pieces(run_id, followed, waiting))
-            sealed = None if run_id in found else sealed_runs_row(self._out, run_id, _RUN)
+            sealed = None if run_id in journalled else sealed_runs_row(self._out, run_id, _RUN)
             row = sealed or self._row(run_id, followed)
-            live = run_id in found and self._may_live(run_id, row)
+            live = run_id in journalled and self._may_live(run_id, row)
             run = Run.of_row({**(row or {}), "run_id": run_id}, sealed is not None)
             news.append(News(run, live, followed.whole, pieces))
-            if run_id not in found:
+            if run_id not in journalled:
                 self._forget(run_id)
         return news
 
     def close(self) -> None:
-        """Let go of all files."""
+        """Close all files."""
         for run_id in tuple(self._runs):
             self._forget(run_id)
 
     def _begin(
         self, run_id: str, followed: _Followed, waiting: Mapping[str, Mapping[int, Path]]
     ) -> None:
-        """Begin with what is in the journal now; what was sealed before is passed over."""
+        """Set each table's next segment: the first in the journal, after the sealed ones."""
         for table in self._columns:
             if table in self._from_start:
                 followed.next[table] = 0
@@ -175,6 +173,6 @@ def _reader(path: Path | None) -> SegmentReader | None:
 
 def _more(reader: SegmentReader, table: str, names: Sequence[str]) -> Iterator[pa.Table]:
     for batch in reader.more():
-        known = batch.select([name for name in names if name in batch.schema.names])
-        plain = pa.Table.from_batches([known.replace_schema_metadata(None)])
+        present = batch.select([name for name in names if name in batch.schema.names])
+        plain = pa.Table.from_batches([present.replace_schema_metadata(None)])
         yield filled(TABLES[table], plain, list(names), str(reader.path))

@@ -1,17 +1,17 @@
-"""Sets of integers that are mostly without gaps, as ids are: a hundred million take two numbers."""
+"""Sets of integers with few gaps, as ids, stored as ranges: a hundred million take two numbers."""
 
 from bisect import bisect_right
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
-#: Ranges that wait, at least, before they are joined with those that are known.
+#: Fewest ranges that wait before they are merged into the set.
 _FEW = 1 << 16
 _NONE = pa.array([], pa.int64())
 
 
 class IntegerSet:
-    """A set of 64-bit integers, kept as ranges; memory goes with the number of gaps."""
+    """A set of 64-bit integers, stored as ranges; memory grows with the number of gaps."""
 
     def __init__(self) -> None:
         self._first = self._last = _NONE
@@ -23,23 +23,23 @@ class IntegerSet:
         first, last = _ranges(values)
         self._waiting.append((first, last))
         self._waiting_ranges += len(first)
-        # Joining costs as much as there is: so it is done when that has doubled.
+        # Merging costs time linear in the set: so wait until the number of ranges has doubled.
         if self._waiting_ranges > max(_FEW, len(self._first)):
             self._join()
 
     def __len__(self) -> int:
-        """How many different values there are."""
+        """Return the number of distinct values."""
         self._join()
         return len(self._first) + (pc.sum(pc.subtract(self._last, self._first)).as_py() or 0)
 
     @property
     def first(self) -> int | None:
-        """The least value; None where there is none."""
+        """The least value; None if the set is empty."""
         self._join()
         return self._first[0].as_py() if len(self._first) else None
 
     def has(self, values: pa.Array) -> pa.Array:
-        """Tell of each value whether it is in the set."""
+        """Return a mask of the values that are in the set."""
         self._join()
         if len(self._first) == 1:
             first, last = self._first[0], self._last[0]
@@ -62,18 +62,18 @@ class IntegerSet:
 
 
 def _ranges(values: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return the first and last values of the ranges that some values make up."""
+    """Return the first and last values of the ranges that values form."""
     if len(values) > 1 and not _all(pc.greater(values[1:], values[:-1])):
         values = pc.unique(values).sort()
     return _apart(values, values)
 
 
 def _apart(first: pa.Array, reach: pa.Array) -> tuple[pa.Array, pa.Array]:
-    """Return ranges that do not touch, of ones by their first values and what all so far reach."""
+    """Return separate ranges, merged from sorted first values and running maxima of last values."""
     if not len(first):
         return first, reach
     later = first[1:]
-    # What is one less than the least integer wraps around: it is behind no other value.
+    # One less than the least integer wraps around, but the least integer follows no other value.
     gaps = pc.and_(pc.greater(later, reach[:-1]), pc.not_equal(pc.subtract(later, 1), reach[:-1]))
     border = pa.array([True])
     begins, ends = pa.concat_arrays([border, gaps]), pa.concat_arrays([gaps, border])

@@ -1,13 +1,13 @@
 """Journal segments: one table's rows in batches, appended while a run is recorded.
 
 A segment is a sequence of frames: a head of fixed size (`_HEAD`) and a payload, each with a
-checksum. The first frames hold the schema, twice; each of the others one batch, which needs no
-other batch to be read. Heads begin with bytes that are found again, so what is damaged costs the
-batches that it lies in and no others.
+checksum. The first two frames hold the schema, each other frame one batch, which can be read
+without other batches. Heads begin with magic bytes, by which a reader finds the next frame after
+damage; so damage costs only the batches in which it lies.
 
-A segment never ends inside a frame after a failed write (it is cut back to its last whole batch),
-and a reader takes every whole batch of one that a killed process left. Segments of older versions
-of kvtrace are plain Arrow IPC streams; they are read up to the first batch that is not whole.
+After a failed write a segment is cut back to the last whole batch. A reader reads every whole batch
+of a segment that a killed process left. Segments of older versions of kvtrace are plain Arrow IPC
+streams, which are read up to the first batch that is not whole.
 """
 
 import os
@@ -25,51 +25,51 @@ from kvtrace.schema.layout import refuse_irregular
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.versions import FileFacts, read_facts
 
-#: Magic, number of the batch (0: the schema), rows in it, rows of the segment before it, bytes of
-#: the payload, CRC-32 of the payload; and CRC-32 of all these.
+#: Magic, number of the batch (0: the schema), rows of the batch, rows of the segment before the
+#: batch, bytes of the payload, CRC-32 of the payload; and (`_SUM`) CRC-32 of all these.
 _HEAD: Final = struct.Struct("<8sIIQQI")
 _SUM: Final = struct.Struct("<I")
 _MAGIC: Final = b"\x8bkvt\r\n\x1a\x93"
 _HEAD_BYTES: Final = _HEAD.size + _SUM.size
 
-#: How a segment of an older version begins: an Arrow IPC stream.
+#: First bytes of a segment of an older version, an Arrow IPC stream.
 _STREAM: Final = b"\xff\xff\xff\xff"
 
-#: Places of damage that are named.
+#: Most places of damage that a text names.
 _PLACES: Final = 5
 
-#: Bytes read at once where the next frame is looked for.
+#: Bytes read at once in the search for the next frame.
 _PIECE_BYTES: Final = 1 << 20
 
 
 class SegmentWriter:
     """One table's journal segment, open for appending.
 
-    `rows` and `size_bytes` are what the operating system has; `pending_rows` and `pending_bytes`
+    `rows` and `size_bytes` are handed to the operating system; `pending_rows` and `pending_bytes`
     wait for a flush.
     """
 
     def __init__(self, path: Path, table: Table, facts: FileFacts) -> None:
-        """Create the file; OSError if that fails, as when it exists already."""
+        """Create the file; OSError if that fails, as for an existing file."""
         self.path = path
         self.rows = 0
         self.size_bytes = 0
         self.pending_rows = 0
         self.pending_bytes = 0
-        # Appending: after a failed write the file is cut, and the next one must begin there.
+        # O_APPEND: after a failed write the file is cut, and the next write must begin there.
         flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_APPEND | getattr(os, "O_BINARY", 0)
         self._handle = os.open(path, flags, 0o666)
         self._schema = table.schema.with_metadata(facts.metadata())
         self._schema_bytes = self._schema.serialize()
         self._batches = 0
-        # Not in a buffered file, which would write when it is collected: so a forked child never
-        # writes its parent's rows a second time.
+        # No buffered file, which would write when garbage-collected: a forked child must not write
+        # the parent's rows a second time.
         self._pending: list[memoryview] = []
         self._add(0, 0, self._schema_bytes)
         self._add(0, 0, self._schema_bytes)
 
     def append(self, batch: pa.RecordBatch) -> None:
-        """Add a batch; it survives the process after the next `flush`."""
+        """Add a batch, which survives the process after the next `flush`."""
         sink = pa.BufferOutputStream()
         with pa.ipc.new_stream(sink, self._schema) as stream:
             stream.write_batch(batch)
@@ -78,11 +78,11 @@ class SegmentWriter:
         self.pending_rows += batch.num_rows
 
     def flush(self) -> None:
-        """Hand what is pending to the operating system.
+        """Write pending batches to the operating system.
 
         Raises:
-            OSError: the disk is full, or the like. The file ends after its last whole batch, and
-                the pending rows stay pending, for another try.
+            OSError: as on a full disk. The file ends after the last whole batch, and pending rows
+                stay pending, for another try.
 
         """
         try:
@@ -99,7 +99,7 @@ class SegmentWriter:
         self.pending_rows = self.pending_bytes = 0
 
     def sync(self) -> None:
-        """Have what was flushed reach the disk; OSError if that fails."""
+        """Write flushed bytes to the disk (fsync); OSError if that fails."""
         os.fsync(self._handle)
 
     def close(self) -> None:
@@ -117,7 +117,7 @@ class SegmentWriter:
 
 @dataclass(frozen=True, slots=True)
 class Damage:
-    """Bytes of a segment that are not what was written; `rows` is None where not known."""
+    """Damaged bytes of a segment; `rows` is the number of lost rows, None if unknown."""
 
     byte: int
     size_bytes: int
@@ -125,20 +125,20 @@ class Damage:
     rows: int | None
 
     def __str__(self) -> str:
-        """The place and what is lost, as in "batch 4 at byte 12,345 (1,000 rows)"."""
+        """Return place and loss, as "batch 4 at byte 12,345 (1,000 rows)"."""
         what = f"{self.size_bytes:,} bytes" if self.batch is None else f"batch {self.batch}"
         rows = "number of rows not known" if self.rows is None else f"{self.rows:,} rows"
         return f"{what} at byte {self.byte:,} ({rows})"
 
 
 def described(damage: Sequence[Damage]) -> str:
-    """A text about the damage: the first few places, and how many more there are."""
+    """Return text about damage: the first few places, and the number of further ones."""
     places = ", ".join(map(str, damage[:_PLACES]))
     return places if len(damage) <= _PLACES else f"{places} and {len(damage) - _PLACES} more"
 
 
 class _Frame(NamedTuple):
-    """A frame whose head is whole: where it lies, and what the head says."""
+    """A frame with a whole head: position, and fields of the head."""
 
     position: int
     number: int
@@ -153,19 +153,19 @@ class _Frame(NamedTuple):
 
 
 class SegmentReader:
-    """The whole batches of a segment, in order, one in memory at a time.
+    """Iterates over the whole batches of a segment, in order, one in memory at a time.
 
-    After the iteration `torn_bytes` says how many bytes at the end are not a whole batch: a write
-    that was cut off, or that is still in progress. `damage` says what else is not whole.
+    After the iteration `torn_bytes` is the number of bytes of an incomplete batch at the end: a
+    write that was cut off, or that is still in progress. `damage` lists other damaged bytes.
     """
 
     def __init__(self, path: Path) -> None:
-        """Open the file: FileNotFoundError where it was sealed, DamagedFile if it is none."""
+        """Open the file: FileNotFoundError if it was sealed, DamagedFile if it is no file."""
         refuse_irregular(path)
         self.path = path
         self.torn_bytes = 0
         self.damage: list[Damage] = []
-        #: Whether the payload of the frame at a position is what was written; found out once.
+        #: By position of a frame, whether the payload matches its checksum; computed once.
         self._whole: dict[int, bool] = {}
         self._followed_to = 0
         self._schema = b""
@@ -188,18 +188,18 @@ class SegmentReader:
         self._file.close()
 
     def __iter__(self) -> Iterator[pa.RecordBatch]:
-        """Raise NewerFormat, OlderFormat or DamagedFile for a segment that is not readable."""
+        """Yield batches; NewerFormat, OlderFormat or DamagedFile if the segment is not readable."""
         self.torn_bytes = 0
         self.damage = []
         old = self._read(0, len(_STREAM)) == _STREAM
         return self._batches_of_stream() if old else self._batches()
 
     def more(self) -> Iterator[pa.RecordBatch]:
-        """The whole batches that have come since the last call, for who follows a run.
+        """Yield the whole batches added since the last call, to follow a run.
 
-        A batch that is being written is left for the next call, and damage is passed over. It may
-        be called on after the file is sealed and gone, where the system keeps what is open; there
-        is none of segments of older versions. Errors as of the iteration.
+        A batch that is being written is left for the next call, and damage is skipped. This works
+        even after the file is sealed and removed, as the system keeps open files. Segments of older
+        versions yield nothing. Errors as of the iteration.
         """
         self.size_bytes = os.fstat(self._file.fileno()).st_size
         self.damage, self.torn_bytes = [], 0
@@ -209,7 +209,7 @@ class SegmentReader:
 
     @property
     def lost(self) -> list[Damage]:
-        """The damage that rows were lost by, or may have been."""
+        """The damage by which rows were lost, or may have been lost."""
         return [damage for damage in self.damage if damage.rows != 0]
 
     def _batches(self, start: int = 0) -> Iterator[pa.RecordBatch]:
@@ -237,7 +237,7 @@ class SegmentReader:
             self.damage.append(Damage(frame.position, size, frame.number or None, frame.rows))
 
     def _checked_schema(self, content: bytes) -> bytes:
-        """A schema, if it is one; NewerFormat or OlderFormat if this version cannot read it."""
+        """Return the content if it is a schema, else b""; NewerFormat or OlderFormat as usual."""
         try:
             schema = pa.ipc.read_schema(pa.py_buffer(content))
         except (pa.ArrowException, OSError):
@@ -246,7 +246,7 @@ class SegmentReader:
         return content
 
     def _frames(self, start: int = 0) -> Iterator[_Frame]:
-        """The frames whose heads are whole, from one on; what lies between them is damage."""
+        """Yield frames with whole heads from a position on; bytes between frames are damage."""
         position, rows = start, 0
         while position < self.size_bytes:
             frame = self._next_frame(position)
@@ -266,10 +266,10 @@ class SegmentReader:
             position, rows = frame.end, frame.before + frame.rows
 
     def _next_frame(self, position: int) -> _Frame | None:
-        """The first frame that begins at or after a position."""
+        """Return the first frame that begins at or after a position, or None."""
         frame = self._frame_at(position)
         if frame is not None:
-            return frame  # as always where nothing is damaged
+            return frame  # the usual case, without damage
         while position < self.size_bytes:
             piece = self._read(position, _PIECE_BYTES)
             place = piece.find(_MAGIC)
@@ -291,18 +291,18 @@ class SegmentReader:
         return _Frame(position, *_HEAD.unpack(fields)[1:])
 
     def _is_cut_head(self, position: int) -> bool:
-        """Whether what is left is the beginning of a frame's head."""
+        """Return whether the file ends with the beginning of a frame's head."""
         head = self._read(position, _HEAD_BYTES)
         begins = head.startswith(_MAGIC[: len(head)])
         return begins and self.size_bytes - position < _HEAD_BYTES
 
     def _read(self, position: int, count: int) -> bytes:
-        """Bytes of the file as long as it was when it was opened."""
-        found = bytearray(max(0, min(count, self.size_bytes - position)))
-        return bytes(found[: self._read_into(memoryview(found), position)])
+        """Return bytes of the file, up to the size at opening."""
+        content = bytearray(max(0, min(count, self.size_bytes - position)))
+        return bytes(content[: self._read_into(memoryview(content), position)])
 
     def _read_into(self, room: memoryview, position: int) -> int:
-        """Fill room with bytes of the file; return how many there were."""
+        """Fill `room` with bytes of the file; return the number of bytes read."""
         self._file.seek(position)
         done = 0
         while done < len(room) and (count := self._file.readinto(room[done:])):
@@ -310,7 +310,7 @@ class SegmentReader:
         return done
 
     def _batches_of_stream(self) -> Iterator[pa.RecordBatch]:
-        """The batches of a segment of an older version, in which nothing is found after damage."""
+        """Yield the batches of an older version's segment, up to the first damage."""
         whole = 0
         with pa.OSFile(str(self.path)) as source:
             try:
@@ -329,9 +329,10 @@ class SegmentReader:
 
 
 def _is_compressed(message: pa.Message) -> bool:
-    """Whether a message's buffers are compressed, as ours never are: they may hold any size.
+    """Return whether a message's buffers are compressed, so that they may expand to any size.
 
-    Its metadata are a FlatBuffer: fields of a table are found by the offsets before it.
+    kvtrace never writes such messages. The metadata are a FlatBuffer: a vtable before a table has
+    the offsets of the table's fields.
     """
     if message.type not in ("record batch", "dictionary"):
         return False
@@ -356,7 +357,7 @@ def _is_compressed(message: pa.Message) -> bool:
 
 
 def _decoded(stream: pa.Buffer, check: bool) -> pa.RecordBatch | None:
-    """The batch of an Arrow IPC stream; None where it is none, whatever its checksum says."""
+    """Return the batch of an Arrow IPC stream; None if invalid, even with a correct checksum."""
     try:
         if check and any(map(_is_compressed, pa.ipc.MessageReader.open_stream(stream))):
             return None

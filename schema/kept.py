@@ -1,7 +1,7 @@
-"""Which of a run's launches its tables hold: all of them, one in so many, or the newest.
+"""Launches that a run's tables hold: all, one in N, or the newest; and the weights of rows.
 
-A row of `launches` or `gpu_kernels` may represent several: `weight` says for how many. So the sum
-of weights is exact, whatever was recorded in detail, and a sum of times by weight is an estimate.
+A row of `launches` or `gpu_kernels` may stand for several launches or executions; `weight` is their
+number. So sums of weights are exact, and sums of times by weight are estimates.
 """
 
 from collections.abc import Iterable, Iterator
@@ -16,36 +16,36 @@ if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-#: How a run ended whose recording ended at its limit.
+#: `ending` of a run whose recording ended at its limit.
 LIMIT: Final = "limit"
 #: The prefix of an amount of which the newest is kept.
 RING: Final = "ring:"
 
 
 def weights(rows: pa.Table) -> "npt.NDArray[np.int64]":
-    """How many launches or executions each row represents; the column `weight` has been read."""
-    found: npt.NDArray[np.int64] = weights_of(rows).to_numpy()
-    return found
+    """Return the number of launches or executions of each row, from the column `weight`."""
+    numbers: npt.NDArray[np.int64] = weights_of(rows).to_numpy()
+    return numbers
 
 
 def number_of(pieces: Iterable[pa.Table]) -> int:
-    """How many launches, or executions, rows with the column `weight` represent."""
+    """Return the number of launches or executions that rows with a column `weight` stand for."""
     return sum(pc.sum(weights_of(piece)).as_py() or 0 for piece in pieces)
 
 
 def weights_of(rows: pa.Table) -> pa.ChunkedArray:
-    """Return the column `weight`, in which each row represents at least one."""
+    """Return the column `weight` with nulls and values below 1 as 1."""
     written = pc.fill_null(rows["weight"], 1)
-    return pc.max_element_wise(written, 1).cast(pa.int64())  # a file may say anything
+    return pc.max_element_wise(written, 1).cast(pa.int64())  # a file may have any value
 
 
 def keeps_newest(run: Run) -> bool:
-    """Whether the run's oldest launches may have been dropped while it was recorded."""
+    """Return whether the run's oldest launches may have been dropped during the recording."""
     return RING in run.settings.get("limit", "").lower()
 
 
-def told_of(run: Run) -> Iterator[str]:
-    """Return what readers must know of a run that does not hold every launch, a sentence each."""
+def missing_launch_notes(run: Run) -> Iterator[str]:
+    """Yield sentences for readers of a run that does not hold every launch."""
     sample, limit = run.settings.get("sample"), run.settings.get("limit")
     if sample:
         lost = "" if run.ended is not None else ", except for the last ones of the killed run"

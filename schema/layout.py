@@ -1,4 +1,4 @@
-"""Where the files of a trace lie, and how they get there whole: temporary name, fsync, rename."""
+"""Paths of a trace's files, and atomic writing of files: temporary name, fsync, rename."""
 
 import contextlib
 import os
@@ -17,29 +17,28 @@ from kvtrace.schema.remote import RemoteFolder, remote_folder
 from kvtrace.schema.spool import spool_folder
 
 JOURNAL: Final = ".journal"
-#: The pass, and the method, of findings that the run itself saw; judging it leaves them alone.
+#: The pass, and the method, of findings that the run itself observed; judging keeps them.
 OBSERVED: Final = "observed"
 #: The pass of findings about what a device computed; it judges no accesses.
 CHECK: Final = "check"
 #: The pass of findings about kernels' TTGIR; it judges no accesses.
 ORDER: Final = "order"
-#: So begin the names of passes of findings about whole runs, which add-ons judge.
+#: Prefix of the names of passes with findings about whole runs, which add-ons judge.
 OF_RUNS: Final = "run-"
-#: The pass that adds device times which another tool took to a run that has none of them.
+#: The pass that adds another tool's device times to a run without device times.
 JOIN: Final = "join"
-#: The origin of kernels of which another tool recorded executions alone: their make is unknown.
+#: The origin of kernels of which another tool recorded only executions: their maker is unknown.
 IMPORTED: Final = "imported"
 #: The origin of kernels that are written in Gluon, which have no TTIR.
 GLUON: Final = "gluon"
-#: The message of a run some launches of which did not run, so that what tensors held after them is
-#: not what a device would have left there.
+#: The message of a run some of whose launches did not run, so that later contents of tensors differ
+#: from a device's.
 NOT_EVALUATED: Final = "not-evaluated"
-#: The setting of a run that says that it is an excerpt: passes cannot look at it any more.
+#: The setting of an excerpt, which passes cannot analyze.
 EXCERPT: Final = "excerpt"
-#: The setting of a run that says that other runs of its directory hold its artifacts.
+#: The setting of a run whose artifacts other runs of the directory hold.
 SHARED: Final = "shared_artifacts"
-#: The setting of a run that says what is known of when its executions ran: with `SUMS` only how
-#: long they took together.
+#: The setting of a run for the times of its executions; `SUMS`: only their total time is known.
 TIMES: Final = "times"
 SUMS: Final = "sums"
 SEGMENT_SUFFIX: Final = ".arrows"
@@ -56,89 +55,89 @@ _SEGMENT = re.compile(r"(?P<table>[a-z_]+)-(?P<number>\d{5,})\.arrows")
 
 
 def run_folder(out: Path, table: str, run_id: str) -> Path:
-    """The folder with the parts of one table and run."""
+    """Return the folder with the parts of one table and run."""
     return out / table / f"run={run_id}"
 
 
 def part_path(
     out: Path, table: str, run_id: str, number: int, pass_name: str | None = None
 ) -> Path:
-    """The file of one part; those of a pass carry its name."""
+    """Return the path of a part; with the pass's name for derived parts."""
     owner = f"{pass_name}-" if pass_name else ""
     return run_folder(out, table, run_id) / f"part-{owner}{number:05d}.parquet"
 
 
 def part_numbers(folder: Path) -> dict[int, Path]:
-    """The captured parts in a run's folder by number, in order."""
-    found = {}
+    """Return the captured parts in a run's folder by number, in order."""
+    parts = {}
     for path in _entries(folder):
         match = _PART.fullmatch(path.name)
         if match and match["pass"] is None:
-            found[int(match["number"])] = path
-    return dict(sorted(found.items()))
+            parts[int(match["number"])] = path
+    return dict(sorted(parts.items()))
 
 
 def pass_parts(folder: Path, pass_name: str | None = None) -> tuple[Path, ...]:
-    """The derived parts in a run's folder, of one pass or of all, in order."""
-    found = []
+    """Return the derived parts in a run's folder, of one pass or of all, in order."""
+    parts = []
     for path in _entries(folder):
         match = _PART.fullmatch(path.name)
         if match and match["pass"] and pass_name in (None, match["pass"]):
-            found.append(path)
-    return tuple(sorted(found))
+            parts.append(path)
+    return tuple(sorted(parts))
 
 
 def replayed_parts(folder: Path) -> frozenset[Path]:
-    """The derived parts in a run's folder by passes that went through all its calls."""
+    """Return the derived parts in a run's folder by passes that analyzed all calls."""
     others = (part for name in (OBSERVED, CHECK, ORDER) for part in pass_parts(folder, name))
     of_runs = (part for part in pass_parts(folder) if part.name.startswith(f"part-{OF_RUNS}"))
     return frozenset(pass_parts(folder)).difference(others, of_runs)
 
 
 def journal_folder(out: Path, run_id: str) -> Path:
-    """The folder with the journal of one run."""
+    """Return the folder with the journal of one run."""
     return out / JOURNAL / f"run={run_id}"
 
 
 def reserve_path(out: Path, run_id: str) -> Path:
-    """Path of a file that only keeps room for the run's last row on a disk that fills up."""
+    """Return the path of a file that reserves space for the run's last row on a full disk."""
     return journal_folder(out, run_id) / ".reserve"
 
 
 def segment_path(out: Path, run_id: str, table: str, number: int) -> Path:
-    """The file of one journal segment; it is sealed into the part of the same number."""
+    """Return the path of a journal segment, which becomes the part of the same number."""
     return journal_folder(out, run_id) / f"{table}-{number:05d}{SEGMENT_SUFFIX}"
 
 
 def segments(out: Path, run_id: str) -> dict[str, dict[int, Path]]:
-    """The journal segments of a run: table, then number, in order."""
-    found: dict[str, dict[int, Path]] = {}
+    """Return the journal segments of a run by table and number, in order."""
+    by_table: dict[str, dict[int, Path]] = {}
     for path in sorted(_entries(journal_folder(out, run_id))):
         match = _SEGMENT.fullmatch(path.name)
         if match:
-            found.setdefault(match["table"], {})[int(match["number"])] = path
-    return found
+            by_table.setdefault(match["table"], {})[int(match["number"])] = path
+    return by_table
 
 
 def aside_path(out: Path, run_id: str, segment: Path) -> Path:
-    """Where a segment is kept that could not be read whole."""
+    """Return the path to which a damaged segment is moved."""
     return out / JOURNAL / _DAMAGED / f"run={run_id}" / segment.name
 
 
 def set_aside(path: Path, aside: Path) -> None:
-    """Move a file to where it is out of the way, and nothing removes it."""
+    """Move a file to the path `aside`, where kvtrace never removes it."""
     make_folder(aside.parent)
     path.replace(aside)
     sync_folder(aside.parent)
 
 
 def segments_aside(out: Path) -> tuple[Path, ...]:
-    """The segments that were set aside, of all runs."""
+    """Return the segments of all runs that were set aside."""
     return tuple(sorted((out / JOURNAL / _DAMAGED).glob(f"run=*/*{SEGMENT_SUFFIX}")))
 
 
 def fetch(paths: Iterable[Path]) -> None:
-    """Have files on this machine before they are opened, where the trace is elsewhere."""
+    """Download files of a remote trace before they are opened; local files need nothing."""
     by_folder: dict[RemoteFolder, list[Path]] = {}
     for path in paths:
         folder = remote_folder(path)
@@ -149,13 +148,13 @@ def fetch(paths: Iterable[Path]) -> None:
 
 
 def refuse_irregular(path: Path) -> os.stat_result:
-    """See that a path is a file, or a link to one, before it is opened; return what is known of it.
+    """Return the status of a path to open; raise unless it is a file or a link to a file.
 
-    A pipe would be waited for, and a device read without end.
+    Opening a pipe would wait, and reading a device would not end.
 
     Raises:
-        DamagedFile: it is something else, or a link that leads nowhere.
-        FileNotFoundError: there is nothing.
+        DamagedFile: the path is no file, or a link that leads nowhere.
+        FileNotFoundError: the path does not exist.
 
     """
     fetch((path,))
@@ -173,12 +172,12 @@ def refuse_irregular(path: Path) -> os.stat_result:
 
 
 def refuse_links(out: Path, *, runs: bool = True) -> None:
-    """See that no folder of a trace is a link, before anything in it is written or removed.
+    """Raise if a folder of a trace is a link, before files are written or removed.
 
-    Without `runs` only folders of tables are searched, for a run with new files.
+    Without `runs` only folders of tables are checked, which suffices to write a new run.
 
     Raises:
-        TraceWriteError: one is: what would be written, or removed, is not the trace's own.
+        TraceWriteError: a folder is a link: files outside of the trace would be changed.
 
     """
     for table in _entries(out):
@@ -191,25 +190,25 @@ def refuse_links(out: Path, *, runs: bool = True) -> None:
 
 
 def client_folders(out: Path) -> tuple[str, ...]:
-    """The names of the tables that clients have brought along."""
-    found = (path.name for path in _entries(out) if _CLIENT_FOLDER.fullmatch(path.name))
-    return tuple(sorted(found))
+    """Return the names of clients' tables."""
+    names = (path.name for path in _entries(out) if _CLIENT_FOLDER.fullmatch(path.name))
+    return tuple(sorted(names))
 
 
 def run_ids(folder: Path) -> tuple[str, ...]:
-    """The runs that have a folder here (`out/runs`, `out/.journal` …), oldest first."""
+    """Return the runs with a subfolder of `folder` (`out/runs`, `out/.journal` …), oldest first."""
     matches = (_RUN_FOLDER.fullmatch(path.name) for path in _entries(folder))
     return tuple(sorted(match["run"] for match in matches if match))
 
 
 def spooled_runs(out: Path) -> tuple[str, ...]:
-    """The runs that have a spool, oldest first."""
+    """Return the runs with a spool, oldest first."""
     names = (path.name for path in _entries(out / JOURNAL))
     return tuple(sorted(name.removeprefix(_SPOOL) for name in names if name.startswith(_SPOOL)))
 
 
 def write_whole(path: Path, write: Callable[[Path], None]) -> None:
-    """Let `write` make a file that appears under its name only when it is whole and on disk.
+    """Let `write` create a file that gets its name once it is complete and on disk.
 
     Raises:
         OSError: nothing is left under either name.
@@ -225,9 +224,9 @@ def write_whole(path: Path, write: Callable[[Path], None]) -> None:
 
 
 def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
-    """Let `write` make a file beside `path`, under a temporary name that readers skip.
+    """Let `write` create a file beside `path`, under a temporary name that readers skip.
 
-    The name ends with the process's id, to identify what a killed process left.
+    The name ends with the process id, to identify files of killed processes.
 
     Raises:
         OSError: nothing is left.
@@ -246,7 +245,7 @@ def write_aside(path: Path, write: Callable[[Path], None]) -> Path:
 
 
 def make_folder(folder: Path) -> None:
-    """Make a folder and those above it that are missing, and have their names reach the disk."""
+    """Create a folder and missing parent folders, and sync their names to the disk."""
     if folder.is_dir():
         return
     make_folder(folder.parent)
@@ -255,43 +254,38 @@ def make_folder(folder: Path) -> None:
 
 
 def discard(temporary: Path) -> None:
-    """Remove a temporary file, if that is possible; it is not a reason for a second error."""
+    """Remove a temporary file; ignore errors."""
     with contextlib.suppress(OSError):
         temporary.unlink()
 
 
 def is_temporary(name: str) -> bool:
-    """Whether a file's name is one that `write_aside` gives to parts."""
+    """Return whether a file has a temporary name of `write_aside`."""
     return _TEMPORARY.fullmatch(name) is not None
 
 
 def left_behind(folder: Path) -> tuple[tuple[Path, int], ...]:
-    """Temporary files in a run's folder, and the processes that wrote them."""
-    found = []
-    for path in sorted(_entries(folder)):
-        match = _TEMPORARY.fullmatch(path.name)
-        if match:
-            found.append((path, int(match["process"])))
-    return tuple(found)
+    """Return the temporary files in a run's folder, with the processes that wrote them."""
+    return _with_processes(folder, _TEMPORARY)
 
 
 def compaction_folder(out: Path) -> Path:
-    """A folder for what a compaction of this process makes; its name is nobody else's."""
+    """Return a new path for the files of a compaction of this process."""
     return out / JOURNAL / f"compaction-{secrets.token_hex(4)}-{os.getpid()}"
 
 
 def compaction_folders(out: Path) -> tuple[tuple[Path, int], ...]:
-    """The folders of compactions that are running or were killed, and their processes."""
-    found = []
-    for path in sorted(_entries(out / JOURNAL)):
-        match = _COMPACTION.fullmatch(path.name)
-        if match:
-            found.append((path, int(match["process"])))
-    return tuple(found)
+    """Return the folders of compactions, running or killed, with their processes."""
+    return _with_processes(out / JOURNAL, _COMPACTION)
+
+
+def _with_processes(folder: Path, pattern: re.Pattern[str]) -> tuple[tuple[Path, int], ...]:
+    matches = ((path, pattern.fullmatch(path.name)) for path in sorted(_entries(folder)))
+    return tuple((path, int(match["process"])) for path, match in matches if match)
 
 
 def sync_file(path: Path) -> None:
-    """Have a file's content reach the disk."""
+    """Write a file's content to the disk (fsync)."""
     handle = os.open(path, os.O_RDWR)
     try:
         os.fsync(handle)
@@ -299,36 +293,36 @@ def sync_file(path: Path) -> None:
         os.close(handle)
 
 
-class _Held(threading.local):
-    """Folders whose names reach the disk later; None: at once."""
+class _DeferredSyncs(threading.local):
+    """Folders of this thread to sync later; None: folders are synced at once."""
 
     folders: dict[Path, None] | None = None
 
 
-_held = _Held()
+_deferred = _DeferredSyncs()
 
 
 @contextmanager
 def names_reach_disk_together() -> Iterator[None]:
-    """Have the names of what this thread makes inside reach the disk at the end of it.
+    """Sync the folders of files that this thread creates in the context at its end, each once.
 
-    A disk takes as long for one name as for many, and waits for each that it is asked for alone.
+    A disk takes as long to sync many names as one.
     """
-    folders = _held.folders = {}
+    folders = _deferred.folders = {}
     try:
         yield
     finally:
-        _held.folders = None
+        _deferred.folders = None
     for folder in folders:
         sync_folder(folder)
 
 
 def sync_folder(path: Path) -> None:
-    """Have a folder's names reach the disk, where the system can do that (not on Windows)."""
+    """Write a folder's names to the disk (fsync), which Windows does not support."""
     if os.name == "nt":
         return
-    if _held.folders is not None:
-        _held.folders[path] = None
+    if _deferred.folders is not None:
+        _deferred.folders[path] = None
         return
     handle = os.open(path, os.O_RDONLY)
     try:

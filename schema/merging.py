@@ -1,4 +1,9 @@
-"""Sorted parts of one table merged into one stream of sorted rows, few of them in memory."""
+"""Merging of sorted parts of one table into one stream of sorted rows, few of them in memory.
+
+The next rows come from the parts whose row group contains the smallest key. Rows up to the smallest
+last key of these groups are complete, since no other group can have smaller keys. Example: groups
+with keys 1 to 5 and 3 to 9: rows up to 5 are taken of both, sorted and yielded; then 6 to 9.
+"""
 
 from collections.abc import Iterator, Sequence
 from pathlib import Path
@@ -11,16 +16,16 @@ from kvtrace.schema.errors import DamagedFile
 from kvtrace.schema.parts import damaged, open_part, sorted_rows
 from kvtrace.schema.table_types import Table
 
-#: A row's place in the order: for each sort column whether it is null, and its value.
+#: Sort key of a row: for each sort column whether the value is null, and the value.
 Key = tuple[tuple[bool, Any], ...]
 
 _END: Final[Key] = ((True, 1),)
 
 
 def merged_rows(paths: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]:
-    """The rows of parts, each in the table's order, in that order together.
+    """Yield the rows of sorted parts in the table's order.
 
-    A part is read one row group at a time, and only once its first row's turn has come.
+    A part is read one row group at a time, and only once the next row is in that group.
 
     Raises:
         DamagedFile: a part cannot be read.
@@ -41,7 +46,7 @@ def merged_rows(paths: Sequence[Path], table: Table) -> Iterator[pa.RecordBatch]
 
 
 class _Source:
-    """One part: the row group that is being read, and the first key of what is left."""
+    """One part: the present row group, and the first and last key of its remaining rows."""
 
     def __init__(self, path: Path, table: Table) -> None:
         self._path = path
@@ -57,7 +62,7 @@ class _Source:
 
     @property
     def is_empty(self) -> bool:
-        """Whether all rows have been taken."""
+        """All rows have been taken."""
         return self._first is None
 
     @property
@@ -68,16 +73,16 @@ class _Source:
 
     @property
     def last(self) -> Key:
-        """Key of the last row of the group that the next row is in."""
+        """Key of the last row in the row group of the next row."""
         return self._last
 
     def all(self) -> Iterator[pa.RecordBatch]:
-        """Every row."""
+        """Yield all rows."""
         for group in range(self._groups):
             yield from _as_written(self._read(group, self._names), self._table)
 
     def taken_until(self, bound: Key) -> pa.Table:
-        """Take the next rows whose keys are not above a bound: as far as the row group goes."""
+        """Take and return the next rows of the row group with keys up to a bound."""
         if self._rows is None:
             self._rows = self._read(self._next, self._names)
             self._next += 1
@@ -98,7 +103,7 @@ class _Source:
         return rows.slice(0, low)
 
     def _look_ahead(self) -> None:
-        """Find first and last key of the next row group that has rows."""
+        """Set first and last key from the next row group that has rows."""
         self._first = None
         while self._next < self._groups:
             keys = self._read(self._next, self._table.sort)
@@ -124,15 +129,15 @@ class _Source:
 
 
 def _as_written(rows: pa.Table, table: Table) -> Iterator[pa.RecordBatch]:
-    """Batches of the table's own schema, in which keys are not nullable."""
+    """Yield batches with the table's schema, in which keys are not nullable."""
     yield from pa.Table.from_arrays(rows.columns, schema=table.schema).to_batches()
 
 
 def _key(rows: pa.Table, index: int, table: Table) -> Key:
-    """The key of a row; nulls come last, as where parts are sorted."""
-    found = []
+    """Return the sort key of a row; nulls come last, as in sorted parts."""
+    key = []
     for name in table.sort:
         scalar = rows.column(name)[index]
         value = scalar.value if isinstance(scalar, pa.TimestampScalar) else scalar.as_py()
-        found.append((True, 0) if value is None else (False, value))
-    return tuple(found)
+        key.append((True, 0) if value is None else (False, value))
+    return tuple(key)

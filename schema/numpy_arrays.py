@@ -1,6 +1,6 @@
-"""NumPy's arrays into Arrow's and back, for what computes with them: without pandas.
+"""Conversion between NumPy and Arrow arrays, without pandas.
 
-`arrays.py` says why that is not left to pyarrow, and has what every recording needs.
+`arrays.py` gives the reason why pyarrow's own conversion is not used, and works without NumPy.
 """
 
 from typing import Any
@@ -11,7 +11,7 @@ import pyarrow as pa
 
 
 def array_of_numpy(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | None = None) -> Any:
-    """Return an array of NumPy's numbers or flags, null where they are `absent`."""
+    """Return an Arrow array of NumPy numbers or flags, null where `absent` is True."""
     kind = pa.from_numpy_dtype(values.dtype)
     valid = None if absent is None else _bits(~absent)
     content = _bits(values) if values.dtype == bool else pa.py_buffer(np.ascontiguousarray(values))
@@ -19,7 +19,7 @@ def array_of_numpy(values: npt.NDArray[Any], absent: npt.NDArray[np.bool_] | Non
 
 
 def numpy_of(values: pa.Array, absent: int = 0) -> npt.NDArray[Any]:
-    """Return texts, flags, numbers, or times in nanoseconds; nulls are `absent`, of texts None."""
+    """Return an Arrow array in NumPy, times in ns; nulls become `absent`, None in texts."""
     if not pa.types.is_primitive(values.type):
         return np.array(values.to_pylist(), object)
     if pa.types.is_timestamp(values.type):
@@ -29,14 +29,14 @@ def numpy_of(values: pa.Array, absent: int = 0) -> npt.NDArray[Any]:
         return np.zeros(0, kind)
     content = values.buffers()[1]
     if kind is np.bool_:
-        found = _flags(content, values)
+        numbers = _flags(content, values)
     else:
-        found = np.frombuffer(content, kind, len(values), values.offset * kind().itemsize)
-    return np.where(are_null(values), absent, found) if values.null_count else found
+        numbers = np.frombuffer(content, kind, len(values), values.offset * kind().itemsize)
+    return np.where(are_null(values), absent, numbers) if values.null_count else numbers
 
 
 def are_null(values: pa.Array) -> npt.NDArray[np.bool_]:
-    """Return for each value whether it is null."""
+    """Return a mask of null values."""
     if not values.null_count:
         return np.zeros(len(values), bool)
     return ~_flags(values.buffers()[0], values)

@@ -1,8 +1,8 @@
-"""Findings that the run itself saw, beside those of judging its calls: one of each, not two.
+"""Merging of findings observed by the run itself with findings of judging its calls.
 
-What a launch was seen to do is not a guess. Where judging found the same, its finding stays, which
-says more (the address, the lanes over the grid). Where judging has proven the access, for other
-contents than those of that launch, or could not decide it, what was seen takes its place.
+Observed behavior is certain. If judging found the same violation, judging's finding stays, as it
+says more (the address, the lanes over the grid). If judging proved the access (for other contents
+than that launch's) or could not decide it, the observed finding replaces judging's.
 """
 
 from typing import Any, Final
@@ -12,15 +12,15 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.layout import OBSERVED
 
-#: The columns of `findings` that say what is found where, and how.
+#: The columns of `findings` that identify a finding.
 KEYS: Final = ("call_id", "op_index", "rule", "verdict", "method")
 _WHERE: Final = ("call_id", "op_index")
-#: The rule whose proof says the same of a rule, besides its own.
+#: For an observed rule, another rule whose proof contradicts the observation.
 _PROVEN_BY: Final = {"out-of-view": "out-of-bounds"}
 
 
 def one_of_each(table: pa.Table) -> pa.Table:
-    """Return the findings of one run, with its `KEYS`, without those that others replace."""
+    """Return the findings of one run, with columns `KEYS`, without replaced findings."""
     seen = pc.fill_null(pc.equal(table["method"].cast(pa.string()), OBSERVED), fill_value=False)
     observed = table.filter(seen).select([*_WHERE, "rule"]).to_pylist()
     if not observed:
@@ -29,8 +29,8 @@ def one_of_each(table: pa.Table) -> pa.Table:
     near = pc.and_(pc.is_in(table["call_id"], calls), pc.invert(seen))
     positions = pc.indices_nonzero(near).to_pylist()
     judged = table.filter(near).select([*_WHERE, "rule", "verdict"]).to_pylist()
-    found = {(_place(row), row["rule"]) for row in judged if row["verdict"] == "violation"}
-    settled = {(_place(row), row["rule"]) for row in observed} - found
+    violated = {(_place(row), row["rule"]) for row in judged if row["verdict"] == "violation"}
+    settled = {(_place(row), row["rule"]) for row in observed} - violated
     settled |= {(place, _PROVEN_BY[rule]) for place, rule in settled if rule in _PROVEN_BY}
     dropped = {
         position
@@ -40,7 +40,7 @@ def one_of_each(table: pa.Table) -> pa.Table:
     again = (
         position
         for position, row in zip(pc.indices_nonzero(seen).to_pylist(), observed, strict=True)
-        if (_place(row), row["rule"]) in found
+        if (_place(row), row["rule"]) in violated
     )
     dropped.update(again)
     return table.take(pa.array((i for i in range(len(table)) if i not in dropped), pa.int64()))

@@ -1,4 +1,4 @@
-"""Parquet parts: how they are written (encodings, row groups, order) and read."""
+"""Parquet parts: writing (encodings, row groups, order) and reading."""
 
 import os
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -21,36 +21,36 @@ from kvtrace.schema.versions import (
     read_facts,
 )
 
-#: Row groups end at whichever comes first; a reader that wants one artifact reads one group.
+#: Most rows and most bytes of a row group; a reader of one artifact reads one group.
 ROW_GROUP_ROWS: Final = 131_072
 ROW_GROUP_BYTES: Final = 8 << 20
 
-#: Files of up to so many bytes are asked how much they hold, before it is read: at most so many
-#: times their size, or so much if that is more. What is recorded stays far below.
+#: Files of up to `_SMALL_FILE` bytes are checked for their uncompressed size before they are read:
+#: at most `_MOST_GROWTH` times the file's size, or `_MOST_OF_SMALL`. Recorded files stay far below.
 _SMALL_FILE: Final = 8 << 20
 _MOST_GROWTH: Final = 1000
-#: The same of texts and lists, which are decoded to know.
+#: The same bound for texts and lists, which have to be decoded to learn their size.
 _MOST_GROWTH_OF_TEXT: Final = 100
 _MOST_OF_SMALL: Final = 64 << 20
-#: Tables whose rows become objects, one by one, and the bytes that each row takes at the least in a
-#: file of very many rows. Launches may be all alike, and are read in pieces.
+#: Tables whose rows become Python objects, and the least bytes of a row in a file with very many
+#: rows. Launches may all be equal, and are read in pieces.
 _OBJECTS: Final = frozenset({"kernels", "calls", "stacks", "artifacts", "contents", "messages"})
 _OBJECT_BYTES: Final = 6
 _MANY_ROWS: Final = 131_072
-#: Rows that are decoded at a time to learn how much text and how many lists a part holds.
+#: Rows that are decoded at a time to learn the size of a part's texts and lists.
 _TASTED: Final = 128
-#: Files of up to so many bytes are read whole: as much is read for the footer of a larger one.
+#: Files of up to so many bytes are read whole: reading a larger file's footer reads as much.
 _READ_WHOLE: Final = 64 << 10
-#: Bytes that a value takes in memory, about.
+#: Bytes of a value in memory, about.
 _WIDTH: Final = 8
-#: So few rows are sorted without Arrow's functions, whose import takes a process 25 ms.
+#: Most rows that are sorted without Arrow's functions, whose import takes 25 ms.
 _FEW: Final = 256
 
 Batches = Iterable[pa.RecordBatch]
 #: The row groups of an open part that are to be read.
 Chosen = Callable[[Any], list[int]]
 
-#: Integers that grow from row to row. Differences between neighbors are what is stored.
+#: Integers that grow from row to row, stored as differences.
 _GROWING: Final = frozenset({"seq", "record", "launch_seq", "correlation_id", "mark_id"})
 #: Content that is compressed already.
 _COMPRESSED: Final = frozenset({"bytes"})
@@ -59,18 +59,18 @@ _OF_ONE_ROW: Final = frozenset({"runs"})
 
 
 def write_part(path: Path, table: Table, facts: FileFacts, batches: Batches) -> None:
-    """Write rows that are in the table's order as one Parquet part, whole or not at all.
+    """Write rows in the table's order as one Parquet part, completely or not at all.
 
     Raises:
-        OSError: the disk is full, or the like; no file is left.
-        DamagedFile: rows lack a key, as those of a file that kvtrace did not write may.
+        OSError: as on a full disk; no file is left.
+        DamagedFile: rows lack a key, as in a file that kvtrace did not write.
 
     """
     write_whole(path, _part_writing(table, facts, batches))
 
 
 def write_part_aside(path: Path, table: Table, facts: FileFacts, batches: Batches) -> Path:
-    """Write a part that is to be at `path` under a temporary name; OSError as `write_part`."""
+    """Write a part for `path` under a temporary name, and return that; OSError as `write_part`."""
     return write_aside(path, _part_writing(table, facts, batches))
 
 
@@ -94,7 +94,7 @@ def _part_writing(table: Table, facts: FileFacts, batches: Batches) -> Callable[
 
 
 def sorted_rows(rows: pa.Table, table: Table) -> pa.Table:
-    """Rows in the table's order."""
+    """Return rows in the table's order."""
     if not table.sort or rows.num_rows < 2:
         return rows
     whole = rows.unify_dictionaries().combine_chunks()
@@ -106,19 +106,19 @@ def sorted_rows(rows: pa.Table, table: Table) -> pa.Table:
 
 
 def _as_sorted(column: pa.ChunkedArray) -> list[tuple[bool, Any]]:
-    """Values of a column that sort as Arrow sorts them: null at the end."""
+    """Return values of a column as sort keys in Arrow's order: null at the end."""
     if pa.types.is_timestamp(column.type):
         column = pa.chunked_array([chunk.view(pa.int64()) for chunk in column.chunks])
     return [(value is None, value) for value in column.to_pylist()]
 
 
 def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
-    """The named columns of a part, null where the file is older than the column.
+    """Return the named columns of a part, null if the file is older than the column.
 
     Raises:
-        DamagedFile: it is truncated, or is not what its place says.
+        DamagedFile: the file is truncated, or does not match its path.
         NewerFormat, OlderFormat: as `read_facts`.
-        FileNotFoundError: it was replaced in the meantime.
+        FileNotFoundError: the file was replaced in the meantime.
 
     """
     with open_part(path) as file:
@@ -139,9 +139,9 @@ def read_part(path: Path, table: Table, names: Sequence[str]) -> pa.Table:
 def part_pieces(
     path: Path, table: Table, names: Sequence[str], chosen: Chosen | None = None
 ) -> Iterator[pa.Table]:
-    """What `read_part` returns, at most `ROW_GROUP_ROWS` rows at a time; errors as there.
+    """Yield the rows of `read_part`, at most `ROW_GROUP_ROWS` at a time; errors as `read_part`.
 
-    Of row groups that are not `chosen` the rows need not be there.
+    Rows outside of the row groups that `chosen` returns may be left out.
     """
     with open_part(path) as file:
         part_facts(file, path, table.name)  # refuses a file of another format or table
@@ -166,10 +166,10 @@ def _batches(
 
 
 def open_part(path: Path) -> Any:
-    """An open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
+    """Return an open `pq.ParquetFile`; DamagedFile if it is none, FileNotFoundError if it is gone.
 
-    A small file that holds far more than it has room for is damaged, too: one row that is repeated
-    millions of times, say. Pages that it reads are compared with their checksums.
+    A small file that would expand enormously, as by one row repeated millions of times, is damaged,
+    too. Reading compares pages with their checksums.
     """
     status = refuse_irregular(path)
     try:
@@ -185,7 +185,7 @@ def open_part(path: Path) -> Any:
 
 
 def _refuse_doubled(file: Any) -> None:
-    """See that no two columns have one name: neither could be asked for."""
+    """Raise ValueError if two columns have the same name: neither could be read by name."""
     names = file.schema_arrow.names
     doubled = next((name for name in names if names.count(name) > 1), None)
     if doubled is not None:
@@ -197,11 +197,11 @@ _TASTED_PARTS: Final[set[tuple[int, int, int]]] = set()
 
 
 def _refuse_swollen(file: Any, status: os.stat_result) -> None:
-    """See that a small file does not hold very much: columns of one value, say.
+    """Raise ValueError if a small file would expand enormously, as columns of one value.
 
-    What a damaged footer says of single columns is not asked: pyarrow aborts the process. Numbers
-    take what the count of rows says. A text or list is stored once for all rows that have it, so
-    where there could be too much of them they are decoded, a few rows at a time.
+    Column metadata of a damaged footer are not read: pyarrow would abort the process. The size of
+    numbers follows from the number of rows. A text or list is stored once for all rows that have
+    it, so if there could be too many of them, they are decoded, a few rows at a time.
     """
     size = status.st_size
     if size > _SMALL_FILE:
@@ -217,9 +217,9 @@ def _refuse_swollen(file: Any, status: os.stat_result) -> None:
     table = (metadata.metadata or {}).get(TABLE_KEY, b"").decode(errors="replace")
     if table in _OBJECTS and metadata.num_rows > max(_MANY_ROWS, size // _OBJECT_BYTES):
         raise ValueError(f"its {size:,} bytes say that they hold {metadata.num_rows:,} rows")
-    known = status.st_ino, size, status.st_mtime_ns
+    identity = status.st_ino, size, status.st_mtime_ns
     most = max(_MOST_OF_SMALL, _MOST_GROWTH_OF_TEXT * size)
-    if metadata.num_rows * stored <= most or known in _TASTED_PARTS:
+    if metadata.num_rows * stored <= most or identity in _TASTED_PARTS:
         return
     wide = _wide(file, table)
     held = 0
@@ -227,16 +227,16 @@ def _refuse_swollen(file: Any, status: os.stat_result) -> None:
         held += sum(_plain(column).nbytes for column in batch.columns)
         if held > most:
             raise ValueError(f"its {size:,} bytes hold more than {most:,}")
-    _TASTED_PARTS.add(known)
+    _TASTED_PARTS.add(identity)
 
 
 def _wide(file: Any, table: str) -> list[str]:
-    """Return the columns whose values may take any number of bytes in memory, as they are read."""
-    known = {c.name: c.type for c in TABLES[table].columns} if table in TABLES else {}
+    """Return the columns whose values may have any number of bytes in memory."""
+    types = {c.name: c.type for c in TABLES[table].columns} if table in TABLES else {}
     return [
         field.name
         for field in file.schema_arrow
-        if not (_is_narrow(field.type) and _is_narrow(known.get(field.name, field.type)))
+        if not (_is_narrow(field.type) and _is_narrow(types.get(field.name, field.type)))
     ]
 
 
@@ -249,7 +249,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def part_facts(file: Any, path: Path, table: str) -> FileFacts:
-    """What an open part says of itself; DamagedFile if it lies in another table's folder."""
+    """Return the facts in an open part's metadata; DamagedFile if it is of another table."""
     facts = read_facts(file.metadata.metadata, str(path))
     if facts.table != table:
         raise DamagedFile(
@@ -260,16 +260,16 @@ def part_facts(file: Any, path: Path, table: str) -> FileFacts:
 
 
 def part_definition(path: Path, name: str) -> Table:
-    """What a part of a client's own table says of it; DamagedFile if it says nothing."""
+    """Return the table's definition from a part of a client's table; DamagedFile if missing."""
     with open_part(path) as file:
         return table_of_file(name, file.schema_arrow, str(path))
 
 
 def damaged(path: Path, error: Exception) -> DamagedFile:
-    """The error for a part that cannot be read.
+    """Return the error for a part that cannot be read.
 
     Raises:
-        MemoryError: that is why; the part may be sound.
+        MemoryError: if `error` is one; the part may be sound.
 
     """
     if isinstance(error, MemoryError):  # pa.ArrowMemoryError is one
@@ -313,7 +313,7 @@ def _options(table: Table) -> dict[str, Any]:
 
 
 def _leaves(path: str, kind: pa.DataType) -> list[str]:
-    """The paths of a column's leaves as Parquet names them."""
+    """Return the paths of a column's leaves in Parquet."""
     if pa.types.is_map(kind):
         key = _leaves(f"{path}.key_value.key", kind.key_type)
         return key + _leaves(f"{path}.key_value.value", kind.item_type)
@@ -325,25 +325,25 @@ def _leaves(path: str, kind: pa.DataType) -> list[str]:
 
 
 def _row_groups(batches: Batches, schema: pa.Schema) -> Iterator[pa.Table]:
-    """Batches of any size joined and cut into row groups."""
-    held: list[pa.RecordBatch] = []
+    """Yield batches of any size joined and cut into row groups."""
+    group: list[pa.RecordBatch] = []
     rows = size = 0
     for batch in batches:
         for piece in _pieces(batch):
-            if held and (
+            if group and (
                 rows + piece.num_rows > ROW_GROUP_ROWS or size + piece.nbytes > ROW_GROUP_BYTES
             ):
-                yield _joined(held, schema)
-                held, rows, size = [], 0, 0
-            held.append(piece)
+                yield _joined(group, schema)
+                group, rows, size = [], 0, 0
+            group.append(piece)
             rows += piece.num_rows
             size += piece.nbytes
     if rows:
-        yield _joined(held, schema)
+        yield _joined(group, schema)
 
 
 def _pieces(batch: pa.RecordBatch) -> Iterator[pa.RecordBatch]:
-    """Slices of a batch that are small enough to fill row groups well."""
+    """Yield slices of a batch that are small enough to fill row groups well."""
     per_row = max(1, batch.nbytes // max(1, batch.num_rows))
     step = max(1, min(ROW_GROUP_ROWS // 8, ROW_GROUP_BYTES // 8 // per_row))
     for start in range(0, batch.num_rows, step):

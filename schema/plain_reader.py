@@ -1,13 +1,13 @@
-"""Read a trace with pyarrow alone: a whole reader in one file, which may be copied.
+"""Reader of traces in one file that needs only pyarrow, and may be copied.
 
     from kvtrace.schema.plain_reader import read_runs, read_table
 
     for run in read_runs("out"):
         print(run["run_id"], read_table("out", "launches", run["run_id"]).num_rows)
 
-It reads what docs/format.md describes, sealed or not: Parquet parts, those of passes, and the whole
-batches of journals. It checks no checksums of files, repairs nothing, and does not look for
-artifacts in other runs' parts but by their hash; kvtrace's own reader does.
+The reader reads sealed and unsealed runs as described in docs/format.md: captured parts, parts of
+passes, and whole batches of journals. Unlike kvtrace's own reader, it checks no checksums of files,
+repairs nothing, and finds artifacts in other runs only by hash.
 """
 
 import json
@@ -64,13 +64,13 @@ def read_runs(out: str | Path) -> list[dict[str, Any]]:
         pyarrow.ArrowException, OSError: a file cannot be read.
 
     """
-    found = {}
+    rows_by_run = {}
     for run in _run_ids(Path(out)):
         rows = read_table(out, "runs", run)
         times = pa.schema([pa.field(f.name, _as_integer(f.type)) for f in rows.schema])
         last = rows.cast(times).slice(max(rows.num_rows - 1, 0)).to_pylist()
-        found[run] = {**(last[0] if last else {}), "run_id": run}
-    return list(found.values())
+        rows_by_run[run] = {**(last[0] if last else {}), "run_id": run}
+    return list(rows_by_run.values())
 
 
 def read_table(
@@ -79,24 +79,24 @@ def read_table(
     """Return the rows of a table, of one run or of all, with a column `run`.
 
     Columns that a file lacks are null. Rows of `stacks` and `artifacts` that several parts of a run
-    hold are given once. Errors as `read_runs`.
+    hold are returned once. Errors as `read_runs`.
     """
     schema = schemas()[name]
     names = [*(columns or schema.names)]
     key = [_KEYS[name]] if name in _KEYS and _KEYS[name] not in names else []
-    wanted = pa.schema([schema.field(each).with_nullable(True) for each in names + key])
+    wanted = pa.schema([schema.field(column).with_nullable(True) for column in names + key])
     pieces = []
-    for each in [run] if run is not None else _run_ids(Path(out)):
-        rows = [_filled(piece, wanted) for piece in _pieces(Path(out), name, each)]
+    for run_id in [run] if run is not None else _run_ids(Path(out)):
+        rows = [_filled(piece, wanted) for piece in _pieces(Path(out), name, run_id)]
         whole = _once(name, pa.concat_tables([wanted.empty_table(), *rows])).select(names)
-        pieces.append(whole.append_column("run", pa.array([each] * whole.num_rows, pa.string())))
+        pieces.append(whole.append_column("run", pa.array([run_id] * whole.num_rows, pa.string())))
     if not pieces:
         return wanted.empty_table().append_column("run", pa.array([], pa.string()))
     return pa.concat_tables(pieces).unify_dictionaries()
 
 
 def read_artifact(out: str | Path, sha256: str) -> bytes | None:
-    """Return the content with that hash, of whichever run has it, or None; errors as above."""
+    """Return the content with a hash, of any run, or None; errors as `read_runs`."""
     for run in _run_ids(Path(out)):
         for piece in _pieces(Path(out), "artifacts", run):
             hashes = piece["sha256"].to_pylist()
@@ -114,7 +114,7 @@ def _run_ids(out: Path) -> list[str]:
 
 
 def _pieces(out: Path, name: str, run: str) -> Iterator[pa.Table]:
-    """Give the rows of parts, of journal segments that are not sealed yet, and of passes."""
+    """Yield the rows of captured parts, of passes, and of unsealed journal segments."""
     segments = sorted((out / ".journal" / f"run={run}").glob(f"{name}-*.arrows"))
     parts = sorted((out / name / f"run={run}").glob("part-*.parquet"))
     matches = {path: _PART.fullmatch(path.name) for path in parts}
@@ -133,7 +133,7 @@ def _is_captured(path: Path) -> bool:
 
 
 def _segment(path: Path) -> Iterator[pa.Table]:
-    """Give the batches of a journal segment, up to the first that is not whole."""
+    """Yield the batches of a journal segment, up to the first that is not whole."""
     data = path.read_bytes()
     if data[:4] == b"\xff" * 4:  # of an older version: one stream
         with pa.ipc.open_stream(data) as stream:
@@ -184,12 +184,12 @@ def _once(name: str, rows: pa.Table) -> pa.Table:
 
 
 def _as_integer(kind: pa.DataType) -> pa.DataType:
-    """Return int64 for times, for Python's have no nanoseconds."""
+    """Return int64 for times, since Python's times have no nanoseconds."""
     return pa.int64() if pa.types.is_timestamp(kind) else kind
 
 
 def _type(text: str) -> pa.DataType:
-    """Return the Arrow type that schema.json names."""
+    """Return the Arrow type for a type's name in schema.json."""
     if text in _PLAIN:
         return _PLAIN[text]
     outer, _, inner = text.partition("<")

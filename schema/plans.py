@@ -1,7 +1,7 @@
-"""What is to happen to a trace, written down before its first step: then it happens to its end.
+"""Plans: changes to a trace in several steps, written to disk first, then always completed.
 
-A plan is a file of the journal with a checksum. Whoever carries it out removes it last; if that one
-is killed, the next one does, or `kvtrace trace recover`.
+A plan is a file in the journal folder with a checksum, and is removed last. If the process that
+executes a plan is killed, the next process, or `kvtrace trace recover`, completes the plan.
 """
 
 import hashlib
@@ -16,12 +16,12 @@ from kvtrace.schema.layout import JOURNAL, refuse_irregular, write_whole
 
 T = TypeVar("T")
 
-#: Why runs with a journal are left as they are.
+#: The reason for which runs with a journal are skipped.
 UNSEALED = "it has a journal; let it end, or seal it by kvtrace trace recover"
 
 
 def commit_plan(out: Path, kind: str, plan: Mapping[str, Any]) -> Path:
-    """Write a plan down. From here on it will happen; OSError means that it will not."""
+    """Write a plan to disk, which commits the change; after an OSError it will not happen."""
     path = out / JOURNAL / f"{kind}-{secrets.token_hex(8)}.json"
 
     def write(temporary: Path) -> None:
@@ -32,10 +32,10 @@ def commit_plan(out: Path, kind: str, plan: Mapping[str, Any]) -> Path:
 
 
 def read_plan(path: Path, parsed: Callable[[Any], T], again: str) -> T | None:
-    """Return what `parsed` makes of a plan; None where somebody else has finished it.
+    """Return a plan parsed by `parsed`; None if another process has completed the plan.
 
     Raises:
-        DamagedFile: `parsed` refuses it (ValueError, TypeError, AttributeError or KeyError).
+        DamagedFile: `parsed` raised ValueError, TypeError, AttributeError or KeyError.
 
     """
     try:
@@ -48,10 +48,10 @@ def read_plan(path: Path, parsed: Callable[[Any], T], again: str) -> T | None:
 
 
 def unfinished_plans(out: Path, kind: str) -> tuple[Path, ...]:
-    """The plans of a kind that are not carried out yet."""
+    """Return the plans of a kind that are not completed."""
     return tuple(sorted((out / JOURNAL).glob(f"{kind}-*.json")))
 
 
 def checksum(content: Any) -> str:
-    """Return the checksum of what JSON can hold."""
+    """Return the checksum of a JSON value."""
     return hashlib.sha256(json.dumps(content, sort_keys=True).encode()).hexdigest()

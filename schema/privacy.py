@@ -1,8 +1,7 @@
-"""What each column of the format tells of the program and the people who ran it.
+"""Private contents of the format's columns, and their replacements when a trace is redacted.
 
-A column says it where it is defined (`private=`); `LEAVES` has all of them, and every field of a
-column that has fields: what private thing it may hold, and what takes its place when a trace is
-redacted.
+The definition of a column says this (`private=`); `LEAVES` lists all columns and fields of columns,
+with the kinds of private contents and the replacement.
 """
 
 from collections.abc import Mapping
@@ -19,7 +18,7 @@ LEAVES: Final[dict[str, dict[str, Leaf]]] = {
     for table in TABLES.values()
 }
 
-#: Tables whose rows mean nothing without what they hold; they go where that is left out.
+#: Tables whose rows are useless without these private contents, and are then left out.
 ROWS: Final[dict[str, frozenset[Private]]] = {
     **dict.fromkeys(
         ("contents", "checked_launches", "checked_memory", "digests", "non_finite"),
@@ -28,12 +27,12 @@ ROWS: Final[dict[str, frozenset[Private]]] = {
     "graph_ops": ATTRIBUTES.holds,
 }
 
-#: Kinds of artifacts that are the IR's text: they are written again, without what is left out.
+#: Kinds of artifacts that are IR text, which is rewritten without private contents.
 IR_KINDS: Final = frozenset({"ttir", "ttir_generic", "glir", "ttgir"})
 
 _COMPILED: Final[frozenset[Private]] = frozenset(("source", "paths", "names"))
 
-#: What other kinds of artifacts tell; one that is not here may tell all that any of these does.
+#: Private contents of other kinds of artifacts; an unknown kind may have all of them.
 ARTIFACTS: Final[dict[str, frozenset[Private]]] = {
     "source": frozenset(("source", "names")),
     "file": frozenset(("source", "names")),
@@ -42,10 +41,10 @@ ARTIFACTS: Final[dict[str, frozenset[Private]]] = {
 }
 UNKNOWN_ARTIFACT: Final[frozenset[Private]] = _COMPILED | {"tensors"}
 
-#: The setting of a pass whose results a run alone can make; those of others can be made again.
+#: The setting of a pass whose results only the run can make; other passes can be run again.
 MADE_BY_THE_RUN: Final = {"while": "running"}
 
 
 def made_by_the_run(name: str | None, settings: Mapping[str, Any]) -> bool:
-    """Tell whether a pass noted what cannot be made again, while the program ran."""
+    """Return whether a pass ran with the program, so that it cannot be run again."""
     return name == OBSERVED or MADE_BY_THE_RUN.items() <= settings.items()

@@ -1,4 +1,4 @@
-"""Kinds of private things that a column may hold, and what is done where one is left out."""
+"""Kinds of private contents of columns, and actions that redact them."""
 
 from dataclasses import dataclass
 from typing import Final, Literal, get_args
@@ -7,7 +7,7 @@ Private = Literal[
     "source", "paths", "names", "scalars", "tensors", "command", "host", "git", "marks"
 ]
 
-#: Everything that can be left out, in the order in which it is listed.
+#: All kinds that can be left out, in the order of listings.
 PRIVATE: Final[tuple[Private, ...]] = get_args(Private)
 
 Action = Literal["nothing", "text", "file", "name", "kernel", "parameter", "mark", "job", "digest",
@@ -16,11 +16,11 @@ Action = Literal["nothing", "text", "file", "name", "kernel", "parameter", "mark
 
 @dataclass(frozen=True, slots=True)
 class Leaf:
-    """What a column or field may hold, and what is done to it where one of that is left out.
+    """Private contents of a column or field, and the action that redacts them.
 
-    Actions: nothing (null takes its place), text ("redacted"), file, name, kernel, parameter, mark
-    and job (a name made up for it, the same wherever it occurs), digest (another one), artifact and
-    stack (the new id of what is referred to), literal, settings and facts (see `redaction.py`).
+    Actions: nothing (replaced by null), text (by "redacted"), file, name, kernel, parameter, mark
+    and job (by a pseudonym, the same everywhere), digest (by another digest), artifact and stack
+    (by the new id of the referenced row), literal, settings and facts (see `redaction.py`).
     """
 
     holds: frozenset[Private] = frozenset()
@@ -28,10 +28,10 @@ class Leaf:
 
 
 def leaf(holds: str, action: Action = "nothing") -> Leaf:
-    """Return what holds these private things, named with spaces between them."""
-    found = frozenset(each for each in PRIVATE if each in holds.split())
-    assert len(found) == len(holds.split())
-    return Leaf(found, action)
+    """Return a leaf with private contents, named with spaces between them."""
+    kinds = frozenset(kind for kind in PRIVATE if kind in holds.split())
+    assert len(kinds) == len(holds.split())
+    return Leaf(kinds, action)
 
 
 OPEN: Final = Leaf()

@@ -1,7 +1,7 @@
-"""Pruning: whole runs, or what passes derived of them, dropped by age, number and size.
+"""Pruning: removal of whole runs, or of derived tables, by age, number and size.
 
-The runs of one group, which are the ranks of one job, go or stay together, and the newest group
-always stays. Whoever is killed when, what remains is a trace.
+The runs of one group, which are the ranks of one job, are removed or stay together, and the newest
+group always stays. The trace stays valid whenever the process is killed.
 """
 
 import os
@@ -42,7 +42,7 @@ _NANOSECONDS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A run that went, or that would, and the bytes of what went of it."""
+    """A pruned run, or one that would be, with the bytes removed."""
 
     run_id: str
     started: int | None
@@ -52,7 +52,7 @@ class Dropped:
 
 @dataclass(frozen=True, slots=True)
 class Pruning:
-    """What went, and how many runs and bytes are left; `left` are runs that are in use, and why."""
+    """Pruned runs, numbers of remaining runs and bytes; `left`: runs in use, with the reason."""
 
     dropped: tuple[Dropped, ...] = ()
     runs_left: int = 0
@@ -62,9 +62,9 @@ class Pruning:
 
 @dataclass(frozen=True, slots=True)
 class _Job:
-    """The runs of one group: when the newest began (ns since 1970), and what they take.
+    """The runs of one group, begin of the newest (ns since 1970), and sizes in bytes.
 
-    `busy` where one of them has a journal.
+    `busy`: one of the runs has a journal.
     """
 
     runs: tuple[Run, ...]
@@ -82,26 +82,26 @@ def prune(
     derived: bool = False,
     dry_run: bool = False,
 ) -> Pruning:
-    """Drop the oldest runs of a trace, group by group, or with `derived` what passes made of them.
+    """Remove the oldest runs of a trace, group by group, or with `derived` their derived tables.
 
     Args:
         out: the trace.
-        keep_last: newest groups that stay, whatever else is asked; alone, all others go.
-        older_than_seconds: groups whose newest run began longer ago go.
-        max_bytes: the oldest go until what is left takes no more.
-        derived: drop derived tables alone, except for what only the recording could make; without
-            the others, those of all runs.
-        dry_run: say what would go, and change nothing.
+        keep_last: number of newest groups that always stay; alone, all others are removed.
+        older_than_seconds: remove groups whose newest run began longer ago.
+        max_bytes: remove the oldest groups until the trace is not larger.
+        derived: remove only derived tables, except those that only the recording could make;
+            without other arguments, of all runs.
+        dry_run: return what would be removed, and change nothing.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
-        BadSetting: nothing was asked for, or a number is not possible.
-        DamagedFile, NewerFormat: a file cannot be read; nothing is dropped.
-        TraceWriteError: the disk refuses, or a folder is a link; the trace is whole.
+        BadSetting: no criterion was given, or a number is invalid.
+        DamagedFile, NewerFormat: a file cannot be read; nothing is removed.
+        TraceWriteError: a file cannot be removed, or a folder is a link; the trace is valid.
 
     """
-    asked = (keep_last, older_than_seconds, max_bytes)
-    if not derived and asked == (None, None, None):
+    criteria = (keep_last, older_than_seconds, max_bytes)
+    if not derived and criteria == (None, None, None):
         raise BadSetting("say what is to go: --keep-last, --older-than, --max-bytes or --derived")
     if any(number is not None and number < 1 for number in (keep_last, max_bytes)):
         raise BadSetting("--keep-last and --max-bytes are numbers above 0")
@@ -114,29 +114,29 @@ def prune(
         before = sum(_size(trace, run_id) for run_id in trace.run_ids)
         jobs, left = _jobs(trace, derived)
         go = _chosen(jobs, keep_last, older_than_seconds, max_bytes, derived)
-        found = [
+        dropped = [
             Dropped(run.run_id, run.started, size, _passes(trace, run.run_id) if derived else ())
             for job in go
             for run, size in zip(job.runs, job.sizes, strict=True)
             if size or not derived
         ]
         if not dry_run and derived:
-            _drop_passes(trace, found)
-        elif not dry_run and found:
-            _drop_runs(trace, [each.run_id for each in found])
+            _drop_passes(trace, dropped)
+        elif not dry_run and dropped:
+            _drop_runs(trace, [run.run_id for run in dropped])
     except OSError as error:
         raise TraceWriteError(
             f"{trace.path} cannot be pruned ({error.strerror or error}); what is left is whole, "
             "and kvtrace trace prune can be called again"
         ) from error
-    gone = sum(each.size_bytes for each in found)
+    gone = sum(run.size_bytes for run in dropped)
     return Pruning(
-        tuple(found), len(trace.run_ids) - (0 if derived else len(found)), before - gone, left
+        tuple(dropped), len(trace.run_ids) - (0 if derived else len(dropped)), before - gone, left
     )
 
 
 def finish(out: Path) -> None:
-    """Carry out what was planned and not finished, as by a process that was killed."""
+    """Complete the plans of killed processes."""
     for path in unfinished_removals(out):
         carry_out_removal(out, path)
     for path in unfinished(out):
@@ -144,15 +144,15 @@ def finish(out: Path) -> None:
 
 
 def _jobs(trace: Trace, derived: bool) -> tuple[list[_Job], dict[str, str]]:
-    """The groups of sealed runs, newest first; and runs that stay since they are in use."""
+    """Return the groups of runs, newest first, and the runs in use with the reason to stay."""
     groups: dict[str, list[Run]] = {}
     for run in trace.runs:
         groups.setdefault(run.group_id or run.run_id, []).append(run)
-    going_on = set(run_ids(trace.path / JOURNAL))
+    journalled = set(run_ids(trace.path / JOURNAL))
     jobs: list[_Job] = []
     left: dict[str, str] = {}
     for runs in groups.values():
-        busy = not going_on.isdisjoint(run.run_id for run in runs)
+        busy = not journalled.isdisjoint(run.run_id for run in runs)
         if busy:
             reason = "its group has a journal; let it end, or seal it by kvtrace trace recover"
             left |= {run.run_id: reason for run in runs}
@@ -168,7 +168,7 @@ def _chosen(
     max_bytes: int | None,
     derived: bool,
 ) -> list[_Job]:
-    """The groups that go, oldest first; none that has a journal."""
+    """Return the groups to remove, oldest first; none with a journal."""
     stay = keep_last or (0 if derived else 1)
     free = [job for job in reversed(jobs[stay:]) if not job.busy]
     if older_than_seconds is None and max_bytes is None:
@@ -192,25 +192,29 @@ def _passes(trace: Trace, run_id: str) -> tuple[str, ...]:
 
 
 def _drop_passes(trace: Trace, dropped: Iterable[Dropped]) -> None:
-    for each in dropped:
-        for name in each.passes:
-            carry_out(trace.path, commit(trace.path, Replacement(each.run_id, name, {})))
+    for run in dropped:
+        for name in run.passes:
+            carry_out(trace.path, commit(trace.path, Replacement(run.run_id, name, {})))
 
 
 def _drop_runs(trace: Trace, runs: Sequence[str]) -> None:
-    """Drop runs, once what others need of them is with those."""
+    """Remove runs, after copying artifacts that remaining runs need."""
     _hand_over_artifacts(trace, runs)
     carry_out_removal(trace.path, commit_removal(trace.path, runs))
 
 
 def _hand_over_artifacts(trace: Trace, runs: Sequence[str]) -> None:
-    """Write what remaining runs need of artifacts that only dropped ones hold to one of them."""
+    """Copy artifacts that only removed runs hold to one of the remaining runs that need them."""
     stay = [run for run in trace.runs if run.run_id not in set(runs)]
     sharing = [run.run_id for run in stay if SHARED in run.settings]
-    given = _held(trace, runs) - _held(trace, [run.run_id for run in stay]) if sharing else set()
+    lost = (
+        _artifacts_in(trace, runs) - _artifacts_in(trace, [run.run_id for run in stay])
+        if sharing
+        else set()
+    )
     for run_id in sharing:
         rows = trace.table("artifacts", [run_id])
-        missing = given.intersection(rows["sha256"].to_pylist())
+        missing = lost.intersection(rows["sha256"].to_pylist())
         if not missing:
             continue
         rows = rows.filter(pc.is_in(rows["sha256"], pa.array(sorted(missing), pa.string())))
@@ -222,20 +226,20 @@ def _hand_over_artifacts(trace: Trace, runs: Sequence[str]) -> None:
             captured_facts("artifacts", run_id),
             conformed(table, rows.drop_columns(["run"]).sort_by("sha256")).to_batches(),
         )
-        given -= missing
+        lost -= missing
 
 
-def _held(trace: Trace, runs: Sequence[str]) -> set[str]:
-    """The hashes of the artifacts in files of these runs."""
-    found: set[str] = set()
+def _artifacts_in(trace: Trace, runs: Sequence[str]) -> set[str]:
+    """Return the hashes of the artifacts in files of runs."""
+    hashes: set[str] = set()
     for run_id in runs:
         rows = run_rows(trace.path, TABLES["artifacts"], run_id, ("sha256",), quietly)
-        found.update(rows["sha256"].to_pylist())
-    return found
+        hashes.update(rows["sha256"].to_pylist())
+    return hashes
 
 
 def _size(trace: Trace, run_id: str, *, derived: bool = False) -> int:
-    """Bytes of a run's files, or of what passes have derived of it."""
+    """Return the bytes of a run's files, or only of derived files."""
     out, total = trace.path, 0
     passes = _passes(trace, run_id) if derived else ()
     for table in (*TABLES, *client_folders(out)):

@@ -1,4 +1,4 @@
-"""The rows of one run, wherever they are: parts, journal segments, and those of the passes."""
+"""Reading of the rows of one run from captured parts, journal segments and derived parts."""
 
 import os
 from collections.abc import Callable, Iterator, Sequence
@@ -17,9 +17,9 @@ from kvtrace.schema.runs import plain_rows
 from kvtrace.schema.table_types import Table
 from kvtrace.schema.tables import TABLES
 
-#: How often to look again when a file goes between listing and reading it.
+#: Most attempts when files disappear between listing and reading.
 _TRIES: Final = 20
-#: So many small files are read on all cores.
+#: Number of small files from which on they are read on all cores.
 _MANY: Final = 64
 
 #: Every column of `runs`.
@@ -29,11 +29,11 @@ Note = Callable[[str], None]
 
 
 def quietly(_note: str) -> None:
-    """Where the rows themselves are read elsewhere, and problems are reported there."""
+    """Ignore a note: another reader of the same rows reports it."""
 
 
 def run_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: Note) -> pa.Table:
-    """The named columns of one run's rows: captured parts, journal, derived parts.
+    """Return the named columns of a run's rows: captured parts, journal, derived parts.
 
     Raises:
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read.
@@ -55,9 +55,9 @@ def run_pieces(
     note: Note,
     chosen: Chosen | None = None,
 ) -> Iterator[pa.Table]:
-    """The rows of `run_rows`, in the same order, some 100,000 at a time; errors as there.
+    """Yield the rows of `run_rows`, in the same order, some 100,000 at a time; errors as there.
 
-    Of row groups that are not `chosen` the rows need not be there.
+    Rows outside of the row groups that `chosen` returns may be left out.
     """
     for tries_left in reversed(range(_TRIES)):
         begun = False
@@ -101,12 +101,12 @@ def _pieces(
 def captured_rows(
     out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
 ) -> pa.Table:
-    """The named columns of what the run itself recorded; errors as `run_rows`."""
+    """Return the named columns of the rows that the run itself recorded; errors as `run_rows`."""
     return _patiently(out, table, run_id, lambda: _captured_rows(out, table, run_id, names, note))
 
 
 def _patiently(out: Path, table: Table, run_id: str, read: Callable[[], pa.Table]) -> pa.Table:
-    """Read again where a file goes between listing and reading: it was sealed, or replaced."""
+    """Call `read` again if a file disappears, as it was sealed or replaced since listing."""
     for _ in range(_TRIES):
         try:
             return read()
@@ -133,7 +133,7 @@ def _all_rows(out: Path, table: Table, run_id: str, names: Sequence[str], note: 
 def run_row(
     out: Path, run_id: str, names: Sequence[str], note: Note
 ) -> tuple[dict[str, Any] | None, bool]:
-    """The named columns of a run's own row, and whether it is sealed; None if none is whole.
+    """Return the named columns of a run's own row, or None, and whether the run is sealed.
 
     Raises:
         DamagedFile, NewerFormat, OlderFormat: the row cannot be read.
@@ -150,11 +150,10 @@ def run_row(
 
 
 def sealed_runs_row(out: Path, run_id: str, names: Sequence[str]) -> dict[str, Any] | None:
-    """The named columns of a sealed run's row; None if the run is not sealed."""
+    """Return the named columns of a sealed run's row; None if the run is not sealed."""
     table = TABLES["runs"]
     for path in part_numbers(run_folder(out, "runs", run_id)).values():
-        found = read_part(path, table, names)
-        rows = plain_rows(repaired(table, found, quietly))
+        rows = plain_rows(repaired(table, read_part(path, table, names), quietly))
         if len(rows) != 1:
             raise DamagedFile(
                 f"{path} has {len(rows)} rows, and a run has one; restore it from a copy"
@@ -166,9 +165,9 @@ def sealed_runs_row(out: Path, run_id: str, names: Sequence[str]) -> dict[str, A
 def sealed_runs_rows(
     out: Path, run_ids: Sequence[str], names: Sequence[str]
 ) -> dict[str, dict[str, Any]]:
-    """What `sealed_runs_row` says of many runs, but those that need a closer look, at once.
+    """Return the rows of many sealed runs by run id, read at once; errors as `sealed_runs_row`.
 
-    Errors as there.
+    Runs that need a closer look, as those with several rows, are left out.
     """
     table = TABLES["runs"]
     parts = {}
@@ -191,19 +190,21 @@ def sealed_runs_rows(
     if not single:
         return {}
     whole = pa.concat_tables([rows for rows in pieces if rows.num_rows == 1])
-    found = plain_rows(repaired(table, whole, quietly))
-    return dict(zip(single, found, strict=True)) if len(found) == len(single) else {}
+    rows_of_runs = plain_rows(repaired(table, whole, quietly))
+    if len(rows_of_runs) != len(single):
+        return {}
+    return dict(zip(single, rows_of_runs, strict=True))
 
 
 def journal_runs_row(
     out: Path, run_id: str, note: Note, names: Sequence[str] = RUN_COLUMNS
 ) -> dict[str, Any] | None:
-    """The newest provisional row of `runs` in a journal; None if none is whole."""
+    """Return the newest provisional row of `runs` in a journal; None if none is whole."""
     newest = None
     for path in segments(out, run_id).get("runs", {}).values():
         try:
-            found = segment_rows(path, TABLES["runs"], names, note)
-            rows = plain_rows(_repaired(TABLES["runs"], found, run_id, note))
+            written = segment_rows(path, TABLES["runs"], names, note)
+            rows = plain_rows(_repaired(TABLES["runs"], written, run_id, note))
         except FileNotFoundError:
             continue  # the run was sealed in the meantime
         newest = rows[-1] if rows else newest
@@ -213,7 +214,7 @@ def journal_runs_row(
 def _captured_rows(
     out: Path, table: Table, run_id: str, names: Sequence[str], note: Note
 ) -> pa.Table:
-    # Segments are listed before parts: whatever is sealed in between is then seen twice, not never.
+    # Segments are listed before parts: a segment sealed in between is then listed twice, not never.
     waiting = segments(out, run_id).get(table.name, {})
     parts = part_numbers(run_folder(out, table.name, run_id))
     pieces = [_nothing(table, names)]
@@ -239,7 +240,7 @@ def _provisional(out: Path, run_id: str, names: Sequence[str], note: Note) -> pa
 
 
 def segment_rows(path: Path, table: Table, names: Sequence[str], note: Note) -> pa.Table:
-    """The named columns of a journal segment's rows; errors as `run_rows`."""
+    """Return the named columns of a journal segment's rows; errors as `run_rows`."""
     with SegmentReader(path) as reader:
         batches = [batch.select([n for n in names if n in batch.schema.names]) for batch in reader]
         if reader.torn_bytes:

@@ -1,4 +1,4 @@
-"""Sealing what killed processes left: their journals become Parquet parts, their leavings go."""
+"""Recovery of runs of killed processes: journals become Parquet parts, leftovers are removed."""
 
 import os
 import platform
@@ -37,15 +37,15 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.versions import FORMAT_VERSION, captured_facts
 
-#: A journal with no row of `runs` yet may be of a process that has just begun.
+#: Seconds for which a journal without a row of `runs` may be of a process that has just begun.
 _NEWBORN_SECONDS: Final = 60.0
-#: How much later than its recording a process may seem to have begun; clocks of ticks are coarse.
+#: Seconds by which a process may seem to begin after its recording, as clocks of ticks are coarse.
 _TICK_SECONDS: Final = 2.0
 
 
 @dataclass(frozen=True, slots=True)
 class Recovery:
-    """What `recover` did: runs it sealed, and runs it left alone with the reason."""
+    """Result of `recover`: sealed runs, and skipped runs (`left`) with the reason."""
 
     sealed: tuple[str, ...] = ()
     left: dict[str, str] = field(default_factory=dict)
@@ -53,11 +53,11 @@ class Recovery:
 
 
 def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
-    """Seal the journals of dead processes; the rest of the trace stays as it is.
+    """Seal the journals of dead processes; the rest of the trace does not change.
 
-    A run keeps what its journal says of its end; where that is nothing, `ended` stays null and
-    `ending` is "killed". Journals of processes that live, or that ran on another host and so may
-    live, are left alone, the latter unless `force` is given. Calling it again changes nothing.
+    A run keeps its journal's facts about the end; without any, `ended` stays null and `ending` is
+    "killed". Journals of living processes, and without `force` of processes on other hosts, which
+    may be alive, are skipped. A second call changes nothing.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
@@ -96,20 +96,20 @@ def recover(out: str | os.PathLike[str], force: bool = False) -> Recovery:
 
 
 def _has_only_spools(folder: Path) -> bool:
-    """Whether all that is there was left by processes that died before they had a journal."""
+    """Return whether a folder has only spools, of processes that died before their journal."""
     if run_ids(folder / "runs") or run_ids(folder / JOURNAL):
         return False
     return bool(spooled_runs(folder))
 
 
 def _provisional_row(folder: Path, run_id: str) -> dict[str, Any] | None:
-    """What a journal, or else a spool, says of its run."""
+    """Return the run's row as the journal has it, else as the spool has it."""
     row = journal_runs_row(folder, run_id, quietly)
     return read_spool(folder, run_id).run if row is None else row
 
 
 def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = False) -> str | None:
-    """Why a journalled run may still be recording, or None if its process is dead."""
+    """Return why a run with a journal may still be recording, or None if its process is dead."""
     if row is None or row.get("pid") is None:
         age = time.time() - _last_change(journal_folder(out, run_id), spool_folder(out, run_id))
         return "its process has just started" if age < _NEWBORN_SECONDS and not force else None
@@ -123,14 +123,14 @@ def may_live(out: Path, run_id: str, row: dict[str, Any] | None, force: bool = F
 
 
 def _last_change(*folders: Path) -> float:
-    """When a journal or its spool was last written to, in seconds since 1970."""
-    there = [folder for folder in folders if folder.exists()]
-    paths = (path for folder in there for path in (folder, *folder.iterdir()))
+    """Return when a journal or its spool was last written, in seconds since 1970."""
+    existing = [folder for folder in folders if folder.exists()]
+    paths = (path for folder in existing for path in (folder, *folder.iterdir()))
     return max(path.stat().st_mtime for path in paths)
 
 
 def is_running(pid: int) -> bool:
-    """Whether a process of that id runs on this machine."""
+    """Return whether a process of that id runs on this machine."""
     if os.name == "nt":
         return _is_running_on_windows(pid)
     try:
@@ -143,7 +143,7 @@ def is_running(pid: int) -> bool:
 
 
 def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) -> None:
-    """Seal a run: parts first, then messages about losses, then the run's own row."""
+    """Seal a run: first parts, then messages about losses, then the run's own row."""
     if not _is_sealed(out, run_id):
         taken_in = take_in(out, run_id)
         notes += [] if taken_in is None else [f"run {run_id}: {taken_in}"]
@@ -153,9 +153,9 @@ def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) 
     if messages:
         notes += [f"run {run_id}: {message['text']}" for message in messages]
         _add_messages(out, run_id, messages)
-    if not _is_sealed(out, run_id):  # it is, if killed between sealing and removing the journal
-        found = {name: value for name, value in (row or {}).items() if value is not None}
-        final = {"run_id": run_id, "schema_version": FORMAT_VERSION, "ending": "killed", **found}
+    if not _is_sealed(out, run_id):  # sealed if killed before the journal was removed
+        facts = {name: value for name, value in (row or {}).items() if value is not None}
+        final = {"run_id": run_id, "schema_version": FORMAT_VERSION, "ending": "killed", **facts}
         lost = sum(loss.rows for loss in losses if loss.table != "runs")
         if lost:
             final["dropped_rows"] = final.get("dropped_rows", 0) + lost
@@ -171,16 +171,16 @@ def _seal(out: Path, run_id: str, row: dict[str, Any] | None, notes: list[str]) 
 
 
 def _seal_segments(out: Path, run_id: str) -> list[Loss]:
-    """Write the parts of every table but `runs`; return what is lost."""
-    found = segments(out, run_id)
-    unknown = sorted(found.keys() - TABLES.keys())
+    """Write the parts of every table but `runs`; return the losses."""
+    by_table = segments(out, run_id)
+    unknown = sorted(by_table.keys() - TABLES.keys())
     if unknown:
         raise NewerFormat(
             f"it has rows of {', '.join(unknown)}, which this kvtrace does not know; recover it "
             "with a newer kvtrace"
         )
     losses = []
-    for name, numbered in found.items():
+    for name, numbered in by_table.items():
         for number, segment in numbered.items():
             path = None if name == "runs" else part_path(out, name, run_id, number)
             facts = captured_facts(name, run_id)
@@ -188,7 +188,7 @@ def _seal_segments(out: Path, run_id: str) -> list[Loss]:
             if loss is not None:
                 losses.append(loss)
             elif name != "runs":
-                segment.unlink()  # room for the next where the disk is full
+                segment.unlink()  # space for the next part on a full disk
     return losses
 
 
@@ -207,7 +207,7 @@ def _is_sealed(out: Path, run_id: str) -> bool:
 
 
 def _finish_replacements(out: Path, notes: list[str]) -> None:
-    found = (
+    kinds = (
         (
             unfinished_removals,
             carry_out_removal,
@@ -215,7 +215,7 @@ def _finish_replacements(out: Path, notes: list[str]) -> None:
         ),
         (unfinished, carry_out, "the results of a pass that was killed were put in place"),
     )
-    for path, finish, text in ((path, f, text) for left, f, text in found for path in left(out)):
+    for path, finish, text in ((path, f, text) for plans, f, text in kinds for path in plans(out)):
         try:
             finish(out, path)
             notes.append(text)
@@ -238,7 +238,7 @@ def _remove_leavings(out: Path) -> None:
 
 
 def remove_left_compactions(out: Path) -> None:
-    """Remove what killed compactions left; nothing in it belongs to the trace."""
+    """Remove the folders of killed compactions; no file in them belongs to the trace."""
     for path, process in compaction_folders(out):
         if not is_running(process):
             shutil.rmtree(path, ignore_errors=True)
@@ -250,7 +250,7 @@ def _is_alive(pid: int, started: int | None) -> bool:
     began = _process_start(pid)
     if began is None or started is None:
         return True
-    # A process that began after the recording got the id of the dead one.
+    # A process that began after the recording has reused the dead process's id.
     return began <= started / 1e9 + _TICK_SECONDS
 
 
@@ -284,7 +284,7 @@ def _stat_fields(pid: int) -> list[str] | None:
 
 
 def _is_running_on_windows(pid: int) -> bool:
-    """Ask the kernel: os.kill would end the process there."""
+    """Return whether a process runs on Windows, where os.kill would end the process."""
     import ctypes
 
     query_limited_information = 0x1000

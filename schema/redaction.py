@@ -1,9 +1,9 @@
-"""A copy of a trace without what its owner keeps to themselves.
+"""Redacted copies of traces, without chosen kinds of private contents.
 
-`privacy.py` says what each column may hold. Every file of the copy is written again from the values
-that stay, so that statistics, dictionaries and metadata hold nothing else; what is in the folder
-besides the tables' files is not copied. Results of passes are left out, for they repeat what they
-were made of; the passes make them again from the copy.
+`privacy.py` says what each column may hold. Every file of the copy is written anew from the values
+that stay, so that statistics, dictionaries and metadata hold nothing else; other files in the
+folder are not copied. Results of passes are left out, since they repeat their inputs; the passes
+can be run again on the copy.
 """
 
 import os
@@ -53,26 +53,26 @@ from kvtrace.schema.versions import FORMAT_VERSION
 
 REDACTED: Final = "redacted"
 
-#: Writes the IR's text again: its kind and text, what represents a file's path, and for a name.
-#: None if it cannot be read, and so its content is unknown.
+#: Rewrites IR text, given its kind, the text, and functions from paths and names to replacements.
+#: Returns None if the text cannot be parsed, so that its content is unknown.
 RewriteIr = Callable[[str, str, Callable[[str], str], Callable[[str], str]], str | None]
 
-#: A number, a truth value or an element type; literals are these, or tuples of them.
+#: A number, a truth value or an element type; harmless literals are tuples of these, or one.
 _HARMLESS: Final = re.compile(
     r"True|False|None|-?inf|nan|-?\d[-+.\de]*|(?:torch\.)?[a-z]{1,8}\d[a-z0-9_]{0,8}"
 )
 _BETWEEN: Final = re.compile(r"[(), ]+")
 _SLASH: Final = re.compile(r"[/\\]")
-#: The name of the operating system's build, which identifies a host, is here in `runs.versions`.
+#: Key of `runs.versions` with the operating system's build, which may identify a host.
 _PLATFORM: Final = "platform"
-#: Keys of compile options that may hold names: of names, and of a backend (`inductor.…`).
+#: Keys of compile options that may hold names: those for names, and a backend's (`inductor.…`).
 _NAMED: Final = re.compile(r"names?$|\.")
 _COMPILERS_OWN: Final = frozenset(("backend_name",))
 
 
 @dataclass(frozen=True, slots=True)
 class Redaction:
-    """What was left out, the runs of the copy, and the passes that are to be run again."""
+    """Result of `redact`: kinds left out, runs of the copy, and passes to run again."""
 
     left_out: tuple[Private, ...]
     runs: tuple[str, ...]
@@ -86,16 +86,16 @@ def redact(
     left_out: Collection[Private],
     rewrite: RewriteIr,
 ) -> Redaction:
-    """Write a copy of a trace to the new folder `out`, without what is to be left out.
+    """Write a copy of a trace to the new folder `out`, without the kinds `left_out`.
 
-    The trace itself stays as it is. The copy appears under its name only when it is whole.
+    The trace itself does not change. The copy gets its name once it is complete.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
-        BadSetting: nothing is to be left out, `out` is there already or in the trace, or the trace
-            has runs that are not sealed.
+        BadSetting: `left_out` is empty, `out` exists or is inside the trace, or the trace has runs
+            that are not sealed.
         DamagedFile, NewerFormat: a file cannot be read.
-        TraceWriteError: the disk is full, or the like; no copy is left.
+        TraceWriteError: as on a full disk; no copy is left.
 
     """
     folder, target = open_trace(trace).path, Path(out)
@@ -112,7 +112,7 @@ def redact(
         )
     work = target.with_name(f".{target.name}.{secrets.token_hex(4)}.tmp")
     try:
-        done = _Copy(folder, work, frozenset(left_out), rewrite).written()
+        redaction = _Copy(folder, work, frozenset(left_out), rewrite).written()
         work.rename(target)
         sync_folder(target.parent)
     except OSError as error:
@@ -122,7 +122,7 @@ def redact(
         ) from error
     finally:
         shutil.rmtree(work, ignore_errors=True)
-    return done
+    return redaction
 
 
 class _Copy:
@@ -146,7 +146,7 @@ class _Copy:
         self._passes: set[str] = set()
 
     def written(self) -> Redaction:
-        """Write all tables: what others refer to comes first."""
+        """Write all tables, beginning with those that others refer to."""
         runs = run_ids(self._source / "runs")
         for name in ("kernels", "calls"):
             for run_id in runs:
@@ -158,11 +158,11 @@ class _Copy:
             for run_id in run_ids(self._source / name):
                 folder = run_folder(self._source, name, run_id)
                 self._passes.update(map(_pass_name, pass_parts(folder)))
-        left_out = tuple(each for each in PRIVATE if each in self._left_out)
+        left_out = tuple(kind for kind in PRIVATE if kind in self._left_out)
         return Redaction(left_out, runs, tuple(sorted(self._passes)), self._unreadable_ir)
 
     def _learn_names(self, run_id: str, name: str) -> None:
-        """See the names that are the trace's own, before those that only its IR has."""
+        """Learn the names of kernels and arguments, before names that only occur in IR."""
         for path in part_numbers(run_folder(self._source, name, run_id)).values():
             for batch in merged_rows([path], TABLES[name]):
                 if name == "calls":
@@ -200,16 +200,16 @@ class _Copy:
             batches = iter(self._artifact_rows(source, table).to_batches())
         else:
             rows = (self._redacted(table, batch) for batch in merged_rows([source], table))
-            if table.name == "stacks":  # their order is that of their ids
+            if table.name == "stacks":  # sorted by ids, which are new
                 whole = pa.Table.from_batches(list(rows), table.schema)
                 rows = iter(sorted_rows(whole, table).to_batches())
             batches = rows
         write_part(target, table, facts, batches)
 
-    # Artifacts, and what is in them.
+    # Artifacts and their contents.
 
     def _artifact_rows(self, source: Path, table: Table) -> pa.Table:
-        kept = []
+        rewritten = []
         for batch in merged_rows([source], table):
             for row in batch.to_pylist():
                 if row["sha256"] is None:
@@ -217,8 +217,8 @@ class _Copy:
                 fresh = self._artifact(row, str(source))
                 self._artifacts[row["sha256"]] = None if fresh is None else fresh["sha256"]
                 if fresh is not None:
-                    kept.append(fresh)
-        once = {row["sha256"]: row for row in kept}
+                    rewritten.append(fresh)
+        once = {row["sha256"]: row for row in rewritten}
         return sorted_rows(pa.Table.from_pylist(list(once.values()), table.schema), table)
 
     def _artifact(self, row: dict[str, Any], source: str) -> dict[str, Any] | None:
@@ -240,7 +240,7 @@ class _Copy:
         return artifact_row(kind, fresh.encode("utf-8", "surrogateescape"))
 
     def _name_in_ir(self, name: str) -> str:
-        """What represents a name: those of parameters and kernels are not part of the source."""
+        """Return the replacement of a name; names of kernels and arguments are no source."""
         if "names" in self._left_out:
             return self._names(name)
         if "source" in self._left_out and not self._names.knows(name):
@@ -271,7 +271,7 @@ class _Copy:
         return stacks.set_column(0, stacks.schema.field(0), pa.array(ids, pa.int64()))
 
     def _change(self, table: str, column: str) -> Callable[[Any], Any] | None:
-        """Return what is to be done to each value of a column; None if nothing is."""
+        """Return the function that redacts each value of a column; None if the column stays."""
         fields = {
             name.removeprefix(column).removeprefix("."): leaf
             for name, leaf in LEAVES[table].items()
@@ -308,15 +308,15 @@ class _Copy:
             return self._stacks.get(value)
         if leaf.action == "digest":
             return blake2b(value.encode(), key=self._salt, digest_size=16).hexdigest()
-        named = {"file": self._files, "mark": self._marks, "job": self._jobs}.get(leaf.action)
-        if named is not None:
-            return named(value)
+        pseudonyms = {"file": self._files, "mark": self._marks, "job": self._jobs}
+        if leaf.action in pseudonyms:
+            return pseudonyms[leaf.action](value)
         if leaf.action == "literal":
             return self._literal(entry, value)
         return self._facts(value) if leaf.action == "facts" else None
 
     def _literal(self, entry: dict[str, Any], value: str) -> str | None:
-        """A value of an argument. One that was compiled in stays if it is a number."""
+        """Return a redacted argument value; a compiled-in value stays if it is a number."""
         if "scalars" in self._left_out and entry.get("kind") in ("scalar", "other"):
             return None
         if entry.get("kind") == "descriptor" or not {"source", "paths", "names"} & self._left_out:
@@ -332,31 +332,31 @@ class _Copy:
         ]
 
     def _fact(self, key: str, value: str) -> str:
-        """A fact's value. Those that a compiler's user gave it are named so, or are a backend's."""
+        """Return a redacted fact; only `_NAMED` keys have names that the user chose."""
         if "names" not in self._left_out or not _NAMED.search(key) or key in _COMPILERS_OWN:
             return value
         return value if _is_harmless(value) else self._names(value)
 
     def _settings(self, settings: dict[str, str]) -> list[tuple[str, str]]:
-        """The settings, and with them what is left out now and was before."""
+        """Return the redacted settings, with all kinds that are left out, now and before."""
         before = settings.pop(REDACTED, "").split(",")
         if "names" in self._left_out and settings.get("kernels", "*") != "*":
             settings["kernels"] = REDACTED
         if "names" in self._left_out and "kernel:" in settings.get("check", ""):
             settings["check"] = REDACTED
-        gone = [each for each in PRIVATE if each in self._left_out or each in before]
+        gone = [kind for kind in PRIVATE if kind in self._left_out or kind in before]
         return [*self._facts(list(settings.items())), (REDACTED, ",".join(gone))]
 
 
 def _changed(values: pa.Array, kind: pa.DataType, change: Callable[[Any], Any]) -> pa.Array:
-    """Values with each replaced by what `change` makes of it."""
+    """Return values changed one by one by `change`."""
     if pa.types.is_nested(kind):
         return pa.array([change(value) for value in values.to_pylist()], kind)
     is_name = pa.types.is_dictionary(kind)
     coded = values.cast(pa.string()).dictionary_encode()
     fresh = [change(value) for value in coded.dictionary.to_pylist()]
-    found = pa.array(fresh, coded.dictionary.type).take(coded.indices)
-    return found.dictionary_encode().cast(kind) if is_name else found
+    texts = pa.array(fresh, coded.dictionary.type).take(coded.indices)
+    return texts.dictionary_encode().cast(kind) if is_name else texts
 
 
 def _is_harmless(literal: str) -> bool:

@@ -1,4 +1,4 @@
-"""Which columns name rows of another table of their run."""
+"""References: columns that name rows of another table of the same run."""
 
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
@@ -24,15 +24,15 @@ class Reference:
     values: Callable[[pa.ChunkedArray], pa.Array | pa.ChunkedArray]
 
     def named(self, trace: "Trace", run_id: str) -> Iterator[pa.Array]:
-        """Give what rows of a run refer to, in pieces; errors as `Trace.table`."""
+        """Yield the distinct values of the column in a run, by piece; errors as `Trace.table`."""
         for piece in trace.pieces(self.table, [run_id], [self.column]):
-            wanted = pc.unique(self.values(piece.column(self.column))).drop_null()
-            # A dictionary differs from piece to piece.
-            yield wanted.dictionary_decode() if pa.types.is_dictionary(wanted.type) else wanted
+            values = pc.unique(self.values(piece.column(self.column))).drop_null()
+            # Dictionaries differ from piece to piece.
+            yield values.dictionary_decode() if pa.types.is_dictionary(values.type) else values
 
 
 def itself(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return the column, whose values are references themselves."""
+    """Return the column unchanged: the values themselves are references."""
     return column
 
 
@@ -40,7 +40,7 @@ def _field_of_entries(name: str) -> Callable[[pa.ChunkedArray], pa.Array]:
     return lambda column: pc.struct_field(pc.list_flatten(column.combine_chunks()), name)
 
 
-#: Tables that tell of single launches.
+#: Tables with rows about single launches.
 _OF_LAUNCHES: Final = (
     "contents", "checked_launches", "checked_memory", "digests", "non_finite", "checks",
 )  # fmt: skip
@@ -79,7 +79,7 @@ REFERENCES: Final = (
 
 
 def artifacts_named(trace: "Trace", run_id: str) -> set[str]:
-    """The hashes of all artifacts that a run's rows refer to; errors as `Trace.table`."""
+    """Return the hashes of all artifacts that a run's rows refer to; errors as `Trace.table`."""
     return {
         digest
         for reference in REFERENCES

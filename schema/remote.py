@@ -1,7 +1,7 @@
-"""Traces that are not on this machine: add-ons open them, by the group `kvtrace.stores`.
+"""Remote traces, opened by add-ons of the registry's group `kvtrace.stores`.
 
-Such a trace has a folder here, into which each file comes when it is read. The readers know nothing
-of that: `layout` asks here for what a folder holds, and says when a path is about to be opened.
+A remote trace has a local folder, into which each file is downloaded before it is read. Readers do
+not notice: `layout` lists remote folders through this module, and fetches paths before opening.
 """
 
 import re
@@ -16,37 +16,37 @@ _ADDRESS: Final = re.compile(r"([a-z][a-z0-9]+):/+.+")
 
 
 class RemoteFolder(Protocol):
-    """A trace that lies elsewhere; `root` is where its files are kept on this machine."""
+    """A remote trace; `root` is the local folder for its files."""
 
     @property
     def address(self) -> str:
-        """Where it lies, as the user names it."""
+        """The address that the user gave."""
 
     @property
     def root(self) -> Path:
-        """The folder on this machine."""
+        """The local folder."""
 
     def entries(self, folder: Path) -> list[Path]:
-        """Return what a folder holds, as paths on this machine; nothing is fetched."""
+        """Return the entries of a folder as local paths; nothing is downloaded."""
 
     def fetch(self, paths: Iterable[Path]) -> None:
-        """Have files on this machine; those that are not there either are left missing."""
+        """Download files; files that do not exist remotely stay missing."""
 
     def replace(self, fresh: Iterable[tuple[Path, Path]], gone: set[Path]) -> None:
-        """Store files that were made here under the names of others, then remove what is gone."""
+        """Upload files, given as (local file, path in the trace), then remove the paths `gone`."""
 
     def address_of(self, path: Path) -> str:
-        """Return where a path lies, as Hadoop names it."""
+        """Return the address of a path in Hadoop's form."""
 
 
 _OPENED: dict[Path, RemoteFolder] = {}
 
 
 def is_remote(address: str) -> bool:
-    """Whether an address is one of a store; a slash of `//` may be missing, as in Path.
+    """Return whether an address is that of a store; one slash of `//` suffices, as Path drops one.
 
     Raises:
-        TraceNotFound: it looks like one, and no add-on opens it.
+        TraceNotFound: the address has a scheme that no add-on opens.
 
     """
     match = _ADDRESS.fullmatch(address)
@@ -60,21 +60,21 @@ def is_remote(address: str) -> bool:
 
 
 def remote_folder(path: Path) -> RemoteFolder | None:
-    """Return the opened trace that a path on this machine belongs to, if to any."""
+    """Return the opened remote trace to which a local path belongs, or None."""
     if not _OPENED:
         return None
     return next((_OPENED[root] for root in (path, *path.parents) if root in _OPENED), None)
 
 
 def open_remote(address: str) -> Path:
-    """Open a trace that lies elsewhere, and return its folder on this machine.
+    """Open a remote trace, and return its local folder.
 
     Raises:
-        TraceNotFound: there is no such place, or it cannot be reached.
+        TraceNotFound: the address does not exist, or cannot be reached.
 
     """
     store = registry.entry("stores", address.partition(":")[0])
-    assert store is not None  # the address is one
+    assert store is not None  # `is_remote` is True
     folder: RemoteFolder = store.load()(address)
     _OPENED[folder.root] = folder
     return folder.root

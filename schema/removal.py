@@ -1,8 +1,8 @@
-"""Runs removed from a trace: the plan is on disk first, and is always carried out to its end.
+"""Removal of runs from a trace, by a plan that is written to disk first.
 
-A run is in a trace by its folder of `runs`. That one goes first, in one step, so no reader finds
-half of a run; whoever is killed before the rest is gone, the next removal or
-`kvtrace trace recover` continues.
+A run belongs to a trace by its folder in `runs`. That folder is moved away first, in one step, so
+no reader finds half of a run; if the process is killed before the rest is removed, the next removal
+or `kvtrace trace recover` continues.
 """
 
 import re
@@ -17,16 +17,16 @@ from kvtrace.schema.tables import TABLES
 
 
 def commit_removal(out: Path, runs: Sequence[str]) -> Path:
-    """Write the plan down. From here on it will happen; OSError means that it will not."""
+    """Write the plan to disk, which commits it; after an OSError it will not happen."""
     return commit_plan(out, "removal", {"runs": [*runs], "checksum": checksum([*runs])})
 
 
 def carry_out_removal(out: Path, path: Path) -> None:
-    """Remove what a plan names, from wherever it was left; doing it twice changes nothing.
+    """Execute a plan, or the rest of it; executing it twice changes nothing.
 
     Raises:
-        DamagedFile: it is not a plan.
-        OSError: it stays, to be finished later.
+        DamagedFile: the file is not a plan.
+        OSError: a step failed; the plan stays, to be completed later.
 
     """
     runs = read_plan(path, _parsed, "call kvtrace trace prune again")
@@ -48,12 +48,12 @@ def carry_out_removal(out: Path, path: Path) -> None:
 
 
 def unfinished_removals(out: Path) -> tuple[Path, ...]:
-    """The plans that are not carried out yet."""
+    """Return the plans that are not completed."""
     return unfinished_plans(out, "removal")
 
 
 def _parsed(plan: Any) -> list[str]:
-    """The runs of a plan, refused if it names anything but runs."""
+    """Return the runs of a plan; ValueError if it names anything but runs."""
     runs: list[str] = plan["runs"]
     if plan["checksum"] != checksum(runs) or not all(re.fullmatch(r"[^/\\]+", run) for run in runs):
         raise ValueError(runs)

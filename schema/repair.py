@@ -1,8 +1,8 @@
-"""Rows as readers may rely on them: impossible values are left out or unknown, and reported.
+"""Repair of rows that are read: rows without keys are dropped, impossible values become null.
 
-Files come from elsewhere, and clocks are set back while a program runs. One bad row must cost that
-row alone, so each reader is given rows with keys, times that can be subtracted, ends that are not
-before their begins, and entries of lists that are there.
+Files may come from other programs, and clocks are set back while a program runs. A bad row must
+cost only that row. So readers get rows with keys, times that can be subtracted without overflow,
+ends not before begins, and lists without null entries; each repair is reported.
 """
 
 from collections.abc import Callable
@@ -13,10 +13,10 @@ import pyarrow.compute as pc
 
 from kvtrace.schema.table_types import Table
 
-#: Nanoseconds from 1970 to the first and the last time that is believed: years 1824 and 2116.
-#: The difference of two of them has 64 bits.
+#: Most nanoseconds of a valid time before and after 1970: years 1824 and 2116. The difference of
+#: two valid times fits into 64 bits.
 LATEST: Final = 2**62
-#: Begin and end of what a row of a table tells of.
+#: Columns with begin and end of a row, by table.
 RANGES: Final = {
     "launches": ("enter", "exit"),
     "gpu_kernels": ("start", "end"),
@@ -24,12 +24,12 @@ RANGES: Final = {
     "marks": ("begin", "end"),
     "runs": ("started", "ended"),
 }
-#: Tables of which each row costs work by itself: a small file may repeat one row very often.
+#: Tables whose rows each cost work: a small file may repeat one row very often.
 _ONCE: Final = frozenset({"kernels", "calls"})
 
 
 def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:
-    """Return the rows that mean something; `say` receives what differs from the written rows."""
+    """Return repaired rows; `say` receives a text about each kind of repair."""
     for name in table.keys:
         if name in rows.column_names and rows.column(name).null_count:
             lost = rows.column(name).null_count
@@ -39,7 +39,7 @@ def repaired(table: Table, rows: pa.Table, say: Callable[[str], None]) -> pa.Tab
         rows = _once(rows, table.keys[0], say)
     for place, field in enumerate(rows.schema):
         if pa.types.is_timestamp(field.type):
-            fresh, unknown = _believed(rows.column(place))
+            fresh, unknown = _valid_times(rows.column(place))
             if unknown:
                 rows = rows.set_column(place, field, fresh)
                 say(f"{_counted(unknown)} with an impossible time {field.name}; treated as unknown")
@@ -62,7 +62,7 @@ def _once(rows: pa.Table, key: str, say: Callable[[str], None]) -> pa.Table:
 
 
 def _forwards(name: str, rows: pa.Table, say: Callable[[str], None]) -> pa.Table:
-    """Have nothing end before it begins: the clock was set back in between."""
+    """Return rows with ends before begins, after a clock was set back, replaced by the begins."""
     begin, end = RANGES.get(name, ("", ""))
     if begin not in rows.column_names or end not in rows.column_names:
         return rows
@@ -76,22 +76,22 @@ def _forwards(name: str, rows: pa.Table, say: Callable[[str], None]) -> pa.Table
     return rows.set_column(place, rows.schema.field(place), pc.if_else(back, begins, ends))
 
 
-def _believed(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Times with those that cannot be as null, and how many those are."""
+def _valid_times(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
+    """Return times with invalid ones as null, and the number of invalid times."""
     plain = column.cast(pa.int64())
     bounds = pc.min_max(plain)
     least, most = bounds["min"].as_py(), bounds["max"].as_py()
     if least is None or (least >= -LATEST and most <= LATEST):
         return column, 0
-    fine = pc.and_(pc.greater_equal(plain, -LATEST), pc.less_equal(plain, LATEST))
-    lost = pc.sum(pc.invert(fine)).as_py()
-    return pc.if_else(fine, plain, pa.scalar(None, pa.int64())).cast(column.type), lost
+    valid = pc.and_(pc.greater_equal(plain, -LATEST), pc.less_equal(plain, LATEST))
+    lost = pc.sum(pc.invert(valid)).as_py()
+    return pc.if_else(valid, plain, pa.scalar(None, pa.int64())).cast(column.type), lost
 
 
 def _with_entries(column: pa.ChunkedArray) -> tuple[pa.ChunkedArray, int]:
-    """Lists of structs in which no entry is null, and in how many entries were.
+    """Return lists of structs without null entries, and the number of changed lists.
 
-    What takes a null entry's place has null in all its fields, so positions stay what they are.
+    A null entry is replaced by an entry with null fields, so positions do not change.
     """
     if not any(chunk.flatten().null_count for chunk in column.chunks):
         return column, 0

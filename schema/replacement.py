@@ -1,8 +1,7 @@
-"""A pass's files replaced as one: the plan is on disk first, and is always carried out to its end.
+"""Replacement of all files of a pass together, by a plan that is written to disk first.
 
-Renaming is atomic for one file, not for several. So what is to be renamed is written down before
-the first rename; whoever is killed in between, the next pass or `kvtrace trace recover` finishes
-it.
+Renaming is atomic for one file, not for several. So the plan lists the renames before the first; if
+a process is killed in between, the next pass or `kvtrace trace recover` completes the plan.
 """
 
 import re
@@ -28,7 +27,7 @@ PASS_NAME: Final = re.compile(r"[a-z][a-z0-9_-]*")
 
 @dataclass(frozen=True, slots=True)
 class Replacement:
-    """What a pass has for a run: the temporary file's name of each table that it writes."""
+    """New files of a pass for a run: the temporary file's name by table."""
 
     run: str
     pass_name: str
@@ -36,17 +35,17 @@ class Replacement:
 
 
 def commit(out: Path, replacement: Replacement) -> Path:
-    """Write the plan down. From here on it will happen; OSError means that it will not."""
+    """Write the plan to disk, which commits it; after an OSError it will not happen."""
     plan = asdict(replacement)
     return commit_plan(out, "replacement", plan | {"checksum": checksum(plan)})
 
 
 def carry_out(out: Path, path: Path) -> None:
-    """Do what a plan says, from wherever it was left; doing it twice changes nothing.
+    """Execute a plan, or the rest of it; executing it twice changes nothing.
 
     Raises:
-        DamagedFile: it is not a plan.
-        OSError: it stays, to be finished later.
+        DamagedFile: the file is not a plan.
+        OSError: a step failed; the plan stays, to be completed later.
 
     """
     replacement = read_plan(path, _parsed, "run the passes of its trace again")
@@ -67,15 +66,15 @@ def carry_out(out: Path, path: Path) -> None:
 
 
 def unfinished(out: Path) -> tuple[Path, ...]:
-    """The plans that are not carried out yet."""
+    """Return the plans that are not completed."""
     return unfinished_plans(out, "replacement")
 
 
 def _parsed(plan: Any) -> Replacement:
-    """A plan, refused if it names anything but a pass's own files in this trace."""
-    written = plan.pop("checksum", None)  # those of older versions have none
+    """Return a plan; ValueError if it names other files than a pass's in this trace."""
+    written = plan.pop("checksum", None)  # plans of older versions have none
     replacement = Replacement(**plan)
-    fine = (
+    is_valid = (
         written in (None, checksum(plan))
         and re.fullmatch(r"[^/\\]+", replacement.run)
         and PASS_NAME.fullmatch(replacement.pass_name)
@@ -84,6 +83,6 @@ def _parsed(plan: Any) -> Replacement:
             for table, name in replacement.fresh.items()
         )
     )
-    if not fine:
+    if not is_valid:
         raise ValueError(plan)
     return replacement

@@ -42,12 +42,12 @@ class Run:
 
     @property
     def has_gaps(self) -> bool:
-        """Whether nothing else ran between two executions that follow each other in its rows."""
+        """Between two consecutive executions nothing else ran, so that gaps are idle time."""
         return not self.settings.get("sample") and self.settings.get(TIMES) != SUMS
 
     @classmethod
     def of_row(cls, row: Mapping[str, Any], sealed: bool) -> Self:
-        """A run from a row as `plain_rows` gives it."""
+        """Return a run for a row of `plain_rows`."""
         values = dict(row)
         values["versions"] = dict(row.get("versions") or ())
         values["settings"] = dict(row.get("settings") or ())
@@ -56,7 +56,7 @@ class Run:
 
 
 def plain_rows(rows: pa.Table) -> list[dict[str, Any]]:
-    """Rows as dictionaries, times as integers: Python's own times would lose the nanoseconds."""
+    """Return rows as dictionaries, times as integers: Python's times would lose nanoseconds."""
     for index, column in enumerate(rows.schema):
         if pa.types.is_timestamp(column.type):
             plain = rows.column(index).cast(pa.int64())

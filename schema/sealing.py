@@ -1,4 +1,4 @@
-"""Sealing a journal segment: its rows become a part, and it goes; what is damaged is kept aside."""
+"""Sealing of journal segments: rows become a part; the segment is removed, or kept if damaged."""
 
 import time
 from collections.abc import Iterable, Iterator, Sequence
@@ -22,7 +22,7 @@ from kvtrace.schema.versions import FileFacts
 
 @dataclass(frozen=True, slots=True)
 class Loss:
-    """What a segment has that no part has: a write that was cut off, or damage."""
+    """Bytes of a segment that are in no part: a write that was cut off, or damage."""
 
     table: str
     segment: Path
@@ -31,11 +31,11 @@ class Loss:
 
     @property
     def rows(self) -> int:
-        """How many rows are lost, as far as that is known."""
+        """Number of lost rows, as far as known."""
         return sum(damage.rows or 0 for damage in self.damage)
 
     def message(self, out: Path, run_id: str) -> dict[str, Any]:
-        """A row of `messages` that says it."""
+        """Return the row of `messages` about the loss."""
         if self.damage:
             code = "damaged-journal"
             kept = aside_path(out, run_id, self.segment).relative_to(out).as_posix()
@@ -51,7 +51,7 @@ class Loss:
         return {"time": time.time_ns(), "level": "warning", "code": code, "text": text, "count": 1}
 
     def retire(self, out: Path, run_id: str) -> None:
-        """Set the sealed segment aside where it is damaged, else remove it; OSError if it stays."""
+        """Remove the sealed segment, or move it aside if it is damaged; OSError if that fails."""
         if self.damage:
             set_aside(self.segment, aside_path(out, run_id, self.segment))
         else:
@@ -59,15 +59,14 @@ class Loss:
 
 
 def seal_segment(segment: Path, path: Path | None, table: Table, facts: FileFacts) -> Loss | None:
-    """Write a journal segment's whole batches as a part; return what is lost.
+    """Write a journal segment's whole batches as a part; return the loss, or None.
 
-    Batches that are in order already are streamed; others are sorted in memory, which the size of
-    a segment bounds. A segment with no row makes no part, and none is made where there is one
-    already, or no path is given.
+    Ordered batches are streamed; others are sorted in memory, which the size of a segment bounds.
+    No part is written for a segment without rows, over an existing part, or without a path.
 
     Raises:
         OSError: as `write_part`.
-        NewerFormat: it has columns that this version does not know.
+        NewerFormat: the segment has columns that this version does not know.
 
     """
     with SegmentReader(segment) as reader:
@@ -82,7 +81,7 @@ def seal_segment(segment: Path, path: Path | None, table: Table, facts: FileFact
 
 
 def _conformed(reader: SegmentReader, table: Table) -> Iterator[pa.RecordBatch]:
-    """Batches with the table's own columns; those of an older minor version lack some."""
+    """Yield batches with all columns of the table; an older minor version may lack some."""
     names = [column.name for column in table.columns]
     for batch in reader:
         if batch.schema.equals(table.schema):
@@ -100,7 +99,7 @@ def _conformed(reader: SegmentReader, table: Table) -> Iterator[pa.RecordBatch]:
 
 
 def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int, bool]:
-    """How many rows there are, and whether they are in order already."""
+    """Return the number of rows, and whether they are sorted."""
     rows, ordered = 0, True
     last: tuple[Any, ...] | None = None
     for batch in batches:
@@ -121,7 +120,7 @@ def _survey(batches: Iterable[pa.RecordBatch], sort: Sequence[str]) -> tuple[int
 
 
 def _in_order(keys: Sequence[Sequence[Any]]) -> bool:
-    """Whether rows are in lexicographic order, first key first."""
+    """Return whether rows are in lexicographic order of the key columns."""
     (first, *more) = keys
     # A slice of a memoryview copies nothing, and this takes a third of the time of what follows.
     if all(map(lt, first, first[1:])):

@@ -1,7 +1,7 @@
-"""Which part of a Python file some functions use: what a trace keeps of the file.
+"""The part of a Python file that some functions use, which a trace keeps of the file.
 
-Read token by token and not as a syntax tree: this runs in a thread beside the program's own, and
-CPython (3.11 at least) raises SystemError in one of two threads that make such trees at once.
+The file is read token by token and not as a syntax tree: this runs in a thread beside the program's
+threads, and CPython (3.11 at least) raises SystemError if two threads build syntax trees at once.
 """
 
 import io
@@ -15,14 +15,14 @@ from typing import Final
 
 _ASSIGNING: Final = frozenset({"=", "+=", "-=", "*=", "/=", "//=", "%=", "|=", "&=", ":="})
 _BRACKETS: Final = {"(": 1, "[": 1, "{": 1, ")": -1, "]": -1, "}": -1}
-#: What continues the statement above it.
-_GOING_ON: Final = frozenset({"else", "elif", "except", "finally"})
+#: First words of lines that continue the statement above.
+_CONTINUING: Final = frozenset({"else", "elif", "except", "finally"})
 _SKIPPED: Final = frozenset({tokenize.COMMENT, tokenize.NL, tokenize.ENCODING, tokenize.ENDMARKER})
 
 
 @dataclass(slots=True)
 class _Line:
-    """A logical line at a depth of indentation, `end` being the last line of all below it."""
+    """A logical line at a depth of indentation; `end` is the last line of its indented block."""
 
     depth: int
     words: list[str]
@@ -38,7 +38,7 @@ class _Line:
 
 @dataclass(frozen=True, slots=True)
 class _Statement:
-    """A statement of the module: its lines, whether it is always kept, the names that it binds."""
+    """A statement of the module: lines, whether it is always kept, and names that it binds."""
 
     lines: list[_Line]
     always: bool
@@ -46,12 +46,11 @@ class _Statement:
 
 
 def used_part(text: str, lines: Collection[int]) -> str:
-    """Return a file in which every line is blank that the functions around some lines do not use.
+    """Return a file with all lines blank that the functions around the given lines do not use.
 
-    Kept are these functions with their decorators and comments right above, the statements of the
-    module that bind names which they read, what those need in turn, and the first lines of what a
-    function is defined in. Lines keep their numbers. Of a file that is not Python only the lines
-    themselves are kept.
+    Kept are these functions with their decorators and comments right above, statements of the
+    module that bind names which kept lines read, and the first lines of enclosing classes and
+    functions. Lines keep their numbers. Of a file that is not Python only the given lines are kept.
 
     Args:
         text: the file's content.
@@ -66,7 +65,7 @@ def _used_part(text: str, lines: frozenset[int]) -> str:
     every = text.splitlines(keepends=True)
     try:
         read, statements = _read(text)
-        kept = _kept(read, statements, lines)
+        kept = _kept_numbers(read, statements, lines)
         kept |= _comments_above([line for line in read if line.end in kept], every)
     except (tokenize.TokenError, SyntaxError):
         kept = set(lines)
@@ -76,14 +75,14 @@ def _used_part(text: str, lines: frozenset[int]) -> str:
 
 @lru_cache(maxsize=8)  # a file has many kernels, and takes a millisecond for every 25 lines
 def _read(text: str) -> tuple[list[_Line], list[_Statement]]:
-    """Return a file's logical lines, and its statements; neither is to be changed."""
+    """Return a file's logical lines and statements, both cached: do not change them."""
     lines = _logical_lines(text)
-    statements = [_Statement(each, _is_always(each), _bound(each)) for each in _statements(lines)]
+    statements = [_Statement(s, _is_always(s), _bound(s)) for s in _statements(lines)]
     return lines, statements
 
 
 def _logical_lines(text: str) -> list[_Line]:
-    found: list[_Line] = []
+    lines: list[_Line] = []
     words: list[str] = []
     depth = first = 0
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
@@ -92,72 +91,76 @@ def _logical_lines(text: str) -> list[_Line]:
         elif token.type == tokenize.DEDENT:
             depth -= 1
         elif token.type == tokenize.NEWLINE and words:
-            found.append(_Line(depth, words, first, token.start[0], first, token.start[0]))
+            lines.append(_Line(depth, words, first, token.start[0], first, token.start[0]))
             words = []
         elif token.type not in _SKIPPED:
             first = first if words else token.start[0]
             words.append(token.string)
-    open_ones: list[_Line] = []
-    for line, following in pairwise([*found, _Line(0, [], 0, 0)]):
-        while open_ones and open_ones[-1].depth >= line.depth:
-            open_ones.pop()
-        open_ones.append(line)
-        for each in open_ones:
-            each.end = line.last
+    enclosing: list[_Line] = []
+    for line, following in pairwise([*lines, _Line(0, [], 0, 0)]):
+        while enclosing and enclosing[-1].depth >= line.depth:
+            enclosing.pop()
+        enclosing.append(line)
+        for outer in enclosing:
+            outer.end = line.last
         if line.words[0] == "@":
             following.start = line.start
-    return found
+    return lines
 
 
-def _kept(lines: list[_Line], left: list[_Statement], wanted: Collection[int]) -> set[int]:
+def _kept_numbers(
+    lines: list[_Line], statements: list[_Statement], numbers: Collection[int]
+) -> set[int]:
+    """Return the numbers of all lines that the functions around the given line numbers use."""
     kept: set[int] = set()
     names: set[str] = set()
-    statements = [each.lines for each in left]
-    for number in wanted:
+    blocks = [statement.lines for statement in statements]
+    for number in numbers:
         around = [line for line in lines if line.start <= number <= line.end]
         functions = [line for line in around if line.is_function]
-        whole = functions[-1:] or [s[-1] for s in statements if s[0].start <= number <= s[-1].end]
+        whole = functions[-1:] or [b[-1] for b in blocks if b[0].start <= number <= b[-1].end]
         for line in whole:
             kept.update(range(line.start, line.end + 1))
-            names |= _names_read([each for each in lines if line.start <= each.first <= line.end])
+            names |= _names_read([x for x in lines if line.start <= x.first <= line.end])
         if functions:
             for outer in around:
                 if outer.depth < functions[-1].depth:
                     kept.update(range(outer.first, outer.last + 1))
-    while taken := [s for s in left if s.always or not names.isdisjoint(s.bound)]:
-        left = [s for s in left if not s.always and names.isdisjoint(s.bound)]
-        for statement in taken:
+    while used := [s for s in statements if s.always or not names.isdisjoint(s.bound)]:
+        statements = [s for s in statements if not s.always and names.isdisjoint(s.bound)]
+        for statement in used:
             names |= _names_read(statement.lines)
             kept.update(range(statement.lines[0].start, statement.lines[-1].end + 1))
     return kept
 
 
 def _comments_above(kept: Sequence[_Line], every: Sequence[str]) -> set[int]:
-    """Return the lines of comments right above functions and their decorators."""
-    found = set()
+    """Return the numbers of comment lines right above functions and their decorators."""
+    comments = set()
     for line in kept:
         number = line.start - 1
         while line.is_function and number and every[number - 1].lstrip().startswith("#"):
-            found.add(number)
+            comments.add(number)
             number -= 1
-    return found
+    return comments
 
 
 def _statements(lines: Sequence[_Line]) -> list[list[_Line]]:
-    """Return the module's statements, each with all lines that are in it."""
-    found: list[list[_Line]] = []
+    """Return the module's statements, each with all its lines."""
+    statements: list[list[_Line]] = []
     for line in lines:
-        goes_on = line.depth or line.words[0] in _GOING_ON
-        decorated = bool(found) and found[-1][-1].depth == 0 and found[-1][-1].words[0] == "@"
-        if found and (goes_on or decorated):
-            found[-1].append(line)
+        continues = line.depth or line.words[0] in _CONTINUING
+        last = statements[-1][-1] if statements else None
+        decorated = last is not None and last.depth == 0 and last.words[0] == "@"
+        if statements and (continues or decorated):
+            statements[-1].append(line)
         else:
-            found.append([line])
-    return found
+            statements.append([line])
+    return statements
 
 
 def _is_always(statement: Sequence[_Line]) -> bool:
-    """Whether a statement binds names that cannot be seen, or changes how the file is read."""
+    """Return whether a statement binds unknown names (`*`), or changes the syntax."""
     words = statement[0].words
     return words[:2] == ["from", "__future__"] or (words[:1] == ["from"] and words[-1] == "*")
 
@@ -199,7 +202,7 @@ def _bound_by(words: Sequence[str]) -> Iterator[str]:
 
 
 def _names_read(lines: Sequence[_Line]) -> set[str]:
-    """Return names that are looked up in the module: those of functions' own are left out."""
+    """Return the names that lines read from the module; functions' local names are left out."""
     read: set[str] = set()
     own: set[str] = set()
     inside: int | None = None
@@ -218,10 +221,10 @@ def _names_read(lines: Sequence[_Line]) -> set[str]:
 
 
 def _parameters(words: Sequence[str]) -> set[str]:
-    """Return the names of a function's parameters, and not those in annotations and defaults."""
-    found, depth = set(), 0
+    """Return the names of a function's parameters, without names in annotations and defaults."""
+    parameters, depth = set(), 0
     for before, word in pairwise(words):
         depth += _BRACKETS.get(before, 0)
         if depth == 1 and before in ("(", ",", "*", "**") and word.isidentifier():
-            found.add(word)
-    return found
+            parameters.add(word)
+    return parameters

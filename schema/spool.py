@@ -1,12 +1,12 @@
-"""The layout of spools: what a process recorded in its last moments, before its journal had it.
+"""Layout of spools: files with records of a process's last moments, not yet in the journal.
 
 Beside a run's journal, `.journal/spool=<run_id>/` has two files of frames: magic, kind, bytes and a
-checksum, and a payload that is filled up to 64-bit words. A payload is JSON, `[table, row]`, or
-launches: the number of the first, and rows of `ROW`. While the process lives, everything is in the
-journal soon, and the files are emptied in turn; `spooled.py` reads them when the process is dead.
+checksum, and a payload that is padded to 64-bit words. A payload is JSON, `[table, row]`, or
+launches: the number of the first, and rows of `ROW`. While the process lives, the journal soon has
+all records, and the files are emptied in turn; `spooled.py` reads them after the process has died.
 
-This imports the standard library alone: recorded programs have the layout of launches from here,
-and `setup.py` builds the C hot path with it.
+This module imports only the standard library: recorded programs use the layout of launches, and
+`setup.py` builds the C hot path with it.
 """
 
 from pathlib import Path
@@ -22,7 +22,7 @@ FIELDS: Final = {
     "call_id": "q",
     "stream": "q",
     "thread": "q",
-    "contents": "q",  # number of what was copied for the launch, 0: nothing
+    "contents": "q",  # number of the launch's copied contents, 0: none
     "device": "i",  # -1: none, and no stream
     "phase": "i",  # a number of `PHASES`; above its bits the number of the graph
 }
@@ -36,7 +36,7 @@ PHASES: Final = ("run", "autotune", "warmup", "graph_capture")
 GRAPH_SHIFT: Final = 8
 PHASE_MASK: Final = (1 << GRAPH_SHIFT) - 1
 
-#: What a call has of each argument, in this order.
+#: Fields of a call's arguments, in order.
 ARGUMENT_FIELDS: Final = (
     "name", "kind", "dtype", "device", "shape", "strides", "offset_bytes", "storage_bytes",
     "alias_group", "alignment", "scalar",
@@ -44,5 +44,5 @@ ARGUMENT_FIELDS: Final = (
 
 
 def spool_folder(out: Path, run_id: str) -> Path:
-    """The folder of a run's spool."""
+    """Return the folder of a run's spool."""
     return out / ".journal" / f"spool={run_id}"

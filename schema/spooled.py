@@ -1,4 +1,4 @@
-"""Spools that dead processes left: what their journals do not have is taken in."""
+"""Reading of spools of dead processes, whose rows are added to their journals."""
 
 import json
 import time
@@ -43,12 +43,12 @@ from kvtrace.schema.versions import captured_facts
 _FRAME: Final = Struct("=IIQQ")
 _MAGIC: Final = 0x70534B8B
 _JSON: Final = 1
-#: A file has fewer bytes than this, and so has each frame.
+#: Upper bound of the bytes of a file, and so of a frame.
 _MOST_BYTES: Final = 512 << 20
 _NUMBER: Final = Struct("=q")
 #: Launches that are turned into columns at once.
 _PIECE: Final = 100_000
-#: Where these are in a row.
+#: Positions of these fields in a row.
 _CALL, _PHASE = map(tuple(FIELDS).index, ("call_id", "phase"))
 _MIXER: Final = 0x9E3779B97F4A7C15
 _WORD: Final = (1 << 64) - 1
@@ -56,14 +56,14 @@ _WORD: Final = (1 << 64) - 1
 
 @dataclass(slots=True)
 class Spooled:
-    """What a spool holds: by table and key what is known of rows, and launches as `ROW`."""
+    """Contents of a spool: known columns of rows by table and key, and launches as `ROW`."""
 
     rows: dict[str, dict[Any, dict[str, Any]]] = field(default_factory=dict)
     launches: list[tuple[int, bytes]] = field(default_factory=list)
 
     @property
     def run(self) -> dict[str, Any] | None:
-        """The run's own row, if it is still there."""
+        """The run's own row, if the spool still has it."""
         return next(iter(self.rows.get("runs", {}).values()), None)
 
 
@@ -76,21 +76,21 @@ _KEYS: Final = {
 
 
 def read_spool(out: Path, run_id: str) -> Spooled:
-    """Return what a run's spool holds, up to what was being written when the process ended."""
-    found = Spooled()
+    """Return the contents of a run's spool, up to an incomplete last frame."""
+    spooled = Spooled()
     for number in (0, 1):
         for kind, content in _frames(spool_folder(out, run_id) / str(number)):
             if kind == LAUNCHES_FRAME and len(content) % ROW.size == _NUMBER.size:
                 (first,) = _NUMBER.unpack_from(content)
-                found.launches.append((first, content[_NUMBER.size :]))
+                spooled.launches.append((first, content[_NUMBER.size :]))
             elif kind == _JSON:
-                _add_row(found, content)
-    found.launches.sort(key=lambda each: each[0])
-    return found
+                _add_row(spooled, content)
+    spooled.launches.sort(key=lambda numbered: numbered[0])
+    return spooled
 
 
 def _frames(path: Path) -> Iterator[tuple[int, bytes]]:
-    """The whole frames of a file: kind and payload."""
+    """Yield (kind, payload) of the whole frames of a file."""
     try:
         refuse_irregular(path)
     except FileNotFoundError:
@@ -107,7 +107,7 @@ def _frames(path: Path) -> Iterator[tuple[int, bytes]]:
 
 
 def _sum(content: bytes) -> int:
-    """The checksum of `_hot_spool.h`."""
+    """Return the checksum that `_hot_spool.h` computes."""
     total = 0
     for word in memoryview(content).cast("Q"):
         total = ((total ^ word) * _MIXER) & _WORD
@@ -115,46 +115,46 @@ def _sum(content: bytes) -> int:
     return total
 
 
-def _add_row(found: Spooled, content: bytes) -> None:
+def _add_row(spooled: Spooled, content: bytes) -> None:
     try:
         table, row = json.loads(content)
         identity = row[_KEYS[table]]
-        known = found.rows.setdefault(table, {}).setdefault(identity, {})
+        columns = spooled.rows.setdefault(table, {}).setdefault(identity, {})
     except (ValueError, TypeError, KeyError, RecursionError):
-        return  # not ours; what it would have been known by is missing
-    known |= {name: value for name, value in row.items() if value is not None}
+        return  # kvtrace did not write it: there is no key
+    columns |= {name: value for name, value in row.items() if value is not None}
 
 
 def take_in(out: Path, run_id: str) -> str | None:
-    """Bring what a dead process's spool has, and its journal has not, into the journal.
+    """Add the rows of a dead process's spool that its journal lacks to the journal.
 
-    Returns a sentence about it, or None if there was nothing. Calling it again changes nothing.
+    Returns a sentence about added launches, or None without any. A second call changes nothing.
 
     Raises:
-        OSError: there is no room.
+        OSError: as on a full disk.
         DamagedFile, NewerFormat, OlderFormat: the journal cannot be read.
 
     """
     spooled = read_spool(out, run_id)
-    taken = _TakenIn(out, run_id)
-    if taken.known("runs", "run_id") == set() and spooled.run is not None:
-        taken.add("runs", [spooled.run])
-    taken.add_artifacts(spooled.rows.get("artifacts", {}))
-    partial = taken.add_kernels(spooled.rows.get("kernels", {}))
-    taken.add_calls(spooled.rows.get("calls", {}))
-    count = taken.add_launches(spooled.launches)
+    additions = _JournalAdditions(out, run_id)
+    if additions.known("runs", "run_id") == set() and spooled.run is not None:
+        additions.add("runs", [spooled.run])
+    additions.add_artifacts(spooled.rows.get("artifacts", {}))
+    partial = additions.add_kernels(spooled.rows.get("kernels", {}))
+    additions.add_calls(spooled.rows.get("calls", {}))
+    count = additions.add_launches(spooled.launches)
     if not count:
         return None
     text = f"{count:,} launches came from what the process left beside its journal"
     if partial:
         text += f"; of {partial} kernels that they are of, only the name was recorded, and no IR"
     message = {"time": time.time_ns(), "level": "info", "code": "spooled", "text": text, "count": 1}
-    taken.add("messages", [message])
+    additions.add("messages", [message])
     return text
 
 
-class _TakenIn:
-    """Writes new segments of a dead run's journal, each row once."""
+class _JournalAdditions:
+    """Writes new segments of a dead run's journal, without rows that the journal has."""
 
     def __init__(self, out: Path, run_id: str) -> None:
         self._out, self._run_id = out, run_id
@@ -164,12 +164,12 @@ class _TakenIn:
         self._stacks = self.known("stacks", "stack_id")
 
     def known(self, table: str, column: str) -> set[Any]:
-        """What the journal has in a column of a table."""
+        """Return the values that the journal has in a column of a table."""
         rows = captured_rows(self._out, TABLES[table], self._run_id, [column], quietly)
         return set(rows.column(column).to_pylist())
 
     def add(self, table: str, rows: list[dict[str, Any]]) -> None:
-        """Write those rows that fit their table."""
+        """Write the rows that fit their table."""
         batches = []
         for row in rows:
             try:
@@ -178,36 +178,36 @@ class _TakenIn:
                 continue  # no recording wrote it
         self._write(table, batches)
 
-    def add_artifacts(self, found: dict[str, dict[str, Any]]) -> None:
+    def add_artifacts(self, spooled: dict[str, dict[str, Any]]) -> None:
         """Write artifacts, whose content the spool has."""
         rows = []
-        for sha256, row in found.items():
+        for sha256, row in spooled.items():
             try:
-                made = artifact_row(str(row["kind"]), b64decode(row["content"], validate=True))
+                fresh = artifact_row(str(row["kind"]), b64decode(row["content"], validate=True))
             except (ValueError, TypeError, KeyError):
                 continue
-            if made["sha256"] == sha256 and sha256 not in self._artifacts:
-                rows.append(made)
+            if fresh["sha256"] == sha256 and sha256 not in self._artifacts:
+                rows.append(fresh)
                 self._artifacts.add(sha256)
         self.add("artifacts", rows)
 
-    def add_kernels(self, found: dict[int, dict[str, Any]]) -> int:
-        """Write kernels; return of how many there is no IR."""
-        rows = [row for identity, row in found.items() if identity not in self._kernels]
+    def add_kernels(self, spooled: dict[int, dict[str, Any]]) -> int:
+        """Write kernels; return the number of written kernels without IR."""
+        rows = [row for identity, row in spooled.items() if identity not in self._kernels]
         rows = [row for row in rows if _artifacts_of(row) <= self._artifacts]
         self.add("kernels", rows)
         self._kernels = self.known("kernels", "kernel_id")
         return sum(not row.get("stages") for row in rows)
 
-    def add_calls(self, found: dict[int, dict[str, Any]]) -> None:
-        """Write calls of kernels that are known, and their stacks."""
+    def add_calls(self, spooled: dict[int, dict[str, Any]]) -> None:
+        """Write calls of kernels that the journal has, and the calls' stacks."""
         calls, stacks = [], {}
-        for identity, row in found.items():
+        for identity, row in spooled.items():
             if identity in self._calls or row.get("kernel_id") not in self._kernels:
                 continue
             try:
                 x, y, z = row["grid"]
-                args = [dict(zip(ARGUMENT_FIELDS, each, strict=True)) for each in row["args"]]
+                args = [dict(zip(ARGUMENT_FIELDS, values, strict=True)) for values in row["args"]]
                 stack = stack_row([tuple(frame) for frame in row["frames"]])
             except (ValueError, TypeError, KeyError):
                 continue
@@ -222,10 +222,10 @@ class _TakenIn:
         self.add("calls", calls)
         self._calls = self.known("calls", "call_id")
 
-    def add_launches(self, found: list[tuple[int, bytes]]) -> int:
-        """Write launches of calls that are known, after those of the journal; return how many."""
+    def add_launches(self, spooled: list[tuple[int, bytes]]) -> int:
+        """Write launches after the journal's last, of calls that it has; return their number."""
         last, batches, count = self._last_launch(), [], 0
-        for first, content in found:
+        for first, content in spooled:
             skip = min(max(0, last + 1 - first), len(content) // ROW.size)
             for at in range(skip, len(content) // ROW.size, _PIECE):
                 piece = content[at * ROW.size : (at + _PIECE) * ROW.size]
@@ -238,7 +238,7 @@ class _TakenIn:
         return count
 
     def _last_launch(self) -> int:
-        """The number of the last launch that the journal has, or a part; -1: none."""
+        """Return the number of the last launch in journal and parts, or -1."""
         table = TABLES["launches"]
         waiting = segments(self._out, self._run_id).get("launches", {})
         parts = part_numbers(run_folder(self._out, "launches", self._run_id))
@@ -270,14 +270,14 @@ class _TakenIn:
 
 
 def _artifacts_of(kernel: dict[str, Any]) -> set[Any]:
-    """The artifacts that a kernel's row refers to."""
+    """Return the hashes of the artifacts to which a kernel's row refers."""
     listed = [*kernel.get("files", ()), *kernel.get("stages", ())]
-    named = [kernel.get("source_artifact"), *(each.get("artifact") for each in listed)]
+    named = [kernel.get("source_artifact"), *(entry.get("artifact") for entry in listed)]
     return {name for name in named if name is not None}
 
 
 def _launch_batch(content: bytes, first: int, calls: set[int]) -> pa.RecordBatch:
-    """Rows of `ROW` as a batch of the table `launches`; those of unknown calls are left out."""
+    """Return rows of `ROW` as a batch of `launches`, without launches of other calls."""
     kept = [
         (seq, content[at : at + ROW.size])
         for seq, at in enumerate(range(0, len(content), ROW.size), first)
@@ -289,5 +289,5 @@ def _launch_batch(content: bytes, first: int, calls: set[int]) -> pa.RecordBatch
 
 
 def _is_of(launch: tuple[int, ...], calls: set[int]) -> bool:
-    """Return whether a launch is of one of the calls, in a phase that there is."""
+    """Return whether a launch has one of the calls, and a valid phase."""
     return launch[_CALL] in calls and launch[_PHASE] & PHASE_MASK < len(PHASES)

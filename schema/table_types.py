@@ -1,4 +1,4 @@
-"""What tables are made of: columns with their types, meanings, versions and privacy."""
+"""Definitions of tables: columns with types, meanings, versions and private contents."""
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
@@ -25,10 +25,10 @@ FACTS: Final = pa.map_(pa.string(), pa.string())
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """One column: its Arrow type, what it means, its unit, and the version it came with.
+    """One column: Arrow type, meaning, unit, and the version that added the column.
 
-    `private` says what private thing it may hold, by its fields where it has fields. Texts must say
-    it, if only `OPEN`; numbers, times and flags are open unless they say otherwise.
+    `private` names the private contents, by field for columns with fields. Texts must have it, if
+    only `OPEN`; numbers, times and flags are `OPEN` by default.
     """
 
     name: str
@@ -40,21 +40,21 @@ class Column:
     private: Leaf | Mapping[str, Leaf] | None = None
 
     def leaves(self) -> Iterator[tuple[str, pa.DataType, Leaf | None]]:
-        """Return the column, or each of its fields, as `column.field`: type and privacy."""
+        """Yield (name, type, private) of the column, or of each field, named `column.field`."""
         inner = self.type.value_type if pa.types.is_list(self.type) else self.type
         if not pa.types.is_struct(inner):
             assert not isinstance(self.private, Mapping)
             yield self.name, self.type, self.private
             return
-        given = self.private or {}
-        assert isinstance(given, Mapping)
+        by_field = self.private or {}
+        assert isinstance(by_field, Mapping)
         for field in inner:
-            yield f"{self.name}.{field.name}", field.type, given.get(field.name)
+            yield f"{self.name}.{field.name}", field.type, by_field.get(field.name)
 
 
 @dataclass(frozen=True)
 class Table:
-    """One table: what a row is, its columns in order, and the columns that rows are sorted by."""
+    """One table: meaning of a row, columns in order, and columns by which rows are sorted."""
 
     name: str
     row: str
@@ -65,7 +65,7 @@ class Table:
 
     @cached_property
     def schema(self) -> pa.Schema:
-        """The Arrow schema that every write of this table uses; only keys are not nullable."""
+        """The Arrow schema of the table's files; only keys are not nullable."""
         return pa.schema([pa.field(c.name, c.type, nullable=not c.key) for c in self.columns])
 
     @cached_property

@@ -1,4 +1,4 @@
-"""The reader: a directory of runs as tables, whether the runs are sealed, killed or still going."""
+"""Reader of traces: a directory of runs as tables, whether sealed, killed or still recording."""
 
 import os
 import re
@@ -18,7 +18,7 @@ from kvtrace.schema.completed import Completed, LaterStages
 from kvtrace.schema.content import stack_id
 from kvtrace.schema.derived import replace_parts
 from kvtrace.schema.errors import EmptyTrace, SchemaMismatch, TraceNotFound, UnknownRun
-from kvtrace.schema.kept import told_of
+from kvtrace.schema.kept import missing_launch_notes
 from kvtrace.schema.layout import (
     JOURNAL,
     SHARED,
@@ -50,14 +50,14 @@ __all__ = ["Run", "Selection", "Trace", "open_trace", "resolve", "select_runs", 
 
 
 class _Once(NamedTuple):
-    """What of a table's rows that several parts of a run hold is given, and what columns say it."""
+    """Removal of rows that several parts of a run repeat, and the columns needed for it."""
 
     keys: tuple[str, ...]
     rows: Callable[[pa.Table], pa.Table]
 
 
 def _first_of_each(key: str) -> _Once:
-    """Return the first row of each key: one means the same wherever it lies."""
+    """Return the removal of all but the first row of each key, as rows of a key are equal."""
 
     def rows(table: pa.Table) -> pa.Table:
         seen: set[Any] = set()
@@ -79,16 +79,16 @@ _ONCE: Final = {
 
 
 class _Member(NamedTuple):
-    """What a run belongs to; no group is a separate group, no commit is empty."""
+    """Group and commit of a run; the run id without a group, empty without a commit."""
 
     group: str
     commit: str
 
 
 class Trace:
-    """A trace directory. Nothing is read before it is asked for; `open_trace` makes one.
+    """A trace directory, made by `open_trace`. Files are read when they are needed.
 
-    `notes` collects what reading found that is worth saying but no error: a torn journal, say.
+    `notes` collects findings of reading that are no errors, as a torn journal.
     """
 
     def __init__(self, path: Path) -> None:
@@ -114,13 +114,13 @@ class Trace:
         return self._read_runs(self.run_ids)
 
     def select(self, spec: str | None = None) -> tuple[Run, ...]:
-        """The selected runs, oldest first.
+        """Return the selected runs, oldest first.
 
         None: the newest group (all ranks of the newest job). "@COMMIT": the newest group of that
-        commit. Otherwise a run id, a group id, or the beginning of one.
+        commit. Otherwise a run id, a group id, or a prefix of one.
 
         Raises:
-            UnknownRun: there is none like that.
+            UnknownRun: no run matches.
 
         """
         if spec is None:
@@ -129,18 +129,18 @@ class Trace:
             return self._of_commit(spec[1:])
         if spec in self.run_ids:
             return (self._run(spec),)
-        found = [run_id for run_id in self.run_ids if spec and run_id.startswith(spec)]
-        found = found or [
+        matches = [run_id for run_id in self.run_ids if spec and run_id.startswith(spec)]
+        matches = matches or [
             run_id
             for run_id, member in self._membership.items()
             if spec and member.group.startswith(spec)
         ]
-        if not found:
+        if not matches:
             raise UnknownRun(
                 f"{self.path} has no run {spec!r}; it has {_counted(len(self.run_ids), 'run')}, "
                 f"the newest is {self.run_ids[-1]} (kvtrace info lists them)"
             )
-        return self._read_runs(found)
+        return self._read_runs(matches)
 
     def table(
         self,
@@ -148,11 +148,11 @@ class Trace:
         runs: Iterable[Run | str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """The rows of a table over `runs` (None: every run), with a last column "run".
+        """Return the rows of a table over `runs` (None: every run), with a last column "run".
 
-        Columns are nullable, strings that repeat are dictionary-encoded with one dictionary per
+        Columns are nullable; strings that repeat are dictionary-encoded with one dictionary per
         column. Rows are in the table's order within each part. Stacks and artifacts that several
-        parts of a run hold are given once, and so is a finding that the run itself saw.
+        parts of a run hold are returned once, and findings observed by the run replace judged ones.
 
         Raises:
             SchemaMismatch: no such table or column.
@@ -175,7 +175,7 @@ class Trace:
             rows = self._completed.rows(name, run_id, rows) if completed else rows
             pieces.append(with_run(rows.select(list(names)), run_id))
         if not pieces:
-            fields = [pa.field(each, table.schema.field(each).type) for each in names]
+            fields = [pa.field(column, table.schema.field(column).type) for column in names]
             return pa.Table.from_batches([], pa.schema([*fields, pa.field("run", NAME)]))
         return pa.concat_tables(pieces).unify_dictionaries()
 
@@ -185,11 +185,11 @@ class Trace:
         runs: Iterable[Run | str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.Table]:
-        """The rows of `table`, in the same order, in pieces, for tables as large as `launches`.
+        """Yield the rows of `table`, in the same order, in pieces, for large tables as `launches`.
 
-        A piece has some 100,000 rows of one run; but rows of `runs`, and those that appear once
-        though several parts hold them, come as one piece. Dictionaries may differ between pieces.
-        Errors are as for `table`, when the piece is reached.
+        A piece has some 100,000 rows of one run; but `runs`, and tables of which repeated rows are
+        removed, come as one piece. Dictionaries may differ between pieces. Errors are as for
+        `table`, raised when the piece is reached.
         """
         runs = self._ids(runs)
         table = self.definition(name, runs)
@@ -204,44 +204,44 @@ class Trace:
     def _shared_artifacts(
         self, run_id: str, own: pa.Table, names: Sequence[str]
     ) -> Iterator[pa.Table]:
-        """Give the rows of artifacts that the run refers to and other runs hold."""
+        """Yield the rows of artifacts to which the run refers and that other runs hold."""
         table, keys = TABLES["artifacts"], ("sha256",)
         missing = artifacts_named(self, run_id).difference(own["sha256"].to_pylist())
         for other in self.run_ids:
             if other == run_id or not missing:
                 continue
-            held = run_rows(self.path, table, other, keys, quietly)["sha256"].to_pylist()
-            if missing.isdisjoint(held):
+            hashes = run_rows(self.path, table, other, keys, quietly)["sha256"].to_pylist()
+            if missing.isdisjoint(hashes):
                 continue
             rows = _ONCE["artifacts"].rows(run_rows(self.path, table, other, names, self.note))
             yield rows.filter(pc.is_in(rows["sha256"], pa.array(sorted(missing), pa.string())))
-            missing.difference_update(held)
+            missing.difference_update(hashes)
 
     def definition(self, name: str, runs: Iterable[Run | str] | None = None) -> Table:
-        """What a row of a table is, and its columns: of the format's, or of a client's own.
+        """Return the definition of a table of the format, or of a client.
 
         Raises:
-            SchemaMismatch: no such table; a client's whose columns differ in type between `runs`.
-            DamagedFile: a file does not say what its columns are.
+            SchemaMismatch: no such table, or types of a client's columns differ between `runs`.
+            DamagedFile: a file of a client's table has no definition.
 
         """
         if name in TABLES or not is_client_table(name):
             return table_named(name)
-        found = [
+        definitions = [
             part_definition(path, name)
             for run_id in reversed(self._ids(runs))
             for path in pass_parts(run_folder(self.path, name, run_id))
         ]
-        if found:
-            return joined(found)
+        if definitions:
+            return joined(definitions)
         if runs is not None:
             return self.definition(name)
-        known = ", ".join((*TABLES, *client_folders(self.path)))
-        raise SchemaMismatch(f"the trace has no table {name!r}; its tables are {known}")
+        names = ", ".join((*TABLES, *client_folders(self.path)))
+        raise SchemaMismatch(f"the trace has no table {name!r}; its tables are {names}")
 
     @property
     def client_tables(self) -> tuple[str, ...]:
-        """Names of the tables that clients brought along."""
+        """Names of clients' tables."""
         return tuple(name for name in client_folders(self.path) if self._has_parts(name))
 
     def _has_parts(self, name: str) -> bool:
@@ -249,23 +249,23 @@ class Trace:
         return any(pass_parts(run_folder(self.path, name, run_id)) for run_id in run_ids(folder))
 
     def artifact(self, sha256: str | None) -> bytes | None:
-        """The plain content with that hash from any run, or None if the trace does not have it.
+        """Return the plain content with a hash, from any run, or None if the trace lacks it.
 
         Raises:
-            DamagedFile: it is there, but cannot be read or is not what its hash says.
+            DamagedFile: the content cannot be read, or does not match the hash.
 
         """
         if not sha256:
             return None
-        made = self._completed.content(sha256)
-        return self._artifacts.content(sha256, self.run_ids) if made is None else made
+        later = self._completed.content(sha256)
+        return self._artifacts.content(sha256, self.run_ids) if later is None else later
 
-    def complete(self, run_id: str, kernel_id: int, made: LaterStages) -> None:
-        """Have `kernels` and `artifacts`, as this object reads them, show a kernel's later stages.
+    def complete(self, run_id: str, kernel_id: int, later: LaterStages) -> None:
+        """Add a kernel's later stages to the `kernels` and `artifacts` that this object reads.
 
         Nothing is written.
         """
-        self._completed.add(run_id, kernel_id, made)
+        self._completed.add(run_id, kernel_id, later)
 
     def add_derived(
         self,
@@ -275,17 +275,17 @@ class Trace:
         settings: Mapping[str, Any] | None = None,
         definitions: Sequence[Table] = (),
     ) -> None:
-        """Replace what a pass derived for a run by `tables`, which may be empty ones.
+        """Replace the tables that a pass derived for a run by `tables`, which may be empty.
 
-        Tables: derived ones, and `stacks` and `artifacts` for what those refer to. Those that are
-        the pass's own (`client_table`) need their `definitions`. All new files
-        are on disk before the first takes its place; parts that the pass no longer writes go.
-        Nothing captured is touched. A column "run" is not taken: `run_id` says it.
+        Allowed are derived tables, and `stacks` and `artifacts` to which these refer. The pass's
+        own tables (`client_table`) need their `definitions`. All new files are on disk before the
+        first replaces an old one; parts that the pass no longer writes are removed. Captured parts
+        are not touched. Tables have no column "run", which `run_id` replaces.
 
         Raises:
             SchemaMismatch: a table that passes do not write, or columns that do not fit.
             UnknownRun: the trace has no such run.
-            TraceWriteError: the disk is full, or the like; what was there before stays.
+            TraceWriteError: as on a full disk; the earlier tables stay.
 
         """
         if run_id not in self.run_ids:
@@ -294,43 +294,43 @@ class Trace:
         self._artifacts.forget(run_id)
 
     def passes(self, run_id: str) -> dict[str, dict[str, Any]]:
-        """The passes that have analyzed a run, found something or not, and their settings.
+        """Return the passes that have analyzed a run, with their settings, by name.
 
         Raises:
             DamagedFile, NewerFormat, OlderFormat: a part of a pass cannot be read.
 
         """
-        found: dict[str, dict[str, Any]] = {}
+        settings: dict[str, dict[str, Any]] = {}
         for name in (*TABLES, *client_folders(self.path)):
             for path in pass_parts(run_folder(self.path, name, run_id)):
                 with open_part(path) as file:
                     facts = part_facts(file, path, name)
-                found[facts.pass_name or ""] = dict(facts.settings)
-        return dict(sorted(found.items()))
+                settings[facts.pass_name or ""] = dict(facts.settings)
+        return dict(sorted(settings.items()))
 
     @cached_property
     def _membership(self) -> dict[str, _Member]:
-        """Group and commit of every run, oldest first: two columns are quickly read."""
+        """Group and commit of every run, oldest first; reading two columns is fast."""
         names = ("group_id", "git_commit")
         rows = self._sealed_rows(self.run_ids, names)
-        found = {}
+        members = {}
         for run_id in self.run_ids:
             if run_id in self._runs:
                 row = {name: getattr(self._runs[run_id], name) for name in names}
             else:
                 row = rows.get(run_id) or run_row(self.path, run_id, names, self.note)[0] or {}
-            found[run_id] = _Member(row.get("group_id") or run_id, row.get("git_commit") or "")
-        return found
+            members[run_id] = _Member(row.get("group_id") or run_id, row.get("git_commit") or "")
+        return members
 
     def _sealed_rows(
         self, run_ids: Iterable[str], names: Sequence[str]
     ) -> dict[str, dict[str, Any]]:
-        """The rows of sealed runs that this object has not read yet, nearly all of them."""
-        wanted = [run_id for run_id in run_ids if run_id not in self._runs]
+        """Return `sealed_runs_rows` of the runs that this object has not read yet."""
+        unread = [run_id for run_id in run_ids if run_id not in self._runs]
         if remote_folder(self.path) is not None:
-            folders = (run_folder(self.path, "runs", run_id) for run_id in wanted)
+            folders = (run_folder(self.path, "runs", run_id) for run_id in unread)
             fetch(path for folder in folders for path in part_numbers(folder).values())
-        return sealed_runs_rows(self.path, wanted, names)
+        return sealed_runs_rows(self.path, unread, names)
 
     def _read_runs(self, run_ids: Sequence[str]) -> tuple[Run, ...]:
         rows = self._sealed_rows(run_ids, RUN_COLUMNS)
@@ -343,44 +343,44 @@ class Trace:
             if row is None:
                 self.note(f"run {run_id} has no row in runs: its first write was cut off")
                 row = {"run_id": run_id}
-            # Its folder says which run it is, whatever else its row may say.
+            # The folder's name determines the run id, whatever the row says.
             self._runs[run_id] = run = Run.of_row({**row, "run_id": run_id}, sealed)
-            for text in told_of(run):
+            for text in missing_launch_notes(run):
                 self.note(text)
         return self._runs[run_id]
 
     def _group(self, group: str) -> tuple[Run, ...]:
         members = self._membership
-        return self._read_runs([each for each in members if members[each].group == group])
+        return self._read_runs([run_id for run_id in members if members[run_id].group == group])
 
     def _of_commit(self, commit: str) -> tuple[Run, ...]:
         members = self._membership
-        found = [
+        matches = [
             run_id
             for run_id, member in members.items()
             if commit and member.commit.startswith(commit)
         ]
-        if not found:
-            commits = list(dict.fromkeys(each.commit for each in members.values() if each.commit))
-            known = ", ".join(each[:12] for each in commits[-5:]) or "none"
+        if not matches:
+            commits = list(dict.fromkeys(m.commit for m in members.values() if m.commit))
+            newest = ", ".join(name[:12] for name in commits[-5:]) or "none"
             raise UnknownRun(
-                f"{self.path} has no run of commit {commit!r}; its newest commits: {known}"
+                f"{self.path} has no run of commit {commit!r}; its newest commits: {newest}"
             )
-        group = members[found[-1]].group
-        return self._read_runs([run_id for run_id in found if members[run_id].group == group])
+        group = members[matches[-1]].group
+        return self._read_runs([run_id for run_id in matches if members[run_id].group == group])
 
     def _ids(self, runs: Iterable[Run | str] | None) -> tuple[str, ...]:
         if runs is None:
             return self.run_ids
-        wanted = [run.run_id if isinstance(run, Run) else run for run in runs]
-        known = set(self.run_ids) if len(wanted) > 1 else self.run_ids
-        unknown = [run_id for run_id in wanted if run_id not in known]
+        ids = [run.run_id if isinstance(run, Run) else run for run in runs]
+        existing = set(self.run_ids) if len(ids) > 1 else self.run_ids
+        unknown = [run_id for run_id in ids if run_id not in existing]
         if unknown:
             raise UnknownRun(f"{self.path} has no run {unknown[0]!r}")
-        return tuple(dict.fromkeys(wanted))
+        return tuple(dict.fromkeys(ids))
 
     def note(self, text: str) -> None:
-        """Add what reading found that is worth saying, once."""
+        """Add a note, once."""
         if text not in self.notes:
             self.notes.append(text)
 
@@ -393,16 +393,16 @@ class Selection:
     runs: tuple[Run, ...]
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
-        """The rows of a table over the selected runs; see `Trace.table`."""
+        """Return the rows of a table over the selected runs; see `Trace.table`."""
         return self.trace.table(name, self.runs, columns)
 
 
 def open_trace(path: str | os.PathLike[str]) -> Trace:
-    """The trace in a directory, or in an object store: s3://bucket/out, as pyarrow names it.
+    """Return the trace in a directory, or in an object store, as s3://bucket/out.
 
     Raises:
-        TraceNotFound: there is no such directory, or it is none.
-        EmptyTrace: no run was recorded into it.
+        TraceNotFound: the path does not exist, or is no directory.
+        EmptyTrace: the directory has no run.
 
     """
     address = os.fspath(path)
@@ -442,10 +442,10 @@ def resolve(
     *,
     every: bool = False,
 ) -> Selection:
-    """The runs that "out/", "out/@COMMIT", "out/RUN_ID", "@COMMIT" or "RUN_ID" mean.
+    """Return the runs of "out/", "out/@COMMIT", "out/RUN_ID", "@COMMIT" or "RUN_ID".
 
-    The last two are looked up in `base`. A directory alone means its newest group. `every`:
-    `Trace.runs` will be asked for, so that the rows of all runs are read now, once.
+    The last two are looked up in `base`. A directory alone means its newest group. `every` reads
+    the rows of all runs now, at once, if the caller needs `Trace.runs`.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
@@ -473,7 +473,7 @@ def resolve(
 def select_runs(
     path: str | os.PathLike[str], run: str | None = None, *, every: bool = False
 ) -> Selection:
-    """The runs that `path` means, as `resolve`; with `run`, those that it names in that directory.
+    """Return the runs of `path` as `resolve`; with `run`, the matching runs of that directory.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun: as `open_trace` and `Trace.select`.
@@ -496,7 +496,7 @@ def _is_trace(folder: str) -> bool:
 
 
 def with_run(rows: pa.Table, run_id: str) -> pa.Table:
-    """Rows with a last column that says their run."""
+    """Return rows with a last column "run"."""
     codes = pa.array([0], pa.int32()).take(pa.repeat(pa.scalar(0, pa.int64()), rows.num_rows))
     column = pa.DictionaryArray.from_arrays(codes, pa.array([run_id], pa.string()))
     return rows.append_column(pa.field("run", NAME), column)

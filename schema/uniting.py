@@ -1,8 +1,8 @@
-"""The runs of several traces as one trace: files as they are, each artifact once.
+"""Union of the runs of several traces in one trace: unchanged files, and each artifact once.
 
-A file says its own format version, so files of any minor version lie beside each other. An
-artifact that a run of the new trace holds already is left out of those that follow, whose rows in
-`runs` then say so (`layout.SHARED`): the reader finds it by its hash in whichever run has it.
+Each file has its own format version, so files of different minor versions may be in one trace. An
+artifact that a run of the new trace holds already is left out of later runs, which get the setting
+`layout.SHARED` in `runs`: the reader then finds the artifact by hash in any run.
 """
 
 import filecmp
@@ -43,7 +43,7 @@ from kvtrace.schema.versions import FORMAT_VERSION, FileFacts, version_numbers
 
 @dataclass(frozen=True, slots=True)
 class United:
-    """The runs of the new trace, those that were in several, and artifacts that are there once."""
+    """Result of `unite`: runs of the new trace, and repeated runs and artifacts left out."""
 
     runs: tuple[str, ...]
     repeated_runs: tuple[str, ...] = ()
@@ -52,17 +52,17 @@ class United:
 
 
 def unite(traces: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str]) -> United:
-    """Write the runs of some traces to the new folder `out`; the traces stay as they are.
+    """Write the runs of some traces to the new folder `out`; the traces do not change.
 
-    Files are linked where the file system can, else copied. The new trace appears under its name
-    only when it is whole. A run that several have, the same in each, is there once.
+    Files are linked if the file system supports it, else copied. The new trace gets its name once
+    it is complete. A run that several traces have, with equal files, is written once.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
-        BadSetting: `out` is there already or in one of them; runs of one id that differ; runs that
+        BadSetting: `out` exists or is inside one of the traces; runs with the same id differ; runs
             are not sealed.
         DamagedFile, NewerFormat: a file cannot be read.
-        TraceWriteError: the disk is full, or the like; no new trace is left.
+        TraceWriteError: as on a full disk; no new trace is left.
 
     """
     folders = [open_trace(trace).path for trace in traces]
@@ -72,11 +72,11 @@ def unite(traces: Sequence[str | os.PathLike[str]], out: str | os.PathLike[str])
 
 @contextmanager
 def new_trace(sources: Sequence[Path], target: Path) -> Iterator[Path]:
-    """Give a folder to write a trace to that becomes `target` when it is whole, or goes.
+    """Yield a temporary folder for a trace, renamed to `target` at the end, removed on errors.
 
     Raises:
-        BadSetting: it is there already or in one of the sources, or these have journals.
-        TraceWriteError: the disk is full, or the like.
+        BadSetting: `target` exists or is inside one of the sources, or a source has journals.
+        TraceWriteError: as on a full disk.
 
     """
     if target.exists() or target.is_symlink():
@@ -109,8 +109,8 @@ class _Union:
 
     def __init__(self, out: Path) -> None:
         self._out = out
-        self._from: dict[str, Path] = {}
-        self._held: set[str] = set()
+        self._source_of: dict[str, Path] = {}
+        self._hashes: set[str] = set()
         self._repeated: list[str] = []
         self._artifacts = 0
         self._saved = 0
@@ -119,7 +119,7 @@ class _Union:
         """Write the runs of some traces."""
         for folder in folders:
             for run_id in open_trace(folder).run_ids:
-                before = self._from.setdefault(run_id, folder)
+                before = self._source_of.setdefault(run_id, folder)
                 if before is folder:
                     self._add(folder, run_id)
                 elif _files(before, run_id) == _files(folder, run_id) and _same(
@@ -132,7 +132,7 @@ class _Union:
                         "remove it from one of them (kvtrace trace prune), or merge the others"
                     )
         return United(
-            tuple(sorted(self._from)), tuple(self._repeated), self._artifacts, self._saved
+            tuple(sorted(self._source_of)), tuple(self._repeated), self._artifacts, self._saved
         )
 
     def _add(self, folder: Path, run_id: str) -> None:
@@ -159,37 +159,37 @@ class _Union:
                 take_along(path, target)
 
     def _add_artifacts(self, path: Path, target: Path, facts: FileFacts) -> bool:
-        """Add what is new of a part's artifacts; tell whether other runs hold some of them."""
+        """Add the new artifacts of a part; return whether other runs hold some of the artifacts."""
         table = TABLES["artifacts"]
         with open_part(path) as file:
             digests = file.read(columns=["sha256"]).column(0).to_pylist()
-        known = self._held.intersection(digests)
-        self._held.update(digests)
-        if not known:
+        repeated = self._hashes.intersection(digests)
+        self._hashes.update(digests)
+        if not repeated:
             take_along(path, target)
             return False
-        self._artifacts += len(known)
-        if len(known) < len(digests) or facts.pass_name:
-            # The part of a pass stays, if empty: it says that the pass has been there.
-            values = pa.array(sorted(known))
+        self._artifacts += len(repeated)
+        if len(repeated) < len(digests) or facts.pass_name:
+            # A pass's part stays even if empty, as it shows that the pass has been run.
+            values = pa.array(sorted(repeated))
             fresh = (
                 batch.filter(pc.invert(pc.is_in(batch["sha256"], value_set=values)))
                 for batch in merged_rows([path], table)
             )
             write_part(target, table, replace(facts, format_version=FORMAT_VERSION), fresh)
-        left = target.stat().st_size if target.exists() else 0
-        self._saved += path.stat().st_size - left
+        written = target.stat().st_size if target.exists() else 0
+        self._saved += path.stat().st_size - written
         return True
 
 
 def _write_shared(path: Path, target: Path, facts: FileFacts) -> None:
-    """Write a row of `runs` that says that other runs hold artifacts of it."""
+    """Write a row of `runs` with the setting that other runs hold artifacts of this run."""
     table = TABLES["runs"]
     rows = pa.Table.from_batches(list(merged_rows([path], table)), table.schema)
     place = table.schema.get_field_index("settings")
     settings = [
-        [*((key, value) for key, value in each or () if key != SHARED), (SHARED, "yes")]
-        for each in rows["settings"].to_pylist()
+        [*((key, value) for key, value in pairs or () if key != SHARED), (SHARED, "yes")]
+        for pairs in rows["settings"].to_pylist()
     ]
     field = table.schema.field(place)
     rows = rows.set_column(place, field, pa.array(settings, field.type))
@@ -198,7 +198,7 @@ def _write_shared(path: Path, target: Path, facts: FileFacts) -> None:
 
 
 def take_along(source: Path, target: Path) -> None:
-    """Have a file that stays as it is in another trace, too."""
+    """Link or copy an unchanged file to another trace."""
     make_folder(target.parent)
     try:
         os.link(source, target)
@@ -208,18 +208,18 @@ def take_along(source: Path, target: Path) -> None:
 
 
 def _parts(folder: Path, run_id: str) -> dict[str, list[Path]]:
-    """The files of a run by table."""
-    found = {}
+    """Return the files of a run by table."""
+    by_table = {}
     for table in (*TABLES, *client_folders(folder)):
         place = run_folder(folder, table, run_id)
         files = [*part_numbers(place).values(), *pass_parts(place)]
         if files:
-            found[table] = files
-    return found
+            by_table[table] = files
+    return by_table
 
 
 def _checked_facts(path: Path, table: str, run_id: str) -> FileFacts:
-    """What a file says of itself; DamagedFile or NewerFormat where it cannot be taken along."""
+    """Return the facts of a file after checks; DamagedFile or NewerFormat if it is not usable."""
     verify_part(path)
     with open_part(path) as file:
         facts = part_facts(file, path, table)
@@ -229,7 +229,7 @@ def _checked_facts(path: Path, table: str, run_id: str) -> FileFacts:
 
 
 def _is_ours(facts: FileFacts) -> bool:
-    """Whether this version knows every column that the file may have, and reads it as it is."""
+    """Return whether this version of the format has every column of the file."""
     major, minor = version_numbers(facts.format_version)
     own_major, own_minor = version_numbers(FORMAT_VERSION)
     return major == own_major and minor <= own_minor

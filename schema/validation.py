@@ -1,4 +1,4 @@
-"""Checking a trace: each file by itself, and what the tables say of each other."""
+"""Validation of a trace: each file by itself, and references between tables."""
 
 import os
 from collections.abc import Iterator
@@ -43,24 +43,23 @@ from kvtrace.schema.versions import FORMAT_VERSION, version_numbers
 
 @dataclass(frozen=True, slots=True)
 class Problem:
-    """Something that is wrong: where, and what; `unreadable` where the file cannot be judged."""
+    """A defect of a trace: path or table, and text; `unreadable`: the file cannot be checked."""
 
     where: str
     text: str
     unreadable: bool = False
 
 
-#: Ids that name one row of their run each.
+#: Tables with a unique id in each run.
 _UNIQUE: Final = {"kernels": "kernel_id", "calls": "call_id", "launches": "seq", "marks": "mark_id"}
 
 
 def validate(out: str | os.PathLike[str]) -> list[Problem]:
-    """Read every file of a trace and say what is wrong: nothing, if all is well.
+    """Read every file of a trace and return its defects.
 
-    Checked are: that each file is what its checksums say, journals included, and can be read to its
-    end; its metadata; its columns and their types; that keys are set, and unique where they name a
-    row; that what a row refers to is there; that artifacts are what their hashes say; that killed
-    runs were recovered.
+    Checked are: checksums of files and journals, readability, metadata, columns and their types,
+    presence and uniqueness of keys, references between rows, hashes of artifacts, and whether
+    killed runs were recovered.
 
     Raises:
         TraceNotFound, EmptyTrace: as `open_trace`.
@@ -135,21 +134,23 @@ def _part_problems(path: Path, name: str, run_id: str) -> Iterator[Problem]:
             yield from _row_problems(path, table, rows)
 
 
-def _column_problems(path: Path, table: Table, found: pa.Schema, version: str) -> Iterator[Problem]:
+def _column_problems(
+    path: Path, table: Table, schema: pa.Schema, version: str
+) -> Iterator[Problem]:
     major, minor = version_numbers(version)
     own_major, own_minor = version_numbers(FORMAT_VERSION)
     if major != own_major:
         return
     for column in table.columns:
-        if column.name in found.names:
-            kind = found.field(column.name).type
+        if column.name in schema.names:
+            kind = schema.field(column.name).type
             if kind != column.type:
                 yield Problem(str(path), f"column {column.name} is {kind}, not {column.type}")
         elif version_numbers(column.since)[1] <= minor:
             yield Problem(str(path), f"column {column.name} is missing")
-    known = {column.name for column in table.columns}
-    for name in found.names:
-        if name not in known and minor <= own_minor:
+    names = {column.name for column in table.columns}
+    for name in schema.names:
+        if name not in names and minor <= own_minor:
             yield Problem(str(path), f"the format has no column {name}")
 
 
@@ -186,7 +187,7 @@ def _journal_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
 
 
 def _segment_problems(path: Path) -> Iterator[Problem]:
-    """What of a journal segment is not what was written; a write may still be in progress."""
+    """Yield the damage of a journal segment, except an incomplete last write."""
     with SegmentReader(path) as reader:
         for _ in reader:
             pass
@@ -213,12 +214,12 @@ def _relation_problems(trace: Trace, run_id: str) -> Iterator[Problem]:
             )
 
 
-def _lost(trace: Trace, run_id: str, reference: Reference, known: "_Known") -> pa.Array | None:
-    """Return each value once that refers to nothing; None where a file is damaged."""
+def _lost(trace: Trace, run_id: str, reference: Reference, known: "_KeyValues") -> pa.Array | None:
+    """Return the distinct values that refer to no row; None if a file is damaged."""
     lost = None
     try:
-        for wanted in reference.named(trace, run_id):
-            new = wanted.filter(pc.invert(known.has(wanted)))
+        for values in reference.named(trace, run_id):
+            new = values.filter(pc.invert(known.has(values)))
             lost = new if lost is None else pc.unique(pa.concat_arrays([lost, new]))
         if lost is not None and reference.target == "launches":
             (run,) = trace.select(run_id)
@@ -230,7 +231,7 @@ def _lost(trace: Trace, run_id: str, reference: Reference, known: "_Known") -> p
 
 
 def _client_references(trace: Trace) -> Iterator[Reference]:
-    """What the tables that clients brought along refer to."""
+    """Yield the references of clients' tables."""
     for name in trace.client_tables:
         try:
             schema = trace.definition(name).schema
@@ -241,8 +242,8 @@ def _client_references(trace: Trace) -> Iterator[Reference]:
                 yield Reference(name, column, target, column, itself)
 
 
-class _Known:
-    """The values of a key: numbers as ranges, for there may be a hundred million; else texts."""
+class _KeyValues:
+    """The distinct values of a key: texts, or numbers as ranges (for a hundred million)."""
 
     def __init__(self, column: pa.ChunkedArray) -> None:
         self._texts: pa.ChunkedArray | None = None
@@ -265,33 +266,33 @@ class _Known:
 
     @property
     def first(self) -> int:
-        """The least number; the largest there is where there is none."""
+        """The least number, or the largest 64-bit integer if there is none."""
         first = self._numbers.first
         return (1 << 63) - 1 if first is None else first
 
     def has(self, values: pa.Array) -> pa.Array:
-        """Tell of each value whether it is one of them."""
+        """Return a mask of the values that the key has."""
         if self._texts is None:
             return self._numbers.has(values.cast(pa.int64()))
         return pc.is_in(values, value_set=self._texts)
 
 
 class _Keys:
-    """Keys of one run, read once each; None for a damaged file, which is reported elsewhere."""
+    """Values of keys of one run, each read once; None for a damaged file, reported elsewhere."""
 
     def __init__(self, trace: Trace, run_id: str) -> None:
         self._trace = trace
         self._run_id = run_id
-        self._read: dict[tuple[str, str], _Known | None] = {}
+        self._read: dict[tuple[str, str], _KeyValues | None] = {}
 
-    def of(self, table: str, name: str) -> _Known | None:
+    def of(self, table: str, name: str) -> _KeyValues | None:
         if (table, name) not in self._read:
             self._read[table, name] = self._known(table, name)
         return self._read[table, name]
 
-    def _known(self, table: str, name: str) -> _Known | None:
+    def _known(self, table: str, name: str) -> _KeyValues | None:
         kind = TABLES[table].schema.field(name).type
-        known = _Known(pa.chunked_array([], kind))
+        known = _KeyValues(pa.chunked_array([], kind))
         try:
             for piece in self._trace.pieces(table, [self._run_id], [name]):
                 known.add(piece.column(name))

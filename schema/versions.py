@@ -1,8 +1,8 @@
-"""The format's version, what it promises, and the metadata that every file carries.
+"""Version of the format, compatibility between versions, and the metadata of files.
 
 The compatibility rule: a new minor version only adds nullable columns or tables; a type never
-changes. So a reader fills the columns that a file lacks with nulls and ignores those it does not
-know. Another major version is refused in one sentence.
+changes. So a reader fills the columns that a file lacks with nulls and ignores unknown columns.
+Files of another major version are refused.
 """
 
 import json
@@ -24,7 +24,7 @@ _WRITER_KEY = b"kvtrace.version"
 
 @dataclass(frozen=True, slots=True)
 class FileFacts:
-    """What a file says of itself in its metadata.
+    """The facts in a file's metadata.
 
     `pass_name`, `settings` and `writer_version` are set for derived parts only.
     """
@@ -37,7 +37,7 @@ class FileFacts:
     writer_version: str | None = None
 
     def metadata(self) -> dict[bytes, bytes]:
-        """The key/value metadata that represents these facts in Parquet and Arrow files."""
+        """Return the facts as key/value metadata of Parquet and Arrow files."""
         optional = {
             _PASS_KEY: self.pass_name,
             _SETTINGS_KEY: json.dumps(self.settings, sort_keys=True) if self.pass_name else None,
@@ -52,14 +52,14 @@ class FileFacts:
 
 
 def version_numbers(version: str) -> tuple[int, int]:
-    """Major and minor of "MAJOR.MINOR"; ValueError for anything else."""
+    """Return (major, minor) of "MAJOR.MINOR"; ValueError for other text."""
     match = re.fullmatch(r"(\d{1,6})\.(\d{1,6})", version)
     if match is None:
         raise ValueError(f"{version!r} is not MAJOR.MINOR")
     return int(match[1]), int(match[2])
 
 
-#: The version that is written: the newest that a table or a column came with, as its `since` says.
+#: The version of written files: the newest `since` of a table or column.
 FORMAT_VERSION: Final = max(
     {table.since for table in TABLES.values()}
     | {column.since for table in TABLES.values() for column in table.columns},
@@ -68,14 +68,14 @@ FORMAT_VERSION: Final = max(
 
 
 def captured_facts(table: str, run_id: str) -> FileFacts:
-    """The facts of a captured part that is written now."""
+    """Return the facts of a captured part of the present version."""
     return FileFacts(FORMAT_VERSION, table, run_id)
 
 
 def derived_facts(
     table: str, run_id: str, pass_name: str, settings: Mapping[str, Any], writer_version: str
 ) -> FileFacts:
-    """The facts of a part that a pass writes now; SchemaMismatch if JSON cannot hold `settings`."""
+    """Return the facts of a pass's part; SchemaMismatch if `settings` are not JSON values."""
     try:
         json.dumps(dict(settings))
     except (TypeError, ValueError) as error:
@@ -86,16 +86,16 @@ def derived_facts(
 
 
 def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts:
-    """What a file's metadata says.
+    """Return the facts of a file's metadata.
 
     Raises:
-        DamagedFile: it is not a file of kvtrace.
-        NewerFormat: its major version is newer than this reader's.
-        OlderFormat: its major version is older than this reader's.
+        DamagedFile: kvtrace did not write the file.
+        NewerFormat: the major version is newer than this reader's.
+        OlderFormat: the major version is older than this reader's.
 
     """
-    found = {key: value.decode("utf-8", "replace") for key, value in (metadata or {}).items()}
-    version = found.get(_VERSION_KEY)
+    texts = {key: value.decode("utf-8", "replace") for key, value in (metadata or {}).items()}
+    version = texts.get(_VERSION_KEY)
     if version is None:
         raise DamagedFile(
             f"{source} does not say which version of kvtrace's format it has, so kvtrace did not "
@@ -111,11 +111,11 @@ def read_facts(metadata: Mapping[bytes, bytes] | None, source: str) -> FileFacts
     check_major(major, version, source)
     return FileFacts(
         version,
-        found.get(TABLE_KEY, ""),
-        found.get(_RUN_KEY, ""),
-        found.get(_PASS_KEY),
-        _settings(found.get(_SETTINGS_KEY, "{}"), source),
-        found.get(_WRITER_KEY),
+        texts.get(TABLE_KEY, ""),
+        texts.get(_RUN_KEY, ""),
+        texts.get(_PASS_KEY),
+        _settings(texts.get(_SETTINGS_KEY, "{}"), source),
+        texts.get(_WRITER_KEY),
     )
 
 
@@ -130,7 +130,7 @@ def _settings(text: str, source: str) -> dict[str, Any]:
 
 
 def check_major(major: int, version: str, source: str) -> None:
-    """Refuse a major version that is not this reader's: NewerFormat or OlderFormat."""
+    """Raise NewerFormat or OlderFormat for another major version than this reader's."""
     own = version_numbers(FORMAT_VERSION)[0]
     if major > own:
         raise NewerFormat(

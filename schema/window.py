@@ -1,6 +1,6 @@
-"""A trace as it was for a while: of tables with times, only the rows that lie in a window.
+"""Windows of a trace: of tables with times, only the rows between two times.
 
-Of sealed runs only the row groups are read whose statistics say that they touch it.
+Of sealed runs only row groups are read whose statistics overlap the window.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -16,19 +16,19 @@ from kvtrace.schema.runs import Run
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Trace, with_run
 
-#: Begin and end of what a row tells of.
+#: Columns with begin and end of a row, by table.
 _SPANS: Final = {
     **{name: span for name, span in RANGES.items() if name != "runs"},
     "messages": ("time", "time"),
 }
 #: Tables whose times are the devices', which may be behind the host.
 _OF_DEVICES: Final = frozenset({"gpu_kernels"})
-#: When a kernel was compiled and loaded, and for how long.
+#: Columns with begin and duration of a kernel's compilation, and of its loading.
 _OF_KERNELS: Final = (("compile_begin", "compile_ns"), ("load_begin", "load_ns"))
 
 
 class RunWindow(NamedTuple):
-    """A window of one run, in ns since 1970: when the host asked for work, and devices did it."""
+    """A window of one run, in ns since 1970: for the host's requests, and for the devices."""
 
     begin: int
     end: int
@@ -37,11 +37,11 @@ class RunWindow(NamedTuple):
 
 
 class TraceWindow(Trace):
-    """The rows of `whole` that lie between two times, in ns since 1970, at least in part.
+    """The rows of the trace `whole` that lie at least partly between two times (ns since 1970).
 
-    Runs in `windows` have windows that differ, also between host and devices. Every kernel is
-    there; of one that was not compiled, or not loaded, in the window the time of that is null. What
-    passes derived is there as a whole.
+    Runs in `windows` have windows of their own, which may differ between host and devices. All
+    kernels stay; times of compilation and loading outside of the window become null. Derived tables
+    stay whole.
     """
 
     def __init__(
@@ -63,7 +63,7 @@ class TraceWindow(Trace):
         runs: Iterable[Run | str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> pa.Table:
-        """The rows of a table in the window; as `Trace.table`."""
+        """Return the rows of a table in the window; as `Trace.table`."""
         if name in _SPANS:
             pieces = [self.whole.table(name, (), columns), *self.pieces(name, runs, columns)]
             return pa.concat_tables(pieces).unify_dictionaries()
@@ -77,7 +77,7 @@ class TraceWindow(Trace):
         runs: Iterable[Run | str] | None = None,
         columns: Sequence[str] | None = None,
     ) -> Iterator[pa.Table]:
-        """The rows of a table in the window, in pieces; as `Trace.pieces`."""
+        """Yield the rows of a table in the window, in pieces; as `Trace.pieces`."""
         if name not in _SPANS:
             yield self.table(name, runs, columns)
             return
@@ -91,7 +91,7 @@ class TraceWindow(Trace):
                 self.path, table, run_id, read, self.whole.note, _touched(span, *limits)
             )
             for piece in pieces:
-                begin, end = (piece[each].cast(pa.int64()) for each in span)
+                begin, end = (piece[column].cast(pa.int64()) for column in span)
                 inside = _inside(begin, pc.coalesce(end, begin), *limits)
                 rows = piece.filter(inside).select(names)
                 if rows.num_rows:
@@ -106,45 +106,47 @@ class TraceWindow(Trace):
     def _kernels(self, runs: Iterable[Run | str] | None, columns: Sequence[str] | None) -> pa.Table:
         names = checked_names(TABLES["kernels"], columns)
         times = [name for span in _OF_KERNELS for name in span]
-        wanted = tuple(dict.fromkeys((*names, *times)))
-        found = [self.whole.table("kernels", (), wanted)]
+        read = tuple(dict.fromkeys((*names, *times)))
+        pieces = [self.whole.table("kernels", (), read)]
         for run in self.run_ids if runs is None else runs:
-            rows = self.whole.table("kernels", [run], wanted)
+            rows = self.whole.table("kernels", [run], read)
             run_id = run.run_id if isinstance(run, Run) else run
-            found.append(_timed_inside(rows, *self._limits("kernels", run_id)))
-        return pa.concat_tables(found).unify_dictionaries().select([*names, "run"])
+            pieces.append(_timed_inside(rows, *self._limits("kernels", run_id)))
+        return pa.concat_tables(pieces).unify_dictionaries().select([*names, "run"])
 
 
 def _timed_inside(rows: pa.Table, low: int, high: int) -> pa.Table:
-    """Return kernels without the times of what did not happen between two moments."""
-    for begin, taken in _OF_KERNELS:
+    """Return kernels with begins of compilation and loading null outside of two times."""
+    for begin, duration in _OF_KERNELS:
         began = rows[begin].cast(pa.int64())
-        inside = _inside(began, pc.add(began, pc.coalesce(rows[taken], 0)), low, high)
+        inside = _inside(began, pc.add(began, pc.coalesce(rows[duration], 0)), low, high)
         place = rows.schema.get_field_index(begin)
-        kept = pc.if_else(inside, rows[begin], None)
-        rows = rows.set_column(place, rows.schema.field(place), kept)
+        begins = pc.if_else(inside, rows[begin], None)
+        rows = rows.set_column(place, rows.schema.field(place), begins)
     return rows
 
 
 def _inside(begin: pa.ChunkedArray, end: pa.ChunkedArray, low: int, high: int) -> pa.ChunkedArray:
-    found = pc.and_(pc.less_equal(begin, high), pc.greater_equal(end, low))
-    return pc.fill_null(found, False)
+    overlap = pc.and_(pc.less_equal(begin, high), pc.greater_equal(end, low))
+    return pc.fill_null(overlap, False)
 
 
 def _touched(span: tuple[str, str], low: int, high: int) -> Any:
-    """Return what chooses the row groups that may have rows between two moments."""
+    """Return a function that selects the row groups of a file that may overlap two times."""
 
     def chosen(file: Any) -> list[int]:
         metadata = file.metadata
         places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-        found = []
+        groups = []
         for number in range(metadata.num_row_groups):
             group = metadata.row_group(number)
-            told = [group.column(places[name]).statistics for name in span if name in places]
-            known = len(told) == 2 and all(each and each.has_min_max for each in told)
-            # An end before its begin counts as the begin, so both say how far rows reach.
-            if not known or (told[0].min_raw <= high and max(each.max_raw for each in told) >= low):
-                found.append(number)
-        return found
+            bounds = [group.column(places[name]).statistics for name in span if name in places]
+            has_bounds = len(bounds) == 2 and all(b and b.has_min_max for b in bounds)
+            # An end before its begin counts as the begin, so both columns bound the last time.
+            if not has_bounds or (
+                bounds[0].min_raw <= high and max(b.max_raw for b in bounds) >= low
+            ):
+                groups.append(number)
+        return groups
 
     return chosen

@@ -1,8 +1,8 @@
-"""The writer: rows go to a journal at once, and into Parquet parts when a run ends.
+"""Writer of runs: rows go to a journal at once, and into Parquet parts when a run ends.
 
-Segment N of a table's journal becomes part N of the table. The part appears under its name only
-when it is whole and on disk, and only then the segment goes; so a reader finds each row exactly
-once, at any moment, whatever is killed when.
+Segment N of a table's journal becomes part N of the table. The part gets its name once it is
+complete and on disk, and only then the segment is removed; so a reader finds each row exactly once
+at any moment, whenever the process is killed.
 """
 
 import os
@@ -42,13 +42,13 @@ SEGMENT_BYTES: Final = 128 << 20
 #: Pending bytes beyond which an append flushes on its own, so that memory stays bounded.
 _PENDING_BYTES: Final = 4 << 20
 
-#: Room that is kept for the last row of `runs`, in bytes.
+#: Bytes on disk that are reserved for the last row of `runs`.
 _RESERVE_BYTES: Final = 16 << 10
-#: A journal of up to so many bytes goes as a whole, when all of it is sealed.
+#: A journal of up to so many bytes is removed at once, after all segments are sealed.
 _SMALL_BYTES: Final = 1 << 20
 
-#: What other tables refer to, in the order in which it must reach the disk: so no row that survives
-#: refers to a lost one. Rows of all other tables come after.
+#: Tables to which other tables refer, in the order in which rows must reach the disk: so no row
+#: that survives refers to a lost row. Rows of all other tables come after.
 REFERRED_TO: Final = ("runs", "artifacts", "stacks", "kernels", "calls", "launches")
 
 
@@ -62,10 +62,10 @@ class SealedPart:
 
 
 class RunWriter:
-    """Writes one run of a trace. To be called from one thread at a time.
+    """Writes one run of a trace; called from one thread at a time.
 
     Any number of writers may work in one directory at once. After a fork the child needs a separate
-    writer; the inherited one refuses to write.
+    writer; the inherited writer refuses to write.
 
         writer = RunWriter(Path("out"), new_run_id())
         writer.append_rows("runs", [{"command": "python train.py", "mode": "launch"}])
@@ -83,7 +83,9 @@ class RunWriter:
         *,
         of_this_process: bool = True,
     ) -> None:
-        """Create the run's journal with a provisional row of `runs`, be it `of_this_process`.
+        """Create the run's journal with a provisional row of `runs`.
+
+        `of_this_process` adds this process's host and id to the row.
 
         Raises:
             TraceWriteError: the directory cannot be written to, has this run already, or has a
@@ -101,7 +103,7 @@ class RunWriter:
         self._next: dict[str, int] = {}
         self._failure: str | None = None
         self._sealed = False
-        #: Parts that were sealed since they were last asked for, and the bytes of all there are.
+        #: Parts that were sealed since the last `take_sealed`, and the bytes of all parts.
         self._parts: list[SealedPart] = []
         self._part_bytes = 0
         self._run: dict[str, Any] = {
@@ -117,7 +119,7 @@ class RunWriter:
         except OSError as error:
             raise self._fail(error) from error
         try:
-            self._keep_room()
+            self._reserve_space()
             self.append_rows("runs", [])
             self.flush()
         except TraceWriteError:
@@ -127,7 +129,7 @@ class RunWriter:
 
     @property
     def dropped_rows(self) -> int:
-        """Rows that could not be kept: refused ones, and after a failed write those that wait."""
+        """Number of lost rows: refused rows, and after a failed write the pending rows."""
         if self._failure is None:
             return self._lost_rows
         waiting = (self._open[table].pending_rows for table in self._open if table != "runs")
@@ -135,21 +137,21 @@ class RunWriter:
 
     @property
     def size_bytes(self) -> int:
-        """What the run takes on the disk: its parts and its journal, as far as that is written."""
+        """Bytes of the run on disk: parts, and written bytes of the journal."""
         return self._part_bytes + sum(segment.size_bytes for segment in self._open.values())
 
     def open_segment(self, table: str) -> tuple[int, int]:
-        """Rows and bytes that a table's journal has, as far as they are written."""
+        """Return the numbers of written rows and bytes of a table's open segment."""
         segment = self._open.get(table)
         return (0, 0) if segment is None else (segment.rows, segment.size_bytes)
 
     def take_sealed(self) -> list[SealedPart]:
-        """Return the parts that were sealed since the last time, oldest first."""
-        taken, self._parts = self._parts, []
-        return taken
+        """Return the parts that were sealed since the last call, oldest first."""
+        parts, self._parts = self._parts, []
+        return parts
 
     def rotate(self, table: str) -> None:
-        """Seal what a table's journal has by now; TraceWriteError as `flush`."""
+        """Seal a table's open segment; TraceWriteError as `flush`."""
         self._check_usable()
         try:
             self._flush_all()
@@ -159,7 +161,7 @@ class RunWriter:
             raise self._fail(error) from error
 
     def drop(self, part: SealedPart) -> None:
-        """Remove a part for good; TraceWriteError as `flush`."""
+        """Delete a part; TraceWriteError as `flush`."""
         self._check_usable()
         try:
             part.path.unlink(missing_ok=True)
@@ -168,17 +170,17 @@ class RunWriter:
         self._part_bytes -= part.size_bytes
 
     def lose(self, rows: int) -> None:
-        """Count rows that were lost before they could be given."""
+        """Count rows that were lost before they reached the writer."""
         self._lost_rows += rows
 
     def append(self, table: str, columns: Mapping[str, ColumnValues]) -> None:
         """Add rows as columns: NumPy arrays, sequences or Arrow arrays of one length.
 
-        Times are int64 nanoseconds or Arrow timestamps. Columns that are not named are null.
+        Times are int64 nanoseconds or Arrow timestamps. Missing columns are null.
 
         Raises:
             SchemaMismatch: an unknown table or column, or values that do not fit; nothing is added.
-            TraceWriteError: the rows could not be kept.
+            TraceWriteError: the rows could not be written.
 
         """
         if table == "runs":
@@ -188,7 +190,7 @@ class RunWriter:
     def append_rows(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
         """Add rows as mappings; a key that the table lacks is an error. Errors as `append`.
 
-        A row of `runs` updates the provisional one: what it does not name stays.
+        A row of `runs` updates the provisional row; missing columns keep their values.
         """
         if table != "runs":
             batch = batch_of_rows(table_named(table), rows)
@@ -200,10 +202,10 @@ class RunWriter:
         self._append("runs", batch_of_rows(TABLES["runs"], [self._run]))
 
     def flush(self) -> None:
-        """Hand all rows to the operating system: they survive the end of this process.
+        """Write all rows to the operating system, so that they survive the end of this process.
 
         Raises:
-            TraceWriteError: some rows could not be kept, as on a full disk.
+            TraceWriteError: some rows could not be written, as on a full disk.
 
         """
         self._check_usable()
@@ -217,14 +219,15 @@ class RunWriter:
         runs_row: Mapping[str, Any],
         at_last: Callable[[], Mapping[str, Any]] = dict,
     ) -> None:
-        """Turn the journal into Parquet parts, `runs` last, and remove it. The writer is done then.
+        """Turn the journal into Parquet parts, `runs` last, and remove the journal.
 
-        `runs_row` updates the provisional row, and so does what `at_last` returns when all other
-        tables are sealed. After an earlier failure this still seals what was
-        kept, since the disk may have room again.
+        `runs_row` updates the provisional row, and so does the result of `at_last`, called when all
+        other tables are sealed. After an earlier failure this still seals the written rows, since
+        the disk may have space again. No rows can be added afterwards.
 
         Raises:
-            TraceWriteError: what could not be sealed stays in the journal, where readers find it.
+            TraceWriteError: some rows could not be sealed; they stay in the journal, where readers
+                find them.
 
         """
         self._check_process()
@@ -241,7 +244,7 @@ class RunWriter:
         self._sealed = True
 
     def close(self) -> None:
-        """Let go of the files without sealing, as a forked child does with its parent's writer."""
+        """Close the files without sealing, as a forked child does with its parent's writer."""
         for segment in self._open.values():
             segment.close()
         self._open.clear()
@@ -274,7 +277,7 @@ class RunWriter:
                 self._open[table].flush()
 
     def _sync_referred_to(self) -> None:
-        """Have on the disk what a part refers to: the part itself is there when it is sealed."""
+        """Sync the tables to which a part refers, before the part itself is sealed."""
         for table in REFERRED_TO:
             if table in self._open:
                 self._open[table].sync()
@@ -294,7 +297,7 @@ class RunWriter:
         return segment
 
     def _seal_segment(self, table: str, *, stays: bool = False) -> None:
-        """Make a part of a segment, which then goes, or `stays` until the whole journal goes."""
+        """Seal a segment into a part; then remove it, unless it `stays` as long as the journal."""
         if table == "runs":
             return  # its one row is written when the run ends
         segment = self._open[table]
@@ -314,7 +317,7 @@ class RunWriter:
         loss.retire(self.out, self.run_id)
 
     def _seal_all(self, at_last: Callable[[], Mapping[str, Any]]) -> None:
-        # The smallest first: each sealed segment makes room for the next where the disk is full.
+        # The smallest first: on a full disk each sealed segment frees space for the next.
         tables = sorted(self._open, key=lambda name: self._open[name].size_bytes)
         small = sum(self._open[name].size_bytes for name in tables) <= _SMALL_BYTES
         with names_reach_disk_together() if small else nullcontext():
@@ -338,11 +341,11 @@ class RunWriter:
         remove_journal(self.out, self.run_id)
 
     def _final_row(self) -> dict[str, Any]:
-        given = self._run.get("dropped_rows")
-        return {**self._run, "dropped_rows": self.dropped_rows if given is None else given}
+        dropped = self._run.get("dropped_rows")
+        return {**self._run, "dropped_rows": self.dropped_rows if dropped is None else dropped}
 
-    def _keep_room(self) -> None:
-        """Take room for the last row; where there is too little, what follows finds it out."""
+    def _reserve_space(self) -> None:
+        """Reserve space for the last row; on a full disk, the next write reports the error."""
         reserve = reserve_path(self.out, self.run_id)
         try:
             reserve.write_bytes(bytes(_RESERVE_BYTES))
@@ -350,7 +353,7 @@ class RunWriter:
             reserve.unlink(missing_ok=True)
 
     def _leave_journal(self) -> None:
-        """Put the final row of `runs` into the journal, in the room that was kept for it."""
+        """Write the final row of `runs` to the journal, in the reserved space."""
         runs = self._open.get("runs")
         if runs is None:
             return
@@ -362,10 +365,10 @@ class RunWriter:
             self._fail(error)
 
     def _merge_run(self, row: Mapping[str, Any]) -> None:
-        given = row.get("run_id", self.run_id)
-        if given != self.run_id:
+        run_id = row.get("run_id", self.run_id)
+        if run_id != self.run_id:
             raise SchemaMismatch(
-                f"the row of runs is of {given}, and the writer's is {self.run_id}"
+                f"the row of runs is of {run_id}, and the writer's is {self.run_id}"
             )
         merged = {**self._run, **{key: value for key, value in row.items() if value is not None}}
         batch_of_rows(TABLES["runs"], [merged])
@@ -386,7 +389,7 @@ class RunWriter:
             )
 
     def _fail(self, error: OSError) -> TraceWriteError:
-        """Stop taking rows; files end with a whole batch. `seal` tries what is pending again."""
+        """Refuse further rows, and return the error; `seal` tries pending rows again."""
         if self._failure is None:
             reason = error.strerror or str(error)
             self._failure = (

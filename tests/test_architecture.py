@@ -70,7 +70,7 @@ ALLOWED = {
 STANDARD_LIBRARY = sys.stdlib_module_names | {"annotationlib"}  # of Python 3.14
 SCHEMA_LIBRARIES = {"numpy", "pyarrow"}
 # A lock is made with forks.Lock, wherever in `kvtrace/` it is; whatever add-ons add to is asked of
-# the registry; a package finds its public names with lazy.found.
+# the registry; a package finds its public names with lazy.public_name.
 EVERYWHERE = {"kvtrace.forks", "kvtrace.registry", "kvtrace.lazy"}
 OUTSIDE = {"kvtrace.schema"}
 # An add-on may import all of the core besides the command line, which its folder `commands` adds

@@ -1,6 +1,6 @@
 """Recording of a running program: session, launch hot path, arguments, stacks, run context, marks.
 
-`api.py` is what `kvtrace.start/stop/capture/mark` are; `session.py` is one recording;
+`api.py` defines `kvtrace.start/stop/capture/mark`; `session.py` is one recording;
 `journal.py` is its background thread; `hot.py` and `_hot.c` are the launch hot path, twice;
 backends call the session. Nothing here imports NumPy or pyarrow before the first launch.
 May import `kvtrace.schema` and `kvtrace.settings` only.
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class _CallableFolder(ModuleType):
-    """`kvtrace.capture(...)` names this folder too, once any module of it has been imported."""
+    """This package, callable: importing any module in it rebinds `kvtrace.capture` to it."""
 
     def __call__(
         self, out: "str | os.PathLike[str]", **settings: Any

@@ -1,17 +1,17 @@
-/* The launch hot path in C: the same as hot.py, which says what it does and is tested against it.
+/* The launch hot path in C: same behavior as hot.py, whose comments describe it; tests compare both.
  *
  * Stable Python ABI (3.11), so one build serves every later version. Tensors are read through
  * DLPack's C exchange API (dlpack.h, version 1.3: `__dlpack_c_exchange_api__` on the tensor type, a
  * capsule named "dlpack_exchange_api"), which fills a DLTensor from a Python tensor without torch's
  * headers and without keeping the tensor alive.
  *
- * Threads: every function here runs with the GIL held, and that is what makes the shared state safe.
- * Python may run inside a callback (a new kernel or call, an uncommon argument) and so let other
- * threads in; nothing that was looked up before a callback is used after it. A build of Python
- * without the GIL cannot load this extension, and uses hot.py.
+ * Threads: every function here runs with the GIL held, which protects the shared state. Python may
+ * run inside a callback (a new kernel or call, an uncommon argument) and so let other threads run; no
+ * pointer that was looked up before a callback is used after the callback. A build of Python without
+ * the GIL cannot load this extension, and uses hot.py.
  *
  * Identity: the metadata of a launch is written as 64-bit words. Equal words mean an equal call; the
- * table compares all of them, so that two calls whose hashes collide stay two.
+ * table compares all words, so two calls whose hashes collide stay distinct.
  */
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030B0000

@@ -1,6 +1,6 @@
-/* Copies of device memory that wait for nothing: on the launch's stream, into pinned memory; the
- * same as device_copies.py, which says how. The pinned memory is the process's, and never given
- * back. Included by _hot.c alone. */
+/* Asynchronous copies of device memory: on the launch's stream, into pinned memory. Same behavior as
+ * device_copies.py, which describes the ring of pinned memory. That memory belongs to the process and
+ * is never freed. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_COPIES_H
 #define KVTRACE_HOT_COPIES_H
 
@@ -9,7 +9,7 @@
 struct span {
   char *address;
   size_t size;
-  int64_t offset; /* where it begins in its storage */
+  int64_t offset; /* in the storage */
 };
 
 /* The driver's functions, in the order of `device_copies.driver_addresses`. */
@@ -25,16 +25,16 @@ struct driver {
 
 enum { COPIES_LIMIT = 1024, COPY_ALIGNMENT = 64, PORTABLE = 1, RELAXED = 2 };
 
-/* A copy whose room is taken; `owner` is who reads it, NULL once that is gone. */
+/* A copy with allocated memory; `owner` is its reader, NULL once the reader is freed. */
 struct copy {
   void *owner;
-  uint64_t end; /* how far the memory is used with it; also its name */
+  uint64_t end; /* head of the memory after the copy; identifies the copy */
   volatile uint32_t *flag;
-  uint32_t number; /* what the stream writes behind it */
+  uint32_t number; /* written by the stream after the copy */
   char released;
 };
 
-/* Bytes are counted since the start, so that the head is never below the tail. */
+/* Positions count all bytes since the start, so the head is never below the tail. */
 static struct {
   char *base;
   size_t size;
@@ -56,7 +56,7 @@ SELDOM static int arena_make(const struct driver *driver, size_t size) {
   return 0;
 }
 
-/* Gives back what has been read, or has arrived for somebody who is gone. */
+/* Frees copies that have been read, or have arrived for a freed reader. */
 static void arena_reclaim(void) {
   while (arena.count) {
     struct copy *oldest = &arena.copies[arena.first];
@@ -92,7 +92,7 @@ static size_t aligned(size_t size) {
   return (size + COPY_ALIGNMENT - 1) / COPY_ALIGNMENT * COPY_ALIGNMENT;
 }
 
-/* Takes room for spans and the number behind them, all in one piece; NULL where there is none. */
+/* Allocates contiguous memory for spans and the number after them; NULL if the ring is full. */
 static char *arena_place(void *owner, const struct span *spans, size_t count, struct copy *out) {
   size_t whole = COPY_ALIGNMENT;
   for (size_t i = 0; i < count; i++) whole += aligned(spans[i].size);
@@ -116,7 +116,7 @@ static char *arena_place(void *owner, const struct span *spans, size_t count, st
   return place;
 }
 
-/* Whether anything may be copied now: not before the thread has a context, nor into a graph. */
+/* 1 if copies are possible now: the thread has a context, and the stream is not being captured. */
 static int may_copy(const struct driver *driver, void *stream) {
   void *context = NULL;
   int capturing = 0;
@@ -124,8 +124,8 @@ static int may_copy(const struct driver *driver, void *stream) {
          !driver->is_capturing(stream, &capturing) && !capturing;
 }
 
-/* 1: it is copied when the stream gets there; 0: not now; -1: the driver's error is in `failed`.
- * Waits for the driver, if at all, without the interpreter's lock. */
+/* Enqueues a copy. 1: enqueued; 0: not possible now; -1: the driver's error is in `failed`. Waits for
+ * the driver, if at all, without the interpreter's lock. */
 static int device_copy(const struct driver *driver, size_t arena_bytes, void *owner,
                        const struct span *spans, size_t count, void *stream, struct copy *out,
                        char **place, int *failed) {
@@ -145,7 +145,7 @@ static int device_copy(const struct driver *driver, size_t arena_bytes, void *ow
     error = driver->write_value(stream, (uint64_t)(uintptr_t)out->flag, out->number, 0);
   Py_END_ALLOW_THREADS
   if (!error) return 1;
-  copy_release(out->end); /* nothing more is copied, so nobody is given this room */
+  copy_release(out->end); /* no further copies, so the memory is not reused */
   *failed = error;
   return -1;
 }

@@ -1,5 +1,5 @@
-/* Around `CompiledKernel.__getitem__`, which gives what launches a compiled kernel over a grid.
- * Included by _hot.c alone. */
+/* Wrapper of `CompiledKernel.__getitem__`, which returns a launcher of a compiled kernel over a grid.
+ * Included only by _hot.c. */
 #ifndef KVTRACE_HOT_DIRECT_H
 #define KVTRACE_HOT_DIRECT_H
 
@@ -20,13 +20,13 @@ typedef struct {
 static PyTypeObject *getter_type, *direct_type;
 static PyObject *name_src, *name_fn; /* interned */
 
-/* Whose launch it is: the kernel's function, by which Triton launches, or the kernel's own. */
+/* The owner of a launch: the kernel's function, by which Triton launches, or else the kernel. */
 static void *owner_of(PyObject *kernel) {
   PyObject *source = PyObject_GetAttr(kernel, name_src);
   PyObject *function = source ? PyObject_GetAttr(source, name_fn) : NULL;
   void *owner = function && function != Py_None ? function : kernel;
   PyErr_Clear();
-  Py_XDECREF(function); /* the kernel has it */
+  Py_XDECREF(function); /* the kernel keeps a reference */
   Py_XDECREF(source);
   return owner;
 }
@@ -78,7 +78,7 @@ static PyObject *getter_get(PyObject *object, PyObject *kernel, PyObject *type) 
     Py_INCREF(object);
     return object;
   }
-  /* A bound method of a function; its type binds ours as well. */
+  /* Bound methods of functions; their type binds the wrapper as well. */
   descrgetfunc bind = (descrgetfunc)PyType_GetSlot(Py_TYPE(self->function), Py_tp_descr_get);
   PyObject *bound = bind(self->function, kernel, type);
   PyObject *made = bound ? PyObject_CallFunctionObjArgs((PyObject *)Py_TYPE(bound), object, kernel,

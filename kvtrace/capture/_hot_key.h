@@ -1,5 +1,5 @@
 /* The identity of a launch as 64-bit words: kernel, grid, and each argument's metadata.
- * Included by _hot.c alone. */
+ * Included only by _hot.c. */
 #ifndef KVTRACE_HOT_KEY_H
 #define KVTRACE_HOT_KEY_H
 
@@ -20,7 +20,7 @@ struct key {
   void *pointers_at_hand[POINTERS_AT_HAND];
 };
 
-/* Tags in the lowest byte of an entry's first word: an entry is never mistaken for another. */
+/* Tags in the lowest byte of an entry's first word, which distinguish kinds of entries. */
 enum {
   TENSOR = 1,
   UNSTRIDED,
@@ -50,7 +50,7 @@ static void key_end(struct key *key) {
   if (key->pointers != key->pointers_at_hand) PyMem_Free(key->pointers);
 }
 
-/* Doubles a buffer that starts in the key itself. */
+/* Doubles a buffer, whose first memory is inside the key. */
 SELDOM static void *grown(void *buffer, const void *at_hand, size_t used, size_t size) {
   void *larger = PyMem_Malloc(size);
   if (!larger) {
@@ -82,7 +82,7 @@ static int key_bytes(struct key *key, int tag, const char *bytes, size_t length)
   return 0;
 }
 
-/* The index of the first pointer that equals this one; -1 with an exception on no memory. */
+/* The index of the first equal pointer of the call; -1 with an exception without memory. */
 static int64_t alias_of(struct key *key, void *pointer) {
   size_t index = 0;
   while (index < key->pointer_count && key->pointers[index] != pointer) index++;
@@ -121,8 +121,8 @@ SELDOM static int key_described(struct key *key, PyObject *identity, PyObject *p
 static int64_t kind_number(recorder *self, PyTypeObject *type, PyObject *fields);
 static int key_uncommon(recorder *self, struct key *key, PyObject *value);
 
-/* What only Python knows. Objects that never change, like dtypes, are described once; for
- * types that are known by their fields, it gets the names of those. */
+/* Adds an argument that only Python can describe. Objects that never change, like dtypes, are
+ * described once; for types that are distinguished by fields, the fields' names are stored. */
 SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value) {
   size_t slot = ((uintptr_t)value >> 4) % CONSTANTS;
   while (self->constants[slot].object) {
@@ -141,7 +141,7 @@ SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value
   }
   int failed = pointers ? key_described(key, identity, pointers) : -1;
   if (!failed && pointers == Py_None && self->constant_count < CONSTANTS / 2) {
-    slot = ((uintptr_t)value >> 4) % CONSTANTS; /* the callback may have let others in */
+    slot = ((uintptr_t)value >> 4) % CONSTANTS; /* the callback may have let other threads run */
     while (self->constants[slot].object && self->constants[slot].object != value)
       slot = (slot + 1) % CONSTANTS;
     if (!self->constants[slot].object) {
@@ -156,7 +156,7 @@ SELDOM static int key_by_python(recorder *self, struct key *key, PyObject *value
   return failed;
 }
 
-/* Tensors have few dimensions, and a call of memcpy costs more than it copies. */
+/* Tensors have few dimensions, for which a call of memcpy costs more than the copy. */
 static uint64_t *copied(uint64_t *to, const int64_t *from, size_t count) {
   switch (count) {
   case 4:
@@ -198,9 +198,9 @@ static int key_tensor(recorder *self, struct key *key, PyObject *value) {
   return 0;
 }
 
-static PyObject *read_names[5]; /* what tells a tensor's metadata: interned */
+static PyObject *read_names[5]; /* attributes with a tensor's metadata: interned */
 
-/* Whether tensors of a type say of themselves what torch's say; -1 with an exception. */
+/* 1 if a type's attributes with metadata are torch's own; -1 with an exception. */
 SELDOM static int reads_as_tensor(recorder *self, PyTypeObject *type) {
   if (!self->fast_types[0] || !PyType_IsSubtype(type, self->fast_types[0])) return 0;
   for (size_t i = 0; i < sizeof read_names / sizeof *read_names; i++) {
@@ -214,8 +214,8 @@ SELDOM static int reads_as_tensor(recorder *self, PyTypeObject *type) {
   return 1;
 }
 
-/* What is known of a type of arguments, as its number; 0 where Python is to describe them, -1 with
- * an exception. `fields` are NULL, or names that Python gave. */
+/* Adds a type of arguments; returns its number, 0 if Python has to describe the arguments, or -1 with
+ * an exception. `fields` are NULL, or names from Python. */
 SELDOM static int64_t kind_number(recorder *self, PyTypeObject *type, PyObject *fields) {
   for (size_t i = 0; i < self->kind_count; i++)
     if (self->kinds[i].type == type) return (int64_t)i + 1;
@@ -259,7 +259,7 @@ SELDOM static int key_fields(recorder *self, struct key *key, PyObject *value, P
   return failed ? -1 : 0;
 }
 
-/* An argument of no common type: of a kind that is known, or described by Python. */
+/* Adds an argument of uncommon type: of a stored type, or described by Python. */
 SELDOM static int key_uncommon(recorder *self, struct key *key, PyObject *value) {
   int64_t number = kind_number(self, Py_TYPE(value), NULL);
   if (!number) return key_by_python(self, key, value);
@@ -346,7 +346,7 @@ static int key_plain_grid(struct key *key, PyObject *grid) {
   return 1;
 }
 
-/* No grid is three zeros: it follows from the kernel and its arguments. */
+/* Without a grid, three zeros: the grid follows from the kernel and the arguments. */
 static int key_grid(struct key *key, PyObject *grid) {
   if (!grid) {
     for (int i = 0; i < 3; i++) key->words[key->count++] = 0;
@@ -387,8 +387,9 @@ SELDOM static int64_t number_of_text(recorder *self, PyObject *name) {
   return failed ? NAME_FAILED : number;
 }
 
-/* Names of keywords are few and mostly interned, so that their address tells their number. Those
- * that are not arguments of the kernel (grid, warmup) have number 0. Runs no Python. */
+/* The number of a keyword's name. Names are few and mostly interned, so the address suffices to find
+ * the number. Keywords that are not arguments of the kernel (grid, warmup) have number 0. Runs no
+ * Python. */
 static int64_t name_number(recorder *self, PyObject *name) {
   size_t slot = ((uintptr_t)name >> 4) % NAME_SLOTS;
   for (; self->name_slots[slot].object; slot = (slot + 1) % NAME_SLOTS)
@@ -430,7 +431,7 @@ static uint64_t mixed(uint64_t state, uint64_t word) {
   return state ^ state >> 29;
 }
 
-/* Words at even and at odd places apart, since each step waits for the one before it. */
+/* Hashes words at even and odd positions separately, since each step waits for the previous one. */
 static uint64_t key_hash(const struct key *key) {
   uint64_t even = key->count, odd = key->count;
   size_t i = 0;

@@ -1,5 +1,5 @@
-/* Around the methods that launch: the wrapper, the wrapper bound to its owner, and what replaces
- * a callable grid. Included by _hot.c alone. */
+/* Wrappers of launching methods: the wrapper, the wrapper bound to its owner, and the replacement of
+ * a callable grid. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_LAUNCH_H
 #define KVTRACE_HOT_LAUNCH_H
 
@@ -9,16 +9,16 @@ typedef struct {
   PyObject_HEAD
   recorder *recorder;
   PyObject *function, *adapter;
-  PyObject *uncommon; /* of what launches by `self.launchers`; NULL for what returns its kernel */
+  PyObject *uncommon; /* method for methods that use `self.launchers`; NULL for others */
   descrgetfunc bind;
 } launch_function;
 
-/* A launch in flight: what is called, and with what. */
+/* A launch in flight: callable and arguments. */
 typedef struct {
   launch_function *by;
   PyObject *self, *callable;
   PyObject *args, *kwargs; /* kwargs may be NULL */
-  Py_ssize_t first;        /* where the kernel's arguments begin in args: 1 where self is in them */
+  Py_ssize_t first;        /* index of the kernel's first argument: 1 if args contain self */
 } launching;
 
 typedef struct {
@@ -92,7 +92,7 @@ static PyObject *call_observed(launching *launch, PyObject *grid, int warmup) {
   return kernel;
 }
 
-/* Around a method that returns the kernel: grid and warmup are among its keyword arguments. */
+/* Wraps a method that returns the kernel, with the keyword arguments grid and warmup. */
 static PyObject *call_returning(launching *launch) {
   PyObject *grid = NULL, *warmup = NULL;
   if (launch->kwargs) {
@@ -110,7 +110,7 @@ static PyObject *call_returning(launching *launch) {
   return result;
 }
 
-/* The launcher that the owner has chosen; NULL without an exception while there are several. */
+/* The owner's only launcher; NULL without an exception while there are several. */
 static PyObject *chosen(PyObject *owner) {
   PyObject *launchers = PyObject_GetAttr(owner, name_launchers);
   if (!launchers) return NULL;
@@ -132,8 +132,8 @@ static PyObject *call_uncommon(launching *launch) {
   return result;
 }
 
-/* Looks at a launch that comes now, if its turn has come; kvtrace's failures are counted. -1: any
- * other exception is left set for the program. */
+/* Inspects a launch before it is made, if it is due; kvtrace's failures are counted. -1: another
+ * exception stays set for the program. */
 static int64_t looked(look *self, PyObject *args, Py_ssize_t first, PyObject *stream_given) {
   if (self->wait) {
     self->wait--;
@@ -157,7 +157,7 @@ static PyObject *call_chosen(launching *launch, PyObject *stream, PyObject *laun
   if (!launcher) launcher = chosen(launch->self);
   int failed = !launcher && PyErr_Occurred();
   if (launcher) {
-    if (number) thread_facts.contents = number; /* else what was copied within the call */
+    if (number) thread_facts.contents = number; /* else the number of copies within the call */
     failed = record(launch->by->recorder, launch->by->adapter, launch->self, launcher, NULL,
                     launch->args, launch->first, NULL, stream, enter, leave);
   }
@@ -166,8 +166,8 @@ static PyObject *call_chosen(launching *launch, PyObject *stream, PyObject *laun
   return result;
 }
 
-/* Around a method `run(self, *args, stream)` that launches with the one of `self.launchers`. One
- * that is known is what the method launches with; of others that is asked when it has. */
+/* Wraps a method `run(self, *args, stream)` that launches by one of `self.launchers`. A launcher with
+ * an entry is read before the call; otherwise the launchers are read after it. */
 static PyObject *call_choosing(launching *launch) {
   PyObject *stream = NULL, *kwargs = launch->kwargs;
   if (kwargs) stream = PyDict_GetItemWithError(kwargs, name_stream);
@@ -196,7 +196,7 @@ static PyObject *call_choosing(launching *launch) {
 
 static PyObject *launch_recorded(launching *launch) {
   renew_thread_facts();
-  thread_facts.contents = 0; /* left by a launch that failed after its contents were copied */
+  thread_facts.contents = 0; /* of an earlier launch that failed after its copies */
   if (launch->by->uncommon) return call_choosing(launch);
   void *outer = thread_facts.launching;
   thread_facts.launching = launch->self;

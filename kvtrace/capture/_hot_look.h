@@ -1,27 +1,27 @@
-/* Of which launches of a known kernel contents are recorded, and which of their arguments; the same as
- * backends/compiled_kernels/contents.py, which says why. Included by _hot.c alone. */
+/* Choice of launches, and of their arguments, whose contents are recorded; same behavior as
+ * backends/compiled_kernels/contents.py, which gives the reasons. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_LOOK_H
 #define KVTRACE_HOT_LOOK_H
 
 #include "_hot_looks.h"
 
-/* A tensor among a launch's arguments: its place in the signature, and where the arguments have it,
- * as an index, and indices within tuples. */
+/* A tensor among a launch's arguments: position in the signature, index among the arguments, and
+ * indices within tuples. */
 struct target {
   int place;
   Py_ssize_t index;
   PyObject *within; /* owned tuple; NULL: the argument itself */
 };
 
-/* When contents of the next launch of a kernel are recorded, and which. For Triton's launches it is
- * also the launcher that does so first. */
+/* State that says when contents of a kernel's launches are recorded, and which. For Triton's launches
+ * the object is also the launcher that records contents before it calls Triton's launcher. */
 typedef struct {
   PyObject_HEAD
   recorder *recorder;
   looks *looks;
-  PyObject *watch, *launcher; /* launcher: NULL for those that look by `wrap_choosing` */
-  void *owner;                /* whose launch it has to be */
-  Py_ssize_t count;           /* arguments of the launcher's */
+  PyObject *watch, *launcher; /* launcher: NULL with `wrap_choosing` */
+  void *owner;                /* the owner that a launch must have */
+  Py_ssize_t count;           /* number of the launcher's own arguments */
   int64_t wait, taken, refused;
   char settled;
   size_t target_count;
@@ -32,11 +32,11 @@ static PyTypeObject *look_type;
 
 /* ---- when ------------------------------------------------------------------------------------- */
 
-/* Waits for the next launch, longer the more have been recorded or had to be left out. */
+/* Sets the wait for the next launch, longer with each launch that was recorded or left out. */
 static void look_took(look *self, int on_host) {
   const looks *by = self->looks;
   self->taken++;
-  if (on_host) return; /* it is left to the time that there is */
+  if (on_host) return; /* only the time budget limits copies of host memory */
   if (self->refused) self->refused--;
   int64_t beyond = self->taken - by->in_a_row, distance = 1;
   if (beyond >= 0) {
@@ -57,7 +57,7 @@ static void look_refused(look *self, int in_trials) {
   self->wait = (1ll << self->refused) - 1;
 }
 
-/* The value that a launch's arguments have for a target; borrowed, NULL where there is none. */
+/* The value of a target among a launch's arguments; borrowed, NULL if there is none. */
 static PyObject *target_value(const struct target *target, PyObject *args, Py_ssize_t first) {
   if (first + target->index >= Py_SIZE(args)) return NULL;
   PyObject *value = PyTuple_GetItem(args, first + target->index);
@@ -81,7 +81,7 @@ static int is_on_host(looks *self, PyObject *value) {
   return found;
 }
 
-/* Looks at a launch that comes now, whose wait is over. */
+/* Inspects a launch before it is made, when the wait is over. */
 static int64_t look_now(look *self, PyObject *args, Py_ssize_t first, void *stream) {
   looks *by = self->looks;
   if (!self->target_count) {
@@ -98,7 +98,7 @@ static int64_t look_now(look *self, PyObject *args, Py_ssize_t first, void *stre
     Py_INCREF(value); /* other threads may run, and change a list of them */
     places[count] = self->targets[i].place;
     values[count++] = value;
-  } /* what follows may let other threads in, which may change the targets */
+  } /* from here on other threads may run, and change the targets */
   for (size_t i = 0; i < count && on_host; i++) on_host = is_on_host(by, values[i]);
   int trial = !on_host && thread_facts.generation == generation &&
               thread_facts.phase == AUTOTUNE_PHASE;
@@ -157,7 +157,7 @@ static int look_set_targets(look *self, PyObject *listed) {
   return 0;
 }
 
-/* From now on it is known which arguments are of use. */
+/* Notes that the arguments to copy are known. */
 static PyObject *look_settle(PyObject *object, PyObject *listed) {
   look *self = (look *)object;
   if (look_set_targets(self, listed)) return NULL;
@@ -165,7 +165,7 @@ static PyObject *look_settle(PyObject *object, PyObject *listed) {
   Py_RETURN_NONE;
 }
 
-/* Looks at a launch with these arguments if its turn has come; returns the number of the copy. */
+/* Inspects a launch with these arguments if it is due; returns the number of the copy. */
 static PyObject *look_at(PyObject *object, PyObject *args) {
   look *self = (look *)object;
   PyObject *given;
@@ -191,7 +191,7 @@ static int look_traverse(PyObject *object, visitproc visit, void *arg) {
 
 static int look_clear(PyObject *object) {
   look *self = (look *)object;
-  PyObject *watch = self->watch; /* the rest is needed where it is called while being collected */
+  PyObject *watch = self->watch; /* calls during garbage collection still need the rest */
   Py_INCREF(Py_None);
   self->watch = Py_None;
   Py_XDECREF(watch);

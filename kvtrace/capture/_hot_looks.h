@@ -1,5 +1,5 @@
-/* The copies of what tensors hold at launches, which the journal's thread takes, and the time that
- * they may take; the same as contents.py, which says what is kept. Included by _hot.c alone. */
+/* Copies of tensors' contents at launches, for the journal's thread, within a time budget; same
+ * behavior as copied_contents.py. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_LOOKS_H
 #define KVTRACE_HOT_LOOKS_H
 
@@ -7,7 +7,7 @@
 
 enum { TARGETS_LIMIT = 512, AUTOTUNE_PHASE = 1 };
 
-/* The copies of one session that wait for its journal's thread, and the time that they may take. */
+/* The copies of one session that wait for the journal's thread, and the time budget. */
 typedef struct {
   PyObject_HEAD
   dl_exchange *exchange;
@@ -19,11 +19,11 @@ typedef struct {
   long long most_waiting, most_bytes, held, held_bytes;
   long long copy_ns, arena_bytes;
   double byte_ns;
-  int64_t refused; /* launches without contents, for there was no time */
+  int64_t refused; /* launches without contents for lack of time */
   long long in_a_row, step, farthest, most_refused, in_trials;
   struct driver driver;
-  int failed; /* the driver's error, -1 without a driver; nothing is copied on devices then */
-  char lost;  /* whether that was asked for */
+  int failed; /* the driver's error, -1 without a driver: no more device copies */
+  char lost;  /* the error was read */
   int host_kind; /* DLPack's kind of devices whose memory is the host's, besides the CPU; or 0 */
 } looks;
 
@@ -55,7 +55,7 @@ static int64_t number_by(PyObject *object, PyObject *method) {
   return number;
 }
 
-/* The part of a storage that a tensor's view reaches; 0 if it reaches nothing, or beyond it. */
+/* The part of a storage that a tensor's view covers; 0 if the view is empty, or goes beyond. */
 static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct span *out) {
   int64_t item = (tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
   int64_t below = 0, above = 0, contiguous = 1;
@@ -75,8 +75,8 @@ static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct 
   return out->offset >= 0 && out->offset + (int64_t)out->size <= size;
 }
 
-/* The tensor that a value is, or that it wraps as Triton's reinterpreted tensors do: a new reference.
- * NULL without an exception where there is none. */
+/* The tensor itself, or the tensor wrapped by one of Triton's reinterpreted tensors: a new reference.
+ * NULL without an exception if there is none. */
 static PyObject *tensor_of(const looks *self, PyObject *value) {
   PyObject *tensor = value;
   if (PyType_IsSubtype(Py_TYPE(value), self->tensor_type)) {
@@ -89,8 +89,8 @@ static PyObject *tensor_of(const looks *self, PyObject *value) {
   return tensor;
 }
 
-/* 1: what to copy of a tensor, its storage or its view where that is large; 0: nothing, or too much
- * of it. `device` is DLPack's kind, 0 for what is not a tensor. */
+/* The memory to copy for a tensor: its storage, or its view if the storage is large. 1: found; 0:
+ * empty, or above the limit. `device` is DLPack's kind, 0 if the value is no tensor. */
 static int span_of(looks *self, PyObject *value, struct span *out, int *device) {
   *device = 0;
   PyObject *tensor = tensor_of(self, value);
@@ -125,7 +125,7 @@ static int span_of(looks *self, PyObject *value, struct span *out, int *device) 
 
 /* ---- copies ----------------------------------------------------------------------------------- */
 
-/* The parts themselves, of the host's memory. */
+/* The parts as bytes, copied from the host's memory. */
 static PyObject *host_copies(const struct span *spans, size_t count) {
   PyObject *parts = PyTuple_New((Py_ssize_t)count);
   for (size_t i = 0; parts && i < count; i++) {
@@ -136,7 +136,7 @@ static PyObject *host_copies(const struct span *spans, size_t count) {
   return parts;
 }
 
-/* The fields of a `device_copies.Copy`; None where nothing can be copied now. */
+/* The fields of a `device_copies.Copy`; None if no copy is possible now. */
 static PyObject *device_copies(looks *self, const struct span *spans, size_t count, void *stream) {
   struct copy copy;
   char *place = NULL;
@@ -158,7 +158,7 @@ static PyObject *device_copies(looks *self, const struct span *spans, size_t cou
                        (unsigned long long)(uintptr_t)stream, (unsigned long long)copy.end);
 }
 
-/* Leaves a copy to the journal's thread; returns its number. Steals `copied` and `arguments`. */
+/* Queues a copy for the journal's thread; returns its number. Steals `copied` and `arguments`. */
 static int64_t leave_copy(looks *self, PyObject *copied, PyObject *arguments, long long size,
                           PyObject *watch, int64_t number) {
   PyObject *next = number ? NULL : PyIter_Next(self->numbers);
@@ -177,8 +177,9 @@ static int64_t leave_copy(looks *self, PyObject *copied, PyObject *arguments, lo
   return number;
 }
 
-/* Copies what tensors hold when their stream gets here; returns the number of the copy, 0 where
- * nothing was copied, -1 with an exception. `number` is one that the launch has already, or 0. */
+/* Copies the contents of tensors at this point of their stream; returns the number of the copy, 0 if
+ * nothing was copied, -1 with an exception. `number` is the number of the launch's earlier copies, or
+ * 0. */
 static int64_t take(looks *self, PyObject *const *values, const int *places, size_t count,
                     void *stream, PyObject *watch, int64_t number) {
   if (self->held >= self->most_waiting || self->held_bytes > self->most_bytes) return 0;
@@ -254,8 +255,8 @@ end:
   return taken < 0 ? NULL : PyLong_FromLongLong(taken);
 }
 
-/* Gives what was copied, as (number, bytes, parts or the fields of a Copy, arguments, watch). The
- * arguments are how many copies Python has besides, and their bytes. */
+/* Returns the queued copies, as (number, bytes, parts or the fields of a Copy, arguments, watch). The
+ * parameters are the number of copies that wait in Python, and their bytes. */
 static PyObject *looks_drain(PyObject *object, PyObject *args) {
   looks *self = (looks *)object;
   long long held, bytes;
@@ -282,7 +283,7 @@ static PyObject *looks_spend(PyObject *object, PyObject *nanoseconds) {
   Py_RETURN_NONE;
 }
 
-/* Begins again: another run, perhaps in a forked process. */
+/* Forgets all copies: another run begins, perhaps in a forked process. */
 static PyObject *looks_renew(PyObject *object, PyObject *numbers) {
   looks *self = (looks *)object;
   PyObject *fresh = PyList_New(0), *before = self->waiting, *numbers_before = self->numbers;
@@ -304,7 +305,7 @@ static PyObject *looks_release(PyObject *object, PyObject *end) {
   Py_RETURN_NONE;
 }
 
-/* What the driver says of a stream, in a way that disturbs no capture of another thread. */
+/* The driver's status of a stream, without disturbing another thread's capture. */
 static PyObject *looks_query(PyObject *object, PyObject *stream) {
   looks *self = (looks *)object;
   unsigned long long handle = PyLong_AsUnsignedLongLong(stream);

@@ -1,25 +1,25 @@
-/* What Triton gets for `CompiledKernel.run` while it launches; see backends/triton/launchers.py.
- * Included by _hot.c alone. */
+/* The property `CompiledKernel.run`, read by Triton during a launch; see backends/triton/launchers.py.
+ * Included only by _hot.c. */
 #ifndef KVTRACE_HOT_PROPERTY_H
 #define KVTRACE_HOT_PROPERTY_H
 
 #include "_hot_launch.h"
 
-/* Arguments of a launcher before the values of the kernel's parameters, and the stream's place. */
+/* Number of a launcher's arguments before the kernel's arguments, and index of the stream. */
 enum { BEFORE_VALUES = 9, STREAM_PLACE = 3 };
 
 typedef struct {
   PyObject_HEAD
   recorder *recorder;
-  PyObject *plain; /* the property that Triton has */
-  PyObject *first; /* called with a kernel that is not known: its look, or None */
+  PyObject *plain; /* Triton's own property */
+  PyObject *first; /* called with a new kernel: returns its look, or None */
   descrgetfunc bind;
 } launcher_property;
 
 static PyTypeObject *property_type;
 static PyObject *name_watch; /* interned */
 
-/* A launcher that looks first. */
+/* A launcher that inspects the launch first. */
 static PyObject *look_call(PyObject *object, PyObject *args, PyObject *kwargs) {
   look *self = (look *)object;
   if (!self->launcher) {
@@ -35,14 +35,14 @@ static PyObject *look_call(PyObject *object, PyObject *args, PyObject *kwargs) {
   return result;
 }
 
-/* What looks at the kernel's launches, as a new reference; NULL, without an exception from it, where
- * nothing is known or to be done. */
+/* The look of the kernel's launches, as a new reference; NULL without an exception if there is none,
+ * or if the kernel has no entry. */
 SELDOM static PyObject *look_by_attribute(launcher_property *self, PyObject *kernel) {
   PyObject *found = PyObject_GetAttr(kernel, name_watch);
   if (!found) {
     PyErr_Clear();
     found = PyObject_CallFunctionObjArgs(self->first, kernel, NULL);
-    if (!found || !PyObject_HasAttr(kernel, name_watch)) return found; /* it is not decided yet */
+    if (!found || !PyObject_HasAttr(kernel, name_watch)) return found; /* undecided so far */
   }
   struct kernel *known = kernel_find(self->recorder, kernel);
   if (known && !known->look && (found == Py_None || Py_TYPE(found) == look_type)) {

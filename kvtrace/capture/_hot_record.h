@@ -1,4 +1,5 @@
-/* Recording a launch that has happened; what is new goes to the adapter. Included by _hot.c alone. */
+/* Recording of a launch that has happened; new kernels and calls go to the adapter. Included only by
+ * _hot.c. */
 #ifndef KVTRACE_HOT_RECORD_H
 #define KVTRACE_HOT_RECORD_H
 
@@ -40,7 +41,7 @@ SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner,
   }
   out->reference = PyWeakref_NewRef(object, unlist);
   Py_DECREF(unlist);
-  if (!out->reference) { /* kept alive, or its address could become another's */
+  if (!out->reference) { /* kept alive, or another object could get the address */
     if (!PyErr_ExceptionMatches(PyExc_TypeError)) {
       Py_XDECREF(look);
       return -1;
@@ -59,7 +60,7 @@ SELDOM static int kernel_new(recorder *self, PyObject *adapter, PyObject *owner,
   return 0;
 }
 
-/* Gives the entry by value: the table may change with any callback. */
+/* Returns the entry by value: any callback may change the table. */
 static int kernel_known(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
                         struct kernel *out) {
   struct kernel *found = kernel_find(self, object);
@@ -116,7 +117,7 @@ static int call_known(recorder *self, PyObject *adapter, PyObject *owner, PyObje
   return 0;
 }
 
-/* The stream's handle where the program has given it as a number; 0 and no stream else. */
+/* 1 and the stream's handle if the program passed a number, else 0. */
 static int given_stream(PyObject *given, void **stream) {
   int overflow = 0;
   if (!given || Py_TYPE(given) != &PyLong_Type) return 0;
@@ -159,8 +160,8 @@ static int record_known(recorder *self, PyObject *adapter, PyObject *owner, PyOb
   return 0;
 }
 
-/* `stream_given` is what the program launched on, or NULL: then torch is asked. What was copied for
- * the launch belongs to no other, also where this one is not recorded. */
+/* `stream_given` is the stream that the program launched on, or NULL: then torch is asked. Contents
+ * copied for the launch are dropped if the launch is not recorded. */
 static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *object,
                   PyObject *grid, PyObject *args, Py_ssize_t first, PyObject *kwargs,
                   PyObject *stream_given, int64_t enter, int64_t leave) {
@@ -170,7 +171,7 @@ static int record(recorder *self, PyObject *adapter, PyObject *owner, PyObject *
   return failed;
 }
 
-/* Hands kvtrace's own exception to `problem`. What is not an Exception (Ctrl-C) is left set for the
+/* Passes kvtrace's own exception to `problem`. A BaseException such as Ctrl-C's stays set for the
  * program: -1 then. */
 SELDOM static int report(recorder *self) {
   if (!PyErr_ExceptionMatches(PyExc_Exception)) return -1;

@@ -1,5 +1,5 @@
-/* Launch rows as columns, and which of them are sampled: what schema/hot_rows.py and sampling.py do
- * in Python. Included by _hot.c alone. */
+/* Conversion of launch rows to columns, and sampling of launches; same behavior as schema/hot_rows.py
+ * and sampling.py. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_ROWS_H
 #define KVTRACE_HOT_ROWS_H
 
@@ -8,17 +8,17 @@
 #include <string.h>
 
 enum { GRAPH_SHIFT = 8, PHASE_MASK = (1 << GRAPH_SHIFT) - 1, PHASES = 4 };
-/* Threads may note the ends of their launches in another order than they read the clock, so close. */
+/* Nanoseconds by which ends of launches may be out of order without a clock set back. */
 #define UNEVEN_NS 10000000
 
-/* New bytes, of which `*content` is the memory; NULL without memory. */
+/* A new bytes object with the memory `*content`; NULL if memory is lacking. */
 static PyObject *new_bytes(size_t size, void *content) {
   PyObject *bytes = PyBytes_FromStringAndSize(NULL, (Py_ssize_t)size);
   if (bytes) *(char **)content = PyBytes_AsString(bytes);
   return bytes;
 }
 
-/* The flags as bits, the first one lowest; None where all `set` are. */
+/* Flags as bits, the first in the lowest bit; None if all flags are `set`. */
 static PyObject *bits_of(const struct row *rows, size_t count, size_t set, int of_graph) {
   if (set == count) Py_RETURN_NONE;
   unsigned char *content;
@@ -47,7 +47,7 @@ static PyObject *distinct_threads(const struct row *rows, size_t count) {
   return threads;
 }
 
-/* (contents, seq, call) of each launch that something was copied for. */
+/* (contents, seq, call) of each launch with copied contents. */
 static PyObject *copied_for(const struct row *rows, size_t count, int64_t first) {
   PyObject *found = PyList_New(0);
   if (!found) return NULL;
@@ -125,7 +125,7 @@ end:
 
 /* ---- sampling --------------------------------------------------------------------------------- */
 
-/* Which of a block of `one_in` numbers is chosen: the finalizer of splitmix64. */
+/* The chosen number in a block of `one_in` numbers, by the finalizer of splitmix64. */
 static int64_t place_in(int64_t block, int64_t one_in) {
   uint64_t mixed = ((uint64_t)block + 1) * 0x9E3779B97F4A7C15u;
   mixed = (mixed ^ (mixed >> 30)) * 0xBF58476D1CE4E5B9u;
@@ -134,9 +134,9 @@ static int64_t place_in(int64_t block, int64_t one_in) {
   return (int64_t)(mixed % (uint64_t)one_in);
 }
 
-/* What is known of a key of sampled launches, as sampling.py reads it. */
+/* State of a key of sampled launches, which sampling.py reads. */
 struct sampled {
-  int64_t waiting; /* launches since the last that was kept; -1: it had none */
+  int64_t waiting; /* launches since the last recorded one; -1: no launch so far */
   int64_t last_seq;
   struct row last;
 };
@@ -163,7 +163,7 @@ static PyObject *sampled_launches(PyObject *module, PyObject *args) {
     PyErr_SetString(PyExc_ValueError, "calls are numbered from 0, and one in at least one is kept");
     goto end;
   }
-  if (largest >= keys) { /* nothing was counted: the caller makes room */
+  if (largest >= keys) { /* no launch was counted: the caller enlarges the table */
     result = PyLong_FromLongLong(largest + 1);
     goto end;
   }

@@ -1,10 +1,10 @@
-/* SIGTERM, kept waiting until the journal has what was recorded. Included by _hot.c alone.
+/* Deferral of SIGTERM until the journal has all records. Included only by _hot.c.
  *
- * The handler is installed only where the program leaves SIGTERM to its default, and below Python
- * (signal.getsignal returns what it did), so a handler that the program sets takes its place. It runs
- * in whatever thread the signal finds, also while Python is in a long call. A thread of Python's is woken
- * to flush; a thread without Python ends the process by the default action when that is done, and
- * after PATIENCE_SECONDS if it is not. A second SIGTERM, or one in a forked child, acts at once.
+ * The handler is installed only if the program leaves SIGTERM at the default, and below Python
+ * (signal.getsignal returns the same as before), so a handler that the program sets replaces it. The
+ * handler runs in any thread, even while Python is in a long call. It wakes a Python thread, which
+ * flushes; a thread without Python ends the process by the default action after the flush, or after
+ * PATIENCE_SECONDS. A second SIGTERM, or one in a forked child, acts at once.
  */
 #ifndef KVTRACE_HOT_SIGNAL_H
 #define KVTRACE_HOT_SIGNAL_H
@@ -26,7 +26,7 @@ static volatile pid_t watching; /* the process whose threads wait for SIGTERM */
 static volatile sig_atomic_t asked;
 static sem_t asked_to_end, to_flush, flushed;
 
-/* Everything in these two is safe in a handler: signal-safety(7). */
+/* Both functions are safe in a handler: signal-safety(7). */
 static void end_by_default(void) {
   struct sigaction plain;
   memset(&plain, 0, sizeof plain);
@@ -68,7 +68,7 @@ static int start_thread(void *(*work)(void *), void *given) {
   sigset_t every, before;
   if (pthread_attr_init(&small)) return -1;
   sigfillset(&every);
-  pthread_sigmask(SIG_SETMASK, &every, &before); /* the program's signals are not for this thread */
+  pthread_sigmask(SIG_SETMASK, &every, &before); /* this thread must not get the program's signals */
   int failed = pthread_attr_setstacksize(&small, STACK_BYTES) ||
                pthread_attr_setdetachstate(&small, PTHREAD_CREATE_DETACHED) ||
                pthread_create(&thread, &small, work, given);

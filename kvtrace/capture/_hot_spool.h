@@ -1,11 +1,11 @@
-/* The spool: what the journal does not have yet, in two files that outlive the process. Included by
- * _hot.c alone.
+/* The spool: records that the journal does not have yet, in two files that outlive the process.
+ * Included only by _hot.c.
  *
- * A thread without Python writes them, every TICK_NS: so launches are there soon after they were
- * made, whatever holds the interpreter's lock and whatever ends the process, and a slow disk holds
- * up nobody else. The program's threads hand over bytes, and launches where they lie already. A
- * round of the journal begins by switching to the other file, and empties the former one when all
- * that was handed over before is in the journal. See kvtrace/schema/spool.py for what is in them.
+ * A thread without Python writes the files every TICK_NS: so launches are on file soon after they
+ * were made, whatever holds the interpreter's lock or ends the process, and a slow disk delays no
+ * other thread. The program's threads pass bytes; launches are read from the recorder's chunks. A
+ * round of the journal begins by switching to the other file, and empties the former file once the
+ * journal has all of its records. See kvtrace/schema/spool.py for the files' layout.
  */
 #ifndef KVTRACE_HOT_SPOOL_H
 #define KVTRACE_HOT_SPOOL_H
@@ -24,26 +24,26 @@ enum { FRAME_MAGIC = 0x70534b8b, FRAME_JSON = 1, FRAME_LAUNCHES = 2 + ((sizeof(s
 
 struct frame {
   uint32_t magic, kind;
-  uint64_t bytes, sum; /* of what follows, which is filled up to 64-bit words with zeros */
+  uint64_t bytes, sum; /* of the payload, which is padded to 64-bit words with zeros */
 };
 
 struct spool {
   pthread_mutex_t lock; /* for all below, and for the recorder's chunks */
   pthread_cond_t turn;
-  recorder *owner; /* NULL: it has let go */
-  pid_t process;   /* that has the thread; a forked child does not */
+  recorder *owner; /* NULL: the recorder has released the spool */
+  pid_t process;   /* that has the thread, unlike a forked child */
   struct {
-    char *bytes; /* wait to be written */
+    char *bytes; /* waiting to be written */
     size_t used, size;
-    int empty; /* first, what is in the file goes */
+    int empty; /* truncate the file before writing */
   } files[2];
   int current;
-  int64_t launches; /* so many were taken from the recorder */
+  int64_t launches; /* number of launches taken from the recorder */
   char ending, ended, failed, holders;
   char folder[];
 };
 
-/* Returns the spool of this process; a forked child has none: whoever holds its lock is not there. */
+/* Returns the spool of this process; NULL in a forked child, where the lock may be held forever. */
 static struct spool *own_spool(recorder *self) {
   if (self->spool && self->spool->process != getpid()) self->spool = NULL;
   return self->spool;
@@ -67,7 +67,7 @@ static uint64_t frame_sum(const char *bytes, size_t count) {
   return sum;
 }
 
-/* Makes room for a frame in the current file; NULL: nothing more is taken. Holds the lock. */
+/* Makes room for a frame in the current file; NULL: the spool accepts no more. Holds the lock. */
 static char *spool_room(struct spool *spool, size_t bytes) {
   size_t whole = sizeof(struct frame) + (bytes + 7) / 8 * 8;
   size_t used = spool->files[spool->current].used, size = spool->files[spool->current].size;
@@ -85,7 +85,7 @@ static char *spool_room(struct spool *spool, size_t bytes) {
   spool->files[spool->current].used = used + whole;
   return room + used + sizeof(struct frame);
 full:
-  spool->failed = 1; /* what comes later may refer to what is missing */
+  spool->failed = 1; /* later records may refer to the missing one */
   return NULL;
 }
 
@@ -117,7 +117,7 @@ static void spool_take(recorder *self) {
   spool->launches += fresh;
 }
 
-/* Unlocks it; the last one of owner and thread frees it. */
+/* Unlocks the spool; frees it if both owner and thread are gone. */
 static void spool_release(struct spool *spool) {
   int holders = --spool->holders;
   pthread_mutex_unlock(&spool->lock);
@@ -137,7 +137,7 @@ static int make_folders(char *path) {
   struct stat facts;
   char *last = strrchr(path, '/');
   *last = 0;
-  int is_link = lstat(path, &facts) || S_ISLNK(facts.st_mode); /* nothing is written through one */
+  int is_link = lstat(path, &facts) || S_ISLNK(facts.st_mode); /* never write through a link */
   *last = '/';
   return is_link ? -1 : mkdir(path, 0777);
 }
@@ -159,7 +159,7 @@ static int write_whole(int file, const char *bytes, size_t count) {
   return 0;
 }
 
-/* Waits a tick, or for the other's turn. Holds the lock. */
+/* Waits for a tick, or until woken. Holds the lock. */
 static void spool_wait(struct spool *spool) {
   struct timespec end;
   clock_gettime(CLOCK_MONOTONIC, &end);
@@ -210,7 +210,7 @@ static void *spool_work(void *given) {
 
 /* ---- the recorder's part ---------------------------------------------------------------------- */
 
-/* Adds a frame of JSON. Holds the lock, or nobody else has the spool yet. */
+/* Adds a frame of JSON. Holds the lock, or no other thread has the spool yet. */
 static void spool_put(struct spool *spool, const char *bytes, size_t count) {
   char *room = spool_room(spool, count);
   if (!room) return;
@@ -220,7 +220,7 @@ static void spool_put(struct spool *spool, const char *bytes, size_t count) {
 
 static PyObject *recorder_spool_begin(PyObject *object, PyObject *args) {
   recorder *self = (recorder *)object;
-  const char *folder, *first; /* the first frame is in the first write: it says whose spool it is */
+  const char *folder, *first; /* the first write has the first frame, which names the run */
   Py_ssize_t length, count;
   if (!PyArg_ParseTuple(args, "y#y#:spool_begin", &folder, &length, &first, &count)) return NULL;
   if (own_spool(self) || memchr(folder, 0, (size_t)length)) Py_RETURN_FALSE;
@@ -283,7 +283,7 @@ static PyObject *recorder_spool_empty(PyObject *object, PyObject *unused) {
   Py_RETURN_NONE;
 }
 
-/* Lets go of the spool; `wait`s until all is written, for a while, without the interpreter's lock. */
+/* Releases the spool; `wait`: until all is written, for a limited time, without the GIL. */
 static void spool_end(recorder *self, int wait) {
   struct spool *spool = own_spool(self);
   if (!spool) return;

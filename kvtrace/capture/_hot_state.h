@@ -1,4 +1,4 @@
-/* The state of a recorder, and what it reads: DLPack's tensors. Included by _hot.c alone. */
+/* State of a recorder, and DLPack's tensors. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_STATE_H
 #define KVTRACE_HOT_STATE_H
 
@@ -7,8 +7,8 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* What is seldom run lies apart, so that a launch brings less code into the caches; so does what the
- * journal's thread runs, which is optimized as a launch is. */
+/* Sections for rarely executed code, so that a launch loads less code into the caches, and for code of
+ * the journal's thread, which is optimized like that of launches. */
 #if defined(__GNUC__)
 #define SELDOM __attribute__((cold, noinline))
 #define JOURNALS __attribute__((noinline, section(".text.journal")))
@@ -69,20 +69,20 @@ struct chunk {
   struct row rows[ROWS_IN_CHUNK];
 };
 
-/* A prime, so that what a program does in turn is met at each of its places. */
+/* A prime, so that every position of a program's period is timed. */
 enum { TIMED_EACH = 31, INTERRUPTED = 1000000 };
 
 /* ---- the recorder's state --------------------------------------------------------------------- */
 
-/* One cache line: all that a launch of a known call reads here, except the call's words. */
+/* One cache line with all that a launch of a stored call reads here, except the call's words. */
 struct kernel {
   PyObject *object;    /* address only, not owned; NULL: never used, GONE: removed */
   PyObject *reference; /* owned: a weak reference that unlists it, or the kernel itself */
-  PyObject *look; /* owned: what looks at its launches, None: nothing does; NULL: not known yet */
+  PyObject *look; /* owned: inspects launches; None: no inspection; NULL: undecided */
   int64_t id;
-  int64_t last_call;     /* its call that was last found in the table */
-  size_t last_offset;    /* where that call's words are in the arena */
-  uint32_t last_length;  /* and how many; 0: there is none yet */
+  int64_t last_call;     /* the kernel's last call found in the table */
+  size_t last_offset;    /* position of that call's words in the arena */
+  uint32_t last_length;  /* number of these words; 0: no call yet */
   int32_t device;
   int16_t device_kind;
   int16_t apart; /* its launches go to `uncommon` */
@@ -108,8 +108,8 @@ struct name {
 };
 enum { NAME_SLOTS = 256, NAMES_LIMIT = 4096 };
 
-/* A type of arguments: those of tensors that are read as torch's, of tuples and lists, and of what
- * is distinguished by its fields. */
+/* A type of arguments: tensors that are read as torch's, tuples and lists, and types that are
+ * distinguished by fields. */
 struct kind {
   PyTypeObject *type; /* owned, so that its address stays its own */
   PyObject *fields;   /* owned tuple of names, or NULL */
@@ -117,7 +117,7 @@ struct kind {
 };
 enum { KINDS = 64 };
 
-/* What every launch reads comes first: each cache line counts where the program uses the rest. */
+/* Fields that every launch reads come first, to touch few cache lines. */
 typedef struct {
   PyObject_HEAD
   char active;
@@ -125,10 +125,10 @@ typedef struct {
   PyTypeObject *fast_types[2];
   dl_exchange *exchange;
   int (*capture_info)(void *stream, int *status, uint64_t *graph, void *, void *, void *);
-  struct kernel *kernels; /* at a cache line's begin within `kernel_block` */
+  struct kernel *kernels; /* aligned to a cache line within `kernel_block` */
   size_t kernel_slots;
   uint64_t *arena;
-  struct row *row, *row_end; /* where the next launch is written, and where its chunk ends */
+  struct row *row, *row_end; /* next row to write, and end of its chunk */
   struct call *calls;
   size_t call_slots, call_count;
   size_t kernel_used, arena_used, arena_size;
@@ -142,7 +142,7 @@ typedef struct {
   PyObject *names; /* text of a keyword → its number */
   size_t constant_count, name_count, kind_count;
   struct kind kinds[KINDS];
-  /* What recording takes in the program's threads: of one launch in TIMED_EACH, and all that is new. */
+  /* Time of recording in the program's threads: of one launch in TIMED_EACH, and all new kernels. */
   int64_t timed, timed_ns, new_ns;
   struct name name_slots[NAME_SLOTS];
   struct constant constants[CONSTANTS];

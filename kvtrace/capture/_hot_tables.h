@@ -1,4 +1,4 @@
-/* The tables of known kernels and calls, and the rows of launches. Included by _hot.c alone. */
+/* Tables of kernels and calls, and the rows of launches. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_TABLES_H
 #define KVTRACE_HOT_TABLES_H
 
@@ -16,15 +16,15 @@
 #define THREAD_LOCAL __thread
 #endif
 
-/* Per thread, since asking for the thread's id is a system call. A fork makes a new generation. */
+/* Per thread, since the thread's id costs a system call. A fork makes a new generation. */
 static unsigned generation = 1;
 static THREAD_LOCAL struct {
   unsigned generation;
   int32_t phase;
   int64_t id;
-  int64_t contents; /* of the launch that has just been made: number of what was copied, or 0 */
-  void *launching;  /* whose launch is in flight, by its address; NULL: none */
-  int64_t theirs;   /* nanoseconds of the program's own in the launch that was recorded last */
+  int64_t contents; /* number of the copies for the launch just made, or 0 */
+  void *launching;  /* address of the owner of the launch in flight; NULL: none */
+  int64_t theirs;   /* the program's own nanoseconds in the last recorded launch */
 } thread_facts;
 
 static int64_t now(void) {
@@ -176,7 +176,7 @@ static size_t rows_in(const recorder *self, const struct chunk *chunk) {
 static void spool_lock(recorder *self);
 static void spool_unlock(recorder *self);
 
-/* Forgets all rows; keeps a chunk, whose memory is at hand, for those that come. */
+/* Forgets all rows; keeps a chunk for later rows. */
 static void rows_clear(recorder *self) {
   while (self->first) {
     struct chunk *next = self->first->next;
@@ -236,7 +236,7 @@ static void append_row(recorder *self, int64_t call, int64_t enter, int64_t leav
   thread_facts.theirs = leave - enter;
 }
 
-/* Begins to time what recording adds to a launch; 0 where this one is not timed. */
+/* Begins to time what recording adds to a launch; 0 if the launch is not timed. */
 static int64_t begin_timing(recorder *self) {
   if (self->until_timed-- > 0) return 0;
   self->until_timed = TIMED_EACH - 1;
@@ -244,8 +244,8 @@ static int64_t begin_timing(recorder *self) {
   return now();
 }
 
-/* What was new has been counted whole; what was not recorded has no separate time; and in what
- * took a millisecond the thread was interrupted, which the program would have been as well. */
+/* Counts a timed launch, except with new kernels or calls (counted separately), if not recorded, or
+ * if it took a millisecond: then the thread was interrupted, as it would be without kvtrace. */
 static void end_timing(recorder *self, int64_t begin, int64_t new_ns) {
   int64_t took = now() - begin - thread_facts.theirs;
   if (thread_facts.theirs < 0 || took < 0 || took > INTERRUPTED || self->new_ns != new_ns) return;

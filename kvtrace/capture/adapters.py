@@ -1,25 +1,25 @@
-"""What the hot path asks of others: of a backend's adapter, and of what describes arguments."""
+"""Interfaces that the hot path calls: a backend's adapter, and the description of arguments."""
 
 from collections.abc import Callable, Sequence
 from typing import Any, Protocol
 
 Problem = Callable[[Exception], None]
-"""Takes an exception of the hot path's own, which the program never sees."""
+"""Receives an exception raised by the hot path itself; the program never sees the exception."""
 
 Apart = tuple[int, int, int, Any]
-"""What `Adapter.new_kernel` returns where it says how launches of the kernel are recorded."""
+"""Result of `Adapter.new_kernel` with a fourth entry: how the kernel's launches are recorded."""
 
 
 class Adapter(Protocol):
-    """A backend's side of the hot path: what to do with what has not been seen before."""
+    """A backend's side of the hot path: records kernels and calls at their first launch."""
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant.
 
-        Returns its kernel id (-1: not to be recorded), and the DLPack kind and index of the device
-        that it runs on; and perhaps what looks at its launches before they are made, in the native
-        hot path alone (None: nothing does), or, for `Recorder.wrap_choosing`, that they are
-        `uncommon` (True).
+        Returns the kernel id (-1: not to be recorded), and the DLPack kind and index of the device
+        that the kernel runs on. An optional fourth entry is, for the native hot path, the object
+        that inspects the kernel's launches before they are made (None: no inspection), or, for
+        `Recorder.wrap_choosing`, True if the launches go to `uncommon`.
         """
 
     def new_call(
@@ -35,12 +35,12 @@ class Adapter(Protocol):
 
 
 class Describe(Protocol):
-    """Returns the exact identity of an argument of no common type, and the pointers in it."""
+    """Computes the exact identity of an argument of uncommon type, and the pointers inside."""
 
     def __call__(self, value: Any, /) -> Sequence[Any]:
-        """Return the identity, and data pointers, whose equality pattern is part of the call's.
+        """Return the identity and the data pointers of an argument.
 
-        None instead of pointers: this object never changes, and may be kept alive forever. The
-        native hot path may get the names of fields, too, by which it distinguishes objects of the
-        value's type from then on.
+        Which pointers of a call are equal is part of the call's identity. None instead of pointers:
+        the object never changes, and may be kept alive forever. A third entry, for the native hot
+        path, names the fields by which objects of the value's type are distinguished from then on.
         """

@@ -1,4 +1,4 @@
-"""`kvtrace.start`, `stop`, `capture` and `mark`, and what the autostart line sets going."""
+"""The functions `kvtrace.start`, `stop`, `capture` and `mark`, and those behind the autostart."""
 
 import atexit
 import os
@@ -26,13 +26,13 @@ _ended = False
 
 
 def start(out: str | os.PathLike[str], **settings: Any) -> Session:
-    """Start recording into the directory `out`; during a recording, return that one.
+    """Start recording into the directory `out`; return the current session if one is recording.
 
-    The recording that the variable `KVTRACE` asks for lasts from the start of the process.
+    A recording started by the variable `KVTRACE` lasts from the start of the process.
     In a sub-interpreter nothing is recorded.
 
-    Settings are those of `kvtrace.settings.Settings`; what is not named is taken from the
-    environment (`KVTRACE_MODE` and so on).
+    Settings are those of `kvtrace.settings.Settings`; the environment (`KVTRACE_MODE` and so on)
+    provides the settings that are not passed.
 
         session = kvtrace.start("out/", tensors="int")
 
@@ -46,15 +46,15 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
     base, problems = settings_from_environment(os.environ)
     chosen = settings_from_arguments(base, **settings)
     with _lock:
-        going_on = current() or _session_of_environment()
+        recording = current() or _session_of_environment()
         folder = os.path.abspath(os.fspath(out))  # noqa: PTH100
-        if going_on is not None:
-            if folder != going_on.out:
-                going_on.message(
+        if recording is not None:
+            if folder != recording.out:
+                recording.message(
                     "info", "already-recording", f"start({folder!r}) during this recording"
                 )
-            _install_for_imported(going_on)
-            return going_on
+            _install_for_imported(recording)
+            return recording
         session = Session(folder, chosen)
         if _boot.in_subinterpreter():
             session.stop()
@@ -76,14 +76,14 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
 def stop() -> None:
     """End the recording and seal its files; does nothing if none is in progress.
 
-    The program continues unchanged: where there is no GPU, its kernels run in the evaluator still.
+    The program continues unchanged: without a GPU, kernels still run in the evaluator.
     """
     _end("stopped")
 
 
 @contextmanager
 def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
-    """Record what runs inside; a recording in progress before continues afterwards.
+    """Record the launches of a `with` block; a recording already in progress continues after it.
 
         with kvtrace.capture("out/"):
             train()
@@ -119,7 +119,7 @@ class mark:  # noqa: N801 - used like a function, and as a context
     __slots__ = ("_attributes", "_begin", "_instant", "_name", "_session")
 
     def __init__(self, name: str, /, **attributes: Any) -> None:
-        """Record the instant; a `with` statement takes it back and makes a range of it."""
+        """Record the instant; a `with` statement replaces the instant by a range."""
         self._session = current() or _session_of_environment()
         if self._session is None:
             return
@@ -148,7 +148,7 @@ class mark:  # noqa: N801 - used like a function, and as a context
 
 
 def current() -> Session | None:
-    """The recording in progress, if any."""
+    """Return the recording in progress, if any."""
     session = _current
     return session if session is not None and session.recording else None
 
@@ -165,7 +165,7 @@ def library_imported(name: str) -> None:
 
 
 def process_ends() -> None:
-    """Seal what was recorded; how the process ended is read from what the interpreter noted."""
+    """Seal the recording; `sys.last_type` tells whether an exception ended the process."""
     global _ended
     _ended = True
     kind = getattr(sys, "last_type", None)
@@ -184,7 +184,7 @@ def _end(ending: str) -> None:
     global _current, _gave_group
     with _lock:
         session, _current = _current, None
-        _boot.out = None  # what the variable asked for is done
+        _boot.out = None  # the recording that the variable asked for has ended
     if session is None:
         return
     from kvtrace.capture.backends import uninstall_all
@@ -197,12 +197,12 @@ def _end(ending: str) -> None:
 
 
 def _session_of_environment() -> Session | None:
-    """The session that `KVTRACE` asks for; made when a library or a mark first needs it."""
+    """Return the session that `KVTRACE` asks for; the first library or mark creates it."""
     global _current
     if _boot.out is None:
         return None
     if sys.platform != "linux":
-        _boot.out = None  # said once
+        _boot.out = None  # print the message once
         print(f"kvtrace: {ELSEWHERE}", file=sys.stderr)
         return None
     with _lock:

@@ -1,7 +1,7 @@
-"""Arguments of launches: the exact identity of uncommon ones, and the metadata of all.
+"""Arguments of launches: exact identities of arguments of uncommon types, and metadata of all.
 
-Tensors are read through what torch's tensors offer (`data_ptr`, `shape`, `stride`, `dtype`,
-`untyped_storage`), so that anything that a launcher accepts as one is recorded as one.
+Tensors are read by the attributes of torch's tensors (`data_ptr`, `shape`, `stride`, `dtype`,
+`untyped_storage`), so every object that a launcher accepts as a tensor is recorded as a tensor.
 """
 
 import math
@@ -36,25 +36,25 @@ SHORT_NAMES: Final = {
     "float8_e5m2fnuz": "fp8e5b16",
 }
 
-#: Objects of no known kind that are distinguished by a number while they live.
+#: Most objects of unknown kind that are numbered at a time.
 _ODD_OBJECTS: Final = 1000
 
 _double = Struct("=d")
 
-#: What `Identities` returns; see there.
+#: Result of `Identities.__call__`.
 Identity = (
     tuple[bytes, tuple[int, ...] | None] | tuple[bytes, tuple[int, ...] | None, tuple[str, ...]]
 )
 
-#: Tensors whose storages are remembered at most.
+#: Most tensors whose storages are remembered.
 _STORAGES: Final = 10_000
 
 
 class Identities:
-    """Returns uncommon arguments an exact identity: equal bytes, equal argument, at any time.
+    """Computes exact identities of uncommon arguments: equal bytes mean equal arguments.
 
-    An object of unknown kind gets a number for as long as it lives. One that cannot be watched is
-    distinguished by its type alone, which is reported once.
+    An object of unknown kind has a number for as long as it lives. An object without weak
+    references is distinguished by its type alone, which is reported once.
     """
 
     def __init__(self, unclear: Callable[[str], None]) -> None:
@@ -65,10 +65,9 @@ class Identities:
         self._next = 0
 
     def __call__(self, value: Any, /) -> Identity:
-        """Return the identity, and the data pointers whose equality pattern completes it.
+        """Return the identity and the data pointers of an argument, as `adapters.Describe` says.
 
-        None instead of pointers says that the object never changes and may be kept: a dtype. A
-        third entry names the fields that tell objects of the value's type apart, where they do.
+        The third entry is left out where no fields distinguish objects of the value's type.
         """
         pointers: list[int] = []
         if type(value).__name__ == "dtype":
@@ -119,9 +118,9 @@ class Identities:
     def _numbered(self, value: Any) -> bytes:
         address = id(value)
         with self._lock:
-            known = self._odd.get(address)
-            if known is not None:
-                return b"#%d" % known[0]
+            numbered = self._odd.get(address)
+            if numbered is not None:
+                return b"#%d" % numbered[0]
             try:
                 reference = weakref.ref(value, lambda _: self._odd.pop(address, None))
             except TypeError:
@@ -138,9 +137,9 @@ class Identities:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """Return the names of what tells objects of the value's type apart; none where Python has to.
+    """Return the fields that distinguish objects of the value's type; () if Python must do that.
 
-    The same as `Identities` reads of them; a layout of Gluon's is read as text.
+    `Identities` reads the same fields. A Gluon layout is compared as text, hence by Python.
     """
     if is_tensor(value):
         return ()
@@ -153,16 +152,16 @@ def _fields(value: Any) -> tuple[str, ...]:
 
 
 class KnownStorages:
-    """Storages of tensors that were arguments, while these tensors live.
+    """Storages of living tensors that were arguments.
 
-    They tell the extent of arguments that have a pointer and a type, and nothing else.
+    These storages give the size of arguments that have only a pointer and a type.
     """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int, Any]] = {}
 
     def note(self, value: Any) -> None:
-        """Remember a tensor's storage."""
+        """Remember the storage of a tensor argument for as long as the tensor lives."""
         if not hasattr(value, "untyped_storage") or len(self._known) >= _STORAGES:
             return
         storage, address = value.untyped_storage(), id(value)
@@ -173,7 +172,7 @@ class KnownStorages:
         self._known[address] = (storage.data_ptr(), storage.nbytes(), reference)
 
     def around(self, pointer: int) -> tuple[int, int] | None:
-        """Return address and bytes of the storage that a pointer lies in, if one is known."""
+        """Return (address, bytes) of the remembered storage that contains a pointer, else None."""
         for start, size, reference in tuple(self._known.values()):
             if start <= pointer < start + size and reference() is not None:
                 return start, size
@@ -183,10 +182,9 @@ class KnownStorages:
 def argument_records(
     parameters: Sequence[Parameter], values: Sequence[Any], known: KnownStorages | None = None
 ) -> tuple[ArgumentRecord, ...]:
-    """The metadata of a call's arguments, one record for each entry of the flattened signature.
+    """Return the metadata of a call's arguments: a record for each entry of the flat signature.
 
-    `values` are flattened likewise (see `flattened`). What is `known` tells where pointers without
-    a storage lie.
+    `values` are flattened by `flattened`. Pointers without a storage are looked up in `known`.
     """
     known = KnownStorages() if known is None else known
     for value in values:
@@ -198,10 +196,10 @@ def argument_records(
         group = _storage_key(value)
         if record.kind == "tensor" and record.storage_bytes is None:
             pointer = int(value.data_ptr())
-            found = known.around(pointer)
-            if found is not None:
-                group = found[0]
-                record = replace(record, offset_bytes=pointer - group, storage_bytes=found[1])
+            storage = known.around(pointer)
+            if storage is not None:
+                group, size = storage
+                record = replace(record, offset_bytes=pointer - group, storage_bytes=size)
         if group is not None:
             record = replace(record, alias_group=storages.setdefault(group, position))
         records.append(record)
@@ -209,7 +207,7 @@ def argument_records(
 
 
 def flattened(name: str, kind: Any, value: Any) -> Iterator[tuple[str, str, Any]]:
-    """Name, type and value of a parameter; a tuple gives one of each of its elements, in order.
+    """Yield (name, type, value) of a parameter, or of each element of a tuple parameter in order.
 
     `kind` is Triton's type of the parameter: text, or a tuple of types for a tuple.
     """
@@ -222,7 +220,7 @@ def flattened(name: str, kind: Any, value: Any) -> Iterator[tuple[str, str, Any]
 
 
 def literal(value: Any) -> str:
-    """A Python literal of a scalar, as `calls.args.scalar` and `kernels.signature` hold it."""
+    """Return a scalar as Python literal, as in `calls.args.scalar` and `kernels.signature`."""
     if type(value).__name__ == "constexpr" and hasattr(value, "value"):
         value = value.value
     if isinstance(value, bool) or value is None:
@@ -246,17 +244,17 @@ def literal(value: Any) -> str:
 
 
 def is_tensor(value: Any) -> bool:
-    """Whether launchers would take the value as a pointer with metadata."""
+    """Return whether launchers accept the value as a tensor."""
     return hasattr(value, "data_ptr") and hasattr(value, "dtype")
 
 
 def is_descriptor(value: Any) -> bool:
-    """Whether the value is a tensor descriptor, made on the host."""
+    """Return whether the value is a tensor descriptor that was made on the host."""
     return hasattr(value, "base") and hasattr(value, "block_shape") and hasattr(value, "strides")
 
 
 def descriptor_shape(value: Any) -> list[Any]:
-    """What tells two descriptors of one tensor apart."""
+    """Return the properties that distinguish two descriptors of the same tensor."""
     return [
         tuple(value.shape),
         tuple(value.strides),
@@ -267,19 +265,19 @@ def descriptor_shape(value: Any) -> list[Any]:
 
 
 def short_dtype(dtype: Any) -> str:
-    """Triton's short form of an element type of torch's or Triton's."""
+    """Return Triton's short name of an element type of torch or Triton."""
     name = str(dtype).removeprefix("torch.")
     return SHORT_NAMES.get(name, name)
 
 
 def shape_of(value: Any) -> tuple[int, ...] | None:
-    """The shape of a tensor, if it has one."""
+    """Return the shape of a tensor, or None if the tensor has none."""
     shape = getattr(value, "shape", None)
     return None if shape is None else tuple(int(size) for size in shape)
 
 
 def strides_of(value: Any) -> tuple[int, ...] | None:
-    """The strides of a tensor in elements, if it has some."""
+    """Return the strides of a tensor in elements, or None if the tensor has none."""
     strides = getattr(value, "stride", None)
     if strides is None:
         return None
@@ -287,7 +285,7 @@ def strides_of(value: Any) -> tuple[int, ...] | None:
 
 
 def storage_contents(value: Any) -> bytes | None:
-    """A copy of the bytes of a tensor's whole storage, brought to the host; None without torch."""
+    """Return the bytes of a tensor's whole storage, copied to the host; None without torch."""
     torch = sys.modules.get("torch")
     if torch is None or not hasattr(value, "untyped_storage"):
         return None
@@ -297,7 +295,7 @@ def storage_contents(value: Any) -> bytes | None:
 
 
 def _rounding_text(descriptor: Any) -> str:
-    """Return whether a descriptor's loads round to tf32, which one can say from Triton 3.7 on."""
+    """Return text on tf32 rounding of a descriptor's loads; "" before Triton 3.7, without it."""
     rounds = getattr(descriptor, "round_f32_to_tf32", None)
     return "" if rounds is None else f" round_f32_to_tf32={bool(rounds)}"
 
@@ -326,10 +324,10 @@ def _tensor_record(name: str, value: Any) -> ArgumentRecord:
     dtype = value.dtype
     pointer = value.data_ptr()
     base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
-    storage, offset = None, None
+    size, offset = None, None
     if hasattr(base, "untyped_storage"):
-        held = base.untyped_storage()
-        storage, offset = held.nbytes(), pointer - held.data_ptr() if pointer else 0
+        untyped = base.untyped_storage()
+        size, offset = untyped.nbytes(), pointer - untyped.data_ptr() if pointer else 0
     return ArgumentRecord(
         name,
         "tensor",
@@ -338,7 +336,7 @@ def _tensor_record(name: str, value: Any) -> ArgumentRecord:
         shape=shape_of(value),
         strides=strides_of(value),
         offset_bytes=offset,
-        storage_bytes=storage,
+        storage_bytes=size,
         alignment=pointer % 16,
     )
 

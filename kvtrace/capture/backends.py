@@ -1,7 +1,7 @@
-"""Which backends there are: found by entry points, installed when their library is imported.
+"""Backends, found by entry points and installed when their library is imported.
 
-The libraries that a backend waits for may be named by entry points, too, under `kvtrace.libraries`:
-then it is imported only once one of them is. All of kvtrace's own are.
+Entry points under `kvtrace.libraries` name the libraries that a backend waits for, so that the
+backend is imported only after one of these libraries. All backends of kvtrace have such entries.
 """
 
 import sys
@@ -20,7 +20,7 @@ _BY_LIBRARY: Final = ("libraries", "libraries_without_gpu")
 
 
 class Backend(Protocol):
-    """Hooks one library for a session. What it hooks must never raise into the program."""
+    """Hooks one library for a session. The hooks must never raise into the program."""
 
     @property
     def name(self) -> str:
@@ -28,27 +28,27 @@ class Backend(Protocol):
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """Modules whose import makes the backend useful; any of them installs it."""
+        """Modules of which any import installs the backend."""
 
     def install(self, session: "Session") -> None:
-        """Hook the library, which has just been imported, for a session."""
+        """Hook the library that has just been imported, for a session."""
 
     def uninstall(self) -> None:
-        """Take the hooks back out, or make them do nothing where others lie on top of them."""
+        """Remove the hooks, or disable hooks that other code has wrapped since."""
 
 
 @runtime_checkable
 class WatchingBackend(Backend, Protocol):
-    """A backend whose kernels `kvtrace.trace` can have watched by a client."""
+    """A backend whose kernels `kvtrace.trace` can watch by a client."""
 
     def watcher(
         self, client: Any, session_of: "Callable[[str], Session]"
     ) -> "Callable[[Any], Any]":
-        """Return what makes a watched kernel of a kernel.
+        """Return a function that wraps a kernel into a watched kernel.
 
         Args:
-            client: what the user named as client, None where nothing was.
-            session_of: returns the recording for the kernel of a name; to be asked at each launch.
+            client: the client that the user named, or None.
+            session_of: returns the recording for a kernel's name; to be called at each launch.
 
         Raises:
             BadSetting: this backend's kernels have no such client.
@@ -60,19 +60,21 @@ _installed: list[Backend] = []
 
 
 def libraries() -> tuple[str, ...]:
-    """Every library that a backend waits for."""
+    """Return the libraries that backends wait for."""
     named = (entry.name for group in _BY_LIBRARY for entry in registry.entries(group))
-    asked = (name for backend in _asked().values() for name in backend.libraries)
-    return tuple(dict.fromkeys((*named, *asked)))
+    further = (
+        name for backend in _backends_without_libraries().values() for name in backend.libraries
+    )
+    return tuple(dict.fromkeys((*named, *further)))
 
 
 def install_for(library: str, session: "Session") -> None:
-    """Install the backends that wait for `library`; one that fails is a message, not an error."""
+    """Install the backends that wait for `library`; a backend's failure becomes a message."""
     for group in _BY_LIBRARY:
         for entry in registry.entries(group):
             if entry.name == library:
                 _install(entry, session)
-    for name, backend in _asked().items():
+    for name, backend in _backends_without_libraries().items():
         if library in backend.libraries:
             _install_backend(name, backend, session)
 
@@ -81,7 +83,7 @@ def watching_backend(name: str) -> WatchingBackend:
     """Return the backend of a name, whose kernels can be watched.
 
     Raises:
-        BadSetting: there is none; the sentence lists those that there are.
+        BadSetting: no such backend watches kernels; the message lists the backends that do.
 
     """
     entry = registry.entry("backends", name)
@@ -90,7 +92,7 @@ def watching_backend(name: str) -> WatchingBackend:
         return backend
     from kvtrace.schema.errors import BadSetting
 
-    watching = (name for name, found in registry.loaded("backends") if _watches(found))
+    watching = (name for name, entry in registry.loaded("backends") if _watches(entry))
     raise BadSetting(
         f"kernels of the backends {' and '.join(watching)} are traced, not of {name!r}"
     )
@@ -101,7 +103,7 @@ def _watches(backend: object) -> bool:
 
 
 def uninstall_all() -> None:
-    """Take out every installed backend."""
+    """Uninstall every installed backend."""
     while _installed:
         _uninstall(_installed.pop())
 
@@ -140,12 +142,12 @@ def _install_backend(name: str, backend: Backend, session: "Session") -> None:
     _installed.append(backend)
 
 
-def _asked() -> dict[str, Backend]:
-    """Backends of other packages that name no libraries among their entry points, by name."""
+def _backends_without_libraries() -> dict[str, Backend]:
+    """Return other packages' backends, by name, for which no entry point names a library."""
     places = {entry.place for entry in registry.installed_entries("libraries")}
-    found = {
+    backends = {
         entry.name: registry.loaded_or_none(entry)
         for entry in registry.installed_entries("backends")
         if entry.place not in places
     }
-    return {name: backend for name, backend in found.items() if backend is not None}
+    return {name: backend for name, backend in backends.items() if backend is not None}

@@ -1,7 +1,7 @@
-"""What a run is: command, place, versions, devices, ranks, and the commit that was checked out.
+"""Context of a run: command, directory, versions, devices, ranks, and the checked-out commit.
 
-Read by the background thread, and only from what the program has loaded already: nothing here
-imports torch, starts a GPU or waits for the program.
+The background thread reads the context, and only from modules that the program has loaded already:
+nothing here imports torch, starts a GPU or waits for the program.
 """
 
 import os
@@ -18,13 +18,13 @@ from kvtrace.capture.groups import group_id, rank_facts
 from kvtrace.capture.host_devices import lies_in_host_memory
 from kvtrace.capture.secrets import masked
 
-#: Seconds that `git` may take for one answer, and that the end of a run waits for all of them.
+#: Seconds that one `git` command may take, and that the end of a run waits for all commands.
 GIT_TIMEOUT: Final = 10.0
 GIT_PATIENCE: Final = 3.0
 
 
 def process_facts() -> dict[str, Any]:
-    """Columns of `runs` that are known at once: command, folder, process, rank and group."""
+    """Return columns of `runs` that are known at once: command, folder, process, rank, group."""
     environment = os.environ
     return {
         "command": _command(),
@@ -36,10 +36,10 @@ def process_facts() -> dict[str, Any]:
 
 
 def library_versions() -> dict[str, str]:
-    """Versions of Python, kvtrace and of what the program has imported."""
+    """Return versions of Python, kvtrace, the driver and the libraries that are imported."""
     from kvtrace import __version__
 
-    found = {
+    versions = {
         "python": platform.python_version(),
         "kvtrace": __version__,
         "platform": platform.platform(),
@@ -47,20 +47,20 @@ def library_versions() -> dict[str, str]:
     for name in ("triton", "torch", "numpy", "jax"):
         version = getattr(sys.modules.get(name), "__version__", None)
         if isinstance(version, str):
-            found[name] = version
+            versions[name] = version
     torch = sys.modules.get("torch")
     for name in ("cuda", "hip", "xpu"):
         version = getattr(getattr(torch, "version", None), name, None)
         if isinstance(version, str):
-            found[name] = version
+            versions[name] = version
     driver = _driver_version()
     if driver is not None:
-        found["driver"] = driver
-    return found
+        versions["driver"] = driver
+    return versions
 
 
 def devices() -> list[dict[str, Any]]:
-    """The accelerators that torch has started; asking for more would start them."""
+    """Return the accelerators, if torch has started them; asking earlier would start them."""
     torch = sys.modules.get("torch")
     for kind in ("cuda", "xpu"):  # AMD's devices are "cuda" as well
         interface = getattr(torch, kind, None)
@@ -82,7 +82,7 @@ def _device(interface: Any, index: int) -> dict[str, Any]:
 
 
 def _capability(properties: Any) -> str | None:
-    """The compute capability (9.0), or AMD's name of the architecture (gfx942); Intel has none."""
+    """Return the compute capability ("9.0"), or AMD's architecture ("gfx942"), else None."""
     if getattr(getattr(sys.modules.get("torch"), "version", None), "hip", None) is not None:
         return str(properties.gcnArchName).partition(":")[0]
     if hasattr(properties, "major"):
@@ -91,10 +91,10 @@ def _capability(properties: Any) -> str | None:
 
 
 class GitFacts:
-    """Asks git for the program's checkout, in a separate thread, with a limit on the time."""
+    """Commit, branch and state of the program's checkout, asked of git in a separate thread."""
 
     def __init__(self) -> None:
-        self._found: dict[str, Any] = {}
+        self._facts: dict[str, Any] = {}
         self._thread = threading.Thread(target=self._ask, name="kvtrace-git", daemon=True)
         try:
             self._thread.start()
@@ -102,10 +102,10 @@ class GitFacts:
             self._ask()
 
     def facts(self, wait: bool = False) -> dict[str, Any]:
-        """Columns of `runs` that are known by now; with `wait`, after some patience."""
+        """Return the columns of `runs` known so far; `wait` waits `GIT_PATIENCE` seconds first."""
         if wait and self._thread.is_alive():
             self._thread.join(GIT_PATIENCE)
-        return dict(self._found)
+        return dict(self._facts)
 
     def _ask(self) -> None:
         for folder in _program_folders():
@@ -113,27 +113,27 @@ class GitFacts:
             if answer is None:  # no checkout, or one without a commit
                 continue
             root, _, commit = answer.rpartition("\n")
-            self._found |= {"git_root": root, "git_commit": commit}
+            self._facts |= {"git_root": root, "git_commit": commit}
             self._ask_state(root)
             return
 
     def _ask_state(self, root: str) -> None:
-        """Branch and changes, by one more start of git (format: git-status(1), version 2)."""
+        """Ask for branch and changes by `git status` (format: git-status(1), version 2)."""
         status = _git(root, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
         if status is None:
             return
         lines = status.splitlines()
         branch = next((line for line in lines if line.startswith("# branch.head ")), "")
         name = branch.removeprefix("# branch.head ")
-        self._found["git_branch"] = None if name in ("", "(detached)") else name
-        self._found["git_dirty"] = any(not line.startswith("#") for line in lines)
+        self._facts["git_branch"] = None if name in ("", "(detached)") else name
+        self._facts["git_dirty"] = any(not line.startswith("#") for line in lines)
 
 
 def _program_folders() -> list[str]:
-    """Where the program may have been checked out: its script's folder, the working directory.
+    """Return folders that may lie in the program's checkout: the script's, the working directory.
 
-    A script that is installed in a virtual environment, as pytest's, is not a program of the
-    checkout that the environment may lie in.
+    The folder of a script that is installed in a virtual environment, as pytest's, is left out:
+    the environment may lie in an unrelated checkout.
     """
     folders = []
     script = getattr(sys.modules.get("__main__"), "__file__", None)

@@ -1,12 +1,13 @@
-"""Contents of tensors as they were at launches: taken in the program's way, kept apart from it.
+"""Contents of tensors at launches: copied in the program's threads, written in the journal's.
 
-A backend hands over the tensors of a launch that it is about to make, or has just made; `take`
-copies them (on a GPU it only enqueues that) and gives a number, which the hot path writes into the
-launch's row. The journal's thread waits for the copies, keeps each distinct one once, and writes a
-row of `contents` for each launch and argument. So what a launch had is known exactly or not at all.
+A backend passes the tensors of a launch that is about to happen, or has just happened; `take`
+copies them (on a GPU it only enqueues the copy) and returns a number, which the hot path writes
+into the launch's row. The journal's thread waits for the copies, stores each distinct content once,
+and writes a row of `contents` for each launch and argument. So the contents of a launch are known
+exactly or not at all.
 
-With the setting `index`, the time that all this takes stays below a fixed part of the program's,
-and the native hot path copies by itself (`looks`, in `_hot_looks.h`).
+With the setting `index`, the copies take at most a fixed part of the program's time, and the native
+hot path copies by itself (`looks`, in `_hot_looks.h`).
 """
 
 import hashlib
@@ -29,33 +30,33 @@ if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
     from kvtrace.capture.session import Session
 
-#: Largest tensor that is copied, in bytes: by default, and where more is asked for.
+#: Largest tensor that is copied, in bytes: with the setting `index`, and with any other.
 SMALL_BYTES: Final = 1 << 20
 LIMIT_BYTES: Final = 256 << 20
 
-#: Distinct contents that are kept of a call at most, and their bytes.
+#: Most distinct contents that are kept of a call, and most bytes of them.
 SETS_A_CALL: Final = 64
 BYTES_A_CALL: Final = 64 << 20
 
-#: What part of the program's time may go into contents, after an allowance in nanoseconds.
+#: The part of the program's time that copies may take, after an allowance in nanoseconds.
 FRACTION: Final = 0.005
 ALLOWANCE_NS: Final = 20_000_000
 
-#: What a copy costs a device's stream, in nanoseconds: a part for each, and a part for each byte.
+#: Nanoseconds that copies cost a device's stream: for each copy, and for each byte.
 COPY_NS: Final = 11_000
 BYTE_NS: Final = 0.02
 
-#: Bytes and launches that wait for the background thread at most.
+#: Most bytes, and most launches, that wait for the background thread.
 _WAITING_BYTES: Final = 256 << 20
 _WAITING: Final = 10_000
 
-#: From an argument's place in the signature to its value.
+#: Pairs of an argument's position in the signature and its value.
 Listed = Sequence[tuple[int, Any]]
 
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of memory that is copied: address, bytes, and where it begins in its storage."""
+    """A piece of memory to copy: address, bytes, and offset in its storage."""
 
     address: int
     size: int
@@ -63,33 +64,33 @@ class Span:
 
 
 class Wanted(Protocol):
-    """Says, by the time that contents are written, which arguments' are of use."""
+    """The arguments whose contents are useful, known by the time that contents are written."""
 
     @property
     def places(self) -> frozenset[int]:
-        """The arguments' places in the signature."""
+        """The arguments' positions in the signature."""
 
 
 @dataclass(slots=True)
 class _Taken(Taken):
-    """What one launch copied; `arguments` say which part belongs to which."""
+    """Copies for one launch; `arguments` says which part belongs to which argument."""
 
-    arguments: tuple[tuple[int, int, int], ...] = ()  # place in the signature, part, offset
+    arguments: tuple[tuple[int, int, int], ...] = ()  # position in the signature, part, offset
     wanted: "Wanted | None" = None
 
 
 class _NativeCopies:
-    """The devices' copies that `looks` made, for who waits for them."""
+    """Device copies made by `looks`, as `taken.Devices`."""
 
     def __init__(self, looks: Any) -> None:
         self._looks = looks
 
     def release(self, copy: Copy) -> None:
-        """Free the room of a copy that has been read, or is not wanted any more."""
+        """Free the pinned memory of a copy that has been read or is not needed."""
         self._looks.release(copy.end)
 
     def is_lost(self, copy: Copy) -> bool:
-        """Whether a copy that is not done never will be, for its stream has failed."""
+        """Return whether a copy can never complete because its stream has failed."""
         return has_failed(self._looks.query(copy.stream)) and not copy.done
 
 
@@ -97,7 +98,7 @@ class Contents(TakenForLaunches[_Taken]):
     """The contents that one session keeps. `take` may be called from any thread."""
 
     def __init__(self, session: "Session") -> None:
-        """Prepare; nothing runs before something is taken."""
+        """Make an empty set of contents; nothing runs before the first `take`."""
         self._all = session.settings.tensors != "index"
         self._looks: Any = None
         self._looks_asked = False
@@ -106,7 +107,7 @@ class Contents(TakenForLaunches[_Taken]):
         super().__init__(session, ARENA_BYTES)
 
     def renew(self) -> None:
-        """Begin again: another run begins, perhaps in a forked process."""
+        """Forget all copies: another run begins, perhaps in a forked process."""
         super().renew()
         self._begin = time.perf_counter_ns()
         self._spent = 0
@@ -121,7 +122,7 @@ class Contents(TakenForLaunches[_Taken]):
     # -- in the program's threads -----------------------------------------------------------
 
     def looks(self, schedule: tuple[int, ...]) -> Any:
-        """Return what copies in the native hot path; None where Python does.
+        """Return the object that copies in the native hot path; None if Python copies.
 
         `schedule` says when launches are inspected, as `_hot_look.h` names it.
         """
@@ -137,12 +138,12 @@ class Contents(TakenForLaunches[_Taken]):
         return self._looks
 
     def has(self, number: int) -> bool:
-        """Whether something was copied under that number."""
+        """Return whether copies exist under that number."""
         self._absorb()
         return super().has(number)
 
     def allows(self) -> bool:
-        """Whether the time that was taken leaves room for more."""
+        """Return whether the time budget allows another copy."""
         if self._all:
             return True
         if self._looks is not None:
@@ -151,22 +152,22 @@ class Contents(TakenForLaunches[_Taken]):
         return self._spent < ALLOWANCE_NS + FRACTION * elapsed
 
     def spend(self, nanoseconds: int) -> None:
-        """Count time that was taken from the program."""
+        """Count nanoseconds that copies took from the program."""
         if self._looks is not None:
             self._looks.spend(nanoseconds)
         self._spent += nanoseconds
 
     def refuse(self) -> None:
-        """Count a launch that there was no time to look at."""
+        """Count a launch that was not inspected for lack of time."""
         self._refused += 1
 
     def take(
         self, listed: Listed, stream: int = 0, wanted: Wanted | None = None, number: int = 0
     ) -> int:
-        """Copy what tensors hold when their stream gets here; return the number of the copy.
+        """Copy the contents of tensors at this point of their stream; return the copy's number.
 
-        `number` is one that the launch has already, 0: none. 0 where nothing was copied. kvtrace's
-        failures are counted and never raised.
+        Returns 0 if nothing was copied. `number` is the launch's number from an earlier copy, or 0.
+        Failures are counted and never raised.
         """
         try:
             if self._looks is not None:
@@ -202,9 +203,9 @@ class Contents(TakenForLaunches[_Taken]):
         return number
 
     def span(self, value: Any) -> Span | None:
-        """Say what to copy for a tensor: its storage, or its view where the storage is large.
+        """Return the memory to copy for a tensor: its storage, or its view if the storage is large.
 
-        None where there is nothing, or too much of it.
+        None if the memory is empty or larger than the limit.
         """
         base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
         if not hasattr(base, "untyped_storage"):
@@ -234,12 +235,12 @@ class Contents(TakenForLaunches[_Taken]):
     # -- in the journal's thread ------------------------------------------------------------
 
     def launches(self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
-        """Note which launches had something copied for them."""
+        """Note the launches that have copies."""
         self._absorb()
         super().launches(columns, copied)
 
     def round(self, journal: "Journal") -> None:
-        """Write what has arrived."""
+        """Write the contents whose copies are complete."""
         begin = time.thread_time_ns()
         self._absorb()
         super().round(journal)
@@ -248,7 +249,7 @@ class Contents(TakenForLaunches[_Taken]):
         self.spend(time.thread_time_ns() - begin)
 
     def _absorb(self) -> None:
-        """Take over what the native hot path has copied."""
+        """Add the copies that the native hot path has made."""
         if self._looks is None:
             return
         for number, size, copied, arguments, wanted in self._looks.drain(
@@ -258,7 +259,7 @@ class Contents(TakenForLaunches[_Taken]):
             self._await(_Taken(number, size, [parts], arguments=tuple(arguments), wanted=wanted))
 
     def _tell_limits(self) -> None:
-        """Say once that launches were left out, and why."""
+        """Report once that launches lack contents, and why."""
         refused = self._refused + (0 if self._looks is None else self._looks.refused)
         if refused and not self._told:
             self._told = True
@@ -281,18 +282,18 @@ class Contents(TakenForLaunches[_Taken]):
     def _rows(
         self, journal: "Journal", taken: _Taken, seq: int, call_id: int
     ) -> Iterable[dict[str, Any]]:
-        """Return the rows of a launch; none where its call has enough distinct contents."""
+        """Yield the `contents` rows of a launch; none if the call has enough distinct contents."""
         (parts,) = taken.copies
         assert isinstance(parts, tuple)
         arguments = taken.arguments
         if taken.wanted is not None:
             places = taken.wanted.places
-            arguments = tuple(each for each in arguments if each[0] in places)
+            arguments = tuple(argument for argument in arguments if argument[0] in places)
         used = dict.fromkeys(part for _, part, _ in arguments)
         digests = {part: hashlib.sha256(parts[part]).hexdigest() for part in used}
-        found = tuple((place, digests[part], offset) for place, part, offset in arguments)
+        contents = tuple((place, digests[part], offset) for place, part, offset in arguments)
         sets = self._sets.setdefault(call_id, set())
-        if found not in sets:
+        if contents not in sets:
             fresh = {d: parts[part] for part, d in digests.items() if d not in self._kept}
             size = self._bytes.get(call_id, 0) + sum(map(len, fresh.values()))
             if len(sets) >= SETS_A_CALL or (sets and size > BYTES_A_CALL):
@@ -302,12 +303,12 @@ class Contents(TakenForLaunches[_Taken]):
                 )
                 self._session.message("info", "contents-left-out", text)
                 return
-            sets.add(found)
+            sets.add(contents)
             self._bytes[call_id] = size
             for digest, part in fresh.items():
                 journal.add_artifact("tensor", part)
                 self._kept.add(digest)
-        for place, digest, offset in found:
+        for place, digest, offset in contents:
             yield {
                 "seq": seq, "call_id": call_id, "arg": place, "artifact": digest,
                 "offset_bytes": offset,
@@ -315,7 +316,7 @@ class Contents(TakenForLaunches[_Taken]):
 
 
 def view_of(tensor: Any, start: int, size: int) -> Span | None:
-    """The part of a storage that a tensor's view reaches; None if it reaches nothing."""
+    """Return the part of a storage that a tensor's view covers; None for an empty view."""
     shape, strides, item = tensor.shape, tensor.stride(), tensor.element_size()
     if 0 in shape:
         return None

@@ -1,8 +1,12 @@
-"""Copies of device memory that wait for nothing: on the launch's stream, into pinned memory.
+"""Asynchronous copies of device memory: on the launch's stream, into pinned host memory.
 
-The CUDA driver is called itself, so that neither torch's dispatcher nor its allocator sees a copy.
-A copy is done when the stream has written its number behind it; whoever waits for it looks at host
-memory and asks the driver nothing, which would disturb a capture of a graph in another thread.
+The CUDA driver is called directly, so that neither torch's dispatcher nor its allocator sees a
+copy. After each copy the stream writes the copy's number into host memory. A reader waits for that
+number and asks the driver nothing: a query would disturb a graph capture in another thread.
+
+The pinned memory is a ring: copies take room at the head in order, and give room back at the tail.
+Example with 1 MiB: a copy of two tensors of 100 bytes takes 128 + 128 + 64 bytes (each part is
+rounded up to 64, and 64 hold the number); a copy that would cross the end begins at the start.
 """
 
 import ctypes
@@ -16,19 +20,19 @@ from typing import Final
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
 
-#: Bytes of pinned memory, taken once in a process and never given back: that would synchronize.
+#: Bytes of pinned memory, allocated once in a process and never freed: that would synchronize.
 ARENA_BYTES: Final = 16 << 20
 
 _ALIGNMENT: Final = 64
 _PORTABLE: Final = 1
 _RELAXED: Final = 2
 
-#: What the driver says of a stream that has not failed: that its work is done, or is not yet. That
-#: nothing is known of it, since the thread has no context (as the journal's) or a graph is being
-#: captured, is not a failure either.
+#: The driver's results for a stream that has not failed: work done, or in progress. Results that
+#: tell nothing, because the thread has no context (as the journal's) or a graph is being captured,
+#: are no failure either.
 _NOT_FAILED: Final = frozenset((0, 600, 201, *range(900, 910)))
 
-#: Spans that are copied by one call at least, and the distance of two at most.
+#: Fewest spans that are copied by one 2D call, and the largest distance between two spans.
 _FEWEST_ROWS: Final = 4
 _MOST_PITCH: Final = (1 << 31) - 1
 
@@ -67,9 +71,10 @@ class CopyFailed(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy that is in progress: where its parts will be in host memory, and the number to expect.
+    """A copy in progress: the parts in host memory, and the number written after them.
 
-    `parts` are addresses and sizes; `end` is how far the arena is used with it.
+    `parts` are (address, size); `flag` is the number's address; `end` is the head of the pinned
+    memory after the copy.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -80,22 +85,22 @@ class Copy:
 
     @property
     def done(self) -> bool:
-        """Whether all parts have arrived."""
+        """All parts have arrived."""
         return ctypes.c_uint32.from_address(self.flag).value == self.number
 
     def read(self) -> tuple[bytes, ...]:
-        """Return the parts; only once it is done."""
+        """Return the bytes of the parts; only once the copy is done."""
         return tuple(ctypes.string_at(address, size) for address, size in self.parts)
 
 
 class DeviceCopies:
-    """Copies from one process's CUDA devices. Its methods may be called from any thread."""
+    """Copies from a process's CUDA devices. Methods may be called from any thread."""
 
     def __init__(self, size: int = ARENA_BYTES) -> None:
-        """Take the pinned memory.
+        """Allocate the pinned host memory that copies go to.
 
         Raises:
-            CopyFailed: there is no driver, or it gives no memory.
+            CopyFailed: there is no CUDA driver, or the driver allocates no memory.
 
         """
         try:
@@ -112,19 +117,19 @@ class DeviceCopies:
         self._base = self._pinned(size)
 
     def copy(self, spans: Sequence[tuple[int, int]], stream: int) -> Copy | None:
-        """Copy spans of memory (address, bytes) as they are when the stream gets there.
+        """Enqueue a copy of spans of memory (address, bytes) on the stream.
 
-        None where nothing may be copied now (the stream is captured into a graph, the thread has
-        no context yet) or there is no room.
+        Returns None if nothing may be copied now (the stream is captured into a graph, the thread
+        has no context yet) or the pinned memory is full.
 
         Raises:
-            CopyFailed: the driver refuses.
+            CopyFailed: the driver reported an error.
 
         """
         if not self._may_copy(stream):
             return None
         with self._lock:
-            copy = self._place([size for _, size in spans], stream)
+            copy = self._allocated([size for _, size in spans], stream)
             if copy is None:
                 return None
             self._enqueue(spans, [target for target, _ in copy.parts], stream)
@@ -133,14 +138,14 @@ class DeviceCopies:
             )
             if failed:
                 raise CopyFailed(f"cuStreamWriteValue32 failed with error {failed}")
-            self._take(copy)
+            self._commit(copy)
         return copy
 
     def copied(self, spans: Sequence[tuple[int, int]], stream: int) -> tuple[bytes, ...] | None:
-        """Copy spans into ordinary memory: waits for the stream, and for no other. None as `copy`.
+        """Copy spans into ordinary memory after waiting for the stream; None as `copy`.
 
         Raises:
-            CopyFailed: the driver refuses.
+            CopyFailed: the driver reported an error.
 
         """
         if not self._may_copy(stream):
@@ -157,7 +162,7 @@ class DeviceCopies:
     def _enqueue(
         self, spans: Sequence[tuple[int, int]], targets: Sequence[int], stream: int
     ) -> None:
-        """Have spans copied to their targets, equal ones at equal distances by one call."""
+        """Enqueue copies of spans to targets; equal spans at equal distances share one call."""
         handle = ctypes.c_void_p(stream)
         for first, count in _rows(spans, targets):
             (source, size), target = spans[first], targets[first]
@@ -175,40 +180,40 @@ class DeviceCopies:
             self._call("cuMemcpy2DAsync_v2", ctypes.byref(rows), handle)
 
     def release(self, copy: Copy) -> None:
-        """Free the room of a copy that has been read, or is not wanted any more."""
+        """Free the pinned memory of a copy that has been read or is not needed."""
         with self._lock:
             self._released.add(copy.end)
             while self._ends and self._ends[0] in self._released:
                 self._tail = self._ends.popleft()
                 self._released.discard(self._tail)
 
-    def _take(self, copy: Copy) -> None:
+    def _commit(self, copy: Copy) -> None:
         self._head = copy.end
         self._ends.append(copy.end)
 
     def is_lost(self, copy: Copy) -> bool:
-        """Whether a copy that is not done never will be, for its stream has failed."""
+        """Return whether a copy can never complete because its stream has failed."""
         with self._relaxed():
-            found = self._driver.cuStreamQuery(ctypes.c_void_p(copy.stream))
-        return has_failed(found) and not copy.done
+            result = self._driver.cuStreamQuery(ctypes.c_void_p(copy.stream))
+        return has_failed(result) and not copy.done
 
     def has_context(self) -> bool:
-        """Whether the thread has a context of a device yet."""
+        """Return whether the calling thread has a context of a device yet."""
         context = ctypes.c_void_p()
         return not self._driver.cuCtxGetCurrent(ctypes.byref(context)) and bool(context.value)
 
     def is_capturing(self, stream: int) -> bool:
-        """Whether what is launched on a stream goes into a graph."""
+        """Return whether launches on a stream are captured into a graph."""
         status = ctypes.c_int()
-        # An error too says that a capture is in progress.
+        # An error also means that a capture is in progress.
         failed = self._driver.cuStreamIsCapturing(ctypes.c_void_p(stream), ctypes.byref(status))
         return bool(failed or status.value)
 
     def _may_copy(self, stream: int) -> bool:
         return self.has_context() and not self.is_capturing(stream)
 
-    def _place(self, sizes: Sequence[int], stream: int) -> Copy | None:
-        """Find room for parts and for the number behind them, all in one piece."""
+    def _allocated(self, sizes: Sequence[int], stream: int) -> Copy | None:
+        """Return a copy with contiguous pinned memory for parts and number; None if it is full."""
         rounded = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]
         whole = sum(rounded) + _ALIGNMENT
         begin = self._head
@@ -216,24 +221,24 @@ class DeviceCopies:
             begin += self._size - begin % self._size
         if whole > self._size or begin + whole - self._tail > self._size:
             return None
-        place, parts = self._base + begin % self._size, []
+        address, parts = self._base + begin % self._size, []
         for size, step in zip(sizes, rounded, strict=True):
-            parts.append((place, size))
-            place += step
+            parts.append((address, size))
+            address += step
         self._number = (self._number + 1) % (1 << 32) or 1
-        ctypes.c_uint32.from_address(place).value = 0
-        return Copy(tuple(parts), place, self._number, stream, begin + whole)
+        ctypes.c_uint32.from_address(address).value = 0
+        return Copy(tuple(parts), address, self._number, stream, begin + whole)
 
     def _pinned(self, size: int) -> int:
-        found = ctypes.c_void_p()
+        memory = ctypes.c_void_p()
         with self._relaxed():
-            self._call("cuMemHostAlloc", ctypes.byref(found), ctypes.c_size_t(size), _PORTABLE)
-        assert found.value is not None
-        return found.value
+            self._call("cuMemHostAlloc", ctypes.byref(memory), ctypes.c_size_t(size), _PORTABLE)
+        assert memory.value is not None
+        return memory.value
 
     @contextmanager
     def _relaxed(self) -> Iterator[None]:
-        """Have calls disturb no capture of a graph that another thread has in progress."""
+        """Prevent calls in this context from disturbing another thread's graph capture."""
         mode = ctypes.c_int(_RELAXED)
         self._driver.cuThreadExchangeStreamCaptureMode(ctypes.byref(mode))
         try:
@@ -247,13 +252,13 @@ class DeviceCopies:
             raise CopyFailed(f"{name} failed with error {failed}")
 
 
-def has_failed(found: int) -> bool:
-    """Whether the driver's answer about a stream says that nothing more will come of it."""
-    return found not in _NOT_FAILED
+def has_failed(result: int) -> bool:
+    """Return whether the driver's result for a stream says that the stream has failed."""
+    return result not in _NOT_FAILED
 
 
 def _rows(spans: Sequence[tuple[int, int]], targets: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Give runs of equal spans at equal distances, of sources and of targets: first, and count."""
+    """Yield (first, count) of runs of equal spans whose sources and targets are evenly spaced."""
     first = 0
     while first < len(spans):
         source, size = spans[first]
@@ -268,14 +273,14 @@ def _rows(spans: Sequence[tuple[int, int]], targets: Sequence[int]) -> Iterator[
             ):
                 count += 1
         if count < _FEWEST_ROWS:
-            yield from ((first + each, 1) for each in range(count))
+            yield from ((row, 1) for row in range(first, first + count))
         else:
             yield first, count
         first += count
 
 
 def driver_addresses() -> tuple[int, ...]:
-    """Return the addresses of what `_hot_copies.h` calls of the driver; zeros without a driver."""
+    """Return addresses of the driver's functions that `_hot_copies.h` calls; zeros without one."""
     names = (
         "cuCtxGetCurrent", "cuStreamIsCapturing", "cuMemcpyAsync", "cuStreamWriteValue32_v2",
         "cuMemHostAlloc", "cuThreadExchangeStreamCaptureMode", "cuStreamQuery",
@@ -289,18 +294,18 @@ def driver_addresses() -> tuple[int, ...]:
         return (0,) * len(names)
 
 
-_made: dict[int, DeviceCopies] = {}
+_copies_by_size: dict[int, DeviceCopies] = {}
 
 
 def device_copies(size: int = ARENA_BYTES) -> DeviceCopies:
-    """Return the process's copies with so much pinned memory, for all who ask for that size.
+    """Return the process's shared copies with `size` bytes of pinned memory.
 
-    Made when first asked for, in a thread that has a context.
+    The first call makes them, in a thread that has a context.
 
     Raises:
-        CopyFailed: there can be none.
+        CopyFailed: as `DeviceCopies`.
 
     """
-    if size not in _made:
-        _made[size] = DeviceCopies(size)
-    return _made[size]
+    if size not in _copies_by_size:
+        _copies_by_size[size] = DeviceCopies(size)
+    return _copies_by_size[size]

@@ -1,9 +1,7 @@
-"""Ends of a process that Python's exit functions do not observe: `os._exit`, exec and SIGTERM.
+"""Hooks for ends of a process that `atexit` misses: `os._exit`, exec, SIGTERM and finalization.
 
-And the very last moment of all others.
-
-What the program and its system do stays what it is: the same exit code, the same signal, the same
-new program. Each function may be called often, and in each process again.
+The program's behavior stays the same: same exit code, same signal, same new program. Each function
+may be called often, and again in each process.
 """
 
 import gc
@@ -19,20 +17,20 @@ _at_finalization: Final[list[Callable[[], None]]] = []
 
 
 def before_exit(seal: Callable[[], None]) -> None:
-    """Call `seal` before `os._exit`, with which processes of `multiprocessing` end, too."""
+    """Call `seal` before `os._exit`, which also ends processes of `multiprocessing`."""
     _wrap("_exit", seal)
 
 
 def before_exec(flush: Callable[[], None]) -> None:
-    """Call `flush` before another program takes this one's place, or fails to."""
+    """Call `flush` before `os.exec*` replaces the program, or fails to."""
     for name in ("execv", "execve"):  # all others call these
         _wrap(name, flush)
 
 
 def before_sigterm(flush: Callable[[], None]) -> None:
-    """Call `flush` before SIGTERM ends the process, where the program leaves that to the system.
+    """Call `flush` before SIGTERM ends the process, unless the program handles SIGTERM itself.
 
-    Workers of `multiprocessing.Pool` end so. Without the C extension SIGTERM is left alone.
+    SIGTERM ends workers of `multiprocessing.Pool`. Without the C extension this does nothing.
     """
     hot = _native()
     if hot is None or not hot.watch_sigterm():
@@ -55,9 +53,9 @@ def before_sigterm(flush: Callable[[], None]) -> None:
 def before_finalization(take_back: Callable[[], None]) -> None:
     """Call `take_back` once no thread of the program can run any more, daemon threads included.
 
-    Exit functions are too early: daemon threads continue between them. Modules are still there:
-    before it ends them, the interpreter collects garbage. Where the program has switched that off,
-    `take_back` is not called.
+    Exit functions are too early: daemon threads continue between them. The interpreter collects
+    garbage before it clears modules, and a callback of that collection calls `take_back`; so if the
+    program has switched garbage collection off, `take_back` is not called.
     """
     if take_back not in _at_finalization:
         _at_finalization.append(take_back)
@@ -71,7 +69,7 @@ def _collecting(_phase: str, _facts: Mapping[str, int]) -> None:
 
 
 def sigterm_may_end() -> None:
-    """Have SIGTERM act at once from now on: all is sealed."""
+    """Let SIGTERM end the process at once from now on: all files are sealed."""
     hot = _native()
     if hot is not None:
         hot.sigterm_may_end()
@@ -95,10 +93,10 @@ def _wrap(name: str, before: Callable[[], None]) -> None:
             before()
         finally:
             leave(*arguments, **named)
-        raise AssertionError  # it does not return
+        raise AssertionError  # `leave` does not return
 
     wrapper.keeps = True  # type: ignore[attr-defined]
-    # pickle looks it up by these: a program may hand `os._exit` to another process.
+    # For pickle: a program may pass `os._exit` to another process.
     wrapper.__module__, wrapper.__name__, wrapper.__qualname__ = "os", name, name
     wrapper.__doc__ = leave.__doc__
     setattr(os, name, wrapper)

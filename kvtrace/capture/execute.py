@@ -1,4 +1,4 @@
-"""Runs a Python program as `python` would, with the autostart in it."""
+"""Execution of a Python program as `python` would run it, with recording started inside."""
 
 import os
 import re
@@ -18,13 +18,13 @@ _INTERPRETER = re.compile(r"python[\d.]*(?:\.exe)?")
 
 
 def run_program(program: Sequence[str], as_module: bool, variables: Mapping[str, str]) -> NoReturn:
-    """Run a script, or a module, with more environment variables; ends as the program ends.
+    """Run a script or module with additional environment variables, and exit as the program does.
 
-    Where the autostart line is installed, this process becomes the program. Where it is not (a
-    checkout that was never installed), the program runs inside this process.
+    If the autostart line is installed, this process becomes the program. If not (a checkout that
+    was never installed), the program runs inside this process.
 
     Raises:
-        BadSetting: there is no such script, or it is Python itself.
+        BadSetting: the script does not exist, or is Python itself.
     """
     name = program[0]
     if _INTERPRETER.fullmatch(Path(name).name):
@@ -55,7 +55,7 @@ def _become(command: list[str]) -> NoReturn:
 
 
 def _run_inside(program: Sequence[str], as_module: bool) -> None:
-    """Run as `python -m cProfile` and its like do: in a new `__main__`."""
+    """Run the program in a new `__main__` module, as `python -m cProfile` does."""
     from kvtrace import _boot
 
     _boot.boot()
@@ -83,7 +83,7 @@ def _run_inside(program: Sequence[str], as_module: bool) -> None:
 
 
 def _execute(program: Callable[[], object]) -> None:
-    """Let an exception end the program as it would end it under `python`."""
+    """Run a program; an exception ends the process as under `python`."""
     try:
         program()
     except Exception as error:

@@ -1,8 +1,7 @@
-"""Which processes belong to one job: its ranks, and the processes that a process starts.
+"""Groups of processes that form one job: ranks, and the processes that a process starts.
 
-`KVTRACE_GROUP` is handed from a process to those that it starts, and so covers one host. Ranks on
-several hosts share the number that their launcher gave the job. Where nothing was handed on, ranks
-that one process started share what is theirs alone: that process.
+Child processes inherit `KVTRACE_GROUP`, which covers one host. Ranks on several hosts share the
+job's number from their launcher. Ranks without either are grouped by their parent process.
 """
 
 import os
@@ -15,7 +14,7 @@ VARIABLE: Final = "KVTRACE_GROUP"
 
 
 def group_id(environment: Mapping[str, str]) -> str | None:
-    """The id that the processes of one job share; None for a run without a group."""
+    """Return the id that the processes of one job share; None for a run without a group."""
     inherited = environment.get(VARIABLE)
     ranks = number(environment, "WORLD_SIZE") or 1
     local = number(environment, "LOCAL_WORLD_SIZE") or ranks
@@ -24,14 +23,14 @@ def group_id(environment: Mapping[str, str]) -> str | None:
     if inherited is not None:
         return inherited
     if "LOCAL_WORLD_SIZE" in environment or _was_started_by_python():
-        return _started_by()
+        return _parent_id()
     return _job(environment) if ranks > 1 else None
 
 
 def hand_on(environment: Any) -> bool:
-    """Return the processes that are started from now on the group of this one.
+    """Set `KVTRACE_GROUP`, so that processes started from now on belong to this process's group.
 
-    Returns whether there was none before; who called takes the variable out again in the end.
+    Returns whether the variable was absent; if so, the caller removes the variable at the end.
     """
     if VARIABLE in environment:
         return False
@@ -40,25 +39,25 @@ def hand_on(environment: Any) -> bool:
 
 
 def rank_facts(environment: Mapping[str, str]) -> dict[str, int]:
-    """Rank and world size, as torch.distributed has them, or else the launcher's variables."""
-    found = {"rank": number(environment, "RANK"), "world_size": number(environment, "WORLD_SIZE")}
+    """Return rank and world size from torch.distributed, or else from the launcher's variables."""
+    facts = {"rank": number(environment, "RANK"), "world_size": number(environment, "WORLD_SIZE")}
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     try:
         if distributed is not None and distributed.is_available() and distributed.is_initialized():
-            found = {"rank": distributed.get_rank(), "world_size": distributed.get_world_size()}
+            facts = {"rank": distributed.get_rank(), "world_size": distributed.get_world_size()}
     except (AttributeError, RuntimeError, ValueError):
         pass  # the program is ending its process group, or making it, in this moment
-    return {name: value for name, value in found.items() if value is not None}
+    return {name: value for name, value in facts.items() if value is not None}
 
 
 def number(environment: Mapping[str, str], name: str) -> int | None:
-    """A variable that is a whole number; None where it is not."""
+    """Return the whole number that a variable holds, else None."""
     text = environment.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _job(environment: Mapping[str, str]) -> str | None:
-    """What tells a job of several hosts apart, the same on all of them."""
+    """Return an id of a job of several hosts, the same on each host."""
     job = environment.get("TORCHELASTIC_RUN_ID", "none")
     if job != "none":
         return f"job-{job}"
@@ -69,17 +68,16 @@ def _job(environment: Mapping[str, str]) -> str | None:
 
 
 def _was_started_by_python() -> bool:
-    """Whether multiprocessing started this process."""
     process = sys.modules.get("multiprocessing.process")
     return process is not None and process.parent_process() is not None
 
 
-def _started_by() -> str:
-    """The parent process, by its number and the moment of its start, which no other one shares."""
+def _parent_id() -> str:
+    """Return an id of the parent process, unique on the host: process number and start time."""
     parent = os.getppid()
     try:
         fields = Path(f"/proc/{parent}/stat").read_text().rpartition(")")[2].split()
-        begun = int(fields[19])  # ticks since the machine's start (proc_pid_stat(5), field 22)
+        start = int(fields[19])  # ticks since the machine's start (proc_pid_stat(5), field 22)
     except (OSError, ValueError, IndexError):
-        begun = 0  # not Linux: the number alone has to do
-    return f"{parent:x}-{begun:x}"
+        start = 0  # not Linux: only the process number is known
+    return f"{parent:x}-{start:x}"

@@ -1,7 +1,7 @@
-"""Which memory a tensor lies in: the host's, or that of a device.
+"""The memory that a tensor lies in: the host's, or a device's.
 
-A missing device can be simulated: its tensors report that they are on it, and lie in the
-host's memory (`backends/triton/absent_gpu`).
+Tensors of a simulated device (`backends/triton/absent_gpu`) report that device, and lie in the
+host's memory.
 """
 
 from typing import Any
@@ -13,17 +13,17 @@ _kinds: set[str] = set()
 
 
 def lie_in_host_memory(kind: str, *, so: bool) -> None:
-    """Say whether tensors that say they are on a kind of device lie in the host's memory."""
+    """Set whether tensors that report a kind of device lie in the host's memory."""
     (_kinds.add if so else _kinds.discard)(kind)
 
 
 def lies_in_host_memory(kind: str) -> bool:
-    """Whether tensors that say they are on a kind of device lie in the host's memory."""
+    """Return whether tensors that report a kind of device lie in the host's memory."""
     return kind in _kinds
 
 
 def memory_kind(value: Any) -> str | None:
-    """Name the kind of device whose memory a tensor lies in; None if it does not say."""
+    """Return the kind of device whose memory holds a tensor; None if the tensor has no device."""
     device = getattr(getattr(value, "base", value), "device", None)
     if device is None:
         return None
@@ -32,5 +32,5 @@ def memory_kind(value: Any) -> str | None:
 
 
 def host_kind() -> int:
-    """Return DLPack's number for the kind of device that lies in the host's memory, or 0."""
+    """Return DLPack's number of the device kind that is simulated in host memory, or 0."""
     return next((DEVICE_KINDS[kind] for kind in _kinds), 0)

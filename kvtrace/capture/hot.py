@@ -1,11 +1,13 @@
-"""The launch hot path in Python: the same as `_hot.c`, for where that is not built or cannot work.
+"""The launch hot path in Python: same behavior as `_hot.c`, for when that is not built or usable.
 
 A recorder wraps a launching function. Each launch costs two clock reads, a look-up from the exact
-metadata of its arguments to a call id, and an append of its row. What is new (a kernel, a call)
-goes to an adapter, which is a backend's.
+metadata of its arguments to a call id, and an append of its row. A new kernel or call goes to a
+backend's adapter.
 
-The identity of a call is a tuple that holds values and their types, never an `id` of something
-that may die: kernels are numbered, and a number is forgotten when its kernel dies.
+The identity of a call is a tuple of values and types, never the `id` of an object that may die:
+kernels are numbered, and a number is forgotten when its kernel dies. Example: `add[(8,)](x, 1024)`
+with kernel number 3 has the key (3, 8, 1, 1, x's shape, strides, dtype and device, x's address
+modulo 16, 0 as x is the first distinct pointer, int, 1024).
 """
 
 import threading
@@ -19,7 +21,7 @@ from kvtrace.capture.adapters import Adapter, Describe, Problem
 from kvtrace.capture.records import GRAPH_CAPTURE, GRAPH_NUMBERS, RUN
 from kvtrace.schema.spool import FIELDS, GRAPH_SHIFT, ROW
 
-#: Launches that wait for the background thread at most; what comes beyond is counted as dropped.
+#: Most launches that wait for the background thread; further launches are counted as dropped.
 ROWS_LIMIT: Final = 1 << 22
 
 #: DLPack's numbers for kinds of devices.
@@ -28,23 +30,23 @@ NO_DEVICE, CUDA, ROCM, ONEAPI = 0, 2, 10, 14
 #: Kind of device by the name of Triton's backend, which is Inductor's device type, too.
 DEVICE_KINDS: Final = {"cuda": CUDA, "hip": ROCM, "xpu": ONEAPI}
 
-#: Represents the grid where it follows from kernel and arguments.
+#: The grid of calls whose grid follows from kernel and arguments.
 NO_GRID: Final = (0, 0, 0)
 
-#: Of so many launches one has timed what recording adds; a prime, as programs do things in turn.
+#: One of so many launches is timed; a prime, as programs repeat themselves in periods.
 TIMED_EACH: Final = 31
 
-#: Nanoseconds that recording a launch never takes: something else had the processor.
+#: Nanoseconds beyond which a timing is discarded: another thread had the processor.
 _INTERRUPTED: Final = 1_000_000
 
-#: Bits that a stream's handle has at most.
+#: Most bits of a stream's handle.
 _HANDLE_BITS: Final = 63
 
 _double = Struct("=d")
 
 
 class _Thread(threading.local):
-    """Facts of the running thread that are too expensive to ask for at each launch."""
+    """State of the running thread, cached because queries at each launch are too expensive."""
 
     def __init__(self) -> None:
         self.id = threading.get_native_id()
@@ -55,24 +57,24 @@ class _Thread(threading.local):
 
 
 class _Grid:
-    """Represents a callable grid, which Triton evaluates once; keeps what it gave."""
+    """A callable grid, which Triton evaluates once, that stores its value."""
 
-    __slots__ = ("function", "given")
+    __slots__ = ("function", "value")
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
         self.function = function
-        self.given: Any = None
+        self.value: Any = None
 
     def __call__(self, meta: Any) -> Any:
-        self.given = self.function(meta)
-        return self.given
+        self.value = self.function(meta)
+        return self.value
 
 
 class Recorder:
-    """Maps launches to calls and keeps their times until the background thread takes them.
+    """Maps launches to calls and stores launch rows until the background thread takes them.
 
     Threads may launch at once: each step that touches shared state is one atomic operation of a
-    built-in type, or is harmless when it is done twice.
+    built-in type, or is harmless when done twice.
     """
 
     name: Final = "python"
@@ -87,11 +89,11 @@ class Recorder:
         stream_of: Callable[[int, int], int] | None = None,
         graph_of: Callable[[int], int | None] | None = None,
     ) -> None:
-        """Make a recorder that records at once.
+        """Make a recorder that is active at once.
 
-        `tensor_types` are the exact types that are read as torch tensors; `stream_of` gives the
-        current stream of a device (kind, index); `graph_of` gives the number of the graph that
-        a stream is captured into (0: not known which; None: into none).
+        `tensor_types` are the exact types that are read as torch tensors; `stream_of` returns the
+        current stream of a device (kind, index); `graph_of` returns the number of the graph that
+        a stream is captured into (0: number unknown; None: no capture).
         """
         self.active = True
         self.dropped = 0
@@ -123,7 +125,7 @@ class Recorder:
                 return function(self, *args, grid=grid, warmup=warmup, **kwargs)
             timing = recorder._begin_timing()
             thread = recorder._thread
-            thread.contents = 0  # left by a launch that failed after they were copied
+            thread.contents = 0  # of an earlier launch that failed after its copies
             outer, thread.launching = thread.launching, id(self)
             probe = None
             if callable(grid):
@@ -135,7 +137,7 @@ class Recorder:
             finally:
                 thread.launching = outer
             if probe is not None:
-                grid = probe.given
+                grid = probe.value
             try:
                 if kernel is None:
                     pass  # a hook of Triton's took the launch over
@@ -157,11 +159,11 @@ class Recorder:
         adapter: Adapter,
         uncommon: Callable[..., Any],
     ) -> Callable[..., Any]:
-        """Wrap a method `run(self, *args, stream)` that launches with the one of `self.launchers`.
+        """Wrap a method `run(self, *args, stream)` that launches by one of `self.launchers`.
 
-        The launcher represents the kernel, and the grid for (0, 0, 0), as it follows from launcher
-        and arguments. While there are several launchers nothing is recorded. A call with other
-        keyword arguments goes to `uncommon`, a method too, in place of `function`.
+        The launcher stands for the kernel. The recorded grid is (0, 0, 0), since the grid follows
+        from launcher and arguments. While there are several launchers nothing is recorded. A call
+        with other keyword arguments goes to the method `uncommon` instead of `function`.
         """
         recorder = self
         clock = time.time_ns
@@ -194,7 +196,7 @@ class Recorder:
         return _like(run, function)
 
     def wrap_getitem(self, function: Callable[..., Any], adapter: Adapter) -> Callable[..., Any]:
-        """Wrap the `__getitem__` of compiled kernels, which gives what launches one over a grid."""
+        """Wrap the `__getitem__` of compiled kernels, which returns a launcher for a grid."""
         recorder = self
         clock = time.time_ns
 
@@ -231,11 +233,11 @@ class Recorder:
 
     @property
     def costs(self) -> tuple[int, int, int]:
-        """Nanoseconds for new kernels and calls; launches that were timed, and recording's part."""
+        """Nanoseconds for new kernels and calls; timed launches; nanoseconds of timed launches."""
         return self._new_ns, self._timed, self._timed_ns
 
     def _begin_timing(self) -> tuple[int, int] | None:
-        """Begin to time what recording adds to a launch; None where this one is not timed."""
+        """Begin to time what recording adds to a launch; return None if the launch is not timed."""
         self._until_timed -= 1
         if self._until_timed >= 0:
             return None
@@ -244,7 +246,7 @@ class Recorder:
         return time.time_ns(), self._new_ns
 
     def _end_timing(self, begin: int, new_ns: int) -> None:
-        """Leave out launches with something new, which was counted whole, or not recorded."""
+        """Count a timed launch, unless it was not recorded or had a new kernel or call."""
         theirs = self._thread.theirs
         took = time.time_ns() - begin - theirs
         if theirs >= 0 and 0 <= took <= _INTERRUPTED and self._new_ns == new_ns:
@@ -265,11 +267,10 @@ class Recorder:
         leave: int,
         stream: Any = None,
     ) -> None:
-        """Record one launch that has happened; the kernel, or the call, may be new.
+        """Record one launch that has happened; the kernel or the call may be new.
 
-        `stream` is the handle that the program launched on; where it gave no number, torch is
-        asked. What was copied for the launch belongs to no other, also where this one is not
-        recorded.
+        `stream` is the handle that the program launched on; torch is asked if it is no number. The
+        launch's copied contents are dropped if the launch is not recorded.
         """
         try:
             self._record(adapter, owner, kernel, grid, args, kwargs, enter, leave, stream)
@@ -321,7 +322,7 @@ class Recorder:
         stream: int = 0,
         contents: int = 0,
     ) -> None:
-        """Append a launch of a known call; its phase and thread are the running thread's."""
+        """Append the row of a launch with a call id; phase and thread are the running thread's."""
         if len(self._rows) >= ROWS_LIMIT * len(FIELDS):
             self.dropped += 1
             return
@@ -336,16 +337,17 @@ class Recorder:
         self._rows += (enter, leave, call_id, stream, thread.id, contents, device, phase)
 
     def tag(self, contents: int) -> int:
-        """Say what was copied for the launch that the running thread has just made.
+        """Set the number of the copies for the launch that the running thread has just made.
 
-        Called before the launch is recorded; its row then has that number. Returns the one before.
+        Called before the launch is recorded, whose row then has the number. Returns the previous
+        number.
         """
         before, self._thread.contents = self._thread.contents, contents
         return before
 
     @property
     def launching(self) -> int:
-        """The `id` of whose launch the running thread has in progress, by `wrap`; 0: none."""
+        """The `id` of the object whose wrapped launch the running thread is in; 0 outside."""
         return self._thread.launching
 
     @launching.setter
@@ -353,7 +355,7 @@ class Recorder:
         self._thread.launching = owner
 
     def swap_phase(self, phase: int) -> int:
-        """Set the phase of the running thread's launches; return the one before."""
+        """Set the phase of the running thread's launches; return the previous phase."""
         thread = self._thread
         before = thread.phase
         thread.phase = phase
@@ -362,7 +364,7 @@ class Recorder:
     # -- for the background thread ----------------------------------------------------------
 
     def drain(self) -> bytes:
-        """Take the launches that wait, as rows of `ROW`."""
+        """Remove the waiting launches and return their rows, each packed by `ROW`."""
         count = len(self._rows)
         values = self._rows[:count]
         del self._rows[:count]
@@ -371,7 +373,7 @@ class Recorder:
 
     @property
     def known_calls(self) -> int:
-        """How many unique calls are remembered."""
+        """Number of unique calls that are remembered."""
         return len(self._calls)
 
     def forget(self) -> None:
@@ -388,10 +390,10 @@ class Recorder:
     # -- identity ---------------------------------------------------------------------------
 
     def kernel(self, adapter: Adapter, owner: Any, kernel: Any) -> tuple[int, int, int, Any]:
-        """A kernel's id, device kind and device index; one that is new is recorded."""
-        known = self._kernels.get(id(kernel))
-        if known is not None:
-            return known
+        """Return a kernel's id, device kind, device index and reference; record a new kernel."""
+        entry = self._kernels.get(id(kernel))
+        if entry is not None:
+            return entry
         begin = time.time_ns()
         facts: Sequence[int] = adapter.new_kernel(owner, kernel)
         self._new_ns += time.time_ns() - begin
@@ -409,14 +411,14 @@ class Recorder:
             reference = weakref.ref(kernel, died)
         except TypeError:
             reference = kernel  # kept alive, or its address could become another's
-        known = (kernel_id, device_kind, device, reference)
-        kernels[address] = known
-        return known
+        entry = (kernel_id, device_kind, device, reference)
+        kernels[address] = entry
+        return entry
 
     def key(
         self, kernel_id: int, grid: Any, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> tuple[Any, ...]:
-        """The identity of a launch: kernel, grid, and each argument's metadata."""
+        """Return the identity of a launch's call: kernel, grid, and each argument's metadata."""
         key: list[Any] = [kernel_id, *whole_grid(grid)]
         pointers: list[int] = []
         self._add_values(key, pointers, args)
@@ -428,7 +430,7 @@ class Recorder:
         return tuple(key)
 
     def _add_values(self, key: list[Any], pointers: list[int], values: Iterable[Any]) -> None:
-        """Add an entry of fixed form for each value: a tensor's size first, or a type, or bytes."""
+        """Add an entry of fixed form for each value, beginning with a shape, a type, or bytes."""
         tensor_types = self._tensor_types
         for value in values:
             kind = type(value)
@@ -452,16 +454,16 @@ class Recorder:
                 self._add_uncommon(key, pointers, value)
 
     def _add_uncommon(self, key: list[Any], pointers: list[int], value: Any) -> None:
-        identity, found = self._describe(value)[:2]
+        identity, value_pointers = self._describe(value)[:2]
         key.append(identity)
-        for pointer in found or ():
+        for pointer in value_pointers or ():
             if pointer not in pointers:
                 pointers.append(pointer)
             key.append(pointers.index(pointer))
 
 
 def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Make a wrapper look like what it wraps."""
+    """Copy name and docstring of a wrapped function to its wrapper, and return the wrapper."""
     run.__wrapped__ = function  # type: ignore[attr-defined]
     run.__name__ = getattr(function, "__name__", "run")
     run.__qualname__ = getattr(function, "__qualname__", "run")
@@ -470,13 +472,13 @@ def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[...
 
 
 def owner_of(kernel: Any) -> int:
-    """Return the `id` that `launching` has while Triton launches a compiled kernel."""
+    """Return the value of `launching` while Triton launches a compiled kernel."""
     function = getattr(kernel.src, "fn", None)
     return id(kernel if function is None else function)
 
 
 def whole_grid(grid: Any) -> tuple[int, int, int]:
-    """The grid as Triton reads it: one to three whole numbers, 1 where it names fewer."""
+    """Return a grid of one to three numbers as three integers, with 1 for missing numbers."""
     x = grid[0]
     count = len(grid)
     y = grid[1] if count > 1 else 1

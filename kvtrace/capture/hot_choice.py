@@ -1,4 +1,4 @@
-"""Which hot path a recording has: the native one where it is built and torch has what it needs."""
+"""Choice of the hot path: the native one if it is built and torch is recent enough."""
 
 import os
 import sys
@@ -11,20 +11,20 @@ from kvtrace.schema.spool import FIELDS
 
 
 def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple[Recorder, str]:
-    """Make the best recorder there can be; say in one sentence which it is, and why.
+    """Return the fastest recorder that works here, and a sentence that names it with the reason.
 
-    `KVTRACE_NATIVE=0` asks for the Python one.
+    `KVTRACE_NATIVE=0` selects the Python recorder.
     """
     torch = sys.modules.get("torch")
     native, reason = _native(torch)
     types = tensor_types(torch)
     if native is not None:
         try:
-            made = native(describe, problem, types, max_calls, _capture_query(torch))
+            fast = native(describe, problem, types, max_calls, _capture_query(torch))
         except (AttributeError, RuntimeError, ValueError) as error:
             reason = f"torch's tensors cannot be read natively: {error}"
         else:
-            return made, "launches are recorded by the native hot path"
+            return fast, "launches are recorded by the native hot path"
     recorder = Recorder(
         describe,
         problem,
@@ -37,7 +37,7 @@ def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple
 
 
 def tensor_types(torch: Any) -> tuple[type, ...]:
-    """The exact types that are read as torch's tensors."""
+    """Return the exact types that are read as torch tensors."""
     parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
     if parameter is None:  # not imported, or not yet to its end
         return ()
@@ -45,7 +45,7 @@ def tensor_types(torch: Any) -> tuple[type, ...]:
 
 
 def compiled_part() -> tuple[Any, str]:
-    """Return the module that is compiled from `_hot.c`; None and the reason where none is used."""
+    """Return the module compiled from `_hot.c`, or None and the reason why it is not used."""
     if os.environ.get("KVTRACE_NATIVE", "") == "0":
         return None, "KVTRACE_NATIVE=0 asks for it"
     try:
@@ -70,12 +70,12 @@ def _native(torch: Any) -> tuple[Any, str]:
 
 
 def _capture_query(torch: Any) -> int:
-    """Address of the driver's `cuStreamGetCaptureInfo_v2`, or HIP's, which torch has loaded; or 0.
+    """Return the address of `cuStreamGetCaptureInfo_v2`, CUDA's or HIP's as torch uses; or 0.
 
-    Its parameters: stream, and where to write status, number of the graph, graph, dependencies and
-    their count, of which all but the status may be null (cuda.h of CUDA 11.3 and later;
-    hip_runtime_api.h of ROCm 5.1 and later has the same). Taken also where the device is not in use
-    yet: a recorder can be made long before the first capture, by what wraps Inductor's launchers.
+    The function's parameters: stream, and pointers to status, number of the graph, graph,
+    dependencies and their count, of which all but the status may be null (cuda.h of CUDA 11.3 and
+    later; hip_runtime_api.h of ROCm 5.1 and later). The address is needed even before the device is
+    in use: Inductor's launchers can be wrapped long before the first capture.
     """
     if not tensor_types(torch):
         return 0
@@ -110,13 +110,13 @@ def _stream_of(torch: Any) -> Callable[[int, int], int] | None:
 
 
 def _graph_of(torch: Any) -> Callable[[int], int | None] | None:
-    """What gives the number of the graph that a stream is captured into; 0: not known which."""
-    asked = getattr(getattr(torch, "cuda", None), "is_current_stream_capturing", None)
-    if asked is None:
+    """Return a function from a stream to the number of the graph that captures it; 0: unknown."""
+    is_capturing = getattr(getattr(torch, "cuda", None), "is_current_stream_capturing", None)
+    if is_capturing is None:
         return None
     address = _capture_query(torch)
     if not address:
-        return lambda _stream: 0 if asked() else None
+        return lambda _stream: 0 if is_capturing() else None
     import ctypes
 
     pointer = ctypes.c_void_p

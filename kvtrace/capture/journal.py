@@ -1,7 +1,11 @@
-"""The background thread of a recording: takes what waits, at least every second, to the journal.
+"""The background thread of a recording, which writes waiting rows at least every second.
 
-One lock covers everything that touches the writer. A fork waits for it, so that the child never
-inherits a half-written batch; the child gets a separate journal.
+One lock covers everything that touches the writer. A fork waits for the lock, so that the child
+never inherits a half-written batch; the child gets a separate journal.
+
+Order of writing: rows of a call must be written before launches of that call. So each batch of
+drained launches remembers the number of submissions before it, and is written once so many have
+been processed. Example: 5 submissions, then a drain: its launches are written after submission 5.
 """
 
 import math
@@ -30,14 +34,14 @@ from kvtrace.schema.spool import ROW
 if TYPE_CHECKING:
     from kvtrace.schema.writer import RunWriter
 
-#: Seconds from one round of writing to the next. A killed process loses at most this much, and
-#: what a round takes.
+#: Seconds from one round of writing to the next. A killed process loses at most this much, plus
+#: the duration of a round.
 INTERVAL: Final = 0.5
 
-#: The first round loads what writing needs, and so comes late; those after it follow faster.
+#: Period of the first round, in seconds; periods double from round to round up to `INTERVAL`.
 _FIRST_PERIOD: Final = 0.0625
 
-#: Seconds between rounds in which others get the lock, at least.
+#: Least seconds between rounds, in which other threads get the lock.
 _BREATH: Final = 0.01
 
 #: Seconds that the end of a run waits for a flush that is in progress.
@@ -57,33 +61,33 @@ _CLOCK_MESSAGE: Final = (
     "overlap, and a launch that seemed to end before it began has a duration of 0",
 )
 
-#: Something that waits: makes rows of tables, `(table, row)`, when the thread comes to it.
+#: A submission: adds rows to the journal when the journal's thread calls it.
 Waiting = Callable[["Journal"], None]
 
 
 class Listener(Protocol):
-    """Follows a recording in its thread, to add what belongs to it."""
+    """Observes a recording in the journal's thread, and may add rows."""
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
         """Observe a row before it is written."""
 
     def launches(self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
-        """Observe launches, as columns of their table, and `copied` as `LaunchRows` has it."""
+        """Observe launches, as columns of `launches`, and `copied` as in `LaunchRows`."""
 
     def round(self, journal: "Journal") -> None:
-        """Add what there is by now, some times a second."""
+        """Add the rows that are ready, at the end of each round."""
 
     def finish(self, journal: "Journal") -> None:
-        """Add the last of it; the recording ends."""
+        """Add the last rows; the recording ends."""
 
 
 class Journal:
-    """Owns the writer of one run, and the thread that feeds it.
+    """The writer of one run, and the thread that feeds the writer.
 
-    `submit` takes callables, which the thread calls with this journal: what is expensive
-    (compressing artifacts, printing IR) happens there and not in the program's way.
+    `submit` takes callables, which the thread calls with this journal, so that expensive work
+    (compressing artifacts, printing IR) does not delay the program.
 
-    `overhead` adds up what all this costs the program, for `runs.overhead`.
+    `overhead` adds up the cost to the program, for `runs.overhead`.
     """
 
     def __init__(
@@ -100,8 +104,9 @@ class Journal:
     ) -> None:
         """Make a journal; nothing is written yet.
 
-        `failed` is called when nothing can be written any more, `problem` of a lost row, `limited`
-        why the recording is to end; `end` is then called, in the journal's thread.
+        `failed` receives the error after which nothing can be written, `problem` the error that
+        lost a row. At a limit `limited` receives the reason, and then `end` is called in the
+        journal's thread.
         """
         self.lock = Lock(taken=True)
         self.run_id = run_id
@@ -115,9 +120,9 @@ class Journal:
         self._end = end
         self._waiting: deque[Waiting] = deque()
         self._rows: dict[str, list[dict[str, Any]]] = {}
-        #: Artifacts whose rows are yet to be made: hash, kind and content.
+        #: Artifacts without rows so far: hash, kind and content.
         self._artifacts: list[tuple[str, str, bytes]] = []
-        #: Launches that are not written yet: after how many of what was submitted, and their rows.
+        #: Drained launches that are not written yet: number of submissions before, and rows.
         self._launches: deque[tuple[int, bytes]] = deque()
         self._taken = 0
         self._written: set[Any] = set()
@@ -135,7 +140,7 @@ class Journal:
         self.overhead = Overhead(recorder)
         of_host = {"run_id": run_id, "host": platform.node()}
         self.spool = Spool(recorder, out, run_id, of_host | self._facts | process_facts())
-        self._spooled = 0  # so much had been submitted when the spool was switched
+        self._spooled = 0  # number of submissions when the spool was switched
         self._context: dict[str, Any] = {}
         self.listeners: list[Listener] = []
         self._ended = threading.Event()
@@ -150,14 +155,14 @@ class Journal:
         try:
             self._thread.start()
         except RuntimeError:
-            return  # the interpreter is ending and starts no threads; `close` writes it all
+            return  # the interpreter is ending and starts no threads; `close` writes all
 
     def submit(self, waiting: Waiting) -> None:
-        """Leave something to the thread."""
+        """Let the thread call `waiting` with this journal."""
         self._waiting.append(waiting)
 
     def flush(self) -> None:
-        """Bring everything that waits to the operating system, now, in the calling thread."""
+        """Write all waiting rows to the operating system, now, in the calling thread."""
         if not self.lock.acquire(timeout=PATIENCE):
             return  # a write hangs
         try:
@@ -167,9 +172,9 @@ class Journal:
             self.lock.release()
 
     def close(self, ending: str, hurry: bool = False) -> None:
-        """Bring everything to the files and seal them, in the calling thread.
+        """Write all waiting rows and seal the files, in the calling thread.
 
-        With `hurry`, facts that are still being asked for are left out.
+        `hurry` leaves out facts that git has not answered yet.
         """
         begun = time.monotonic_ns()
         self._closing = True
@@ -181,8 +186,8 @@ class Journal:
         try:
             self._cycle()
             if not self.broken:
-                self._tell(lambda listener: listener.finish(self))
-            for _ in range(2):  # each takes what the one before had to say
+                self._notify(lambda listener: listener.finish(self))
+            for _ in range(2):  # the second writes messages of the first
                 self._cycle(whole=True)
             self._seal("limit" if self._keeping.full else ending, hurry, begun)
         finally:
@@ -190,28 +195,28 @@ class Journal:
             self._closed.set()
 
     def await_close(self) -> None:
-        """Wait, for a while, until another thread has closed this."""
+        """Wait, for `PATIENCE` seconds at most, until another thread has closed the journal."""
         if threading.current_thread() is not self._thread:
             self._closed.wait(PATIENCE)
 
     @property
     def ended(self) -> bool:
-        """Whether nothing more is written."""
+        """Nothing more is written."""
         return self._ended.is_set()
 
-    # -- for what is submitted --------------------------------------------------------------
+    # -- for submissions --------------------------------------------------------------------
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
         """Add a row of a table."""
-        self._tell(lambda listener: listener.row(table, row))
+        self._notify(lambda listener: listener.row(table, row))
         if table == "kernels":
             self.overhead.add_kernel()
-            if self._writer is None:  # what writing needs is not loaded yet, which takes a while
+            if self._writer is None:  # the writer's imports take a while
                 self.spool.add(table, row)
         self._rows.setdefault(table, []).append(dict(row))
 
     def append(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Write rows that are columns already, after what was added: they may refer to it."""
+        """Write rows given as columns, after the added rows, to which they may refer."""
         if table == "gpu_kernels":
             columns = self._keeping.executions(columns)
         writer = self._open()
@@ -237,8 +242,8 @@ class Journal:
         if identity not in self._written:
             self._written.add(identity)
             origins = generated_from(frames) if LINE_ORIGINS else None
-            told = None if origins is None else [asdict(one) for one in origins]
-            self.add("stacks", row | {"origins": told})
+            dicts = None if origins is None else [asdict(origin) for origin in origins]
+            self.add("stacks", row | {"origins": dicts})
         return identity
 
     # -- the thread -------------------------------------------------------------------------
@@ -259,13 +264,13 @@ class Journal:
             period = min(INTERVAL, 2 * period)
 
     def _cycle(self, patience: float = math.inf, *, whole: bool = False) -> None:
-        """Write what waits, or only count it once nothing can be written any more.
+        """Write waiting rows and launches; after a failure to write, only count them.
 
-        `whole`: also what represents launches that are only counted so far.
+        `whole` also writes the sampled rows that stand for launches only counted so far.
 
-        What launches refer to waits before they do: so what waits when they have been taken is
-        taken, too, and written before them. What `patience`, in seconds, does not suffice for is
-        left to the next time.
+        Calls are submitted before launches of these calls are recorded. So submissions that wait
+        when launches are drained are processed first. Submissions that do not fit into `patience`
+        seconds wait for the next round.
         """
         begin = time.monotonic_ns()
         self.overhead.begin_round()
@@ -277,14 +282,14 @@ class Journal:
                 return
             if not self.spool.switched:
                 self.spool.switch()
-                self._spooled = self._taken + len(self._waiting)  # all that the former file has
+                self._spooled = self._taken + len(self._waiting)  # the former file has as many
             self._take_waiting(end)
             self._open()
             self._take_launches()
             self._take_waiting(end)
             self._write_launches()
             if not self._launches:  # listeners may rely on having seen all launches
-                self._tell(lambda listener: listener.round(self))
+                self._notify(lambda listener: listener.round(self))
             self._write_rows()
             self._write_context()
             assert self._writer is not None
@@ -303,10 +308,10 @@ class Journal:
             self.spool.end()
             self.spool.remove()
         finally:
-            self.overhead.end_round(self._known_wait(begin))
+            self.overhead.end_round(self._program_wait(begin))
 
-    def _known_wait(self, begin: int) -> int | None:
-        """How long the program waited for a round that began then; None where it did not."""
+    def _program_wait(self, begin: int) -> int | None:
+        """Return the nanoseconds that the program waited for a round; None in the own thread."""
         if self._closing:
             return 0  # the end is counted as a whole
         if threading.current_thread() is self._thread:
@@ -314,7 +319,7 @@ class Journal:
         return time.monotonic_ns() - begin
 
     def _lose_waiting(self) -> None:
-        """Count what cannot be written; what was to be made into rows is at least one each."""
+        """Drop all waiting rows and count them as lost; a submission counts as one row."""
         lost = len(self._waiting) + sum(map(len, self._rows.values()))
         lost += sum(len(launches) // ROW.size for _, launches in self._launches)
         for _ in range(len(self._waiting)):
@@ -339,7 +344,7 @@ class Journal:
             self._launches.append((self._taken + len(self._waiting), drained))
 
     def _take_waiting(self, end: float) -> None:
-        for _ in range(len(self._waiting)):  # what comes in the meantime is for the next round
+        for _ in range(len(self._waiting)):  # later submissions are for the next round
             if time.monotonic() > end:
                 return
             waiting = self._waiting.popleft()
@@ -350,7 +355,7 @@ class Journal:
                 self._problem(error)
 
     def _write_launches(self) -> None:
-        """Write the launches whose calls have been taken, and so have rows by now."""
+        """Write the launches before which all submissions have been processed."""
         while self._launches and self._launches[0][0] <= self._taken:
             self._write_first_launches()
 
@@ -377,19 +382,19 @@ class Journal:
         count, first = len(columns["seq"]), self._next_seq
         self._next_seq += count
         self.overhead.add_launches(launches.threads, count)
-        self._tell(lambda listener: listener.launches(columns, launches.copied))
-        kept = self._keeping.launches(columns, content, first)
+        self._notify(lambda listener: listener.launches(columns, launches.copied))
+        sampled = self._keeping.launches(columns, content, first)
         self._write_rows()
-        self._launches.popleft()  # the writer counts those that it cannot keep
+        self._launches.popleft()  # the writer counts rows that it cannot write
         assert self._writer is not None
-        if len(kept["seq"]):
-            self._writer.append("launches", kept)
+        if len(sampled["seq"]):
+            self._writer.append("launches", sampled)
 
-    def _tell(self, say: Callable[[Listener], None]) -> None:
-        """Call the listeners; one that fails receives nothing more, which is reported."""
+    def _notify(self, notify: Callable[[Listener], None]) -> None:
+        """Call `notify` with each listener; a listener that fails is reported and removed."""
         for listener in tuple(self.listeners):
             try:
-                say(listener)
+                notify(listener)
             except TraceWriteError:
                 raise  # nothing can be written any more
             except Exception as error:  # noqa: BLE001 - launches are still recorded
@@ -397,19 +402,19 @@ class Journal:
                 self._problem(error)
 
     def _write_rows(self) -> None:
-        """Write the rows that were added, what others refer to first."""
+        """Write the added rows, beginning with tables that other tables refer to."""
         from kvtrace.schema.content import artifact_row
         from kvtrace.schema.writer import REFERRED_TO
 
-        made, self._artifacts = self._artifacts, []
-        for digest, kind, content in made:
+        artifacts, self._artifacts = self._artifacts, []
+        for digest, kind, content in artifacts:
             self.add("artifacts", artifact_row(kind, content, digest))
         for table in (*REFERRED_TO, *self._rows):
             if table in self._rows:
                 self._append_rows(table, self._rows.pop(table))
 
     def _append_rows(self, table: str, rows: list[dict[str, Any]]) -> None:
-        """Append rows; one that does not fit its table must not take the others with it."""
+        """Append rows to a table; if the table refuses a row, write the others without it."""
         assert self._writer is not None
         try:
             self._writer.append_rows(table, rows)
@@ -418,7 +423,7 @@ class Journal:
                 self._writer.lose(1)
                 self._problem(error)
                 return
-            rest = self._rows[table] = rows[::-1]  # is counted where writing ends in between
+            rest = self._rows[table] = rows[::-1]  # counted as lost if writing ends in between
             while rest:
                 self._append_rows(table, [rest.pop()])
 
@@ -433,8 +438,8 @@ class Journal:
         git = {} if self._git is None else self._git.facts(wait)
         self._devices = self._devices or devices()
         self._ranks |= rank_facts(os.environ)  # known still after the program ended its group
-        found = {"versions": library_versions(), "devices": self._devices}
-        return found | self._ranks | git
+        context = {"versions": library_versions(), "devices": self._devices}
+        return context | self._ranks | git
 
     def _seal(self, ending: str, hurry: bool, begun: int) -> None:
         self.spool.end()

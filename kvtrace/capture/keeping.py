@@ -1,8 +1,9 @@
-"""How much of a run is recorded: the settings `limit` and `sample`, as its journal obeys them.
+"""Limits on the size of a run: the settings `limit` and `sample`, applied by the journal.
 
-Where a run keeps the newest, the journals of what grows with every launch become parts early, an
-eighth of the amount each, and the oldest parts go as new ones come. Kernels, calls, stacks, what
-tensors held, marks and messages stay: later launches are of the same calls.
+If a run keeps only the newest launches, tables that grow with every launch are sealed in parts of
+an eighth of the amount, and the oldest part is deleted as a new part comes. Example: with the
+newest 8,000 launches kept, a part has 1,000. Kernels, calls, stacks, contents of tensors, marks and
+messages stay, since later launches are of the same calls.
 """
 
 import time
@@ -23,23 +24,23 @@ if TYPE_CHECKING:
     )
     from kvtrace.schema.writer import RunWriter, SealedPart
 
-#: What grows with every launch, and goes when it is old.
+#: Tables that grow with every launch, whose old parts are deleted.
 _DROPPED: Final = ("launches", "gpu_kernels", "digests", "non_finite")
-#: In so many parts, about, the newest is kept; the oldest of them goes at a time.
+#: Parts, about, that the newest launches are kept in.
 _PARTS: Final = 8
 
 
 class Keeping:
-    """Decides for one run what is written, and what is dropped again."""
+    """Decides for one run which rows are written, and which parts are deleted."""
 
     def __init__(self, settings: Settings) -> None:
-        """Begin the run's time now."""
+        """Start the run's clock."""
         self._text = settings.limit
         limit = settings.limits
         self._end, self._newest = limit.end, limit.newest
         self._keeps_newest = self._newest != Amounts()
         self._began = time.monotonic()
-        #: Sealed parts with the number of launches, and the moment, when they were.
+        #: Sealed parts, each with the number of launches and the time at which it was sealed.
         self._parts: deque[tuple[SealedPart, int, float]] = deque()
         self._rotated = dict.fromkeys(_DROPPED, self._began)
         self._launches: SampledLaunches | NativeSampledLaunches | None = None
@@ -50,12 +51,12 @@ class Keeping:
     # -- launches and executions ------------------------------------------------------------
 
     def room(self, launches: int) -> int | None:
-        """How many more launches are recorded after so many; None: all that come."""
+        """Return how many launches may follow after `launches`; None without a limit."""
         end = self._end.launches
         return None if end is None else max(0, end - launches)
 
     def launches(self, columns: Mapping[str, Any], content: bytes, first: int) -> Mapping[str, Any]:
-        """Return the launches that are recorded in detail; `content` has them as rows of `ROW`."""
+        """Return the sampled launches; `content` has the same launches as rows of `ROW`."""
         if self._one_in == 1:
             return columns
         from kvtrace.capture.sampling import sampled_launches
@@ -64,7 +65,7 @@ class Keeping:
         return _sampled(self._launches.chosen(content, first))
 
     def executions(self, columns: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the rows of `gpu_kernels` that are recorded."""
+        """Return the sampled rows of `gpu_kernels`."""
         if self._one_in == 1:
             return columns
         import pyarrow as pa
@@ -75,19 +76,19 @@ class Keeping:
         return _columns(self._executions.chosen(pa.table(dict(columns))))
 
     def rest(self, append: Callable[[str, Mapping[str, Any]], None]) -> None:
-        """Append what represents launches and executions that are only counted so far."""
+        """Append rows that stand for launches and executions that are only counted so far."""
         if self._launches is not None:
             last = self._launches.rest()
             if last.rows:
                 append("launches", _sampled(last))
-        left = None if self._executions is None else self._executions.rest()
-        if left is not None:
-            append("gpu_kernels", _columns(left))
+        executions = None if self._executions is None else self._executions.rest()
+        if executions is not None:
+            append("gpu_kernels", _columns(executions))
 
     # -- limits -----------------------------------------------------------------------------
 
     def after_round(self, writer: "RunWriter", launches: int) -> str | None:
-        """Drop what is too old; return a sentence where the recording is to end, once.
+        """Delete parts that are too old; return a sentence, once, if a limit ends the recording.
 
         Raises:
             TraceWriteError: as `RunWriter.flush`.
@@ -107,18 +108,18 @@ class Keeping:
         )
 
     def _reached(self, writer: "RunWriter", launches: int) -> str | None:
-        """Say which limit is reached, or what leaves no room for the newest."""
-        end, most, taken = self._end, self._newest.bytes, writer.size_bytes
+        """Return which limit is reached, or what leaves no room for new launches, else None."""
+        end, most, size = self._end, self._newest.bytes, writer.size_bytes
         if end.seconds is not None and time.monotonic() - self._began >= end.seconds:
             return f"{end.seconds:,g} seconds have passed"
         if end.launches is not None and launches >= end.launches:
             return f"{end.launches:,} launches were made"
-        if end.bytes is not None and taken >= end.bytes:
-            return f"the run takes {taken:,} bytes"
-        if most is None or taken <= most:
+        if end.bytes is not None and size >= end.bytes:
+            return f"the run takes {size:,} bytes"
+        if most is None or size <= most:
             return None
         dropped = sum(part.size_bytes for part, _, _ in self._parts)
-        stays = taken - dropped - sum(writer.open_segment(table)[1] for table in _DROPPED)
+        stays = size - dropped - sum(writer.open_segment(table)[1] for table in _DROPPED)
         if stays < most:
             return None
         return f"kernels, calls and contents of tensors take {stays:,} bytes, and are not dropped"
@@ -147,7 +148,7 @@ class Keeping:
         )
 
     def _is_too_old(self, writer: "RunWriter", launches: int, now: float) -> bool:
-        """Whether the oldest part has nothing that is to be kept."""
+        """Return whether the oldest part has no launch to keep."""
         newest, (_, launched, sealed) = self._newest, self._parts[0]
         return (
             (newest.bytes is not None and writer.size_bytes > newest.bytes)
@@ -157,7 +158,7 @@ class Keeping:
 
 
 def _sampled(sample: "Sample") -> Mapping[str, Any]:
-    """Return columns of `launches` that represent others, too."""
+    """Return sampled launches as columns of `launches`, with weights."""
     from kvtrace.capture.launch_rows import launch_rows
     from kvtrace.schema.hot_rows import integers
 

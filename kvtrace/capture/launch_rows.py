@@ -1,4 +1,4 @@
-"""Launch rows of the hot path as columns, by the compiled part where there is one."""
+"""Launch rows of the hot path as columns, converted by the compiled part if it is built."""
 
 from kvtrace.capture.hot_choice import compiled_part
 from kvtrace.schema.hot_rows import LaunchRows, columns_in_python

@@ -1,4 +1,4 @@
-"""What kvtrace itself has to say of a run: once as a row, and how often, when it ends."""
+"""Messages of kvtrace about a run: a row when new, and a count of repetitions at the end."""
 
 import sys
 import time
@@ -10,22 +10,22 @@ from kvtrace.capture.records import capped
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
 
-#: Distinct messages that are kept of a run.
+#: Most distinct messages that are kept of a run.
 _MESSAGES: Final = 1000
 
 
 class Messages:
-    """The messages of one run. `submit` takes what is to write a row, from any thread."""
+    """The messages of one run. `submit` takes a function that writes a row, from any thread."""
 
     def __init__(self, submit: "Callable[[Callable[[Journal], None]], None]") -> None:
-        """Know of none yet."""
+        """Make an empty list of messages."""
         self._submit = submit
         self._repeated: dict[tuple[str, str, str], int] = {}
 
     def say(self, level: str, code: str, text: str, times: int = 1) -> None:
-        """Say something so often: a row when it is new, counted when it is repeated.
+        """Add a message `times` times: as a row if new, else to the count of repetitions.
 
-        A message of level "warning" is also printed on standard error, once.
+        A new message of level "warning" is also printed on standard error.
         """
         key = (level, code, text)
         if key not in self._repeated and len(self._repeated) >= _MESSAGES:
@@ -41,7 +41,7 @@ class Messages:
         self._write(level, code, text, times)
 
     def end(self) -> None:
-        """Add what was repeated since it was first said."""
+        """Write a row with the count of each repeated message."""
         for key, count in list(self._repeated.items()):
             if count:
                 self._write(*key, count)
@@ -52,7 +52,7 @@ class Messages:
 
 
 def message_row(level: str, code: str, text: str, count: int = 1) -> dict[str, Any]:
-    """Return the row of `messages` that says something now."""
+    """Return the row of `messages` for a message at the present time."""
     return {
         "time": time.time_ns(), "level": level, "code": code, "text": capped(text), "count": count
     }  # fmt: skip
@@ -63,4 +63,4 @@ def warn(text: str) -> None:
     try:
         print(f"kvtrace: {text}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):
-        return  # standard error is closed: there is nobody to tell
+        return  # standard error is closed

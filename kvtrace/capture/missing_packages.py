@@ -1,4 +1,4 @@
-"""Settings that ask for more than is installed: recording alone needs pyarrow and nothing else."""
+"""Settings that need packages that are not installed; recording alone needs only pyarrow."""
 
 from collections.abc import Callable, Iterable
 from dataclasses import replace
@@ -8,7 +8,7 @@ from typing import Any, Final
 from kvtrace.schema.errors import PACKAGES
 from kvtrace.settings import Settings, added_settings
 
-#: (setting, does its value ask for more, what it is in place of that, what that needs)
+#: (setting, test for values that need packages, value used without these packages, packages)
 _NEEDS: Final[tuple[tuple[str, Callable[[Any], bool], Any, tuple[str, ...]], ...]] = (
     ("mode", "timeline".__eq__, "launch", ("numpy",)),
     ("mode", "ops".__eq__, "launch", ("numpy", "ml_dtypes", "z3")),
@@ -18,7 +18,7 @@ _NEEDS: Final[tuple[tuple[str, Callable[[Any], bool], Any, tuple[str, ...]], ...
 
 
 def missing(packages: Iterable[str]) -> str | None:
-    """Say which of some packages are not installed, and how they are; None where all are."""
+    """Return text that names packages that are not installed; None if all are."""
     lacking = [name for name in packages if not _is_there(name)]
     if not lacking:
         return None
@@ -30,25 +30,25 @@ def missing(packages: Iterable[str]) -> str | None:
 def _is_there(name: str) -> bool:
     try:
         return find_spec(name) is not None
-    except ImportError:  # what a finder of the program's says
+    except ImportError:  # raised by a finder of the program
         return False
-    except ValueError:  # a module of that name was imported by none
+    except ValueError:  # the program made a module of that name, without a spec
         return True
 
 
 def possible_here(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return settings that what is installed suffices for, and a sentence on each that was not."""
-    told = []
+    """Return settings that work with the installed packages, and a sentence on each change."""
+    reasons = []
     for name, asks, instead, packages in _NEEDS:
         value = getattr(settings, name)
         lacking = missing(packages) if asks(value) else None
         if lacking is not None:
             settings = replace(settings, **{name: instead})
-            told.append(f"KVTRACE_{name.upper()}={value} needs {lacking}")
-    asked = dict(settings.added)
-    for name, setting in added_settings() if asked else ():
-        lacking = missing(setting.needs) if asked.get(name) else None
+            reasons.append(f"KVTRACE_{name.upper()}={value} needs {lacking}")
+    added = dict(settings.added)
+    for name, setting in added_settings() if added else ():
+        lacking = missing(setting.needs) if added.get(name) else None
         if lacking is not None:
-            told.append(f"KVTRACE_{name.upper()}={asked.pop(name)} needs {lacking}")
-            settings = replace(settings, added=tuple(asked.items()))
-    return settings, tuple(f"{each}; launches are recorded without it" for each in told)
+            reasons.append(f"KVTRACE_{name.upper()}={added.pop(name)} needs {lacking}")
+            settings = replace(settings, added=tuple(added.items()))
+    return settings, tuple(f"{reason}; launches are recorded without it" for reason in reasons)

@@ -1,15 +1,18 @@
-"""What a recording costs its program, measured during the recording.
+"""The time that a recording costs its program, measured during the recording.
 
-Three things delay a program's threads. What runs in them: of one launch in some the
-hot path times what recording adds, and all that new kernels and calls take (`Recorder.costs`).
-The journal's thread, which holds the interpreter's lock for a while: the program's threads use less
-of the processor in its rounds than between them, and what they lack is what they waited. And what a
-device profiler does inside the program's launches: it is timed once, by launching with and without
-it, and counted for each execution.
+Three things delay a program's threads:
 
-The start, which are the rounds with a new kernel, and the end are distinguished from the time in
-which known kernels were launched: only of that a share in per cent says what the next hour would
-cost.
+- Work in these threads. The hot path times one launch in some, and all new kernels and calls
+  (`Recorder.costs`).
+- The journal's thread, which holds the interpreter's lock in its rounds. The wait is derived: the
+  program's threads use less processor time in a round than at their pace between rounds. Example:
+  two threads use 1.0 ms of processor time per ms between rounds, and 3 ms in a round of 5 ms; so
+  they waited 2 ms.
+- A device profiler inside the program's launches. Its cost is measured once, by launches with and
+  without the profiler, and counted for each execution.
+
+Rounds with a new kernel (the start) and the end are kept apart from rounds in which only known
+kernels were launched: only the share of the latter predicts the cost of the next hour.
 """
 
 import sys
@@ -17,32 +20,32 @@ import time
 from collections.abc import Iterable
 from typing import Any, Final, Protocol
 
-#: Of what was measured between earlier rounds, so much counts beside the last one.
+#: Weight of the time between earlier rounds, relative to that before the present round.
 _MEMORY: Final = 0.75
 
-#: Launches of a round that have to be timed for their mean to be taken, rather than that of all.
+#: Fewest timed launches of a round for the round's mean; with fewer, the run's mean is used.
 _ENOUGH: Final = 8
 
 
-#: The clock, the processor time of threads by their native id, and that of the thread that asks.
+#: Wall clock, processor time of threads by native id, processor time of the calling thread; ns.
 Moment = tuple[int, dict[int, int], int]
 
 
 class Costing(Protocol):
-    """A recorder, as far as what it costs is asked for; see `hot.Recorder`."""
+    """A recorder that measures its cost; see `hot.Recorder`."""
 
     @property
     def costs(self) -> tuple[int, int, int]:
-        """Nanoseconds for what is new, launches that were timed, and their nanoseconds."""
+        """Nanoseconds for new kernels and calls; timed launches; nanoseconds of timed launches."""
 
 
 class Overhead:
     """Adds up the rounds of a journal; all times are nanoseconds."""
 
     def __init__(self, recorder: Costing, clocks: "ThreadClocks | None" = None) -> None:
-        """Begin now; what the recorder has measured before is counted in the first round."""
+        """Begin now; the first round includes the recorder's measurements so far."""
         self.start_ns = self.launches_ns = self.running_ns = self.end_ns = self.thread_ns = 0
-        #: Executions that a profiler recorded, in the start and later, and what it took for each.
+        #: Executions that a profiler recorded, in the start and later.
         self._profiled = [0, 0]
         self._each_ns: int | None = None
         self._waits_at_start = self._waits = 0.0
@@ -57,15 +60,15 @@ class Overhead:
         self._last = self._processor.now()[0]
 
     def spend(self, nanoseconds: int) -> None:
-        """Count time of one of the program's threads that is in no launch that was timed."""
+        """Count time of one of the program's threads outside of timed launches."""
         self._spent += nanoseconds
 
     def add_executions(self, count: int) -> None:
-        """Observe executions that a device profiler recorded, each launched by the program."""
+        """Count executions that a device profiler recorded, each launched by the program."""
         self._executions += count
 
     def profiler_took(self, each_ns: int | None) -> None:
-        """Note what the profiler took for each execution; None: that is not known."""
+        """Set the profiler's nanoseconds for each execution; None: not known."""
         self._each_ns = each_ns
 
     def add_kernel(self) -> None:
@@ -73,12 +76,12 @@ class Overhead:
         self._kernels += 1
 
     def add_launches(self, threads: Iterable[int], count: int) -> None:
-        """Observe launches of the round, and of the native ids of the threads that made them."""
+        """Count launches of the round, and note the native ids of the threads that made them."""
         self._launches += count
-        self._processor.tell(threads)
+        self._processor.note(threads)
 
     def begin_round(self) -> None:
-        """Begin a round, in the thread that does it."""
+        """Begin a round, in the thread that executes the round."""
         self._begun = now = self._processor.now()
         if self._left is not None:
             between = used(self._left, now)
@@ -88,36 +91,36 @@ class Overhead:
             )
 
     def end_round(self, waited: float | None = None) -> None:
-        """End a round, in the same thread; `waited`: how long the program waited, if that is known.
+        """End a round, in the same thread; `waited`: nanoseconds that the program waited, if known.
 
-        Otherwise this is a thread beside the program's, and what they waited is measured.
+        Without `waited`, the round ran in the journal's thread, and the wait is measured.
         """
         now = self._processor.now()
         theirs, passed = used(self._begun, now)
         if waited is None:
             waited = self._waited(theirs, passed)
             self.thread_ns += now[2] - self._begun[2]
-        self._processor.follow_those_told()
+        self._processor.follow_noted()
         self._left = self._processor.now()
-        known, wall = self._known_launches(), now[0]
+        spent, wall = self._time_in_launches(), now[0]
         elapsed, self._last = wall - self._last, wall
         steady = self._launches > 0 and not self._kernels
         self._profiled[steady] += self._executions
         self._kernels = self._launches = self._executions = 0
         if steady:
-            self.launches_ns += known
+            self.launches_ns += spent
             self.running_ns += elapsed
             self._waits += waited
         else:
-            self.start_ns += known
+            self.start_ns += spent
             self._waits_at_start += waited
 
     def end(self, begun: int) -> None:
-        """Count the end of the recording, which began at that monotonic time and is over now."""
+        """Set the duration of the recording's end, from the monotonic time `begun` to now."""
         self.end_ns = time.monotonic_ns() - begun
 
     def columns(self) -> dict[str, Any]:
-        """Return `overhead` and `self_overhead_ns`, which is its sum, of `runs`."""
+        """Return the columns `overhead` and `self_overhead_ns` (the sum of the costs) of `runs`."""
         at_start, later = (count * (self._each_ns or 0) for count in self._profiled)
         parts = {
             "start_ns": self.start_ns + _whole(self._waits_at_start) + at_start,
@@ -132,8 +135,8 @@ class Overhead:
             row["profiler_ns"] = None
         return {"self_overhead_ns": sum(parts.values()), "overhead": row}
 
-    def _known_launches(self) -> int:
-        """What the program's threads spent since this was asked last."""
+    def _time_in_launches(self) -> int:
+        """Return the nanoseconds spent in the program's threads since the last call."""
         new, timed, timed_ns = self._recorder.costs
         spent, self._spent = self._spent + new - self._new, 0
         count, took = timed - self._timed, timed_ns - self._timed_ns
@@ -143,7 +146,7 @@ class Overhead:
         return spent + (self._launches * took // count if count else 0)
 
     def _waited(self, theirs: int, passed: int) -> float:
-        """How long the program's threads were kept waiting in a round, by their usual pace."""
+        """Return how long the program's threads waited in a round, by their usual pace."""
         usual, wall = self._between
         if not wall:
             return 0.0
@@ -152,25 +155,25 @@ class Overhead:
 
 
 class ThreadClocks:
-    """The processor time of some threads of this process, where it can be asked for: on Linux."""
+    """Processor time of chosen threads of this process; only on Linux."""
 
     def __init__(self) -> None:
         """Follow no thread yet."""
         self._threads: set[int] = set()
-        self._told: set[int] = set()
+        self._noted: set[int] = set()
 
-    def tell(self, threads: Iterable[int]) -> None:
-        """Observe threads to follow, by native id."""
+    def note(self, threads: Iterable[int]) -> None:
+        """Note threads to follow, by native id."""
         if sys.platform == "linux":
-            self._told.update(threads)
+            self._noted.update(threads)
 
-    def follow_those_told(self) -> None:
-        """Follow them from now on."""
-        self._threads |= self._told
-        self._told.clear()
+    def follow_noted(self) -> None:
+        """Follow the noted threads from now on."""
+        self._threads |= self._noted
+        self._noted.clear()
 
     def now(self) -> Moment:
-        """Read all clocks; threads that have ended are followed no more."""
+        """Read all clocks, and stop following threads that have ended."""
         times = {}
         for thread in tuple(self._threads):
             try:
@@ -182,11 +185,11 @@ class ThreadClocks:
 
 
 def used(before: Moment, after: Moment) -> tuple[int, int]:
-    """Processor time of the threads that are in both moments, and how much time lies between."""
+    """Return processor time used by threads that are in both moments, and the time between."""
     threads = before[1].keys() & after[1].keys()
-    return sum(after[1][each] - before[1][each] for each in threads), after[0] - before[0]
+    return sum(after[1][thread] - before[1][thread] for thread in threads), after[0] - before[0]
 
 
 def _whole(waits: float) -> int:
-    """What was measured of waits; a little below nothing, by chance, is nothing."""
+    """Return waits as whole nanoseconds; sums below 0, by measurement noise, become 0."""
     return max(0, round(waits))

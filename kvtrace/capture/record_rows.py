@@ -1,4 +1,4 @@
-"""Rows of calls' arguments and of kernels, whose contents become artifacts of the journal."""
+"""Rows made of records of arguments and kernels, whose contents become artifacts."""
 
 from collections.abc import Sequence
 from dataclasses import asdict, fields
@@ -15,7 +15,7 @@ _frame: Final = attrgetter("file", "line", "column", "function")
 
 
 def argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
-    """Return an entry of a call's `args`."""
+    """Return the entry of `calls.args` for an argument's record."""
     row = {name: getattr(record, name) for name in _ARGUMENT}  # asdict takes five times as long
     value = row.pop("value")
     row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
@@ -40,22 +40,22 @@ def spooled_call(
 
 
 def kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[str, Any]:
-    """Return a row of `kernels`."""
+    """Return the row of `kernels` for a kernel's record."""
     row = asdict(record)
     source = row.pop("source")
 
-    def kept(kind: str, content: bytes | None) -> str | None:
+    def artifact(kind: str, content: bytes | None) -> str | None:
         return journal.add_artifact(kind, content) if content else None
 
     row["kernel_id"] = kernel_id
-    row["source_artifact"] = kept("source", source and source.encode())
+    row["source_artifact"] = artifact("source", source and source.encode())
     row["files"] = [
-        {"path": path, "artifact": kept("file", content)} for path, content in record.files
+        {"path": path, "artifact": artifact("file", content)} for path, content in record.files
     ]
     row["stages"] = [
         {
             "stage": stage.stage,
-            "artifact": kept(stage.stage, stage.content),
+            "artifact": artifact(stage.stage, stage.content),
             "duration_ns": stage.duration_ns,
         }
         for stage in record.stages

@@ -1,4 +1,4 @@
-"""What backends hand to a session: plain frozen data, turned into rows by the background thread."""
+"""Records that backends pass to a session: frozen data, turned into rows by the journal."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -13,7 +13,7 @@ TEXT_LIMIT: Final = 1000
 
 
 def capped(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Return the text, cut to `limit` characters with a mark that says how much went."""
+    """Return the text; beyond `limit` characters, cut and with the number of characters cut."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text) - limit} more characters)"
@@ -41,7 +41,7 @@ class Parameter:
 
 @dataclass(frozen=True, slots=True)
 class Stage:
-    """One stage of a compilation: its product (None where it leaves none) and how long it took."""
+    """One stage of a compilation: product (None if there is none) and duration."""
 
     stage: str
     content: bytes | None = None
@@ -65,9 +65,9 @@ class Origin:
 class KernelRecord:
     """A compiled variant of a kernel: the row of `kernels` with the content of its artifacts.
 
-    `source` is the function's text; `files` are the paths that its locations name, each with its
-    content, if that is kept. `function` is what it is called on the device. `origins` is None
-    where what it was generated from is not known.
+    `source` is the function's text; `files` are the (path, content) of files named by the kernel's
+    locations, with None for content that is not recorded. `function` is the kernel's name on the
+    device. `origins` are the graph nodes that it was generated from; None: not known.
     """
 
     name: str
@@ -102,7 +102,7 @@ class KernelRecord:
 
 @dataclass(frozen=True, slots=True)
 class ArgumentRecord:
-    """One entry of `calls.args`; `value` is the contents of its storage, if they are kept."""
+    """One entry of `calls.args`; `value` is the contents of the storage, if recorded."""
 
     name: str
     kind: str

@@ -1,14 +1,17 @@
-"""One launch in so many recorded in detail, all of them counted: the setting `sample`.
+"""Sampling of launches: one launch in N recorded, all launches counted (the setting `sample`).
 
-Of each N launches that follow each other one is chosen, by their numbers alone, and pseudorandomly:
-a program that does the same every N launches is still seen whole. Recorded are besides, so that
-what refers to a launch finds it, the first of each call and phase, those that something was copied
-for, and those that were captured into a graph. A row's weight is the number of launches of its call
-and phase since the one recorded before, so that the sum of weights is their number; at the end the
-last one of each is recorded for those that are left.
+Of each N consecutive launches one is chosen, pseudorandomly by launch number, so that a program
+with a period of N launches is still sampled evenly. Other rows refer to launches; so these are
+recorded as well: the first launch of each call and phase, launches with copied contents, and
+launches captured into a graph. A row's weight is the number of launches of its call and phase since
+the previous recorded one, so the weights sum to the number of launches; at the end the last launch
+of each call and phase is recorded with the weight that remains.
 
-This is done in the journal's thread with what the hot path has recorded as ever, which costs the
-program's threads next to nothing: `_hot_rows.h` does what `SampledLaunches` does.
+Example: N = 4, ten launches of one call, chosen numbers 2, 5, 8: recorded are 0 (weight 1),
+2 (weight 2), 5 (3), 8 (3) and, at the end, 9 (1); the sum is 10.
+
+The journal's thread samples the rows that the hot path has recorded as usual, so the program's
+threads pay next to nothing; `_hot_rows.h` implements `SampledLaunches` in C.
 """
 
 from array import array
@@ -32,13 +35,13 @@ _SECOND: Final = 0x94D049BB133111EB
 _STEP: Final = 0x9E3779B97F4A7C15
 _64_BITS: Final = (1 << 64) - 1
 
-#: What `_hot_rows.h` knows of a key: launches that wait (-1: none came), the last one's number and
-#: row.
-_KNOWN: Final = Struct(f"=qq{ROW.size}s")
+#: State of a key in `_hot_rows.h`: unweighted launches (-1: no launch so far), and number and row
+#: of the last launch.
+_STATE: Final = Struct(f"=qq{ROW.size}s")
 
 
 def is_chosen(number: int, one_in: int) -> bool:
-    """Tell whether a number is the chosen one of its N."""
+    """Return whether a number is the chosen one among its N consecutive numbers."""
     block, place = divmod(number, one_in)
     mixed = (block + 1) * _STEP & _64_BITS
     mixed = (mixed ^ mixed >> 30) * _FIRST & _64_BITS
@@ -47,30 +50,30 @@ def is_chosen(number: int, one_in: int) -> bool:
 
 
 class Weights:
-    """Counts rows by key, until one of them is kept."""
+    """Counts of rows by key since the last recorded row of the key."""
 
     def __init__(self, one_in: int) -> None:
-        """Keep one row in so many, and the first of each key."""
+        """Record one row in `one_in`, and the first of each key."""
         self._one_in = one_in
         self._waiting: dict[Hashable, int] = {}
 
     def of(self, key: Hashable, number: int, *, always: bool = False) -> int:
-        """Return a row's weight; 0: it is counted for the next of its key that is kept."""
+        """Return a row's weight; 0: the row is counted in the key's next recorded row."""
         before = self._waiting.get(key)
         count = 1 + (before or 0)
-        kept = before is None or always or is_chosen(number, self._one_in)
-        self._waiting[key] = 0 if kept else count
-        return count if kept else 0
+        is_recorded = before is None or always or is_chosen(number, self._one_in)
+        self._waiting[key] = 0 if is_recorded else count
+        return count if is_recorded else 0
 
     def rest(self) -> dict[Any, int]:
-        """Return how many rows are left by key; they are left no longer."""
-        left = {key: count for key, count in self._waiting.items() if count}
-        self._waiting.update(dict.fromkeys(left, 0))
-        return left
+        """Return the count of rows since the last recorded row by key, and set the counts to 0."""
+        counts = {key: count for key, count in self._waiting.items() if count}
+        self._waiting.update(dict.fromkeys(counts, 0))
+        return counts
 
 
 class Sample(NamedTuple):
-    """Launches that are recorded: rows of `ROW`, their numbers and weights as 64 bits."""
+    """Recorded launches: rows packed by `ROW`, and 64-bit launch numbers and weights."""
 
     rows: bytes
     seq: bytes
@@ -78,16 +81,16 @@ class Sample(NamedTuple):
 
 
 class SampledLaunches:
-    """Chooses among the launches of a run."""
+    """Chooses the launches of a run to record."""
 
     def __init__(self, one_in: int) -> None:
-        """Record one in so many."""
+        """Record one launch in `one_in`."""
         self._weights = Weights(one_in)
         self._last: dict[Hashable, tuple[int, bytes]] = {}
 
     def chosen(self, rows: bytes, first: int) -> Sample:
-        """Return which launches are to be recorded; the first has that number."""
-        kept, numbers, weights = [], array("q"), array("q")
+        """Return the launches to record; `first` is the number of the first row."""
+        recorded, numbers, weights = [], array("q"), array("q")
         for seq, at in enumerate(range(0, len(rows), ROW.size), first):
             row = rows[at : at + ROW.size]
             launch = dict(zip(FIELDS, ROW.unpack(row), strict=True))
@@ -97,72 +100,72 @@ class SampledLaunches:
             weight = self._weights.of(key, seq, always=always)
             self._last[key] = seq, row
             if weight:
-                kept.append(row)
+                recorded.append(row)
                 numbers.append(seq)
                 weights.append(weight)
-        return Sample(b"".join(kept), numbers.tobytes(), weights.tobytes())
+        return Sample(b"".join(recorded), numbers.tobytes(), weights.tobytes())
 
     def rest(self) -> Sample:
-        """Return the last launch of each call that has some left."""
-        left = self._weights.rest()
-        return _in_order([(*self._last[key], count) for key, count in left.items()])
+        """Return the last launch of each call and phase with unrecorded launches, weighted."""
+        counts = self._weights.rest()
+        return _in_order([(*self._last[key], count) for key, count in counts.items()])
 
 
 class NativeSampledLaunches:
-    """Chooses as `SampledLaunches` does, in the compiled part."""
+    """Chooses the same launches as `SampledLaunches`, in the compiled part."""
 
     def __init__(self, one_in: int, compiled: ModuleType) -> None:
-        """Record one in so many."""
+        """Record one launch in `one_in`."""
         self._one_in = one_in
         self._compiled = compiled
-        self._known = bytearray()
+        self._states = bytearray()
 
     def chosen(self, rows: bytes, first: int) -> Sample:
-        """Return which launches are to be recorded; the first has that number."""
-        found = self._compiled.sampled_launches(rows, first, self._one_in, self._known)
-        if isinstance(found, int):  # there are more calls than there is room for
-            fresh = 2 * found - len(self._known) // _KNOWN.size
-            self._known += _KNOWN.pack(-1, 0, b"") * fresh
-            found = self._compiled.sampled_launches(rows, first, self._one_in, self._known)
-        return Sample(*found)
+        """Return the launches to record; `first` is the number of the first row."""
+        sample = self._compiled.sampled_launches(rows, first, self._one_in, self._states)
+        if isinstance(sample, int):  # the number of calls, more than there is room for
+            fresh = 2 * sample - len(self._states) // _STATE.size
+            self._states += _STATE.pack(-1, 0, b"") * fresh
+            sample = self._compiled.sampled_launches(rows, first, self._one_in, self._states)
+        return Sample(*sample)
 
     def rest(self) -> Sample:
-        """Return the last launch of each call that has some left."""
+        """Return the last launch of each call and phase with unrecorded launches, weighted."""
         left = []
-        for place, (waiting, seq, row) in enumerate(_KNOWN.iter_unpack(self._known)):
+        for place, (waiting, seq, row) in enumerate(_STATE.iter_unpack(self._states)):
             if waiting > 0:
                 left.append((seq, row, waiting))
-                _KNOWN.pack_into(self._known, place * _KNOWN.size, 0, seq, row)
+                _STATE.pack_into(self._states, place * _STATE.size, 0, seq, row)
         return _in_order(left)
 
 
 def sampled_launches(one_in: int) -> SampledLaunches | NativeSampledLaunches:
-    """Return what chooses among a run's launches."""
+    """Return the sampler of a run's launches, native if possible."""
     compiled, _ = compiled_part()
     return SampledLaunches(one_in) if compiled is None else NativeSampledLaunches(one_in, compiled)
 
 
-def _in_order(left: list[tuple[int, bytes, int]]) -> Sample:
-    left.sort()
-    seq, rows, weights = zip(*left, strict=True) if left else ((), (), ())
+def _in_order(launches: list[tuple[int, bytes, int]]) -> Sample:
+    launches.sort()
+    seq, rows, weights = zip(*launches, strict=True) if launches else ((), (), ())
     return Sample(b"".join(rows), array("q", seq).tobytes(), array("q", weights).tobytes())
 
 
 class SampledExecutions:
-    """Chooses among the rows of `gpu_kernels`.
+    """Chooses the rows of `gpu_kernels` to record.
 
-    Those of a launch are recorded with it; those that ran from a graph, or without a launch, are
-    chosen by their own numbers.
+    An execution of a launch is recorded with the launch; executions from a graph, or without a
+    launch, are chosen by their own numbers.
     """
 
     def __init__(self, one_in: int) -> None:
-        """Record one in so many."""
+        """Record one execution in `one_in`."""
         self._one_in = one_in
         self._weights = Weights(one_in)
         self._last: dict[Hashable, pa.Table] = {}
 
     def chosen(self, rows: pa.Table) -> pa.Table:
-        """Return the rows that are to be recorded, with their weights."""
+        """Return the rows to record, with their weights."""
         names = ("launch_seq", "graph_id", "record", "call_id", "kind", "name")
         places: list[int] = []
         launches: list[int | None] = []
@@ -174,7 +177,7 @@ class SampledExecutions:
             number = launch if of_launch else record
             key = (kind, name) if call is None else call
             weight = self._weights.of(key, number)
-            # A first one's launch may not be recorded: then it has no row.
+            # The launch of a kind's first execution may not be recorded, and then has no row.
             lost = of_launch and not is_chosen(number, self._one_in)
             launches.append(None if lost else launch)
             last[key] = place
@@ -182,20 +185,20 @@ class SampledExecutions:
                 places.append(place)
                 weights.append(weight)
         column = rows.schema.get_field_index("launch_seq")
-        found = rows.set_column(column, "launch_seq", array_of(launches, pa.int64()))
-        held = found.take(integers(array("q", last.values())))  # and not all of the rows
+        executions = rows.set_column(column, "launch_seq", array_of(launches, pa.int64()))
+        last_rows = executions.take(integers(array("q", last.values())))  # a copy: frees the rest
         for place, key in enumerate(last):
-            self._last[key] = held.slice(place, 1)
-        return _weighted(found.take(integers(array("q", places))), weights)
+            self._last[key] = last_rows.slice(place, 1)
+        return _weighted(executions.take(integers(array("q", places))), weights)
 
     def rest(self) -> pa.Table | None:
-        """Return the last execution of each kind that has some left; None where there is none."""
-        left = self._weights.rest()
-        if not left:
+        """Return the last execution of each kind with unrecorded ones, weighted, or None."""
+        counts = self._weights.rest()
+        if not counts:
             return None
-        rows = [self._last[key] for key in left]
+        rows = [self._last[key] for key in counts]
         whole = pa.concat_tables(rows, promote_options="permissive").unify_dictionaries()
-        return _weighted(whole, array("q", left.values()))
+        return _weighted(whole, array("q", counts.values()))
 
 
 def _weighted(rows: pa.Table, weights: "array[int]") -> pa.Table:

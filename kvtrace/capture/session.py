@@ -1,7 +1,7 @@
-"""One recording in one process: what backends call, and what keeps the program safe from us.
+"""Session: one recording in one process, called by backends, that never raises into the program.
 
 Nothing is written, and no thread runs, before the first launch or mark. A forked child inherits
-the session and begins a separate run with its own first launch.
+the session and begins a separate run at the child's first launch.
 """
 
 import errno
@@ -36,22 +36,22 @@ if TYPE_CHECKING:
 
     Copier = TypeVar("Copier", bound=TakenForLaunches[Any])
 
-#: Errors of writing that mean that there is no room.
+#: Error numbers of writing that mean that the disk is full.
 _NO_ROOM: Final = tuple(
     getattr(errno, name) for name in ("ENOSPC", "EDQUOT", "EFBIG") if hasattr(errno, name)
 )
 
 
-#: A kernel's record, or what makes it; the latter runs in the background thread.
+#: A kernel's record, or a function that makes the record in the background thread.
 KernelSource = KernelRecord | Callable[[], KernelRecord]
 
 
 class Session:
-    """A recording into `out`. Its methods may be called from any thread, and never raise.
+    """A recording into `out`. Methods may be called from any thread, and never raise.
 
-    A backend with another kind of launches calls, for each: `add_kernel` once per variant,
-    `add_call` once per unique call, `add_launch` every time; or wraps its launching function
-    with `recorder`, which does this as fast as it can be done.
+    A backend calls `add_kernel` once per compiled variant, `add_call` once per unique call and
+    `add_launch` for each launch; or wraps its launching function by `recorder`, which does all
+    three in the fastest way.
     """
 
     def __init__(self, out: str, settings: Settings) -> None:
@@ -60,15 +60,15 @@ class Session:
         self.settings, missing = possible_here(settings)
         #: Called when the recording has ended, before its files are sealed.
         self.at_end: list[Callable[[], None]] = []
-        #: Called with a call's id and its defects, where calls are judged while the program runs.
+        #: Called with a call's id and defects, if calls are judged while the program runs.
         self.on_defects: list[Callable[[int, Sequence[Any]], None]] = []
         self._lock = Lock()
         self.identities = Identities(lambda text: self.message("info", "argument-identity", text))
-        #: Whether it ends with a `with` block, after which nothing of it is left.
+        #: The session ends with a `with` block, after which its hooks are removed.
         self.leaves_nothing = False
         self._recorder: Recorder | None = None
         self._journal: Journal | None = None
-        self._copiers: dict[Any, Any] = {}  # by their kind
+        self._copiers: dict[Any, Any] = {}  # by class
         self._parent: str | None = None
         self._ended = False
         self._closed = False
@@ -83,7 +83,7 @@ class Session:
         self._call_ids = itertools.count()
         self._mark_ids = itertools.count()
         self._copies = itertools.count(1)
-        self._messages = Messages(self._tell)
+        self._messages = Messages(self._submit_message)
         self._had_problem = False
         self._began = time.time_ns()
         self._early: list[Callable[[Journal], None]] = []
@@ -94,7 +94,7 @@ class Session:
 
     @property
     def recording(self) -> bool:
-        """Whether launches are being recorded, or would be."""
+        """The session has not ended: launches are recorded."""
         return not self._ended
 
     @property
@@ -104,7 +104,7 @@ class Session:
 
     @property
     def recorder(self) -> Recorder:
-        """The launch hot path, native where it can be; made when it is first asked for."""
+        """The launch hot path, native if possible; made at the first access."""
         if self._recorder is None:
             with self._lock:
                 if self._recorder is None:
@@ -122,7 +122,7 @@ class Session:
     def stop(self, ending: str = "stopped", hurry: bool = False) -> None:
         """End the recording and seal its files. The second call does nothing.
 
-        `hurry` leaves out facts that are still being asked for.
+        `hurry` leaves out facts that git has not answered yet.
         """
         with self._lock:
             journal = self._journal
@@ -146,7 +146,7 @@ class Session:
         journal.close(self._failure or ending, hurry)
 
     def _finish_derived(self, journal: Journal) -> None:
-        """Have what is derived while the program runs added to what was recorded of it."""
+        """Call the functions of `at_end`, which add rows derived while the program runs."""
         if not self.at_end:
             return
         journal.flush()
@@ -164,7 +164,7 @@ class Session:
         forget_code()
 
     def flush(self) -> None:
-        """Bring what was recorded to the operating system, so that it outlives the process."""
+        """Write all records to the operating system, so that they outlive the process."""
         journal = self._journal
         if journal is not None and not self._ended:
             journal.flush()
@@ -172,17 +172,17 @@ class Session:
     # -- recording --------------------------------------------------------------------------
 
     def add_kernel(self, record: KernelSource, name: str | None = None) -> int:
-        """Record a compiled variant; return its id.
+        """Record a compiled variant; return the kernel's id.
 
-        Where a function makes the record, the spool has the kernel's `name` until then.
+        If `record` is a function, the spool has the kernel's `name` until the function has run.
         """
         kernel_id = next(self._kernel_ids)
         if not callable(record):
             name = record.name
 
         def write(journal: Journal) -> None:
-            made = record() if callable(record) else record
-            journal.add("kernels", kernel_row(journal, kernel_id, made))
+            kernel = record() if callable(record) else record
+            journal.add("kernels", kernel_row(journal, kernel_id, kernel))
 
         self._submit(write, ("kernels", {"kernel_id": kernel_id, "name": name}))
         return kernel_id
@@ -194,7 +194,7 @@ class Session:
         args: Sequence[ArgumentRecord],
         stack: Sequence[Frame] | None = None,
     ) -> int:
-        """Record a unique call; return its id. Without `stack`, the caller's is taken."""
+        """Record a unique call; return the call's id. `stack` is by default the caller's."""
         call_id = next(self._call_ids)
         frames = current_stack() if stack is None else tuple(stack)
         records = tuple(args)
@@ -218,27 +218,27 @@ class Session:
     ) -> None:
         """Record rows of a table that a backend fills itself, as `buffers`.
 
-        `make` gives their columns, in the background thread. It is handed a function that records a
-        call stack, innermost frame first, and gives its id.
+        `make` returns the rows as columns, in the background thread. Its argument is a function
+        that records a call stack, innermost frame first, and returns the stack's id.
         """
         self._submit(lambda journal: journal.append(table, make(journal.add_stack)))
 
     def tell_defects(self, call_id: int, defects: Sequence[Any]) -> None:
-        """Tell who asked for it that a call has defects; nothing where it has none."""
+        """Call the functions of `on_defects` if a call has defects."""
         for tell in self.on_defects if defects else ():
             tell(call_id, defects)
 
     def follow(self, listener: Listener) -> None:
-        """Have the run's journal tell a listener of what is recorded from now on."""
+        """Let a listener observe the run's journal from now on."""
         self._submit(lambda journal: journal.listeners.append(listener))
 
     def later(self, work: Callable[[], None]) -> None:
-        """Have work done in the background thread; a failure is counted."""
+        """Call `work` in the background thread; a failure is counted."""
         self._submit(lambda _journal: work())
 
     @property
     def contents(self) -> "Contents | None":
-        """What keeps contents of tensors; None where the settings ask for none."""
+        """The recorded contents of tensors; None if the settings ask for none."""
         if self.settings.tensors == "none":
             return None
         from kvtrace.capture.copied_contents import Contents
@@ -246,29 +246,29 @@ class Session:
         return self.copier(Contents)
 
     def copier(self, kind: "Callable[[Session], Copier]") -> "Copier":
-        """Return the session's one of a kind that copies for launches, made when first asked for.
+        """Return the session's copier of a class, made by the first call.
 
-        It is renewed in a forked process.
+        A forked process renews the copier.
         """
         if kind not in self._copiers:
             self._copiers[kind] = kind(self)
-        found: Copier = self._copiers[kind]
-        return found
+        copier: Copier = self._copiers[kind]
+        return copier
 
     def next_copy(self) -> int:
-        """Return a number for what is copied for a launch, above 0; see `Recorder.tag`."""
+        """Return a new number, above 0, for a launch's copies; see `Recorder.tag`."""
         return next(self._copies)
 
     @property
     def copy_numbers(self) -> Iterator[int]:
-        """What gives those numbers, of this run."""
+        """The run's iterator of numbers for `next_copy`."""
         return self._copies
 
     def add_launch(
         self, call_id: int, enter: int, leave: int, device: int | None = None, stream: int = 0
     ) -> None:
         """Record one launch of a known call; times are `time.time_ns`."""
-        if not self._ended:  # else nobody takes what is appended
+        if not self._ended:  # else no thread drains the rows
             self.recorder.append(call_id, enter, leave, -1 if device is None else device, stream)
 
     def add_mark(
@@ -286,20 +286,20 @@ class Session:
             "thread": threading.get_native_id(),
             "attributes": {_text(key): _text(value) for key, value in attributes.items()},
         }
-        held = [row]
+        rows = [row]
 
         def write(journal: Journal) -> None:
-            for kept in held[:]:
-                journal.add("marks", kept)
+            for mark in rows[:]:
+                journal.add("marks", mark)
 
         self._submit(write)
-        return held
+        return rows
 
     def begin_timeline(self, start: "Callable[[Session], Listener]") -> None:
-        """Have the device's kernels recorded, where the settings ask for it and it can be done.
+        """Start to record executions on the device, if the settings ask for the timeline.
 
-        Backends call it before the first launch, with what starts to record them, or says in a
-        KvtraceError why it cannot. The second call does nothing.
+        Backends call this before the first launch. `start` starts the timeline, or raises
+        KvtraceError with the reason why that is impossible here. The second call does nothing.
         """
         if self._timeline_asked or self.settings.mode != "timeline":
             return
@@ -322,17 +322,17 @@ class Session:
             self._journal.overhead.spend(nanoseconds)
 
     def in_phase(self, phase: str) -> "_Phase":
-        """Make a context in which the thread's launches have another phase."""
+        """Return a context in which the thread's launches have the given phase."""
         return _Phase(self.recorder, PHASES.index(phase))
 
     def message(self, level: str, code: str, text: str) -> None:
-        """Say something of the run: a row of `messages`, counted when it is repeated.
+        """Add a message about the run to `messages`; repetitions are counted.
 
         A message of level "warning" is also printed on standard error, once.
         """
         self._messages.say(level, code, text)
 
-    def _tell(self, write: Callable[[Journal], None]) -> None:
+    def _submit_message(self, write: Callable[[Journal], None]) -> None:
         if self._journal is None:
             self._early.append(write)  # a message alone makes no files
         else:
@@ -353,7 +353,7 @@ class Session:
         write: Callable[[Journal], None],
         spooled: tuple[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Have the journal's thread write; until then, the spool has a table's row."""
+        """Let the journal's thread call `write`; until then, the spool has the row `spooled`."""
         if self._ended:
             return
         journal = self._journal
@@ -370,7 +370,7 @@ class Session:
                 return self._journal
             facts = {
                 "started": self._began,
-                # "timeline" is only set when it has begun.
+                # `_follow` sets "timeline" once the timeline has begun.
                 "mode": "launch" if self.settings.mode == "timeline" else self.settings.mode,
                 "settings": self.settings.as_facts(),
                 "parent_run_id": self._parent,
@@ -398,7 +398,7 @@ class Session:
         return journal
 
     def _writing_failed(self, error: Exception) -> None:
-        """Nothing can be written any more: say so once. What comes yet is only counted."""
+        """Print once that nothing can be written any more; later rows are only counted."""
         if getattr(error.__cause__, "errno", None) in _NO_ROOM:
             self._failure = "disk-full"
         warn(f"recording has ended: {error}")
@@ -412,8 +412,8 @@ class Session:
             self._parent = self._journal.run_id
             self._journal = None
         self._clear()
-        for each in self._copiers.values():
-            each.renew()
+        for copier in self._copiers.values():
+            copier.renew()
         if self._recorder is not None:
             self._recorder.forget()
 
@@ -424,7 +424,7 @@ def _follow(journal: Journal, timeline: Listener) -> None:
 
 
 class _Phase:
-    """A context in which the thread's launches have another phase."""
+    """A context in which the thread's launches have the given phase."""
 
     __slots__ = ("_before", "_phase", "_recorder")
 
@@ -454,7 +454,7 @@ if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
 
 
 def _watch_ends() -> None:
-    """See that processes which end without Python's exit functions leave what was recorded."""
+    """Install hooks that write all records if a process ends without Python's exit functions."""
     from kvtrace.capture import ends
 
     ends.before_exit(_seal_all)
@@ -473,12 +473,12 @@ def _flush_all() -> None:
 
 
 def _terminated() -> None:
-    """Bring what was recorded to the operating system, and how it ended: SIGTERM is to act."""
+    """Write all records and the ending "signal" to the operating system, as SIGTERM came."""
     for session in list(_sessions):
         journal = session._journal
         if journal is None:
             continue
-        if not journal.ended:  # else it is being sealed, as it ended
+        if not journal.ended:  # else another thread seals the journal
             journal.submit(_note_signal)
         journal.flush()
 
@@ -488,7 +488,7 @@ def _note_signal(journal: Journal) -> None:
 
 
 def _text(value: Any) -> str:
-    """A user's value as text, whatever it is."""
+    """Return a user's value as text; never raise."""
     try:
         text = value if type(value) is str else str(value)
     except Exception as error:  # noqa: BLE001 - a user's own __str__
@@ -497,7 +497,7 @@ def _text(value: Any) -> str:
 
 
 def _place_of(error: Exception) -> str:
-    """Where in kvtrace an error came from, for whoever reads the message."""
+    """Return " (file:line)" of the innermost frame of an error."""
     trace = error.__traceback__
     if trace is None:
         return ""

@@ -1,7 +1,7 @@
-"""A run's spool: records reach a file before the journal has them; `_hot_spool.h` writes it.
+"""Spool of a run: a file that holds records until the journal has them; `_hot_spool.h` writes it.
 
-So a process that is killed soon after its first launch, or between two rounds of the journal,
-leaves what it launched: `kvtrace.schema.spooled` reads it. Without the C extension there is none.
+A process that is killed soon after its first launch, or between two rounds of the journal, leaves
+its launches in the spool, which `kvtrace.schema.spooled` reads. The spool needs the C extension.
 """
 
 import json
@@ -17,26 +17,26 @@ from kvtrace.schema.spool import spool_folder
 
 #: Larger artifacts, such as binaries with debug information, are left to the journal.
 _ARTIFACT_BYTES: Final = 4 << 20
-#: What JSON does not know becomes text, and is then refused, or taken, as it fits the table.
+#: Values that JSON does not know become text, which the reader refuses if it does not fit.
 _encoded: Final = json.JSONEncoder(default=str, skipkeys=True).encode
 
 
 class Spool:
-    """The spool of one run. Its methods may be called from any thread, and write nothing there."""
+    """The spool of one run. Methods may be called from any thread; a thread in C writes."""
 
     def __init__(self, recorder: Recorder, out: str, run_id: str, run: Mapping[str, Any]) -> None:
-        """Begin to spool the recorder's launches, where the recorder can; first of all the run."""
+        """Begin to spool the recorder's launches if the recorder can, after the row `run`."""
         self._folder = spool_folder(Path(os.path.abspath(out)), run_id)  # noqa: PTH100 - not resolved
         self._native: Any = recorder if hasattr(recorder, "spool_begin") else None
         if self._native is not None and not self._native.spool_begin(
             os.fsencode(self._folder), _frame("runs", run)
         ):
             self._native = None
-        #: A round has switched files, and what came before that is not all in the journal yet.
+        #: A round has switched files, and the journal does not have all of the former file yet.
         self.switched = False
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add what is known of a row so far; a later one of the same id completes it."""
+        """Add the columns of a row that are known; a later row of the same id completes them."""
         if self._native is not None:
             self._native.spool_add(_frame(table, row))
 
@@ -47,19 +47,19 @@ class Spool:
             self.add("artifacts", {"sha256": sha256, "kind": kind, "content": encoded})
 
     def switch(self) -> None:
-        """Use the other file from now on; `empty` is due before this can be done again."""
+        """Write to the other file from now on; call `empty` before the next switch."""
         self.switched = True
         if self._native is not None:
             self._native.spool_switch()
 
     def empty(self) -> None:
-        """Empty the file from before the switch: the journal has all of it."""
+        """Empty the file from before the switch, whose records the journal has."""
         self.switched = False
         if self._native is not None:
             self._native.spool_empty()
 
     def end(self) -> None:
-        """Write what waits, and end; the files stay until the journal goes."""
+        """Write waiting records and end the spool; the files stay as long as the journal."""
         if self._native is not None:
             self._native.spool_end()
         self._native = None

@@ -1,4 +1,4 @@
-"""Python call stacks: the frames of the user's program that led to a launch."""
+"""Python call stacks of launches: the frames of the user's program."""
 
 import sys
 from collections.abc import Callable, Iterable
@@ -13,8 +13,8 @@ from kvtrace.capture.records import Frame, Origin
 #: Most frames that are kept of a stack, the innermost ones.
 DEPTH_LIMIT: Final = 64
 
-#: Say what a line was generated from, given its file and number; None where they do not know it.
-#: Of backends whose library writes Python.
+#: Functions, of backends whose library writes Python, from (file, line) to the origins of that
+#: generated line; None for lines of other files.
 LINE_ORIGINS: Final[list[Callable[[str, int | None], tuple[Origin, ...] | None]]] = []
 
 _OWN: Final = str(Path(__file__).parent.parent) + "/"
@@ -22,7 +22,7 @@ _hidden: list[str] = [_OWN, "<frozen "]
 
 
 def hide_frames_of(folder: str) -> None:
-    """Leave frames of files under `folder`, or of that file, out of stacks: the library's own."""
+    """Leave the frames of a library out of stacks: those of a file, or of files under a folder."""
     prefix = folder.rstrip("/\\") + "/"
     if prefix not in _hidden:
         _hidden.append(prefix)
@@ -30,31 +30,31 @@ def hide_frames_of(folder: str) -> None:
 
 
 def current_stack() -> tuple[Frame, ...]:
-    """The calling thread's stack, innermost user frame first, at most `DEPTH_LIMIT` frames."""
+    """Return the calling thread's stack: `DEPTH_LIMIT` user frames at most, innermost first."""
     frame: FrameType | None = sys._getframe(1)
-    found: list[Frame] = []
-    while frame is not None and len(found) < DEPTH_LIMIT:
+    frames: list[Frame] = []
+    while frame is not None and len(frames) < DEPTH_LIMIT:
         code = frame.f_code
         if not is_hidden(code.co_filename):
-            found.append(_frame(code, frame.f_lasti))
+            frames.append(_frame(code, frame.f_lasti))
         frame = frame.f_back
-    return tuple(found)
+    return tuple(frames)
 
 
 def forget_code() -> None:
-    """Release the program's code objects: it may follow when they die, as Dynamo does."""
+    """Release the program's code objects: the program, as Dynamo does, may watch them die."""
     _frame.cache_clear()
 
 
 def generated_from(frames: Iterable[Frame]) -> tuple[Origin, ...] | None:
-    """Return what the innermost generated line was generated from; None where none was."""
-    found = (known(frame.file, frame.line) for frame in frames for known in LINE_ORIGINS)
-    return next((origins for origins in found if origins), None)
+    """Return the origins of the innermost generated line; None if no line was generated."""
+    answers = (of_line(frame.file, frame.line) for frame in frames for of_line in LINE_ORIGINS)
+    return next((origins for origins in answers if origins), None)
 
 
 @lru_cache(maxsize=4096)
 def is_hidden(file: str) -> bool:
-    """Tell whether frames of a file are left out: kvtrace's, and those of a hooked library."""
+    """Return whether frames of a file are left out: a file of kvtrace or of a hooked library."""
     return f"{file}/".replace("\\", "/").startswith(tuple(p.replace("\\", "/") for p in _hidden))
 
 
@@ -65,7 +65,7 @@ def _frame(code: CodeType, instruction: int) -> Frame:
 
 
 def line_and_column(code: CodeType, instruction: int) -> tuple[int, int | None]:
-    """Return the place of an instruction, given in bytes from the first; both count from 1."""
+    """Return line and column, from 1, of the instruction at a byte offset."""
     position = next(islice(code.co_positions(), instruction // 2, None), None)
     line, column = (position[0], position[2]) if position else (None, None)
     return (

@@ -1,8 +1,8 @@
-"""What was copied for launches, until the copies have arrived and the launches are known.
+"""Copies made for launches, held until the copies are complete and the launches have rows.
 
-Whoever copies something for a launch has a number for it, which the hot path writes into the
-launch's row (`Recorder.tag`). Several may copy for one launch, under the one number. The journal's
-thread tells of launches, waits for the copies, and has both written together.
+Code that copies for a launch has a number, which the hot path writes into the launch's row
+(`Recorder.tag`). Several copies for one launch may share the number. The journal's thread reports
+launches, waits for copies, and writes both together.
 """
 
 import ctypes
@@ -19,10 +19,10 @@ if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
     from kvtrace.capture.session import Session
 
-#: Rounds of the background thread after which what was copied for no launch is dropped.
+#: Rounds of the background thread after which copies without a recorded launch are dropped.
 _PATIENCE: Final = 20
 
-#: Bytes after which a round of writing leaves the rest to the next: a fork waits for it.
+#: Bytes after which a round leaves the rest to the next round: a fork waits for a round.
 _ROUND_BYTES: Final = 128 << 20
 
 #: Seconds that the end of a recording waits for copies that are in progress.
@@ -35,13 +35,13 @@ _LATE: Final = (
     f"{_LAST_SECONDS:.0f} seconds after the recording's end"
 )
 
-#: A copy: in progress, or the parts that were copied.
+#: A copy in progress, or the parts of a complete copy.
 Copied = Copy | tuple[bytes, ...]
 
 
 @dataclass(slots=True)
 class Taken:
-    """What was copied for one launch; `size` is in bytes."""
+    """Copies made for one launch; `size` is in bytes."""
 
     number: int
     size: int
@@ -51,30 +51,30 @@ class Taken:
 
 
 class Devices(Protocol):
-    """Whoever made copies of devices' memory, for who waits for them."""
+    """Maker of copies of device memory, as far as their readers need it."""
 
     def release(self, copy: Copy) -> None:
-        """Free the room of a copy that has been read, or is not wanted any more."""
+        """Free the pinned memory of a copy that has been read or is not needed."""
 
     def is_lost(self, copy: Copy) -> bool:
-        """Whether a copy that is not done never will be, for its stream has failed."""
+        """Return whether a copy can never complete because its stream has failed."""
 
 
 T = TypeVar("T", bound=Taken)
 
 
 class TakenForLaunches(Generic[T]):
-    """Copies of one kind, of one session. Subclasses say what is written of them."""
+    """Copies of one kind, of one session. Subclasses write the rows."""
 
     def __init__(self, session: "Session", arena_bytes: int) -> None:
-        """Prepare; pinned memory, `arena_bytes` of it, is taken by the first copy of a device's."""
+        """Make an empty set; the first device copy allocates `arena_bytes` of pinned memory."""
         self._session = session
         self._arena_bytes = arena_bytes
         self._devices: Devices | None = None
         self.renew()
 
     def renew(self) -> None:
-        """Begin again: another run begins, perhaps in a forked process."""
+        """Forget all copies: another run begins, perhaps in a forked process."""
         self._run: str | None = None
         self._waiting: deque[T] = deque()
         self._waiting_bytes = 0
@@ -84,14 +84,14 @@ class TakenForLaunches(Generic[T]):
     # -- in the program's threads -----------------------------------------------------------
 
     def follow(self) -> None:
-        """Have the run's journal tell of launches; backends call it for each new call."""
+        """Listen to the run's journal, which reports launches; backends call this for each call."""
         run = self._session.run_id
         if run is not None and run != self._run:
             self._run = run
             self._session.follow(self)
 
     def has(self, number: int) -> bool:
-        """Whether something was copied under that number."""
+        """Return whether copies exist under that number."""
         return number in self._launches
 
     def _devices_copies(self) -> DeviceCopies:
@@ -102,9 +102,9 @@ class TakenForLaunches(Generic[T]):
     def _copied(
         self, kind: str, spans: Sequence[tuple[int, int]], stream: int, patient: bool
     ) -> Copied | None:
-        """Copy spans (address, bytes) of the host's memory, or a device's when its stream is there.
+        """Copy spans (address, bytes) of host memory, or enqueue a copy of device memory.
 
-        Where there is no room, `patient` waits for the stream. None: nothing can be copied now.
+        If the pinned memory is full, `patient` waits for the stream. None: no copy is possible now.
         """
         if kind == "cpu":
             return tuple(ctypes.string_at(address, size) for address, size in spans)
@@ -113,7 +113,7 @@ class TakenForLaunches(Generic[T]):
         return devices.copied(spans, stream) if copy is None and patient else copy
 
     def _await(self, taken: T) -> None:
-        """Have it written when its copies have arrived and its launch is known."""
+        """Keep copies until they are complete and their launch has a row, for `round` to write."""
         self._launches[taken.number] = None
         self._waiting_bytes += taken.size
         self._waiting.append(taken)
@@ -121,21 +121,21 @@ class TakenForLaunches(Generic[T]):
     # -- in the journal's thread ------------------------------------------------------------
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Other rows are of no interest."""
+        """Ignore rows other than launches."""
 
     def launches(self, _columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
-        """Note which launches had something copied for them."""
+        """Note the launches that have copies."""
         for number, seq, call_id in copied:
             if number in self._launches:
                 self._launches[number] = (seq, call_id)
 
     def round(self, journal: "Journal") -> None:
-        """Write what has arrived, as much as a round takes."""
+        """Write complete copies of recorded launches, up to `_ROUND_BYTES`."""
         written = 0
         for _ in range(len(self._waiting)):
             taken = self._waiting[0]
             if written > _ROUND_BYTES or not self._has_arrived(taken):
-                break  # room is given back in the order in which it was taken
+                break  # pinned memory is freed in the order of allocation
             self._waiting.popleft()
             launch = self._launches.get(taken.number)
             if launch is None and taken.rounds < _PATIENCE:
@@ -149,26 +149,26 @@ class TakenForLaunches(Generic[T]):
                 written += taken.size
             elif launch is not None:
                 self._missing[_LOST] += 1
-            elif not taken.lost:  # else it was not made
+            elif not taken.lost:  # else the launch was not made
                 self._missing[_UNKNOWN] += 1
         self._tell_missing(journal)
 
     def _tell_missing(self, journal: "Journal") -> None:
-        """Say for how many launches something was copied and is not written."""
+        """Report how many launches have copies that are not written."""
         for text, count in self._missing.items():
             journal.add("messages", message_row("info", "copy-lost", text, count))
         self._missing.clear()
 
     def _end(self, journal: "Journal") -> None:
-        """Say of what still waits that it is not written."""
+        """Report the copies that still wait as not written."""
         for taken in self._waiting:
             if not taken.lost:
-                known = self._launches.get(taken.number) is not None
-                self._missing[_LATE if known else _UNKNOWN] += 1
+                has_launch = self._launches.get(taken.number) is not None
+                self._missing[_LATE if has_launch else _UNKNOWN] += 1
         self._tell_missing(journal)
 
     def finish(self, journal: "Journal") -> None:
-        """Write all that has arrived, and wait for copies that are in progress, for a while."""
+        """Write all complete copies; wait `_LAST_SECONDS` at most for copies in progress."""
         until = time.monotonic() + _LAST_SECONDS
         while self._waiting:
             before = len(self._waiting)
@@ -181,7 +181,7 @@ class TakenForLaunches(Generic[T]):
         self._end(journal)
 
     def _write(self, journal: "Journal", taken: T, seq: int, call_id: int) -> None:
-        """Write what was copied for a launch."""
+        """Write the rows of a launch's copies."""
         raise NotImplementedError
 
     def _has_arrived(self, taken: T) -> bool:

@@ -10,7 +10,7 @@ client. May import verdicts and the floors below.
 # Imported when first used: a launch needs few of these files.
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.lazy import found
+from kvtrace.lazy import public_name
 
 if TYPE_CHECKING:
     from kvtrace.clients.client import Client as Client
@@ -55,4 +55,4 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    return found(globals(), _HOMES, name)
+    return public_name(globals(), _HOMES, name)

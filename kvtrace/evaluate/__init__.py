@@ -9,7 +9,7 @@ kvtrace.
 from functools import lru_cache
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.lazy import found
+from kvtrace.lazy import public_name
 
 if TYPE_CHECKING:
     from kvtrace.evaluate.arguments import Argument as Argument
@@ -61,4 +61,4 @@ def parsed(text: str, target: str = "") -> "Module":
 
 
 def __getattr__(name: str) -> Any:
-    return found(globals(), _HOMES, name)
+    return public_name(globals(), _HOMES, name)

@@ -1,5 +1,5 @@
-"""What launches and executions add up to: one definition of each figure, asked in SQL.
+"""Figures of calls and kernels: sums and medians of launches and executions, each defined once.
 
-`times.py` is the way in: sums and medians of calls and of kernels, as tables. `views.py` says which
-launches count, for DuckDB and for Spark; `scans.py` gives both the files of a trace.
+`times.py` is the entry: sums and medians of calls and kernels, as tables. `views.py` defines in SQL
+which launches count, for DuckDB and for Spark; `scans.py` makes views of a trace's files for both.
 """

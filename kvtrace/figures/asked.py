@@ -1,4 +1,4 @@
-"""Which part of the runs a user wants figures of; `window.py` finds it."""
+"""A user's choice of the part of the runs that figures are of; `window.py` finds that part."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -6,11 +6,11 @@ from typing import Final
 
 @dataclass(frozen=True, slots=True)
 class Asked:
-    """What part of the runs a user wants.
+    """The part of the runs that a user asked for; by default the steady part.
 
-    `since` and `until` are offsets from when the runs began (`2s`, `1.5`, `300ms`), shares of them
-    (`50%`), or points in time (ISO 8601); `mark` is the name of a mark; `steps` are places in the
-    steps that are found, as `10:20`: from the one to before the other, counted from 0.
+    `since` and `until` are offsets from the runs' begin (`2s`, `1.5`, `300ms`), shares of the runs'
+    duration (`50%`), or points in time (ISO 8601); `mark` is the name of a mark; `steps` is a range
+    of steps, as `10:20`: from step 10 to 19, counted from 0. `whole` asks for all of the runs.
     """
 
     since: str | None = None

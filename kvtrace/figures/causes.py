@@ -1,13 +1,14 @@
 """Causes of executions: launches in the order of streams and graphs, and requests by their number.
 
-These are the rules that every join of executions goes by. A stream runs kernels in the order in
+These rules hold for every join of executions with launches. A stream runs kernels in the order in
 which their launches returned, a graph in the order in which they were captured; the driver gives an
-execution the number of the request that asked for it, which the executions of a replay share.
+execution the number of the request that caused the execution, which executions of a replay share.
 
-Three joins ask. CUPTI's timeline gets launches and kernels part by part while the program runs, and
-joins what is certain (`backends/cupti/joining.py`). `kvtrace join` has all of both, whose streams,
-processes and clocks may differ, and grades what it finds (`addons/join`). Importers know requests
-alone (`converters/importers/`). NumPy is all that this needs: it runs in recorded programs.
+There are three joins. CUPTI's timeline gets launches and executions part by part while the program
+runs, and joins only certain pairs (`backends/cupti/joining.py`). `kvtrace join` has all of both,
+whose streams, processes and clocks may differ, and grades each pair (`addons/join`).
+Importers know only requests (`converters/importers/`). This module imports only NumPy, as it runs
+in recorded programs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ import numpy.typing as npt
 Integers = npt.NDArray[np.int64]
 Flags = npt.NDArray[np.bool_]
 
-#: Instead of a launch, a call, a place or a graph: there is none, or it is not known.
+#: Stands for a launch, call, place or graph that does not exist or is not known.
 NONE: Final = -1
 
 Grid = tuple[int, int, int]
@@ -29,12 +30,12 @@ Grid = tuple[int, int, int]
 def device_look(
     function: str | None, name: str | None, ctas: int | None, grid: Sequence[int | None]
 ) -> tuple[str, Grid] | None:
-    """Return the name and grid that executions of a call have; None of a call that runs nothing.
+    """Return the name and grid of a call's executions; None if the grid is empty or unknown.
 
     Args:
         function: The name of the kernel's function on the device.
-        name: The kernel's name, which is the function's where that is not known.
-        ctas: Blocks of a cluster, by which a launch multiplies the first axis of its grid.
+        name: The kernel's name, used if `function` is not known.
+        ctas: Blocks of a cluster, by which a launch multiplies the first axis of the grid.
         grid: The call's grid.
 
     """
@@ -49,13 +50,13 @@ class Launches:
     """Launches, one array a column; times in ns since 1970.
 
     Attributes:
-        seq: The launch.
-        call: Its call.
-        enter: When its function was entered.
-        leave: When that returned.
-        place: A number for its device and stream.
-        graph: The graph that it was captured into; NONE of direct launches.
-        look: A number for what its executions look like: their name and grid at least.
+        seq: The number of the launch.
+        call: The launch's call.
+        enter: When the launching function was entered.
+        leave: When the launching function returned.
+        place: A number for device and stream.
+        graph: The graph that captured the launch; NONE for direct launches.
+        look: A number for the properties of the executions: name and grid at least.
 
     """
 
@@ -75,7 +76,7 @@ class Launches:
         return cls(*(np.concatenate([empty, *(getattr(p, name) for p in parts)]) for name in names))
 
     def __len__(self) -> int:
-        """Count the launches."""
+        """Return the number of launches."""
         return len(self.seq)
 
     def chosen(self, rows: Flags | Integers | slice) -> Self:
@@ -83,14 +84,14 @@ class Launches:
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
     def in_order(self) -> Self:
-        """Return the launches as their streams and graphs run them: by the time of their return.
+        """Return the launches in the order of execution: by the time at which they returned.
 
-        A launch may try others out before it launches, so their order is not that of `enter`.
+        A launch may try out others before the kernel is launched, so `enter` has another order.
         """
         return self.chosen(np.lexsort((self.seq, self.leave)))
 
     def of_graphs(self) -> Iterator[tuple[int, Self]]:
-        """Give the number and the launches, in order, of each graph that some were captured into.
+        """Yield (number, launches in order) of each graph that captured launches.
 
         Graphs come in the order in which the first launch of each returned.
         """
@@ -101,19 +102,19 @@ class Launches:
 
 
 def places(device: Integers, stream: Integers) -> Integers:
-    """Return a number for each device and stream, the same in all parts; streams have 32 bits."""
+    """Return a number for each pair of device and stream; of the stream 32 bits count."""
     return device << 32 | (stream & 0xFFFFFFFF)
 
 
 def by_place(place: Integers) -> Iterator[tuple[int, Flags]]:
-    """Give each place, and which rows are of it."""
+    """Yield each place with the mask of rows of that place."""
     alike = bool((place == place[:1]).all())
     for number in (place[:1] if alike else np.unique(place)).tolist():
         yield number, place == number
 
 
 class RequestRows:
-    """Rows of requests by their number."""
+    """Index from the number of a request to its row."""
 
     def __init__(self, numbers: npt.NDArray[np.integer]) -> None:
         self._order = np.argsort(numbers, kind="stable")
@@ -128,7 +129,7 @@ class RequestRows:
 
 
 def share_request(request: Integers) -> Flags:
-    """Return which executions share their request with others, as those of a replayed graph do."""
+    """Return a mask of executions that share their request, as those of a replayed graph do."""
     _, number, count = np.unique(request, return_inverse=True, return_counts=True)
     shared: Flags = count[number] > 1
     return shared

@@ -1,4 +1,4 @@
-"""Arrow columns as NumPy arrays, and rows that are alike as numbers."""
+"""Arrow columns as NumPy arrays, and codes for equal values and rows."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -19,8 +19,8 @@ def integers(column: pa.ChunkedArray, missing: int = 0) -> Integers:
         column = column.cast(pa.int64())
     if column.null_count:
         column = pc.fill_null(column, missing)
-    found: Integers = column.to_numpy().astype(np.int64, copy=False)
-    return found
+    array: Integers = column.to_numpy().astype(np.int64, copy=False)
+    return array
 
 
 def narrow(column: Integers) -> Integers:
@@ -34,39 +34,39 @@ def narrow(column: Integers) -> Integers:
 
 
 class Positions:
-    """Where numbers are among some, which are sorted; -1 where they are not."""
+    """Index from ids to their positions in a sorted array of ids."""
 
-    def __init__(self, known: Integers) -> None:
-        self._known = known
-        highest = int(known[-1]) if known.size else -1
+    def __init__(self, ids: Integers) -> None:
+        self._ids = ids
+        highest = int(ids[-1]) if ids.size else -1
         self._table: Integers | None = None
-        if highest < 4 * known.size + 1_000 and (not known.size or known[0] >= 0):  # ids are dense
+        if highest < 4 * ids.size + 1_000 and (not ids.size or ids[0] >= 0):  # ids are dense
             self._table = np.full(highest + 2, -1)
-            self._table[known[::-1]] = np.arange(known.size)[::-1]  # of those alike the first
+            self._table[ids[::-1]] = np.arange(ids.size)[::-1]  # the first of equal ids
 
-    def of(self, wanted: Integers) -> Integers:
-        """Return the place of each."""
+    def of(self, ids: Integers) -> Integers:
+        """Return the first position of each id, or -1 if the array does not have the id."""
         if self._table is not None:
             last = self._table.size - 1
-            found: Integers = self._table[np.where((wanted < 0) | (wanted > last), last, wanted)]
-            return found
-        at = np.minimum(np.searchsorted(self._known, wanted), self._known.size - 1)
-        return np.where(self._known[at] == wanted, at, -1)
+            positions: Integers = self._table[np.where((ids < 0) | (ids > last), last, ids)]
+            return positions
+        at = np.minimum(np.searchsorted(self._ids, ids), self._ids.size - 1)
+        return np.where(self._ids[at] == ids, at, -1)
 
 
 def summed_by(code: Integers, amount: Integers) -> Integers:
     """Return the sum of the amounts of each code from 0 to the highest."""
     if not code.size:
         return np.zeros(0, np.int64)
-    if int(np.abs(amount).max()) * code.size < 1 << 53:  # as floating-point numbers they are exact
+    if int(np.abs(amount).max()) * code.size < 1 << 53:  # floating-point sums are exact
         return np.bincount(code, amount).astype(np.int64)
-    found = np.zeros(int(code.max()) + 1, np.int64)
-    np.add.at(found, code, amount)
-    return found
+    total = np.zeros(int(code.max()) + 1, np.int64)
+    np.add.at(total, code, amount)
+    return total
 
 
 def coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:
-    """Return the distinct names of a dictionary column, None last, and the index of each row's."""
+    """Return the distinct names of a dictionary column, None last, and each row's index in them."""
     if not len(column):
         return [None], np.zeros(0, np.int64)
     whole = column.unify_dictionaries().combine_chunks()
@@ -76,16 +76,16 @@ def coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:
 
 
 def combined_codes(columns: Sequence[pa.ChunkedArray]) -> tuple[Integers, Integers]:
-    """Return a number, from 0 on, to each distinct row of some columns.
+    """Return a code, from 0 on, for each row of some columns, equal for equal rows.
 
-    Returns the number of each row, and for each number a row that has it.
+    Also returns for each code a row that has this code.
     """
     codes = np.zeros(len(columns[0]), np.int64)
     first = np.zeros(min(len(columns[0]), 1), np.int64)
     for column in columns:
-        own, size = _codes(column)
+        column_codes, size = _codes(column)
         if size > 1:
-            codes, first = _dense(codes * size + own, max(first.size, 1) * size)
+            codes, first = _dense(codes * size + column_codes, max(first.size, 1) * size)
     return codes, first
 
 
@@ -96,7 +96,7 @@ def dictionary_values(column: pa.ChunkedArray, rows: Integers) -> list[Any]:
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[Integers, int]:
-    """Return a code for each row, equal where values are, and a number above all codes."""
+    """Return a code for each row, equal for equal values, and a bound above all codes."""
     if pa.types.is_integer(column.type):
         return _integer_codes(column)
     if not pa.types.is_dictionary(column.type):
@@ -119,7 +119,7 @@ def _integer_codes(column: pa.ChunkedArray) -> tuple[Integers, int]:
 
 
 def _bounded(codes: Integers, size: int) -> tuple[Integers, int]:
-    """Make codes dense where they are far more than the rows, lest products of sizes overflow."""
+    """Return dense codes if `size` is far above the number of rows, lest products overflow."""
     if size <= 4 * codes.size + 1_000:
         return codes, size
     dense, first = _dense(codes, size)
@@ -127,7 +127,7 @@ def _bounded(codes: Integers, size: int) -> tuple[Integers, int]:
 
 
 def _dense(codes: Integers, size: int) -> tuple[Integers, Integers]:
-    """Renumber codes below `size` without gaps, in their order."""
+    """Return codes below `size` renumbered without gaps in the same order, and a row of each."""
     if size > 4 * codes.size + 1_000:
         _, first, dense = np.unique(codes, return_index=True, return_inverse=True)
         return dense.reshape(-1).astype(np.int64), first.astype(np.int64)

@@ -1,19 +1,19 @@
-"""Databases in memory, of which nothing is seen but what is asked of them."""
+"""DuckDB databases in memory that print nothing."""
 
 import os
 from typing import Final
 
 import duckdb
 
-#: By the process: that of a fork has none yet.
+#: The shared database by process number: a forked process makes its own.
 _SHARED: Final[dict[int, duckdb.DuckDBPyConnection]] = {}
 
 
 def database() -> duckdb.DuckDBPyConnection:
-    """Return a new one, to be closed, or used in a `with`.
+    """Return a connection to a new database, to be closed, or used in a `with`.
 
-    Of a query that takes two seconds DuckDB would draw its progress on standard output, amid what a
-    command prints there. In a notebook without ipywidgets it draws none, and refuses the setting.
+    By default DuckDB draws the progress of a query of two seconds on standard output, amid a
+    command's output. In a notebook without ipywidgets DuckDB draws none, and refuses the setting.
     """
     return _quiet(duckdb.connect())
 
@@ -21,8 +21,8 @@ def database() -> duckdb.DuckDBPyConnection:
 def scratch() -> duckdb.DuckDBPyConnection:
     """Return a connection to sum small tables with, to be closed, or used in a `with`.
 
-    All connections share the process's one database, because DuckDB takes 30 ms to make one. So
-    what a connection makes has to be TEMPORARY, and its settings its own.
+    All connections share one database of the process, because DuckDB takes 30 ms to make one. So
+    tables and views have to be TEMPORARY, and settings local to the connection.
     """
     shared = _SHARED.get(os.getpid())
     if shared is None:
@@ -31,19 +31,19 @@ def scratch() -> duckdb.DuckDBPyConnection:
 
 
 def another_connection(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Return one to the same database, to be closed, in which points in time are UTC."""
-    found = _quiet(connection.cursor())
-    found.execute("SET TimeZone = 'UTC'")  # a connection's own, as what it draws
-    return found
+    """Return a connection to the same database, to be closed, with the time zone UTC."""
+    other = _quiet(connection.cursor())
+    other.execute("SET TimeZone = 'UTC'")  # each connection has its own time zone
+    return other
 
 
 def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    drawn = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
-    if drawn != [(False,)]:
+    setting = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if setting != [(False,)]:
         connection.execute("SET enable_progress_bar = false")
     return connection
 
 
 if hasattr(os, "register_at_fork"):  # not on Windows, which has no fork
-    # DuckDB ends a child that frees the parent's database, whose threads it lacks.
+    # DuckDB aborts a child that frees the parent's database, as the child lacks its threads.
     os.register_at_fork(before=_SHARED.clear)

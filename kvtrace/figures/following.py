@@ -1,6 +1,6 @@
-"""Sums of launches and executions of a run that is still recorded, updated with its new rows.
+"""Sums of launches and executions of a run that is still recorded, updated with new rows.
 
-Rows count as in the views `launch_times` and `execution_times`, which see all of them at once.
+Rows count as in the views `launch_times` and `execution_times`, which see all rows at once.
 Executions of trials are not distinguished from others.
 """
 
@@ -32,13 +32,13 @@ def launch_sums(
     kernel: Callable[[int], Mapping[str, Any]],
     holding: HoldingTrials,
 ) -> list[Row]:
-    """Return the figures of `LAUNCHED` of each call, of rows that are given in their order.
+    """Return the figures of `LAUNCHED` by call, for a piece of launches in recorded order.
 
     Args:
-        database: any, in which nothing stays.
+        database: any connection; no table stays in the database.
         piece: columns call_id, enter, exit, thread, phase, weight and `LAUNCH_COLUMNS`.
-        kernel: returns the row of a call's kernel, as far as it is known.
-        holding: what it knows of the rows before.
+        kernel: returns the known columns of a call's kernel.
+        holding: state after the pieces before.
 
     """
     timed = pc.and_(pc.is_valid(piece["enter"]), pc.is_valid(piece["exit"])).to_numpy()
@@ -61,9 +61,9 @@ def launch_sums(
 
 
 def execution_sums(database: "duckdb.DuckDBPyConnection", piece: pa.Table) -> list[Row]:
-    """Return the figures of `EXECUTED` by call, name and kind, of rows that all have times.
+    """Return the figures of `EXECUTED` by call, name and kind, for rows that all have times.
 
-    Columns of `piece`: those, start, end and weight; `database` is any, in which nothing stays.
+    Columns of `piece`: call_id, name, kind, start, end and weight. No table stays in `database`.
     """
     weight = weights(piece)
     no = np.zeros(piece.num_rows, np.bool_)
@@ -85,15 +85,15 @@ def _compiling(
     enter: Integers,
     leave: Integers,
 ) -> npt.NDArray[np.bool_]:
-    """Tell of each launch whether its kernel was compiled or loaded in it."""
+    """Return a mask of launches in which the kernel was compiled or loaded."""
     codes, first = combined_codes([piece["call_id"]])
-    own = [kernel(call) for call in dictionary_values(piece["call_id"], first)]
-    found = np.zeros(enter.size, np.bool_)
+    kernels = [kernel(call) for call in dictionary_values(piece["call_id"], first)]
+    compiling = np.zeros(enter.size, np.bool_)
     for name in _COMPILED:
-        times = [kernel.get(name) for kernel in own]
+        times = [row.get(name) for row in kernels]
         begin = np.array([_NEVER if time is None else time for time in times], np.int64)[codes]
-        found |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
-    return found
+        compiling |= (begin != _NEVER) & (enter <= begin) & (begin < leave)
+    return compiling
 
 
 def _summed(
@@ -103,10 +103,10 @@ def _summed(
     keys: str,
 ) -> list[Row]:
     database.register("rows", pa.table(rows))
-    found: list[Row] = (
+    figure_rows: list[Row] = (
         database.sql(f"SELECT {keys}, {sums(figures)} FROM rows GROUP BY {keys}")  # noqa: S608
         .to_arrow_table()
         .to_pylist()
     )
     database.unregister("rows")
-    return found
+    return figure_rows

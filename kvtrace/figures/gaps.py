@@ -1,15 +1,19 @@
-"""Why devices were idle: each gap between executions, what the host did in it, and between which.
+"""Causes of device idle time: the gaps between executions, attributed to host activity.
 
-A gap ends with an execution. Where the host had asked for it before the gap began, and longer ago
-than a launch takes to begin, the host was ahead, and the gap is the devices' own: they waited for
-each other, or for a graph to begin. Else the host made them wait until it asked. What it did until
-then is covered in this order, so that each moment counts once: compiling or loading kernels,
-collecting garbage, allocating memory of the device, waiting for the device, launching; the rest is
-Python and other code of the host. The cause is what covers most, with two exceptions. Where the
-host still waited for the device when the gap began, that is the cause, unless what comes before it
-in the order covers half: it could not be ahead. And where code was generated and first loaded in a
-gap, what generated it is not recorded: all of that is compiling. Gaps that are `short` are not the
-host's: so long it takes to begin one execution after another.
+A gap ends with an execution. If the host had requested this execution before the gap began, and
+earlier than a launch takes to begin, the host was ahead, and the cause is `device`: devices waited
+for each other, or for a graph to begin. Else the devices waited for the host's request. The time
+until the request is attributed to host activities in this order, so that each moment counts once:
+compiling or loading kernels, collecting garbage, allocating device memory, waiting for the device,
+launching; the rest is Python and other host code. The cause is the activity that covers most, with
+two exceptions. If the host was waiting for the device when the gap began, the cause is
+`synchronize`, unless the activities before it in the order cover half of the gap. And if generated
+code was first loaded in a gap, its generation is not recorded, and the cause is `compile`. Gaps
+below `SHORT` that the host did not cause are `short`: the time between two executions in a row.
+
+Example: an execution ends at 100 µs, the host collects garbage from 90 to 160 µs and requests the
+next execution at 200 µs, which begins at 210 µs. The gap of 110 µs has 60 µs collect, 10 µs launch
+(from request to begin) and 40 µs host; the cause is `collect`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -34,30 +38,30 @@ Cause = Literal[
     "compile", "collect", "allocate", "synchronize", "launch", "host", "device", "short", "unknown"
 ]
 
-#: What the host does, in the order in which moments are given to it.
-_HELD: Final[tuple[Cause, ...]] = ("compile", "collect", "allocate", "synchronize", "launch")
+#: Host activities, in the order in which moments are attributed to them.
+_ACTIVITIES: Final[tuple[Cause, ...]] = ("compile", "collect", "allocate", "synchronize", "launch")
 _KINDS: Final = {
     "collect": ("collect",),
     "allocate": ("allocate", "free", "allocate_host"),
     "synchronize": ("synchronize",),
 }
-#: Shorter gaps, in ns, that the host did not cause, are summed: so long it takes to begin one
-#: execution after another.
+#: Nanoseconds below which gaps that the host did not cause are only summed: the time between two
+#: executions in a row.
 SHORT: Final = 20_000
-#: A wait of the host that ends so little before a gap, in ns, still is what the gap began with.
+#: Nanoseconds by which a wait of the host may end before a gap and still belong to the gap.
 _RETURN: Final = 10_000
-#: A launch that takes longer, in ns, did more than launch.
+#: Nanoseconds above which a launch did more than launch, and is left out.
 _LONGEST_LAUNCH: Final = 1_000_000
-#: Between these, in ns, lies the time from a launch to its execution on an idle device.
+#: Bounds, in ns, of the time from a launch to its execution on an idle device.
 _LATENCY: Final = (5_000, 50_000)
-#: So many groups of gaps are kept, and of executions between two gaps names.
+#: Most groups of gaps that are returned.
 _GROUPS: Final = 50
 _FROM_DEVICE: Final = "memcpy device to host"
 
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """What a gap lies between: names of executions, and the lines that asked for them."""
+    """The executions before and after a gap: names, and the lines that requested them."""
 
     before: str
     after: str
@@ -71,14 +75,14 @@ class GapGroup:
 
     Attributes:
         cause: Why the devices waited.
-        number: How many gaps.
-        total_ns: How long they are together.
-        longest_ns: The longest.
-        ends: What they lie between, as the longest does.
-        place: The line of the host that the cause is about, where it is known.
-        held_ns: What the host did in them, by cause; the rest is Python and other code.
-        events: How often each happened in them: launches, copies, allocations …
-        kernels: Kernels that were compiled or loaded in them.
+        number: Number of gaps.
+        total_ns: Sum of the gaps' durations.
+        longest_ns: Duration of the longest gap.
+        ends: Executions around the longest gap.
+        place: The host's line with the cause, if known.
+        held_ns: Nanoseconds of the gaps by host activity, `host` being Python and other code.
+        events: Number of events in the gaps, by kind: launches, allocations …
+        kernels: Kernels that were compiled or loaded in the gaps.
 
     """
 
@@ -95,10 +99,10 @@ class GapGroup:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """When devices were idle, by cause; times are measured.
+    """Idle time of devices by cause; times are measured.
 
-    `by_cause` sums `idle_ns`, the largest first. `small` is the part of it that lies around kernels
-    shorter than `SMALL`, while the host did nothing but launch and run Python.
+    `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels
+    shorter than `SMALL`, while the host only launched and ran Python.
     """
 
     idle_ns: int
@@ -108,27 +112,27 @@ class Gaps:
 
     @property
     def explained(self) -> float | None:
-        """The share of idle time whose cause is known; None without any."""
+        """The share of idle time whose cause is known; None without idle time."""
         if not self.idle_ns:
             return None
         return 1 - self.by_cause.get("unknown", 0) / self.idle_ns
 
 
-#: Kernels that take less, in ns, cost more to launch than to run.
+#: Nanoseconds below which kernels cost more to launch than to run.
 SMALL: Final = 5_000
-#: A gap around such kernels that is longer, in ns, has another reason.
+#: Nanoseconds above which a gap between such kernels has another cause.
 _AROUND_SMALL: Final = 100_000
 
 
 def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
-    """Return when the devices of a window were idle, and why; None where nothing was timed.
+    """Return the idle time of the devices in a window, by cause; None if nothing was timed.
 
     Errors as `Trace.table`.
     """
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     stacks: dict[int, Place | None] | None = None
     total, sums, small = 0, dict[Cause, int](), dict[Cause, int]()
-    found: list[GapGroup] = []
+    groups: list[GapGroup] = []
     for run in runs:
         if not run.has_gaps:
             continue
@@ -137,16 +141,16 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
             continue
         if stacks is None:
             stacks = _places(whole, runs)
-        total += int(gaps.taken.sum())
+        total += int(gaps.duration.sum())
         for cause in sorted(set(gaps.cause.tolist())):  # not by hash: equal runs, equal output
-            own = gaps.cause == cause
-            sums[cause] = sums.get(cause, 0) + int(gaps.taken[own].sum())
-            around = int(gaps.taken[own & gaps.around_small].sum())
+            of_cause = gaps.cause == cause
+            sums[cause] = sums.get(cause, 0) + int(gaps.duration[of_cause].sum())
+            around = int(gaps.duration[of_cause & gaps.around_small].sum())
             small[cause] = small.get(cause, 0) + around
-        found += gaps.groups(stacks)
+        groups += gaps.groups(stacks)
     if stacks is None:
         return None
-    merged = _merged(found)
+    merged = _merged(groups)
     ordered = dict(sorted(sums.items(), key=lambda item: -item[1]))
     return Gaps(total, ordered, tuple(merged[:_GROUPS]), small)
 
@@ -157,27 +161,27 @@ def _places(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:
 
 
 def _merged(groups: Sequence[GapGroup]) -> list[GapGroup]:
-    """Return groups that are alike as one, those that took longest first."""
-    alike: dict[Any, list[GapGroup]] = {}
-    for one in groups:
-        alike.setdefault((one.cause, one.place, one.ends), []).append(one)
-    found = []
-    for several in alike.values():
-        first = max(several, key=lambda one: one.longest_ns)
-        found.append(
+    """Return groups with groups of equal cause, place and ends merged, longest total first."""
+    by_key: dict[Any, list[GapGroup]] = {}
+    for group in groups:
+        by_key.setdefault((group.cause, group.place, group.ends), []).append(group)
+    merged = []
+    for equal in by_key.values():
+        first = max(equal, key=lambda group: group.longest_ns)
+        merged.append(
             GapGroup(
                 cause=first.cause,
-                number=sum(one.number for one in several),
-                total_ns=sum(one.total_ns for one in several),
+                number=sum(group.number for group in equal),
+                total_ns=sum(group.total_ns for group in equal),
                 longest_ns=first.longest_ns,
                 ends=first.ends,
                 place=first.place,
-                held_ns=_added([one.held_ns for one in several]),
-                events=_added([one.events for one in several]),
-                kernels=tuple(dict.fromkeys(name for one in several for name in one.kernels)),
+                held_ns=_added([group.held_ns for group in equal]),
+                events=_added([group.events for group in equal]),
+                kernels=tuple(dict.fromkeys(name for group in equal for name in group.kernels)),
             )
         )
-    return sorted(found, key=lambda one: -one.total_ns)
+    return sorted(merged, key=lambda group: -group.total_ns)
 
 
 def _added(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
@@ -187,22 +191,22 @@ def _added(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
 
 @dataclass(slots=True)
 class _RunGaps:
-    """The gaps of one run as columns; `before` and `after` are rows of `rows`, -1: the window."""
+    """The gaps of one run as columns; `before` and `after` are rows of `rows`, -1: window edge."""
 
     begin: Integers
     end: Integers
     before: Integers
     after: Integers
     cause: npt.NDArray[Any]
-    held: dict[str, Integers]
+    activities: dict[str, Integers]
     around_small: npt.NDArray[np.bool_]
     rows: pa.Table
     stack: Integers
     events: "_HostEvents"
 
     @property
-    def taken(self) -> Integers:
-        """How long each is, in ns."""
+    def duration(self) -> Integers:
+        """Durations of the gaps, in ns."""
         return self.end - self.begin
 
     @classmethod
@@ -220,7 +224,7 @@ class _RunGaps:
             return None
         rows, asked, start, end = rows.take(pa.array(order)), asked[order], start[order], end[order]
         until = np.maximum.accumulate(end)
-        # The row that ends last of all up to each.
+        # For each row, the row that ends last among all rows up to it.
         last = np.maximum.accumulate(np.where(end >= until, np.arange(end.size), 0))
         idle = np.flatnonzero(start[1:] > until[:-1])
         begin, stop = until[idle], start[idle + 1]
@@ -233,30 +237,30 @@ class _RunGaps:
                 begin, stop = np.append(begin, until[-1]), np.append(stop, window.device_end)
                 before, after = np.append(before, last[-1]), np.append(after, -1)
         events = _HostEvents.read(whole, run)
-        wanted = np.where(after >= 0, asked[after], np.int64(-1))
-        # The next execution of which it is known says until when at the latest it was asked for.
-        known = np.where(asked >= 0, asked, np.iinfo(np.int64).max)
-        latest = np.minimum.accumulate(known[::-1])[::-1]
+        requested = np.where(after >= 0, asked[after], np.int64(-1))
+        # An execution was requested no later than the next executions with a known request.
+        bound = np.where(asked >= 0, asked, np.iinfo(np.int64).max)
+        latest = np.minimum.accumulate(bound[::-1])[::-1]
         latest = np.where(after >= 0, latest[after], np.iinfo(np.int64).max)
         latency = _latency(asked, start)
-        cause, held = _causes(begin, stop, wanted, latest, latency, events)
+        cause, activities = _causes(begin, stop, requested, latest, latency, events)
         copied = pc.equal(rows["name"].cast(pa.string()), _FROM_DEVICE)
         read_back = pc.fill_null(copied, False).to_numpy() & (not events.recorded)
         waited = (before >= 0) & read_back[before] & np.isin(cause, ("host", "launch"))
         cause = np.where(waited, "synchronize", cause)
         short = (stop - begin < SHORT) & np.isin(cause, ("device", "unknown"))
-        own = (end - start < SMALL) & rows["kind"].is_null().to_numpy()
-        around = (before >= 0) & (after >= 0) & own[before] & own[after]
+        is_small = (end - start < SMALL) & rows["kind"].is_null().to_numpy()
+        around = (before >= 0) & (after >= 0) & is_small[before] & is_small[after]
         around &= (stop - begin < _AROUND_SMALL) & np.isin(cause, ("host", "launch", "unknown"))
         cause = np.where(short, "short", cause)
         stack = _stacks_of(whole, run, rows)
-        return cls(begin, stop, before, after, cause, held, around, rows, stack, events)
+        return cls(begin, stop, before, after, cause, activities, around, rows, stack, events)
 
     def groups(self, places: Mapping[int, Place | None]) -> list[GapGroup]:
-        """Return the gaps that are not short, with those alike together."""
+        """Return the gaps that are not short, grouped by cause, place and ends."""
         listed = np.flatnonzero(self.cause != "short")
         names = [titled(n or "?") for n in self.rows["name"].cast(pa.string()).to_pylist()]
-        alike: dict[Any, list[int]] = {}
+        by_key: dict[Any, list[int]] = {}
         for gap in listed.tolist():
             before, after = int(self.before[gap]), int(self.after[gap])
             ends = Ends(
@@ -268,35 +272,35 @@ class _RunGaps:
             cause = str(self.cause[gap])
             stack = self.events.stack_at(cause, int(self.begin[gap]), int(self.end[gap]))
             place = None if stack is None else places.get(stack)
-            alike.setdefault((cause, place, ends), []).append(gap)
-        found = []
-        for (cause, place, ends), gaps in alike.items():
+            by_key.setdefault((cause, place, ends), []).append(gap)
+        groups = []
+        for (cause, place, ends), gaps in by_key.items():
             at = np.array(gaps)
-            taken = self.taken[at]
-            found.append(
+            duration = self.duration[at]
+            groups.append(
                 GapGroup(
                     cause=cause,
                     number=len(gaps),
-                    total_ns=int(taken.sum()),
-                    longest_ns=int(taken.max()),
+                    total_ns=int(duration.sum()),
+                    longest_ns=int(duration.max()),
                     ends=ends,
                     place=place,
                     held_ns={
                         name: total
-                        for name, held in self.held.items()
-                        if (total := int(held[at].sum()))
+                        for name, nanoseconds in self.activities.items()
+                        if (total := int(nanoseconds[at].sum()))
                     },
                     events=self.events.within(self.begin[at], self.end[at]),
                     kernels=self.events.compiled(self.begin[at], self.end[at]),
                 )
             )
-        return found
+        return groups
 
 
 def _latency(asked: Integers, start: Integers) -> int:
-    """Return how long after it is asked for an execution begins, on an idle device, in ns.
+    """Return the time from the request of an execution to its begin on an idle device, in ns.
 
-    It is twice what the quickest take, since most take longer.
+    The result is twice the first percentile, since most executions take longer.
     """
     lag = (start - asked)[asked >= 0]
     quickest = 2 * float(np.percentile(lag, 1)) if lag.size else 0.0
@@ -311,43 +315,43 @@ def _causes(
     latency: int,
     events: "_HostEvents",
 ) -> tuple[npt.NDArray[Any], dict[str, Integers]]:
-    """Return the cause of each gap, and what of it is held by what.
+    """Return the cause of each gap, and the gaps' nanoseconds by host activity.
 
-    `asked` is when the host asked for what ends it, or -1, and `latest` until when it must have. It
-    is ahead where that was `latency` before the execution began.
+    `asked` is when the host requested the execution that ends the gap, or -1, and `latest` an upper
+    bound of that time. The host is ahead if it was `latency` before the execution began.
     """
     host_end = np.where(asked >= 0, np.clip(asked, begin, end), end)
     covered = np.zeros_like(begin)
-    held: dict[str, Integers] = {}
+    activities: dict[str, Integers] = {}
     union = (np.zeros(0, np.int64), np.zeros(0, np.int64))
-    for name in _HELD:
+    for name in _ACTIVITIES:
         union = _union(
             *(np.concatenate(pair) for pair in zip(union, events.spans[name], strict=True))
         )
         now = _within(*union, begin, host_end)
-        held[name] = now - covered
+        activities[name] = now - covered
         covered = now
-    # From the call on, launching is what is left.
-    held["launch"] = held["launch"] + np.where(asked >= 0, end - host_end, 0)
-    taken = end - begin
-    held["host"] = taken - sum(held.values())
-    names = np.array([*_HELD, "host"])
-    most = np.argmax(np.stack([held[name] for name in names]), axis=0)
+    # From the request on, the rest is launching.
+    activities["launch"] = activities["launch"] + np.where(asked >= 0, end - host_end, 0)
+    duration = end - begin
+    activities["host"] = duration - sum(activities.values())
+    names = np.array([*_ACTIVITIES, "host"])
+    most = np.argmax(np.stack([activities[name] for name in names]), axis=0)
     cause = names[most].astype("U16")
     waited = events.waiting_at(begin)
-    sooner = held["compile"] + held["collect"] + held["allocate"]
-    cause = np.where(waited & (2 * sooner < taken), "synchronize", cause)
+    sooner = activities["compile"] + activities["collect"] + activities["allocate"]
+    cause = np.where(waited & (2 * sooner < duration), "synchronize", cause)
     cause = np.where(events.generated_in(begin, end), "compile", cause)
     unknown = (asked < 0) & (cause == "host")
     cause = np.where(unknown, "unknown", cause)
-    known = np.where(asked >= 0, asked, latest)
-    ahead = (known <= begin) & (known < end - latency)
-    return np.where(ahead, "device", cause), held
+    requested = np.where(asked >= 0, asked, latest)
+    ahead = (requested <= begin) & (requested < end - latency)
+    return np.where(ahead, "device", cause), activities
 
 
 @dataclass(slots=True)
 class _HostEvents:
-    """What the host of a run did, as spans by cause."""
+    """Host activities of a run, as spans by cause."""
 
     spans: dict[str, tuple[Integers, Integers]]
     rows: dict[str, tuple[Integers, Integers, list[int | None]]]
@@ -358,12 +362,12 @@ class _HostEvents:
     @classmethod
     def read(cls, trace: "Trace", run: "Run") -> "_HostEvents":
         names = ["name", "origin", "compile_begin", "compile_ns", "load_begin", "load_ns"]
-        made = trace.table("kernels", [run], names)
+        compiled = trace.table("kernels", [run], names)
         kernels, generated = [], []
-        titles = made["name"].cast(pa.string()).to_pylist()
-        origins = made["origin"].cast(pa.string()).to_pylist()
-        for first, taken in (names[2:4], names[4:]):
-            moments, lengths = integers(made[first], -1), integers(made[taken])
+        titles = compiled["name"].cast(pa.string()).to_pylist()
+        origins = compiled["origin"].cast(pa.string()).to_pylist()
+        for first, duration in (names[2:4], names[4:]):
+            moments, lengths = integers(compiled[first], -1), integers(compiled[duration])
             for at, length, name, origin in zip(
                 moments.tolist(), lengths.tolist(), titles, origins, strict=True
             ):
@@ -397,7 +401,7 @@ class _HostEvents:
         )
 
     def waiting_at(self, moments: Integers) -> npt.NDArray[np.bool_]:
-        """Tell at which moments the host waited for the device, or had just waited."""
+        """Return a mask of moments at which the host waited for the device, or had just waited."""
         begins, ends = self.spans["synchronize"]
         if not begins.size:
             return np.zeros(moments.size, bool)
@@ -405,7 +409,7 @@ class _HostEvents:
         return np.asarray((at >= 0) & (ends[np.maximum(at, 0)] >= moments - _RETURN))
 
     def generated_in(self, begin: Integers, end: Integers) -> npt.NDArray[np.bool_]:
-        """Tell in which gaps code that was generated was compiled or loaded."""
+        """Return a mask of gaps in which generated code was compiled or loaded."""
         first = np.searchsorted(self.generated, begin)
         return np.asarray(np.searchsorted(self.generated, end) > first)
 
@@ -423,41 +427,42 @@ class _HostEvents:
         return None if longest is None else stacks[longest]
 
     def within(self, begin: Integers, end: Integers) -> dict[str, int]:
-        """Count what began in some gaps."""
-        found = {}
+        """Return the number of events that began in gaps, by cause."""
+        counts = {}
         for cause, (begins, _, _) in self.rows.items():
             number = int((np.searchsorted(begins, end) - np.searchsorted(begins, begin)).sum())
             if number:
-                found[cause] = number
-        return found
+                counts[cause] = number
+        return counts
 
     def compiled(self, begin: Integers, end: Integers) -> tuple[str, ...]:
         """Return the kernels that were compiled or loaded in some gaps."""
         moments = np.array([at for at, _, _ in self.kernels], np.int64)
-        found: dict[str, None] = {}
+        names: dict[str, None] = {}
         for low, high in zip(
             np.searchsorted(moments, begin).tolist(),
             np.searchsorted(moments, end).tolist(),
             strict=True,
         ):
-            found |= dict.fromkeys(name for _, _, name in self.kernels[low:high])
-        return tuple(found)
+            names |= dict.fromkeys(name for _, _, name in self.kernels[low:high])
+        return tuple(names)
 
 
 def _stacks_of(trace: "Trace", run: "Run", rows: pa.Table) -> Integers:
-    """Return the stack that each execution comes from: the row's, else its call's; else -1."""
+    """Return the stack id of each execution: the row's, else the call's, else -1."""
     calls = trace.table("calls", [run], ["call_id", "stack_id"])
-    known = dict(zip(calls["call_id"].to_pylist(), calls["stack_id"].to_pylist(), strict=True))
-    own, call = rows["stack_id"].to_pylist(), rows["call_id"].to_pylist()
-    found = [
-        stack if stack is not None else known.get(number)
-        for stack, number in zip(own, call, strict=True)
+    of_call = dict(zip(calls["call_id"].to_pylist(), calls["stack_id"].to_pylist(), strict=True))
+    stacks = [
+        stack if stack is not None else of_call.get(call)
+        for stack, call in zip(
+            rows["stack_id"].to_pylist(), rows["call_id"].to_pylist(), strict=True
+        )
     ]
-    return np.array([-1 if each is None else each for each in found], np.int64)
+    return np.array([-1 if stack is None else stack for stack in stacks], np.int64)
 
 
 def _union(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
-    """Return the union of intervals, in order."""
+    """Return the sorted starts and ends of the merged intervals."""
     if not begin.size:
         return begin, end
     order = np.argsort(begin, kind="stable")
@@ -467,7 +472,7 @@ def _union(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
 
 
 def _within(first: Integers, last: Integers, begin: Integers, end: Integers) -> Integers:
-    """Return how much of each of some ranges a union of intervals covers."""
+    """Return how much of each range from `begin` to `end` merged intervals cover, in ns."""
     if not first.size:
         return np.zeros_like(begin)
     before = np.append(0, np.cumsum(last - first))

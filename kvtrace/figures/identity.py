@@ -1,8 +1,8 @@
-"""What a kernel is: the one definition that every output counts and sums kernels by.
+"""Identity of kernels: the one definition by which every output counts and sums kernels.
 
-A kernel is a name in a module, whatever its source is: a program that is edited keeps its kernels.
-A generated kernel is in no module. It is a name with a source text, since Inductor gives one name
-to kernels that have nothing else in common; the file of the text differs from rank to rank.
+A kernel is a name in a module, whatever the source is: an edited program keeps its kernels.
+A generated kernel is in no module, and is a name with a source text, since Inductor gives the same
+name to unrelated kernels; the text's file differs from rank to rank.
 """
 
 import re
@@ -20,21 +20,21 @@ from kvtrace.schema.columns import without_dictionary
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Columns of `kernels` that the column `source` is made from.
+#: Columns of `kernels` from which `with_source` makes the column `source`.
 SOURCE_COLUMNS: Final = ("module", "source_artifact", "file")
-#: The same in SQL, of a row `k` of `kernels`.
+#: The column `source` in SQL, for a row `k` of `kernels`.
 SOURCE: Final = "CASE WHEN k.module IS NULL THEN coalesce(k.source_artifact, k.file) END"
-#: What a kernel without a name is called.
+#: Shown for a kernel without a name.
 NO_NAME: Final = "(no name)"
 
 
 class KernelKey(NamedTuple):
-    """A kernel; parts that are not known are empty.
+    """A kernel; unknown parts are empty.
 
     Attributes:
-        module: The module that defines it; empty of a generated kernel.
-        name: Its function's name.
-        source: The hash of a generated kernel's source, or its file where the source was not kept.
+        module: The module that defines the kernel; empty for a generated kernel.
+        name: The function's name.
+        source: The hash of a generated kernel's source, or the file if the source is not recorded.
 
     """
 
@@ -50,7 +50,7 @@ def key_of(row: Mapping[str, Any]) -> KernelKey:
 
 
 def with_source(kernels: pa.Table) -> pa.Table:
-    """Return rows of `kernels` with a column `source`: null where the module says which it is."""
+    """Return rows of `kernels` with a column `source`, null for kernels with a module."""
     module, text, file = (without_dictionary(kernels[name]) for name in SOURCE_COLUMNS)
     source = pc.coalesce(text.cast(pa.string()), file.cast(pa.string()))
     return kernels.append_column(
@@ -59,31 +59,31 @@ def with_source(kernels: pa.Table) -> pa.Table:
 
 
 class Named(Protocol):
-    """What is shown by its name, and what says which of that name it is."""
+    """An object shown by name, with module and file that distinguish equal names."""
 
     @property
     def name(self) -> str:
-        """Its name, which others may have too."""
+        """The name, which may not be unique."""
 
     @property
     def module(self) -> str | None:
-        """The module of a kernel, where it is known."""
+        """The module of a kernel, if known."""
 
     @property
     def file(self) -> str | None:
-        """The file that it comes from."""
+        """The source file, if known."""
 
 
 def names_apart(rows: Sequence[Named]) -> list[str]:
-    """Return what each is called: those of one name with their module, or their file's name."""
+    """Return the shown name of each row; equal names with the module or the file's name."""
     number = Counter(row.name for row in rows)
-    found = []
+    names = []
     for row in rows:
-        which = row.module or _short(row.file)
-        apart = number[row.name] > 1 and which is not None
+        origin = row.module or _short(row.file)
+        is_ambiguous = number[row.name] > 1 and origin is not None
         name = row.name or NO_NAME
-        found.append(f"{name} ({which})" if apart else name)
-    return found
+        names.append(f"{name} ({origin})" if is_ambiguous else name)
+    return names
 
 
 def _short(file: str | None) -> str | None:
@@ -94,7 +94,7 @@ def _short(file: str | None) -> str | None:
 
 
 def kernel_rows(trace: "Trace", runs: Sequence["Run"], columns: Sequence[str]) -> pa.Table:
-    """Return columns of `kernels`, of which `source` is one where it is asked for.
+    """Return columns of `kernels`, to which `source` may belong.
 
     Errors as `Trace.table`.
     """

@@ -1,7 +1,7 @@
-"""The figures of kernels and calls: names, units, and what of launches and executions they sum.
+"""The figures of kernels and calls: names, units, and definitions as sums in SQL.
 
-A figure has one name in every output, and one definition: a text over rows of the view
-`launch_times` or `execution_times`, which says which of them count.
+A figure has one name in every output, and one definition: SQL over rows of the view `launch_times`
+or `execution_times` that says which rows count.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final, Literal
 
 Unit = Literal["count", "ns", "bytes"]
-#: How sure a figure is: timed, or read off what was recorded.
+#: Certainty of a figure: timed, or counted from records.
 Certainty = Literal["measured", "exact"]
 
 
@@ -18,15 +18,15 @@ class KernelFigure:
     """A figure of a call, or of a kernel over its calls.
 
     Attributes:
-        name: its name in JSON, in tables and in a diff.
-        unit: what it is counted in.
-        label: its name for people.
-        certainty: how sure it is.
-        text: the sum in SQL, null where nothing is summed; None of a median, which is not a sum.
-        further: whether `info`, the profile, the report, a diff and the view `call_sums` show it
+        name: the name in JSON, in tables and in a diff.
+        unit: the unit.
+        label: the name for people.
+        certainty: measured or exact.
+        text: the sum in SQL, null if no row counts; None for a median.
+        further: `info`, the profile, the report, a diff and the view `call_sums` show the figure
             without asking for its name.
-        per: of those, the count that the sum is divided by where it is shown: it is a mean.
-        column: a column of `launches` that is summed, which is not there for anything else.
+        per: the count by which a further figure's sum is divided when shown, as a mean.
+        column: a column of `launches` that is summed, and used only for this figure.
 
     """
 
@@ -40,29 +40,29 @@ class KernelFigure:
     column: str | None = None
 
     def shown(self, sums: Mapping[str, Any]) -> float | None:
-        """Return what is shown of sums by name: this one, or the mean."""
-        own = sums.get(self.name)
-        if self.per is None or own is None:
-            return own
-        return own / sums[self.per] if sums.get(self.per) else None
+        """Return the shown value, given sums by name: the figure's sum, or the mean by `per`."""
+        total = sums.get(self.name)
+        if self.per is None or total is None:
+            return total
+        return total / sums[self.per] if sums.get(self.per) else None
 
     @property
     def adds_up(self) -> bool:
-        """Whether the figure of several calls is the sum of each call's."""
+        """The figure of several calls is the sum of the calls' figures."""
         return self.text is not None
 
 
 def _count(rows: str) -> str:
-    """Return the text that counts rows: a row may represent several."""
+    """Return SQL that counts rows by weight."""
     return f"sum(CASE WHEN {rows} THEN weight ELSE 0 END)"
 
 
 def _total(rows: str, column: str = "taken") -> str:
-    """Return the text that adds up the time of rows, or a column; null where there is none."""
+    """Return SQL that adds up a column over rows, null if there is no row."""
     return f"sum(CASE WHEN {rows} THEN {column} END)"
 
 
-#: Of launches. Those of autotuners and warm-ups are in `tuning_launches` and in nothing else.
+#: Figures of launches. Launches by autotuners and warm-ups count only in `tuning_launches`.
 LAUNCHED: Final = (
     KernelFigure("launches", "count", "launches", "exact", _count("NOT tuning")),
     KernelFigure("tuning_launches", "count", "tuning", "exact", _count("tuning")),
@@ -74,7 +74,7 @@ LAUNCHED: Final = (
     ),
     KernelFigure("compiling_ns", "ns", "compiling", "measured", _total("compiling AND NOT tuning")),
 )
-#: Of executions on devices: those that were timed, trials excluded.
+#: Figures of timed executions on devices. Trials count only in `tuning_…` figures.
 EXECUTED: Final = (
     KernelFigure("device_executions", "count", "executions", "exact", _count("steady")),
     KernelFigure("device_ns", "ns", "device", "measured", _total("steady")),
@@ -82,26 +82,25 @@ EXECUTED: Final = (
     KernelFigure("tuning_executions", "count", "tuning", "exact", _count("tuning AND timed")),
     KernelFigure("tuning_ns", "ns", "tuning", "measured", _total("tuning")),
 )
-#: Of steady launches, and of steady executions.
+#: Medians of steady launches, and of steady executions.
 HOST_MEDIAN: Final = KernelFigure("host_median_ns", "ns", "host median", "measured")
 DEVICE_MEDIAN: Final = KernelFigure("device_median_ns", "ns", "device median", "measured")
 
 KERNEL_FIGURES: Final[Mapping[str, KernelFigure]] = {
-    each.name: each for each in (*LAUNCHED, HOST_MEDIAN, *EXECUTED, DEVICE_MEDIAN)
+    figure.name: figure for figure in (*LAUNCHED, HOST_MEDIAN, *EXECUTED, DEVICE_MEDIAN)
 }
-#: Columns of `launches` that only figures read, which the views have as sums over what a row
-#: represents.
+#: Columns of `launches` that only figures read; views have them times the row's weight.
 LAUNCH_COLUMNS: Final = tuple(dict.fromkeys(f.column for f in LAUNCHED if f.column is not None))
-#: Figures that no code asks for by name.
-FURTHER: Final = tuple(each for each in KERNEL_FIGURES.values() if each.further)
-#: The names of what these are made of: sums, and the counts that they are divided by.
+#: Figures that outputs show without asking for their names.
+FURTHER: Final = tuple(figure for figure in KERNEL_FIGURES.values() if figure.further)
+#: Names of the sums of further figures, and of the counts by which they are divided.
 FURTHER_SUMS: Final = tuple(
     dict.fromkeys(name for f in FURTHER for name in (f.name, f.per) if name is not None)
 )
 
 
 def further_sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Add up what further figures, and the counts that they are divided by, are of some calls."""
+    """Return the totals of `FURTHER_SUMS` over calls."""
     total: dict[str, float] = {}
     for row in rows if FURTHER_SUMS else ():
         for name in FURTHER_SUMS:
@@ -111,17 +110,18 @@ def further_sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def sums(figures: Sequence[KernelFigure]) -> str:
-    """Return the columns that sum rows of `launch_times` or `execution_times`."""
+    """Return SQL columns that sum rows of `launch_times` or `execution_times`."""
     return ", ".join(
-        f"CAST({each.text} AS BIGINT) AS {each.name}" for each in figures if each.adds_up
+        f"CAST({figure.text} AS BIGINT) AS {figure.name}" for figure in figures if figure.adds_up
     )
 
 
 def medians(rows: str, keys: str, name: str) -> str:
-    """Return the query of the median time of steady rows, by some keys, as a column of this name.
+    """Return a query of the median time of steady rows, by `keys`, as a column `name`.
 
-    A time has the ranks behind those of shorter ones, up to and with `upto`; the median is the mean
-    of the times at the two ranks in the middle, which may be one.
+    Rows are weighted. Sorted by time, a time has the ranks after the shorter times, up to `upto`;
+    the median is the mean of the times at the two middle ranks, which may be the same. Example:
+    3 ns with weight 1 and 5 ns with weight 3 have the ranks 1 and 2 to 4; ranks 2 and 3 give 5.
     """
     low, high = (
         "2 * (upto - times) < total AND total <= 2 * upto",
@@ -143,5 +143,5 @@ def medians(rows: str, keys: str, name: str) -> str:
 
 
 def medians_of_single_rows(rows: str, keys: str, name: str) -> str:
-    """Return `medians` of rows that each represent one, which DuckDB finds in less time."""
+    """Return the query of `medians` for rows of weight 1, which DuckDB executes faster."""
     return f"SELECT {keys}, median(ns) AS {name} FROM {rows} WHERE steady GROUP BY {keys}"  # noqa: S608

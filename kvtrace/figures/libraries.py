@@ -1,4 +1,4 @@
-"""What libraries ran (cuBLAS, cuDNN, torch), copies and fills: by name, and by who asked for it."""
+"""Executions of libraries (cuBLAS, cuDNN, torch), copies and fills, by name and call stack."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -27,16 +27,16 @@ _QUERY: Final = f"""
 
 @dataclass(frozen=True, slots=True)
 class LibraryTime:
-    """What ran under a name for one stack, without autotuners' executions; measured.
+    """Executions of one name and stack, without autotuners' executions; measured.
 
     Attributes:
-        name: As it is shown.
-        kind: Whose it is, or copy or fill.
-        executions: How many there were.
-        device_ns: How long they took.
-        frames: The Python stack that asked for them, innermost first; None where that is not
-            recorded, empty where no Python was running, as in autograd's backward pass.
-        origins: What Inductor generated the innermost generated line of it from.
+        name: The shown name.
+        kind: The library, or copy or fill.
+        executions: Number of executions.
+        device_ns: Sum of the executions' durations.
+        frames: The Python stack that requested the executions, innermost first; None if it is not
+            recorded, empty if no Python was running, as in autograd's backward pass.
+        origins: The graph nodes from which Inductor generated the stack's innermost generated line.
 
     """
 
@@ -49,7 +49,7 @@ class LibraryTime:
 
     @property
     def line(self) -> tuple[str, int | None] | None:
-        """File and line of the program that it comes from: what it was generated from first."""
+        """File and line of the program: of the first origin, else of the innermost frame."""
         for origin in self.origins:
             if origin["file"] and origin["line"]:
                 return origin["file"], origin["line"]
@@ -58,25 +58,25 @@ class LibraryTime:
 
 
 def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
-    """Return what ran that no launch of Triton's is known for, by name and stack.
+    """Return the executions without a known launch by Triton, by name and stack.
 
     Errors as `Trace.table`.
     """
     with open_times(trace, runs, "execution_times") as database:
         rows = database.sql(_QUERY).to_arrow_table().to_pylist()
-    wanted = {row["stack_id"] for row in rows} - {None}
+    stack_ids = {row["stack_id"] for row in rows} - {None}
     stacks = {}
-    if wanted:
+    if stack_ids:
         columns = ["stack_id", "frames", "origins"]
         for row in trace.table("stacks", runs, columns).to_pylist():
-            if row["stack_id"] in wanted:
+            if row["stack_id"] in stack_ids:
                 stacks[row["stack_id"]] = _whole(row["frames"]), _whole(row["origins"])
-    found = []
+    times = []
     for row in rows:
         symbol = row["name"] or _UNKNOWN
         unknown = () if row["asked"] else None
         frames, origins = stacks.get(row["stack_id"], (unknown, ()))
-        found.append(
+        times.append(
             LibraryTime(
                 name=titled(symbol),
                 kind=kind_of(symbol, row["kind"]),
@@ -86,19 +86,19 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
                 origins=origins,
             )
         )
-    return found
+    return times
 
 
 def lines_by_time(times: Sequence[LibraryTime]) -> dict[tuple[str, str], tuple[str, int | None]]:
-    """Return by name and kind the line of the program from which most of its time comes."""
-    taken: dict[tuple[str, str], dict[tuple[str, int | None], int]] = {}
-    for one in times:
-        if one.line is not None:
-            own = taken.setdefault((one.name, one.kind), {})
-            own[one.line] = own.get(one.line, 0) + one.device_ns
-    return {key: max(lines, key=lambda line: lines[line]) for key, lines in taken.items()}
+    """Return for each name and kind the line of the program with the most device time."""
+    by_line: dict[tuple[str, str], dict[tuple[str, int | None], int]] = {}
+    for time in times:
+        if time.line is not None:
+            lines = by_line.setdefault((time.name, time.kind), {})
+            lines[time.line] = lines.get(time.line, 0) + time.device_ns
+    return {key: max(lines, key=lambda line: lines[line]) for key, lines in by_line.items()}
 
 
 def _whole(entries: Sequence[Any] | None) -> tuple[Any, ...]:
-    """Return a list without entries that are missing, as damaged traces have them."""
-    return tuple(each for each in entries or () if each is not None)
+    """Return a list without null entries, which damaged traces have."""
+    return tuple(entry for entry in entries or () if entry is not None)

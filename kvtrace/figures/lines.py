@@ -1,4 +1,4 @@
-"""Which lines of a Python stack are the program's."""
+"""Lines of the program in a Python stack."""
 
 import re
 from collections.abc import Mapping, Sequence
@@ -13,7 +13,7 @@ _PLUMBING: Final = re.compile(
     r"|[/\\]torch[/\\](?:nn|autograd|utils|optim|_dynamo|_inductor|_functorch)[/\\]"
     r"|[/\\](\w\w)[/\\]c\1\w+\.py$"
 )
-#: What Inductor calls a file that it generated: a hash, of which so much tells most files apart.
+#: Names of files that Inductor generates, a hash; and letters of the hash that suffice to show.
 GENERATED: Final = r"c[a-z2-7]{51}"
 HASH_SHOWN: Final = 8
 
@@ -28,18 +28,17 @@ class Place:
 
     @property
     def short(self) -> str:
-        """The file's name and the line."""
+        """Name of the file, and line."""
         name = PurePath(self.file).name
         return f"{name}:{self.line}" if self.line else name
 
 
 def is_plumbing(file: str | None) -> bool:
-    """Whether a file is not the program's, but between it and its kernels."""
+    """Return whether a file lies between the program and its kernels, as torch's files."""
     return bool(_PLUMBING.search(file or "<"))
 
 
 def place_of(frames: Sequence[Mapping[str, Any]]) -> Place | None:
     """Return the program's innermost line of a stack, whose innermost frame is the first."""
-    own = (frame for frame in frames if not is_plumbing(frame["file"]))
-    frame = next(own, None)
+    frame = next((frame for frame in frames if not is_plumbing(frame["file"])), None)
     return None if frame is None else Place(frame["file"], frame["line"], frame["function"])

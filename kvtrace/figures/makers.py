@@ -1,4 +1,4 @@
-"""Whose a kernel is: Triton's, custom, or of which library, by its name, if no call is known."""
+"""Makers of kernels: Triton, custom, or a library recognized by the kernel's name."""
 
 import re
 from typing import Final
@@ -6,16 +6,16 @@ from typing import Final
 from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.symbols import readable
 
-#: Whose kernels they are that a launch is known for.
+#: Maker of kernels with a known launch.
 TRITON: Final = "Triton"
-#: Those of another tool's trace that no library is known to have made: what compiled them, Triton
-#: or another compiler, is not recorded.
+#: Maker of kernels of another tool's trace that are of no known library: their compiler, Triton
+#: or another, is not recorded.
 CUSTOM: Final = "custom"
 OWN: Final = (TRITON, CUSTOM)
-#: Which of the two a row of `kernels` is of, in SQL.
+#: The maker of a row of `kernels`, in SQL.
 OWN_KIND: Final = f"CASE WHEN origin = '{IMPORTED}' THEN '{CUSTOM}' ELSE '{TRITON}' END"
 
-#: Whose a kernel is, by its name as people write it; the first that fits.
+#: Makers with patterns of readable kernel names; the first that matches counts.
 _MAKERS: Final = tuple(
     (maker, re.compile(pattern))
     for maker, pattern in (
@@ -30,8 +30,8 @@ _MAKERS: Final = tuple(
 
 
 def kind_of(name: str, of_memory: str | None = None) -> str:
-    """Return whose a kernel is that no launch is known for; `of_memory`: copy or fill."""
+    """Return the maker of a kernel without a known launch; `of_memory`, copy or fill, if given."""
     if of_memory is not None:
         return of_memory
     written = readable(name)
-    return next((maker for maker, found in _MAKERS if found.match(written)), "other")
+    return next((maker for maker, pattern in _MAKERS if pattern.match(written)), "other")

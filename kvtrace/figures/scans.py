@@ -1,10 +1,10 @@
-"""Tables of a trace as DuckDB's views: Parquet parts where they lie, and what the reader gives.
+"""DuckDB views of the tables of a trace: Parquet parts scanned in place, and rows of the reader.
 
-Parts of sealed runs are scanned where they lie, so that a query over a hundred million launches
-reads only the columns and row groups that it needs: by DuckDB itself, which takes a third of the
-time, or for it by pyarrow, where it is to open no file, or a path would mean a pattern to it. What
-a part of another minor version lacks is null. Runs that still have a journal, and parts of an older
-major version of the format, go through the reader of the trace.
+Parts of sealed runs are scanned in place, so that a query over a hundred million launches reads
+only the columns and row groups that it needs. DuckDB scans the parts itself, which takes a third of
+the time; pyarrow scans them if DuckDB may open no file, or if DuckDB would read a path as a
+pattern. Columns that a part of another minor version lacks are null. Runs that still have a
+journal, and parts of an older major version of the format, go through the reader of the trace.
 """
 
 import re
@@ -27,9 +27,9 @@ if TYPE_CHECKING:
     from kvtrace.schema.table_types import Table
     from kvtrace.schema.trace import Run, Trace
 
-#: Several parts of a run may hold the same row of these.
+#: Tables of which several parts of a run may have the same row, with their keys.
 _BY_CONTENT: Final = {"stacks": "stack_id", "artifacts": "sha256"}
-#: A folder, or a run, whose name means only itself in a list of files with `run=` folders.
+#: Names of folders, and of runs, that DuckDB does not read as patterns or as `name=value`.
 _PLAIN_FOLDER: Final = re.compile(r"[^*?\[\]{}=%\\:]*")
 _PLAIN_RUN: Final = re.compile(r"[A-Za-z0-9_.-]+")
 
@@ -37,7 +37,7 @@ _Parts = Mapping[str, Sequence[Path]]
 
 
 class _Part(NamedTuple):
-    """A part that can be scanned where it lies, what columns it has, and how many rows."""
+    """A part that can be scanned in place, with columns and number of rows."""
 
     path: Path
     columns: frozenset[str]
@@ -45,25 +45,26 @@ class _Part(NamedTuple):
 
 
 class Scans:
-    """Views of the tables of some runs, made one by one; the parts of each are looked for once.
+    """Views of the tables of some runs, made one by one; each table's parts are listed once.
 
-    `itself`: DuckDB opens the parts, which it could write then, too; what it is asked is known.
+    `itself`: DuckDB opens the parts itself. It could then also write them, so this is for kvtrace's
+    own queries only.
     """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"], *, itself: bool) -> None:
         self._trace = trace
         self._runs = runs
         self._itself = itself
-        self._found: dict[str, dict[str, list[_Part]]] = {}
+        self._listed: dict[str, dict[str, list[_Part]]] = {}
 
     def close(self, database: "duckdb.DuckDBPyConnection", tables: Iterable[str]) -> None:
-        """Leave a database nothing to reach but the parts of these tables."""
+        """Restrict a database's access to files to the parts of these tables."""
         opened = tables if self._itself else ()
-        found = [parts for name in opened for parts in self._parts(name).values()]
-        paths = [str(part.path) for parts in found for part in parts]
+        lists = [parts for name in opened for parts in self._parts(name).values()]
+        paths = [str(part.path) for parts in lists for part in parts]
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
-        database.execute("SET parquet_metadata_cache = true")  # a part that is there stays as it is
+        database.execute("SET parquet_metadata_cache = true")  # parts never change
         database.execute("SET allowed_paths = ?", [paths])
         database.execute("SET enable_external_access = false")
 
@@ -78,20 +79,19 @@ class Scans:
         """Make the view of one table; errors as `Trace.table`.
 
         Args:
-            database: where it is made.
+            database: the database that gets the view.
             name: the table.
-            columns: those that the view has; None: all.
+            columns: columns of the view; None: all.
             repaired: runs whose rows the reader has to repair.
-            run_type: the type of its column `run`.
+            run_type: the SQL type of the column `run`.
 
         """
         table = self._trace.definition(name, self._runs)
-        found = {run: p for run, p in self._parts(name).items() if run not in repaired}
-        rest = [run for run in self._runs if run.run_id not in found]
-        parts = {run: several for run, several in found.items() if several}
+        scannable = {run: p for run, p in self._parts(name).items() if run not in repaired}
+        rest = [run for run in self._runs if run.run_id not in scannable]
+        parts = {run: several for run, several in scannable.items() if several}
         rows: pa.Table = self._trace.table(name, rest, columns)
-        wanted = columns or [column.name for column in table.columns]
-        names = ", ".join(_identifier(each) for each in wanted)
+        names = ", ".join(map(_identifier, columns or [column.name for column in table.columns]))
         view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
         if parts:
             types = dict(zip(view.columns, view.types, strict=True))
@@ -107,22 +107,22 @@ class Scans:
         view.create_view(name)
 
     def parts(self, name: str) -> _Parts:
-        """Return the parts of a table with all of its columns, by run; runs that have no others."""
-        wanted = {column.name for column in self._trace.definition(name, self._runs).columns}
+        """Return the parts of a table by run, of runs whose parts all have all columns."""
+        names = {column.name for column in self._trace.definition(name, self._runs).columns}
         return {
             run: [part.path for part in parts]
             for run, parts in self._parts(name).items()
-            if parts and all(part.columns >= wanted for part in parts)
+            if parts and all(part.columns >= names for part in parts)
         }
 
     def _parts(self, name: str) -> dict[str, list[_Part]]:
-        """Return the parts of a table that can be scanned, by run; no others' rows."""
-        if name not in self._found:
+        """Return the parts of a table by run, of the runs whose parts can be scanned."""
+        if name not in self._listed:
             table = self._trace.definition(name, self._runs)
             sealed = [run for run in self._runs if run.sealed]
-            found = {run.run_id: _scannable(self._trace.path, table, run) for run in sealed}
-            self._found[name] = {run: parts for run, parts in found.items() if parts is not None}
-        return self._found[name]
+            of_run = {run.run_id: _scannable(self._trace.path, table, run) for run in sealed}
+            self._listed[name] = {run: parts for run, parts in of_run.items() if parts is not None}
+        return self._listed[name]
 
     def _whole(
         self,
@@ -131,19 +131,19 @@ class Scans:
         parts: Mapping[str, Sequence[_Part]],
         types: Mapping[str, Any],
     ) -> "duckdb.DuckDBPyRelation":
-        """Return the rows of parts; DamagedFile where the first of them, or its like, is none."""
-        import duckdb  # counting rows takes none
+        """Return the rows of parts; DamagedFile if the first of equal parts is no Parquet file."""
+        import duckdb  # not needed to count rows
 
         files = [part for several in parts.values() for part in several]
         fetch(part.path for part in files)
         try:
             if not (self._itself and in_plain_folders(self._trace.path, parts)):
-                found = database.from_arrow(_dataset(self._trace.path / table.name, table, files))
-                return found.project(", ".join(_identifier(name) for name in types))
-            alike: dict[frozenset[str], list[_Part]] = {}
+                view = database.from_arrow(_dataset(self._trace.path / table.name, table, files))
+                return view.project(", ".join(_identifier(name) for name in types))
+            by_columns: dict[frozenset[str], list[_Part]] = {}
             for part in files:
-                alike.setdefault(part.columns, []).append(part)
-            scanned = (_scanned(database, each, types) for each in alike.values())
+                by_columns.setdefault(part.columns, []).append(part)
+            scanned = (_scanned(database, equal, types) for equal in by_columns.values())
             return reduce(duckdb.DuckDBPyRelation.union, scanned)
         except duckdb.Error:
             for part in files:
@@ -155,12 +155,12 @@ class Scans:
 def _scanned(
     database: "duckdb.DuckDBPyConnection", parts: Sequence[_Part], types: Mapping[str, Any]
 ) -> "duckdb.DuckDBPyRelation":
-    """Return the rows of parts with the same columns, with others of these types as null."""
+    """Return the rows of parts with equal columns; other columns of `types` are null."""
     files = ", ".join(quoted(str(part.path)) for part in parts)
-    known = {*parts[0].columns, "run"}
+    present = {*parts[0].columns, "run"}
     columns = ", ".join(
         _identifier(name)
-        if name in known
+        if name in present
         else f"CAST(NULL AS {types[name]}) AS {_identifier(name)}"
         for name in types
     )
@@ -169,13 +169,13 @@ def _scanned(
 
 
 def in_plain_folders(out: Path, parts: Iterable[str]) -> bool:
-    """Whether no path of parts of these runs of a trace would mean a pattern to who scans them."""
+    """Return whether DuckDB reads no path of parts of these runs as a pattern."""
     plain = _PLAIN_FOLDER.fullmatch(str(out)) is not None
     return plain and all(_PLAIN_RUN.fullmatch(run) for run in parts)
 
 
 def row_count(trace: "Trace", run: "Run", name: str) -> int:
-    """Count the rows of one of the format's tables; errors as `Trace.pieces`."""
+    """Return the number of rows of a table of the format; errors as `Trace.pieces`."""
     table = trace.definition(name)
     parts = _scannable(trace.path, table, run) if run.sealed else None
     if parts is not None:
@@ -184,19 +184,19 @@ def row_count(trace: "Trace", run: "Run", name: str) -> int:
 
 
 def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> int | None:
-    """Count the rows of a table, if none of these columns has what the reader would repair.
+    """Return the number of rows of a table if no value in these columns needs a repair.
 
-    That is what statistics in the parts of a sealed run say; None where they do not. They do
-    not show an end before its begin.
+    Statistics in the parts of a sealed run show this; None if they do not. They do not show an end
+    before its begin.
     """
     table = trace.definition(name, [run])
-    found = _scannable(trace.path, table, run) if run.sealed else None
-    if found is None:
+    parts = _scannable(trace.path, table, run) if run.sealed else None
+    if parts is None:
         return None
     count = 0
-    for each in found:
-        with open_part(each.path) as part:
-            metadata = part.metadata
+    for part in parts:
+        with open_part(part.path) as file:
+            metadata = file.metadata
             places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
             if not places.keys() >= set(columns):
                 return None
@@ -209,43 +209,42 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
 
 
 def _sound(chunk: Any, key: bool) -> bool:
-    told = chunk.statistics
-    if told is None or not told.has_null_count:
+    statistics = chunk.statistics
+    if statistics is None or not statistics.has_null_count:
         return False
-    if key and told.null_count:
+    if key and statistics.null_count:
         return False
-    if chunk.statistics.logical_type.type != "TIMESTAMP":
+    if statistics.logical_type.type != "TIMESTAMP":
         return True
-    if not told.has_min_max:
-        return bool(told.null_count == chunk.num_values)
-    return bool(told.min_raw >= -LATEST and told.max_raw <= LATEST)
+    if not statistics.has_min_max:
+        return bool(statistics.null_count == chunk.num_values)
+    return bool(statistics.min_raw >= -LATEST and statistics.max_raw <= LATEST)
 
 
 def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
-    """Parts of a run and table, or None where they have to be read by `Trace.table`."""
+    """Return the parts of a run's table, or None if `Trace.table` has to read them."""
     folder = run_folder(out, table.name, run.run_id)
     if table.name == "findings" and pass_parts(folder, OBSERVED):
-        return None  # of what the run saw and what judging found, readers are given one of each
+        return None  # findings of run and of judging overlap; the reader merges them
     if table.name == "artifacts" and SHARED in run.settings:
         return None  # other runs hold some
-    wanted = frozenset(column.name for column in table.columns)
-    found = []
+    names = frozenset(column.name for column in table.columns)
+    parts = []
     for path in (*part_numbers(folder).values(), *pass_parts(folder)):
         with open_part(path) as file:
             part_facts(file, path, table.name)  # refuses a file of another format or table
             columns = frozenset(file.schema_arrow.names)
             rows = file.metadata.num_rows
         # A client's own table may differ in more than columns that came later.
-        odd = columns != wanted and (table.name not in TABLES or "run" in columns)
-        if odd:
+        if columns != names and (table.name not in TABLES or "run" in columns):
             return None
-        found.append(_Part(path, columns & wanted, rows))
-    return found
+        parts.append(_Part(path, columns & names, rows))
+    return parts
 
 
 def _dataset(folder: Path, table: "Table", parts: Sequence[_Part]) -> "pds.Dataset":
-    """Return the parts of several runs with a column `run`, which their folders' names say."""
-    import pyarrow.dataset as pds  # which takes a tenth of a second, and is not needed for most
+    """Return the parts of several runs with a column `run` made from folders' names."""
+    import pyarrow.dataset as pds  # takes a tenth of a second, and is rarely needed
 
     run = pa.field("run", pa.string())
     return pds.dataset(
@@ -258,10 +257,10 @@ def _dataset(folder: Path, table: "Table", parts: Sequence[_Part]) -> "pds.Datas
 
 
 def _identifier(name: str) -> str:
-    """Return a name as SQL's identifier, whatever is in it."""
+    """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 
 def quoted(value: str) -> str:
-    """Return a value as SQL's text."""
+    """Return a value as a quoted SQL text."""
     return "'" + value.replace("'", "''") + "'"

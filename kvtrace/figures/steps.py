@@ -1,4 +1,4 @@
-"""Steps of a program, by marks that repeat or by the period of its launches, and on devices."""
+"""Steps of a program, found by repeated marks or by the period of launches, on host and devices."""
 
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Final
@@ -15,26 +15,26 @@ from kvtrace.schema.repair import LATEST
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: A mark that repeats so often is a step of the program, and so are launches in a period.
+#: Fewest repetitions of a mark, and of a period of launches, that count as steps.
 _REPEATS: Final = 3
 _PERIODS: Final = 4
 _LEAST_LAUNCHES: Final = 50
-#: Of all launches on their thread so many are in the steps.
+#: Least share of their thread's launches that periodic steps must have.
 _PART: Final = 0.5
-#: Launches, or executions, that a period is looked for in: the last ones.
+#: Number of launches, the last ones, in which a period is searched.
 _MOST: Final = 1 << 18
 _CANDIDATES: Final = 64
-#: Executions in order that take so long between them, in ns, are of two pieces of work.
+#: Nanoseconds between executions that separate two pieces of work.
 _PAUSE: Final = 200_000
-#: What a mark is called from which on a program says to be steady.
+#: Names of marks from which on a program is steady.
 _STEADY: Final = frozenset({"steady", "steady state", "steady_state"})
 
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps that follow each other: `bounds` has where each begins, and where the last one ends.
+    """Consecutive steps: `bounds` has the begin of each and the end of the last, in ns since 1970.
 
-    They are ns since 1970. `name` is the mark's, None of a period; a single mark is `ranged`, too.
+    `name` is the mark's name, None for a period. `ranged`: a single step's duration counts, too.
     """
 
     name: str | None
@@ -43,16 +43,16 @@ class Steps:
 
     @property
     def number(self) -> int:
-        """How many steps there are."""
+        """Number of steps."""
         return len(self.bounds) - 1
 
 
 def repeated_mark(trace: "Trace", run: "Run") -> tuple[str, list[tuple[int, int]]] | None:
-    """Return the mark that covers most time of those that repeat, and its ranges; else None.
+    """Return name and ranges of the repeated mark that covers most time, or None.
 
     Errors as `Trace.table`.
     """
-    ranges = {name: found for name, found in _ranges(trace, run).items() if len(found) >= _REPEATS}
+    ranges = {name: spans for name, spans in _ranges(trace, run).items() if len(spans) >= _REPEATS}
     if not ranges:
         return None
     name = max(ranges, key=lambda name: sum(end - begin for begin, end in ranges[name]))
@@ -60,38 +60,38 @@ def repeated_mark(trace: "Trace", run: "Run") -> tuple[str, list[tuple[int, int]
 
 
 def _ranges(trace: "Trace", run: "Run") -> dict[str, list[tuple[int, int]]]:
-    """Return the marks of a run that are ranges, by name."""
+    """Return the (begin, end) of a run's marks with an end, by name."""
     marks = trace.table("marks", [run], ["name", "begin", "end"])
     marks = marks.filter(pc.is_valid(marks["end"]))
-    found: dict[str, list[tuple[int, int]]] = {}
+    ranges: dict[str, list[tuple[int, int]]] = {}
     for name, begin, end in zip(
         marks["name"].cast(pa.string()).to_pylist(),
         integers(marks["begin"]).tolist(),
         integers(marks["end"]).tolist(),
         strict=True,
     ):
-        found.setdefault(name, []).append((begin, end))
-    return found
+        ranges.setdefault(name, []).append((begin, end))
+    return ranges
 
 
 def _instants(trace: "Trace", run: "Run") -> dict[str, list[int]]:
-    """Return the marks of a run that are moments, by name, in order."""
+    """Return the times of a run's marks without an end, by name, in order."""
     marks = trace.table("marks", [run], ["name", "begin", "end"])
     marks = marks.filter(pc.and_(pc.is_null(marks["end"]), pc.is_valid(marks["begin"])))
-    found: dict[str, list[int]] = {}
+    instants: dict[str, list[int]] = {}
     names = marks["name"].cast(pa.string()).to_pylist()
     for name, moment in sorted(
         zip(names, integers(marks["begin"]).tolist(), strict=True), key=lambda pair: pair[1]
     ):
-        found.setdefault(name, []).append(moment)
-    return found
+        instants.setdefault(name, []).append(moment)
+    return instants
 
 
 def marked_steps(trace: "Trace", run: "Run", name: str | None = None) -> Steps | None:
-    """Return the steps of a mark; without a name, of the one that repeats and covers most time.
+    """Return the steps of a mark; without a name, of the repeated mark that covers most time.
 
-    Moments that repeat are where steps begin. A single moment of the name that is asked for begins
-    what is up to the run's last launch. Errors as `Trace.table`.
+    At repeated instants steps begin. A single instant of the given name begins one step, up to the
+    run's last launch. Errors as `Trace.table`.
     """
     if name is None:
         repeated = repeated_mark(trace, run)
@@ -126,10 +126,10 @@ def _last_launch(trace: "Trace", run: "Run") -> int:
 
 
 def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
-    """Return the steps that calls are launched in on the thread that launches most.
+    """Return the steps by the period of calls on the thread with most launches, or None.
 
-    They lie behind a moment, or in a range, that is marked "steady", if there is one. Errors as
-    `Trace.table`.
+    If a mark is named "steady", only launches after that instant, or in that range, count. Errors
+    as `Trace.table`.
     """
     columns = ["seq", "enter", "exit", "call_id", "thread", "phase"]
     launches = trace.table("launches", [run], columns)
@@ -149,21 +149,23 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
     for low, high in ranges or [(m, LATEST) for m in moments[:1]]:
         marked = (enter >= low) & (enter < high)
         enter, call = enter[marked], call[marked]
-    found = period_of(call)
-    if found is None:
+    repetition = period_of(call)
+    if repetition is None:
         return None
-    begin, end, period = found
+    begin, end, period = repetition
     starts = enter[begin : end + 1 : period]
     if begin + (len(starts) - 1) * period > end:
         starts = starts[:-1]
-    return Steps(None, starts)  # the last one says where the one before ends
+    return Steps(None, starts)  # the last start is the end of the step before
 
 
 def period_of(sequence: Integers) -> tuple[int, int, int] | None:
-    """Return where a sequence repeats, its begin and end, and the period; None where it does not.
+    """Return begin, end and period of the longest periodic part of a sequence, or None.
 
-    That is the longest part that repeats itself at least four times, and of what makes it the
-    smallest period. It has at least half of the sequence, and 50 launches.
+    The part repeats its first `period` items at least four times, and has at least half of the
+    sequence, and 50 items. Of several periods the smallest counts. Example: 7 8 (1 2 3) × 20 gives
+    begin 2, end 62 and period 3. A period p is tested by comparing the sequence with itself shifted
+    by p; candidates for p are distances between equal neighbors.
     """
     best: tuple[int, int, int] | None = None
     for period in _candidates(sequence):
@@ -178,16 +180,16 @@ def period_of(sequence: Integers) -> tuple[int, int, int] | None:
 
 
 def _candidates(sequence: Integers) -> list[int]:
-    """Return distances of equal neighbors in the sequence, those of rare values first kept."""
+    """Return the most promising distances between consecutive equal items, in order."""
     order = np.argsort(sequence, kind="stable")
     same = sequence[order][1:] == sequence[order][:-1]
     distances, counts = np.unique(np.diff(order)[same], return_counts=True)
     most = np.argsort(-counts * distances, kind="stable")[:_CANDIDATES]
-    return sorted(int(each) for each in distances[most] if each > 0)
+    return sorted(int(distance) for distance in distances[most] if distance > 0)
 
 
 def _longest_run(same: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Return where the longest run of true values begins, and its length."""
+    """Return begin and length of the longest run of true values."""
     padded = np.concatenate([[False], same, [False]]).astype(np.int8)
     edges = np.diff(padded)
     begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
@@ -198,36 +200,38 @@ def _longest_run(same: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def device_begins(trace: "Trace", run: "Run", steps: Steps) -> Integers:
-    """Return when devices began each step, and ended the last one.
+    """Return when devices began each step, and ended the last step.
 
-    A step begins with the first execution that the host asked for in it, where that is known; else
-    with the step of the host. The last ends where the one behind it begins, or where the devices
-    have nothing to do any more. Errors as `Trace.table`.
+    On devices a step begins with the first execution that the host requested in the step; without
+    one, with the first execution after the host's step began, or with that begin itself. The last
+    step ends where the next would begin, or where the devices become idle. Errors as `Trace.table`.
     """
     asked, start, end = requests(trace, run)
-    known = asked >= 0
-    order = np.argsort(asked[known], kind="stable")
-    when, begun = asked[known][order], start[known][order]
-    # The first of all that were asked for from then on: streams may turn their order around.
+    has_request = asked >= 0
+    order = np.argsort(asked[has_request], kind="stable")
+    when, begun = asked[has_request][order], start[has_request][order]
+    # The first begin of all later requests: streams may execute in another order.
     soonest = np.minimum.accumulate(begun[::-1])[::-1]
     bounds = steps.bounds
     at = np.searchsorted(when, bounds)
-    found = np.where(at < when.size, np.append(soonest, 0)[np.minimum(at, when.size)], np.int64(-1))
-    # Where nothing was asked for in a step, what begins from its own time on has to do.
+    begins = np.where(
+        at < when.size, np.append(soonest, 0)[np.minimum(at, when.size)], np.int64(-1)
+    )
+    # A step without a request begins with the first execution from the step's time on.
     upper = np.append(bounds[1:], np.iinfo(np.int64).max)
-    empty = (found < 0) | (np.append(when, np.iinfo(np.int64).max)[at] >= upper)
-    empty[-1] = found[-1] < 0
+    empty = (begins < 0) | (np.append(when, np.iinfo(np.int64).max)[at] >= upper)
+    empty[-1] = begins[-1] < 0
     ordered = np.sort(start)
     behind = np.searchsorted(ordered, bounds)
     begun_then = np.append(ordered, 0)[np.minimum(behind, ordered.size)]
-    found = np.where(empty, np.where(behind < ordered.size, begun_then, bounds), found)
+    begins = np.where(empty, np.where(behind < ordered.size, begun_then, bounds), begins)
     if at[-1] >= when.size:
-        found[-1] = _last_end(start, end, int(bounds[-1]), int(found[-2]))
-    return np.maximum.accumulate(found)
+        begins[-1] = _last_end(start, end, int(bounds[-1]), int(begins[-2]))
+    return np.maximum.accumulate(begins)
 
 
 def _last_end(start: Integers, end: Integers, bound: int, begin: int) -> int:
-    """Return when the devices have nothing to do any more, behind the host's end of a step."""
+    """Return when the devices become idle after the host's end (`bound`) of the last step."""
     order = np.argsort(start, kind="stable")
     start, until = start[order], np.maximum.accumulate(end[order])
     behind = np.flatnonzero(start >= begin)
@@ -243,10 +247,10 @@ def _last_end(start: Integers, end: Integers, bound: int, begin: int) -> int:
 def requests(
     trace: "Trace", run: "Run", whole: "Trace | None" = None
 ) -> tuple[Integers, Integers, Integers]:
-    """Return when the host asked for each timed execution (-1: not known), its start and its end.
+    """Return the request time (-1: not known), start and end of each timed execution.
 
-    Of a launch that is when it was entered; `whole` has the launches of executions in a window.
-    Errors as `Trace.table`.
+    The request time of a launch is `enter`; `whole` is the trace with the launches, if `trace` is a
+    window. Errors as `Trace.table`.
     """
     columns = ["launch_seq", "graph_id", "start", "end", "requested"]
     rows = trace.table("gpu_kernels", [run], columns)
@@ -257,9 +261,9 @@ def requests(
     seq, enter = integers(launches["seq"]), integers(launches["enter"])
     order = np.argsort(seq, kind="stable")
     seq, enter = seq[order], enter[order]
-    wanted = integers(rows["launch_seq"], -1)
+    launch = integers(rows["launch_seq"], -1)
     if seq.size:
-        at = np.minimum(np.searchsorted(seq, wanted), seq.size - 1)
-        known = (seq[at] == wanted) & (asked < 0) & rows["graph_id"].is_null().to_numpy()
-        asked = np.where(known, enter[at], asked)
+        at = np.minimum(np.searchsorted(seq, launch), seq.size - 1)
+        launched = (seq[at] == launch) & (asked < 0) & rows["graph_id"].is_null().to_numpy()
+        asked = np.where(launched, enter[at], asked)
     return asked, integers(rows["start"]), integers(rows["end"])

@@ -1,7 +1,7 @@
-"""A database with the launches and executions of some runs, as every figure is asked of them.
+"""DuckDB databases with the launches and executions of runs, from which all figures are queried.
 
-Rows of sealed runs are scanned where they lie. Those of a run that is not sealed, or has rows that
-the reader repairs, as where a clock was set back, are read first.
+Rows of sealed runs are scanned in place. Rows of a run that is not sealed, or that has rows the
+reader repairs (as after a clock was set back), are read into memory first.
 """
 
 import os
@@ -31,7 +31,7 @@ from kvtrace.schema.window import TraceWindow
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Of the tables that views are made from, the columns that they need.
+#: Tables that the views read, with the columns that the views need.
 _COLUMNS: Final = {
     "launches": ("seq", "call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
     "gpu_kernels": (
@@ -39,7 +39,7 @@ _COLUMNS: Final = {
         "kind", "bytes", "weight", "requested", "stack_id",
     ),
 }  # fmt: skip
-#: What a reader would repair of these tables, besides an end before its begin.
+#: Columns of these tables that a reader may repair, besides an end before its begin.
 _SOUND: Final = {
     "launches": ("seq", "call_id", "enter", "exit"),
     "gpu_kernels": ("record", "start", "end"),
@@ -51,7 +51,7 @@ _BACKWARD: Final = {
 _UNPLACED: Final = """
     SELECT 1 FROM gpu_kernels WHERE call_id IS NULL AND launch_seq IS NOT NULL LIMIT 1
 """
-#: What figures need of kernels and calls: they are read once for an opened trace.
+#: Columns of kernels and calls that figures need, read once for an opened trace.
 _ONCE: Final = {
     "kernels": (
         "kernel_id", "name", "module", "file", "line", "origin", "target", "num_warps",
@@ -60,26 +60,26 @@ _ONCE: Final = {
     ),
     "calls": ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z"),
 }  # fmt: skip
-_KNOWN: Final[WeakKeyDictionary["Trace", dict[tuple[str, tuple[str, ...]], pa.Table]]] = (
+_CACHED: Final[WeakKeyDictionary["Trace", dict[tuple[str, tuple[str, ...]], pa.Table]]] = (
     WeakKeyDictionary()
 )
 _RUN: Final = "run_name"
 _FEW: Final = ("holding", "compiling", "between_trials")
-#: The last execution that is a trial's.
+#: The number of the last execution of a trial, or -1.
 _LAST_TRIAL: Final = """
     SELECT coalesce(greatest((SELECT max(record) FROM between_trials),
         (SELECT max(p.record) FROM placed p JOIN tuning t
             ON t.run = p.run AND t.seq = p.launch_seq)), -1)
 """
-#: How far into each run autotuners and warm-ups went.
+#: Number of launches up to the last launch of autotuners and warm-ups, over all runs.
 _REACH: Final = """
     SELECT coalesce(sum(newest + 1), 0)
     FROM (SELECT max(seq) AS newest FROM tuning GROUP BY run)
 """
-#: Launches up to the last trial, of all runs, that a window over their threads may hold in memory.
+#: Most launches up to the last trial, over all runs, for which a SQL window may use memory.
 _MOST_HELD: Final = 1 << 18
-_HELD: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
-_NO_ROWS_HELD: Final = """
+_HOLDING: Final = ("seq", "call_id", "phase", "enter", "exit", "thread", "weight")
+_NO_ROWS_HOLDING: Final = """
     CREATE TABLE holding AS
     SELECT run, seq, call_id, phase, "enter", "exit", thread, weight FROM launches LIMIT 0
 """
@@ -91,21 +91,21 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Times(NamedTuple):
-    """A database of the launches and executions of some runs, and the views made in it."""
+    """A database of the launches and executions of some runs, with the names of the views made."""
 
     database: duckdb.DuckDBPyConnection
     views: set[str]
 
 
 def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckDBPyConnection:
-    """Return a connection to a database with a view over launches or executions, to be closed.
+    """Return a connection, to be closed, to a database with a view over launches or executions.
 
-    The tables `calls`, `kernels` and `place` are there, too: `place` numbers the calls whose kernel
-    is known, and `kernel` in it their kernels (`identity.py`). Runs are numbers of the type
-    `run_name`: as texts, they would take half of the time. Sealed runs of an opened trace have one
-    database, so what a connection makes in it has to be TEMPORARY. Of a window, the views
-    `launch_times`, `launch_groups` and `execution_times` have what began in it; what a row is,
-    as a trial, is known from the whole. Errors as `Trace.table`.
+    The database also has the tables `calls`, `kernels` and `place`: `place` numbers the calls with
+    a known kernel, and its column `kernel` numbers kernels (`identity.py`). Runs are of the enum
+    type `run_name`: as texts they would take half of the time. Sealed runs of an opened trace share
+    one database, so tables and views of a connection have to be TEMPORARY. For a window, the views
+    `launch_times`, `launch_groups` and `execution_times` have the rows that began in the window;
+    properties of rows, as being a trial, come from the whole run. Errors as `Trace.table`.
     """
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     opened = _OPENED.setdefault(whole, {})
@@ -120,7 +120,7 @@ def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckD
     return connection
 
 
-#: What began in its run's window; the tables are those of the whole runs.
+#: Rows of a view that began in their run's window; the tables are those of the whole runs.
 _INSIDE: Final = """
     CREATE TEMP VIEW {view} AS
     SELECT t.* FROM memory.main.{view} t JOIN run_windows w ON w.run = t.run
@@ -143,7 +143,7 @@ def _narrow(
     runs: Sequence["Run"],
     made: set[str],
 ) -> None:
-    """Put views of a window, on this connection alone, in the place of those of the whole."""
+    """Replace views of whole runs by views of a window, on this connection only."""
     names = ("host_begin", "host_end", "device_begin", "device_end")
     windows = [window.window_of(run.run_id) for run in runs]
     columns = {"run": pa.array([run.run_id for run in runs], pa.string())}
@@ -156,7 +156,7 @@ def _narrow(
 
 
 def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
-    """Return a database with the tables that the views are made from."""
+    """Return a database with the tables that the views read."""
     database = new_database()
     names = ", ".join(quoted(name) for name in sorted({run.run_id for run in runs}) or [""])
     database.execute(f"CREATE TYPE {_RUN} AS ENUM ({names})")
@@ -174,17 +174,17 @@ def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
 def known_rows(
     trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]
 ) -> pa.Table:
-    """Return columns of `kernels` or `calls`; those that figures need are read once of sealed runs.
+    """Return columns of `kernels` or `calls`; of sealed runs, the columns of `_ONCE` are cached.
 
-    A column `source` of kernels is there, too (`identity.py`). Errors as `Trace.table`.
+    `kernels` has an additional column `source` (`identity.py`). Errors as `Trace.table`.
     """
     if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
         return _rows(trace, runs, name, columns)
-    known = _KNOWN.setdefault(trace, {})
+    cache = _CACHED.setdefault(trace, {})
     key = name, tuple(run.run_id for run in runs)
-    if key not in known:
-        known[key] = _rows(trace, runs, name, _ONCE[name])
-    return known[key].select([*columns, "run"])
+    if key not in cache:
+        cache[key] = _rows(trace, runs, name, _ONCE[name])
+    return cache[key].select([*columns, "run"])
 
 
 def _rows(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]) -> pa.Table:
@@ -196,13 +196,13 @@ def _rows(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[st
 def add_rows(
     database: duckdb.DuckDBPyConnection, name: str, rows: pa.Table, kind: str = "TABLE"
 ) -> None:
-    """Make a table of rows with a column `run`; TEMP TABLE: of a connection of `open_times`."""
+    """Create a table of rows with a column `run`; as TEMP TABLE on a connection of `open_times`."""
     database.register("rows", rows)
     database.execute(f"CREATE {kind} {name} AS SELECT * REPLACE (run::{_RUN} AS run) FROM rows")  # noqa: S608
     database.unregister("rows")
 
 
-#: Launches and executions refer to calls by run and number, which are few bytes as one number.
+#: One number for each pair of run and call, which takes fewer bytes in launches and executions.
 _PLACES: Final = f"""
     CREATE TABLE kernel AS
     SELECT row_number() OVER (ORDER BY module, name, source)::INTEGER AS kernel, module, name,
@@ -226,7 +226,7 @@ def _scan(
     runs: Sequence["Run"],
     name: str,
 ) -> None:
-    """Make the view of a table, in which the rows of each run mean what they say."""
+    """Create the view of a table; runs with rows that need a repair go through the reader."""
     columns = _COLUMNS[name]
     repaired = {run.run_id for run in runs if sound_rows(trace, run, name, _SOUND[name]) is None}
     scans.create_view(database, name, columns, repaired, _RUN)
@@ -243,12 +243,12 @@ def make_times(
     views: Sequence[str],
     made: set[str],
 ) -> None:
-    """Make these views, and those that they use, over tables that a database has.
+    """Create views, and the views that they use, over a database's tables.
 
-    Those that are `made` are there, and what is made is added to them.
+    Views in `made` exist already; the new views are added to `made`.
 
-    Launches whose kernel was compiled, loaded or tuned in them, and executions between trials,
-    are few, and looked up in tables; what is behind the last of them is not joined with them.
+    Launches in which a kernel was compiled, loaded or tuned, and executions between trials, are
+    few: they become tables, and only rows up to the last of them are joined with these tables.
     """
     for name, text in view_texts(views).items():
         if name in made:
@@ -261,7 +261,7 @@ def make_times(
         elif name == "execution_times":
             text = execution_times(int(database.execute(_LAST_TRIAL).fetchall()[0][0]))
         if name == "holding" and _late(database):
-            database.execute(_NO_ROWS_HELD)
+            database.execute(_NO_ROWS_HOLDING)
             database.register("rows", _holding(trace, runs))
             database.execute("INSERT INTO holding BY NAME FROM rows")
             database.unregister("rows")
@@ -272,23 +272,23 @@ def make_times(
 
 
 def _last(database: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
-    """Return the largest key in a table; -1 where it is empty."""
+    """Return the largest key in a table, or -1 if the table is empty."""
     query = f"SELECT coalesce(max({key}), -1) FROM {table}"  # noqa: S608
-    ((found,),) = database.execute(query).fetchall()
-    return int(found)
+    ((largest,),) = database.execute(query).fetchall()
+    return int(largest)
 
 
 def _late(database: duckdb.DuckDBPyConnection) -> bool:
-    """Tell whether trials reach so far that a window over the launches before takes much memory."""
+    """Return whether trials reach so far that a SQL window over launches takes much memory."""
     ((reach,),) = database.execute(_REACH).fetchall()
     return bool(reach > _MOST_HELD)
 
 
 def _holding(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return the rows of the view `holding`, of launches that are read in pieces."""
-    found: list[pa.Table] = []
+    """Return the rows of the view `holding`, reading launches in pieces."""
+    filtered: list[pa.Table] = []
     for run in runs:
         holding = HoldingTrials()
-        pieces = trace.pieces("launches", [run], _HELD)
-        found += [piece.filter(pa.array(holding.among(piece))) for piece in pieces]
-    return pa.concat_tables(found).unify_dictionaries()
+        pieces = trace.pieces("launches", [run], _HOLDING)
+        filtered += [piece.filter(pa.array(holding.among(piece))) for piece in pieces]
+    return pa.concat_tables(filtered).unify_dictionaries()

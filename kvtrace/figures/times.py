@@ -1,7 +1,7 @@
-"""How often calls were launched and executed, how long that took, and how long in the median.
+"""Counts, total times and median times of calls and kernels, on host and devices.
 
-DuckDB reads launches, or executions, once, into a row of some 20 bytes each, and is asked for sums
-and medians of these. Another engine is asked the same of the views: `asked_times`.
+DuckDB reads launches, or executions, once, into rows of some 20 bytes, and computes sums and
+medians from these. Another engine computes the same figures from the views: `asked_times`.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -40,11 +40,10 @@ _UNKNOWN: Final = "(unknown)"
 class Times:
     """Figures by call, and medians by kernel.
 
-    `calls` has columns run, call_id, and of executions that no call is known for `name` and `kind`,
-    as they are shown; then those of `figures/kernels.py`. `kernels` has columns module, name and
-    source (a key of `identity.py`), kind and the median. `by_phase` are launches of each call by
-    phase: run, call_id, phase, launches. `groups` has the medians of groups of kernels, where some
-    were asked for.
+    `calls` has columns run, call_id, the shown `name` and `kind` of executions without a call,
+    and the figures of `figures/kernels.py`. `kernels` has columns module, name and source (a key of
+    `identity.py`), kind and the median. `by_phase` has the launches of each call by phase: run,
+    call_id, phase, launches. `groups` has the medians of groups of kernels, if asked for.
     """
 
     calls: pa.Table
@@ -53,7 +52,7 @@ class Times:
     groups: pa.Table | None = None
 
 
-#: One row for each steady launch: of them medians are made.
+#: One row for each steady launch, for medians.
 _LAUNCHES: Final = """
     CREATE TEMP TABLE steady AS
     SELECT p.place, p.kernel, t.ns, t.weight::INTEGER AS weight, true AS steady
@@ -79,11 +78,11 @@ _GROUPED_EXECUTIONS: Final = """
         FROM executions GROUP BY ALL
     ) g JOIN place p USING (place)
 """
-#: Whether there are executions of calls whose kernel is not known.
+#: True if there are executions of calls whose kernel is not known.
 _UNKNOWN_CALLS: Final = """
     SELECT (SELECT count(call_id) FROM placed) > (SELECT count(*) FROM executions)
 """
-#: One row for each execution of no call whose kernel is known.
+#: One row for each execution without a call of a known kernel.
 _OTHERS: Final = """
     CREATE TEMP TABLE others AS
     SELECT t.run, t.name, t.kind, t.call_id IS NOT NULL AS called, t.ns, t.tuning, t.replayed,
@@ -112,26 +111,25 @@ def host_times(
     with_medians: bool = True,
     groups: pa.Table | None = None,
 ) -> Times:
-    """Return the figures of launches; without medians, their columns are null.
+    """Return the figures of launches; without medians, the medians' columns are null.
 
-    `groups` has columns run, kernel_id and `grouped`, the group of that kernel, whose medians are
-    asked for, too.
+    `groups` has columns run, kernel_id and `grouped`, the kernel's group, and asks for the medians
+    of groups, too.
 
-    Those of sealed runs are worked out once for an opened trace, whoever asks. Errors as
-    `Trace.table`.
+    The figures of sealed runs are cached for an opened trace. Errors as `Trace.table`.
     """
-    known = _HOST.setdefault(trace, {})
+    cache = _HOST.setdefault(trace, {})
     key = tuple(run.run_id for run in runs)
     if groups is not None:
-        known = {}
-    for found in (known.get((*key, "medians")), None if with_medians else known.get(key)):
-        if found is not None:
-            return found
+        cache = {}
+    for cached in (cache.get((*key, "medians")), None if with_medians else cache.get(key)):
+        if cached is not None:
+            return cached
     with open_times(trace, runs, "launch_groups") as database:
-        found = _host_times(database, groups, with_medians=with_medians)
+        times = _host_times(database, groups, with_medians=with_medians)
     if all(run.sealed for run in runs):
-        known[(*key, "medians") if with_medians else key] = found
-    return found
+        cache[(*key, "medians") if with_medians else key] = times
+    return times
 
 
 def _host_times(
@@ -169,8 +167,8 @@ def device_times(
 ) -> Times:
     """Return the figures of executions of calls, and of other kernels, copies and fills by name.
 
-    Without medians, those of calls are null; kernels have theirs. Besides, `bytes` are those that
-    were copied or filled. Errors as in `host_times`.
+    Without medians, the medians of calls are null; kernels have medians anyway. The column `bytes`
+    has the bytes that were copied or filled. Errors as in `host_times`.
     """
     with open_times(trace, runs, "execution_times") as database:
         database.execute(_EXECUTIONS)
@@ -211,16 +209,19 @@ _OF_GROUPS: Final = """(
 
 
 def _middles(database: duckdb.DuckDBPyConnection, rows: str) -> Callable[[str, str], str]:
-    """Return what makes the query of medians, as `ns`: few rows represent more than one."""
+    """Return a function from rows and keys to the query of medians, as `ns`.
+
+    The query ignores weights, and so is faster, if all weights are 1.
+    """
     ((most,),) = database.execute(f"SELECT max(weight) FROM {rows}").fetchall()  # noqa: S608
-    made = medians if (most or 1) > 1 else medians_of_single_rows
-    return lambda rows, keys: made(rows, keys, "ns")
+    query = medians if (most or 1) > 1 else medians_of_single_rows
+    return lambda rows, keys: query(rows, keys, "ns")
 
 
 def _by_call(
     figures: Sequence[KernelFigure], of_calls: str, median: KernelFigure, more: str = ""
 ) -> str:
-    names = ", ".join(f"s.{each.name}" for each in figures)
+    names = ", ".join(f"s.{figure.name}" for figure in figures)
     extra = ", s.bytes" if more else ""
     return f"""
         SELECT p.run::VARCHAR AS run, p.call_id, CAST(NULL AS VARCHAR) AS name,
@@ -239,7 +240,7 @@ def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
 
 
 def _shown(database: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Return the names and kinds that executions without a known call are shown by."""
+    """Return the shown names and kinds of executions without a known call."""
     names = database.execute(_NAMES).fetchall()
     shown = []
     for name, kind, called in names:
@@ -259,10 +260,10 @@ def _shown(database: duckdb.DuckDBPyConnection) -> pa.Table:
 
 
 def asked_times(ask: Callable[[str], pa.Table]) -> tuple[Times, Times]:
-    """Return the figures of launches and of executions, asked of another engine over the views.
+    """Return the figures of launches and of executions, queried from another engine's views.
 
-    There are none of executions whose call is not known, and no sizes or steps. `ask` returns what
-    a query selects.
+    Executions without a known call have no figures, and there are no bytes and phases. `ask`
+    returns the result of a query.
     """
     return (
         _asked(ask, "launch_times", LAUNCHED, HOST_MEDIAN),
@@ -303,8 +304,8 @@ def _asked(
     return Times(calls, kernels)
 
 
-#: What was captured into a graph ran when the graph was replayed, so it counts as often as that;
-#: without a device timeline nobody knows, and it counts once.
+#: A launch captured into a graph ran at each replay of the graph, and counts as often; without a
+#: device timeline the number of replays is not known, and the launch counts once.
 _BOTH: Final = """
     SELECT * EXCLUDE (run, call_id), coalesce(h.run, d.run) AS run,
         coalesce(h.call_id, d.call_id) AS call_id,
@@ -317,9 +318,9 @@ _BOTH: Final = """
 
 
 def figures_of_calls(host: Times, device: Times) -> pa.Table:
-    """Return the figures of each call, of launches and of executions: null where there are none.
+    """Return the figures of launches and executions by call; null without launches or executions.
 
-    Besides run and call_id, `runs` is how often a call ran.
+    Besides run and call_id, the column `runs` says how often a call ran.
     """
     with scratch() as database:
         database.register("launched", host.calls)
@@ -328,13 +329,13 @@ def figures_of_calls(host: Times, device: Times) -> pa.Table:
 
 
 def steady_launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
-    """Return call_id and ns of each steady launch of a run, in their order, in pieces."""
+    """Yield call_id and ns of each steady launch of a run, in order, in pieces."""
     query = "SELECT call_id, ns FROM launch_times WHERE steady ORDER BY seq"
     return _rows(trace, run, "launch_times", query)
 
 
 def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
-    """Return call_id and ns of each steady execution of a call, in their order."""
+    """Yield call_id and ns of each steady execution of a call, in order, in pieces."""
     query = """
         SELECT call_id, ns FROM execution_times WHERE steady AND call_id IS NOT NULL ORDER BY record
     """
@@ -344,10 +345,10 @@ def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
 def steady_spans(
     trace: "Trace", run: "Run", unsteady: Integers, longest: int
 ) -> Iterator[tuple[Integers, Integers]]:
-    """Return begins and ends of steady launches that took less than so many ns, in their order.
+    """Yield begins and ends of steady launches below `longest` ns, in order, in pieces.
 
-    `unsteady` are those of the run that are none (`unsteady_launches`). They are ns since 1970, and
-    come in pieces; errors as in `host_times`.
+    Times are ns since 1970. `unsteady` are the run's launches that are not steady
+    (`unsteady_launches`). Errors as in `host_times`.
     """
     for piece in trace.pieces("launches", [run], ("seq", "enter", "exit")):
         enter, leave = (integers(piece[name], 0) for name in ("enter", "exit"))
@@ -358,19 +359,18 @@ def steady_spans(
 
 
 def unsteady_launches(trace: "Trace", runs: Sequence["Run"]) -> dict[str, Integers]:
-    """Return by run the `seq` of launches that are not steady; errors as `host_times`."""
+    """Return the `seq` of launches that are not steady, by run; errors as `host_times`."""
     query = "SELECT run::VARCHAR AS run, seq FROM launch_times WHERE NOT steady"
     with open_times(trace, runs, "launch_times") as database:
         rows = database.sql(query).to_arrow_table()
-    seq, found = integers(rows["seq"]), {}
+    seq = integers(rows["seq"])
     codes, first = combined_codes([rows["run"]])
-    for code, run in enumerate(dictionary_values(rows["run"], first)):
-        found[run] = seq[codes == code]
-    return found
+    names = dictionary_values(rows["run"], first)
+    return {run: seq[codes == code] for code, run in enumerate(names)}
 
 
 def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
-    """Return the launches of a run in which their kernel was compiled, loaded or tuned."""
+    """Return the launches of a run in which the kernel was compiled, loaded or tuned."""
     with open_times(trace, [run], "compiling") as database:
         return database.sql(
             """SELECT run::VARCHAR AS run, seq, call_id, phase, "enter", "exit" FROM compiling
@@ -379,7 +379,7 @@ def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
 
 
 def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return run, call_id and ns of executions of autotuners' trials, in their launches' order."""
+    """Return run, call_id and ns of executions of autotuners' trials, in order of launch."""
     query = """
         SELECT t.run::VARCHAR AS run, t.call_id, greatest(p.device_ns, 0) AS ns
         FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq

@@ -1,6 +1,6 @@
-"""Kernels that are recorded and not evaluated, since they are written in Gluon and have no TTIR.
+"""Kernels that are recorded but not evaluated, since they are written in Gluon and have no TTIR.
 
-What an output reports of accesses, bytes and FLOPs is of other kernels, which this note tells.
+An output's accesses, bytes and FLOPs exclude these kernels; a note in the output says so.
 """
 
 from collections.abc import Sequence
@@ -19,14 +19,14 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Unevaluated:
-    """The names of kernels that are not evaluated, in order, and how many calls they have."""
+    """The sorted names of kernels that are not evaluated, and the number of their calls."""
 
     kernels: tuple[str, ...]
     calls: int
 
     @property
     def note(self) -> str:
-        """What an output has to say of them."""
+        """The sentence that outputs show."""
         shown = ", ".join(self.kernels[:_SHOWN])
         more = ", …" if len(self.kernels) > _SHOWN else ""
         return (
@@ -38,7 +38,7 @@ class Unevaluated:
 
 
 def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | None:
-    """Return the kernels of some runs that are not evaluated; None: there is none.
+    """Return the kernels of some runs that are not evaluated, or None if all are.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -48,10 +48,10 @@ def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | Non
     count = 0
     for run in runs:
         kernels = trace.table("kernels", (run,), ["kernel_id", "name", "origin"]).to_pylist()
-        own = {row["kernel_id"]: row["name"] for row in kernels if row["origin"] == GLUON}
-        if not own:
+        gluon = {row["kernel_id"]: row["name"] for row in kernels if row["origin"] == GLUON}
+        if not gluon:
             continue
-        names |= dict.fromkeys(str(name or NO_NAME) for name in own.values())
+        names |= dict.fromkeys(str(name or NO_NAME) for name in gluon.values())
         calls = trace.table("calls", (run,), ["kernel_id"])["kernel_id"].to_pylist()
-        count += sum(kernel in own for kernel in calls)
+        count += sum(kernel in gluon for kernel in calls)
     return Unevaluated(tuple(sorted(names)), count) if names else None

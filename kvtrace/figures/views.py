@@ -1,8 +1,8 @@
-"""Views that join a trace's tables, and the questions that are asked of them: one place for both.
+"""SQL views that join a trace's tables, and queries over these views.
 
-They are texts of SQL, for any engine that has the tables of docs/format.md with a column `run` more
-(stacks and artifacts once for each run): DuckDB takes them as they are, sqlglot writes them for
-Spark. So they keep to what both mean the same by:
+They are for any engine that has the tables of docs/format.md with an additional column `run`
+(stacks and artifacts once for each run): DuckDB takes the texts as they are, sqlglot translates
+them for Spark. So the texts use only SQL that means the same in both:
 
 - SELECT with WITH, JOIN (USING, ON), EXISTS, WHERE, GROUP BY of named columns, HAVING, ORDER BY,
   UNION, UNION ALL; CASE, coalesce, greatest, least, CAST; count, sum, min, max, median, and FILTER
@@ -10,13 +10,13 @@ Spark. So they keep to what both mean the same by:
   IS [NOT] DISTINCT FROM.
 - Types BIGINT, DOUBLE, BOOLEAN, VARCHAR. Sums of ns are cast to BIGINT, which holds 292 years.
 - A column that is a word of SQL is in double quotes, as "end". Frames are counted from 1.
-- One function is the engine's own: `epoch_ns(time)`, ns since 1970 of a point in time, as BIGINT.
+- One function of the engine: `epoch_ns(time)`, ns since 1970 of a point in time, as BIGINT.
 - No macro, list function, hash, star with EXCLUDE, GROUP BY ALL, QUALIFY, ASOF, or DISTINCT ON.
 
-What is asked of a hundred million rows is summed by call before kernels are joined. The few
-launches in which a kernel was compiled, or which tuned, are looked up. A row may represent several
-launches or executions, as many as its `weight`, by which counts and sums multiply; a weight that is
-null, or below 1, is one.
+Queries over a hundred million rows sum by call before kernels are joined. The few launches in which
+a kernel was compiled, or which tuned, are looked up. A row may stand for several launches or
+executions, as many as its `weight`, by which counts and sums multiply; a weight that is null, or
+below 1, counts as 1.
 """
 
 import re
@@ -74,7 +74,7 @@ _EXECUTION_TIMES: Final = """
 _JOINED_TRIALS: Final = """LEFT JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq
         LEFT JOIN between_trials b ON b.run = p.run AND b.record = p.record"""
 
-#: Figures of a call, each from the sums of its launches or of its executions: no count is 0.
+#: Figures of a call, from the sums of its launches or executions; a missing count is 0.
 _OF_CALL: Final = ", ".join(
     f"coalesce({of}.{name}, 0) AS {name}"
     if KERNEL_FIGURES[name].unit == "count"
@@ -89,7 +89,7 @@ _OF_CALL: Final = ", ".join(
     for of in ("h" if KERNEL_FIGURES[name] in LAUNCHED else "d",)
 )
 
-#: By name, in an order in which each uses tables and those before it.
+#: Views by name; each uses only tables and views before it.
 VIEWS: Final = {
     # A unique call with its kernel, and the line of the program that launched it first.
     "called": f"""
@@ -110,7 +110,7 @@ VIEWS: Final = {
             epoch_ns(l."exit") AS exit_ns
         FROM launches l JOIN calls c USING (run, call_id) JOIN kernels k USING (run, kernel_id)
     """,  # noqa: S608
-    # An execution on a device; its call is its launch's where the row itself says none.
+    # An execution on a device; the call is the launch's call if the row has none.
     "placed": """
         SELECT run, record, launch_seq, call_id, "start", "end",
             epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
@@ -127,7 +127,7 @@ VIEWS: Final = {
         ) l ON l.run = g.run AND l.seq = g.launch_seq
         WHERE g.call_id IS NULL AND g.launch_seq IS NOT NULL
     """,
-    # An execution on a device with its call and kernel; null where no launch is known for it.
+    # An execution on a device with its call and kernel; null without a known launch.
     "executed": f"""
         SELECT p.run, p.record, k.name AS kernel, k.module, {SOURCE} AS source, p.call_id,
             c.kernel_id, p.launch_seq, p."start", p."end", p.device_ns, p.device, p.stream,
@@ -136,19 +136,19 @@ VIEWS: Final = {
         FROM placed p LEFT JOIN calls c ON c.run = p.run AND c.call_id = p.call_id
         LEFT JOIN kernels k ON k.run = c.run AND k.kernel_id = c.kernel_id
     """,  # noqa: S608
-    # A mark, in ns; `ns` and `end_ns` are null of an instant.
+    # A mark, in ns; `ns` and `end_ns` are null for an instant.
     "marked": """
         SELECT run, mark_id, name, thread, epoch_ns("begin") AS begin_ns,
             epoch_ns("end") AS end_ns, epoch_ns("end") - epoch_ns("begin") AS ns
         FROM marks
     """,
-    # A launch that an autotuner or a warm-up made.
+    # A launch made by an autotuner or a warm-up.
     "tuning": f"""
         SELECT run, seq, call_id, thread, phase, "enter", "exit", greatest(weight, 1) AS weight
         FROM launches WHERE phase IN ({_TRIALS})
     """,  # noqa: S608
-    # A launch in which an autotuner tried its configurations: the trial that its thread began last,
-    # of those before it, began in it.
+    # A launch in which an autotuner tried its configurations: the last trial of the launch's
+    # thread before the launch's row began during the launch.
     "holding": f"""
         SELECT run, seq, call_id, phase, "enter", "exit", weight FROM (
             SELECT l.run, l.seq, l.call_id, l.phase, l."enter", l."exit",
@@ -163,7 +163,7 @@ VIEWS: Final = {
         ) threads
         WHERE coalesce(phase, 'run') NOT IN ({_TRIALS}) AND "enter" <= trial AND trial < "exit"
     """,  # noqa: S608
-    # A launch in which its kernel's compilation or loading began.
+    # A launch in which the compilation or loading of its kernel began.
     "compiled_in": """
         SELECT l.run, l.seq, l.call_id, l.phase, l."enter", l."exit",
             greatest(l.weight, 1) AS weight
@@ -177,13 +177,13 @@ VIEWS: Final = {
             AND (l."enter" <= b.compile_begin AND b.compile_begin < l."exit"
                 OR l."enter" <= b.load_begin AND b.load_begin < l."exit")
     """,
-    # A launch whose time is none of a launch: its kernel was compiled, loaded or tuned in it.
+    # A launch whose time includes more than launching: compiling, loading or tuning the kernel.
     "compiling": """
         SELECT run, seq, call_id, phase, "enter", "exit", weight FROM compiled_in
         UNION
         SELECT run, seq, call_id, phase, "enter", "exit", weight FROM holding
     """,
-    # The launches of a call, by phase, and when the last of them ended.
+    # The launches of a call by phase, and when the last launch ended.
     "phase_sums": """
         SELECT run, call_id, coalesce(phase, 'run') AS phase,
             CAST(sum(launches) AS BIGINT) AS launches, CAST(sum(host_ns) AS BIGINT) AS host_ns,
@@ -196,20 +196,20 @@ VIEWS: Final = {
         ) summed
         GROUP BY run, call_id, coalesce(phase, 'run')
     """,
-    # A launch as it counts: `tuning` by an autotuner or a warm-up; `captured` into a graph;
-    # `compiling` where its kernel was compiled, loaded or tuned in it; `steady` where its time is
-    # that of a launch. Where a clock was set back it took no time. `taken` is the time of all
-    # launches that the row represents.
+    # A launch with flags for figures: `tuning` by an autotuner or a warm-up; `captured` into a
+    # graph; `compiling` if its kernel was compiled, loaded or tuned in it; `steady` if its time is
+    # only that of launching. A launch during which a clock was set back took 0 ns. `taken` is the
+    # time of all launches that the row stands for.
     "launch_times": _LAUNCH_TIMES.format(compiling="s.seq IS NOT NULL", compilers=_COMPILERS),
-    # Launches of a call that count alike, as one row for all: what they add up to.
+    # Sums of the launches of a call with equal flags.
     "launch_groups": f"""
         SELECT run, call_id, phase, tuning, captured, compiling, steady,
             CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken,
             max("exit") AS last_exit{_SUMMED}
         FROM launch_times GROUP BY run, call_id, phase, tuning, captured, compiling, steady
     """,  # noqa: S608
-    # An execution that no launch is known for, and that ran between two trials, such as what
-    # empties the caches: those that a launch is known for, before it and behind it, are trials.
+    # An execution without a known launch that ran between two trials, as a kernel that empties the
+    # caches: the nearest executions before and after with a known launch are trials.
     # (Twice the time, and one more for a trial, fits into 64 bits until 2116.)
     "between_trials": """
         SELECT run, record FROM (
@@ -232,21 +232,21 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
         ) ordered
         WHERE call_id IS NULL AND before % 2 = 1 AND behind % 2 = 1
     """,
-    # An execution as it counts, much as a launch; `replayed` by a graph.
+    # An execution with flags for figures, as `launch_times`; `replayed` by a graph.
     "execution_times": _EXECUTION_TIMES.format(
         trial="t.seq IS NOT NULL OR b.record IS NOT NULL", trials=_JOINED_TRIALS
     ),
-    # Executions of a call that count alike, as `launch_groups`.
+    # Sums of the executions of a call with equal flags, as `launch_groups`.
     "execution_groups": """
         SELECT run, call_id, tuning, replayed, timed, steady,
             CAST(sum(weight) AS BIGINT) AS weight, CAST(sum(taken) AS BIGINT) AS taken
         FROM execution_times GROUP BY run, call_id, tuning, replayed, timed, steady
     """,
-    # What the launches of a call add up to.
+    # Sums of the launches of a call.
     "host_sums": f"""
         SELECT run, call_id, {sums(LAUNCHED)} FROM launch_groups GROUP BY run, call_id
     """,  # noqa: S608
-    # What the executions of a call add up to, if some are not of trials.
+    # Sums of the executions of a call, if some are not of trials.
     "device_sums": f"""
         SELECT run, call_id, {sums(EXECUTED)} FROM execution_groups WHERE call_id IS NOT NULL
         GROUP BY run, call_id HAVING sum(CASE WHEN steady THEN 1 ELSE 0 END) > 0
@@ -257,8 +257,8 @@ min(mark) OVER (PARTITION BY run ORDER BY "start", record
         LEFT JOIN device_sums d ON d.run = c.run AND d.call_id = c.call_id
     """,  # noqa: S608
 }
-#: The view `placed` where each execution says its call itself, as nearly all do: to look for others
-#: takes half of the view's time.
+#: The view `placed` if each execution has a call, as usual: the search for others takes half of the
+#: view's time.
 PLACED_PLAINLY: Final = """
     SELECT run, record, launch_seq, call_id, "start", "end",
         epoch_ns("end") - epoch_ns("start") AS device_ns, device, stream, graph_id, name, kind,
@@ -268,9 +268,9 @@ PLACED_PLAINLY: Final = """
 
 
 def launch_times(compiling: int) -> str:
-    """Return the view `launch_times` where no launch behind a `seq` is one of `compiling`.
+    """Return the view `launch_times`, given the last `seq` of the view `compiling`, or -1.
 
-    Nearly all are behind it, and not joined: that takes half of the view's time.
+    Nearly all launches come later, and are not joined with `compiling`, which halves the time.
     """
     near = f"{VIEWS['launch_times']} WHERE l.seq <= {compiling}"
     far = _LAUNCH_TIMES.format(compiling="false", compilers=f"WHERE l.seq > {compiling}")
@@ -278,15 +278,15 @@ def launch_times(compiling: int) -> str:
 
 
 def execution_times(trials: int) -> str:
-    """Return the view `execution_times` where no execution behind a `record` is a trial's."""
+    """Return the view `execution_times`, given the last `record` of a trial, or -1."""
     near = f"{VIEWS['execution_times']} WHERE p.record <= {trials}"
     far = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE p.record > {trials}")
     return f"{near} UNION ALL {far}" if trials >= 0 else far
 
 
-#: Kernels (`identity.py`) over the runs, those that took most time on devices first, or where there
-#: is no device timeline, on the host. Trials are in no figure but `tuning_launches`, and
-#: launches in which the kernel was compiled, loaded or tuned not in `host_ns`.
+#: Kernels (`identity.py`) over the runs, by time on devices, or without a device timeline by host
+#: time, longest first. Trials count only in `tuning_launches`; launches in which the kernel was
+#: compiled, loaded or tuned do not count in `host_ns`.
 TOP_KERNELS: Final = f"""
     SELECT k.module, k.name AS kernel, {SOURCE} AS source,
         CAST(sum(s.launches) AS BIGINT) AS launches,
@@ -303,18 +303,18 @@ TOP_KERNELS: Final = f"""
 
 
 def view_statements(names: Iterable[str] = VIEWS) -> list[str]:
-    """Return the statements that make these views, and those that they use, in order."""
+    """Return the statements that create views, and the views that they use, in order."""
     return [f'CREATE VIEW "{name}" AS {text}' for name, text in view_texts(names).items()]
 
 
 def view_texts(names: Iterable[str]) -> dict[str, str]:
-    """Return what these views, and those that they use, select, in order."""
+    """Return the SELECT texts of views, and of the views that they use, by name in order."""
     wanted = _with_used(names)
     return {name: text for name, text in VIEWS.items() if name in wanted}
 
 
 def tables_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the tables among some names, and those that the views among them are made from."""
+    """Return the tables among some names, and the tables that the views among them read."""
     return tuple(name for name in sorted(_with_used(names)) if name not in VIEWS)
 
 
@@ -327,5 +327,5 @@ def _with_used(names: Iterable[str]) -> set[str]:
 
 
 def _used(text: str) -> set[str]:
-    """Return the names behind FROM and JOIN: tables and views, and nothing else here."""
+    """Return the names of tables and views after FROM and JOIN."""
     return {name for _, name in _SOURCE.findall(text)}

@@ -1,9 +1,9 @@
-"""Which part of a run figures are of: what was asked for, else the steady part, else the whole.
+"""The part of a run that figures are of: the requested part, else the steady part, else the whole.
 
-The steady part is steps that repeat. A program says what a step is by a mark that repeats; else
-calls that are launched in a period are steps. Steps at the beginning in which kernels were
-compiled, loaded, tuned or captured, or that took much longer than others, are start-up. Devices may
-be behind the host, so a step begins on them with the first execution that was asked for in it.
+The steady part consists of repeated steps: ranges of a repeated mark, else periods of the calls
+that are launched. The first steps are start-up if kernels were compiled, loaded, tuned or captured
+in them, or if they took much longer than others. Devices may be behind the host, so on devices a
+step begins with the first execution that was requested in the step.
 """
 
 import re
@@ -30,11 +30,11 @@ if TYPE_CHECKING:
 
 How = Literal["mark", "period", "asked", "whole"]
 
-#: Runs with more rows are shown whole where nothing is asked for: what starts up is little of them.
+#: Runs with more rows are shown whole by default: start-up is a small part of them.
 _MOST_ROWS: Final = 1 << 22
-#: A step at the beginning that takes so many times as long as most is start-up.
+#: A first step that takes more than so many times the median is start-up.
 _LONG: Final = 2.0
-#: A steady part has so many steps.
+#: Fewest steps of a steady part.
 _LEAST_STEPS: Final = 2
 _UNITS: Final = {"ns": 1, "us": 1_000, "µs": 1_000, "ms": 1_000_000, "s": 1_000_000_000,
                  "min": 60_000_000_000}  # fmt: skip
@@ -46,15 +46,15 @@ class Window:
     """The part of the runs that figures are of.
 
     Attributes:
-        begin: When devices began it, in ns since 1970, of the run that was first.
-        end: When they ended it, of the run that was last.
-        how: `mark` or `period`: steps that repeat; `asked`; `whole`: all of the runs.
-        name: The mark, where there is one.
-        steps: How many steps it has, of all runs; None where none are known.
-        step_ns: The median time from the beginning of a step to that of the next one.
-        before_ns: How long the runs had run before, summed.
-        before_compiling_ns: In how much of that kernels were compiled or loaded.
-        after_ns: How long they ran on.
+        begin: When the first run's devices began the part, in ns since 1970.
+        end: When the last run's devices ended the part.
+        how: `mark` or `period`: repeated steps; `asked`: a requested part; `whole`: all runs.
+        name: Name of the mark, if any.
+        steps: Number of steps of all runs; None if no steps are known.
+        step_ns: Median time from the begin of a step to the begin of the next.
+        before_ns: Time of the runs before the part, summed.
+        before_compiling_ns: Time before the part in which kernels were compiled or loaded.
+        after_ns: Time of the runs after the part, summed.
 
     """
 
@@ -70,7 +70,7 @@ class Window:
 
     @property
     def sentence(self) -> str:
-        """Say in a line what part it is."""
+        """The part described in one line."""
         parts = [self._part()]
         if self.before_ns:
             compiling = self.before_compiling_ns
@@ -96,29 +96,29 @@ class Window:
 def windowed(
     trace: "Trace", runs: Sequence["Run"], asked: Asked = STEADY
 ) -> tuple["Trace", Window | None]:
-    """Return the trace with the rows of the window, and the window; None: nothing has a time.
+    """Return the trace narrowed to the window, and the window; None if nothing has a time.
 
-    A trace that is a window already stays as it is. Where nothing is asked for, runs without a
-    timeline of devices are taken whole.
+    A trace that is a window already is returned unchanged. By default runs without a device
+    timeline are whole.
 
     Raises:
-        BadSetting: what is asked for is not there, or cannot be read.
+        BadSetting: the requested part does not exist, or cannot be parsed.
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
     if isinstance(trace, TraceWindow):
         return trace, Window(trace.begin, trace.end, "asked")
-    found_extents = {run.run_id: _extent(trace, run, asked) for run in runs}
-    extents = {run: found for run, found in found_extents.items() if found is not None}
+    all_extents = {run.run_id: _extent(trace, run, asked) for run in runs}
+    extents = {run: extent for run, extent in all_extents.items() if extent is not None}
     timed = [run for run in runs if run.run_id in extents]
     if not timed:
         return trace, None
     if asked == STEADY or asked.steps is not None or asked.mark is not None:
         if asked == STEADY and not all(_is_small(trace, run) for run in timed):
             return trace, _whole(extents)
-        found = _by_steps(trace, timed, asked)
-        if found is not None:
-            return _between(trace, timed, extents, *found)
+        by_steps = _by_steps(trace, timed, asked)
+        if by_steps is not None:
+            return _between(trace, timed, extents, *by_steps)
     if asked.mark is not None:
         raise BadSetting(f"no run has a mark that is called {asked.mark!r} and took any time.")
     if asked.steps is not None:
@@ -148,11 +148,11 @@ def _is_small(trace: "Trace", run: "Run") -> bool:
 
 
 def _extent(trace: "Trace", run: "Run", asked: Asked) -> RunWindow | None:
-    """Return when a run launched and executed anything, None if nothing.
+    """Return the times of a run's first and last launch and execution, or None.
 
-    Runs without executions have a part only where one is asked for.
+    A run without executions has such times only if a part is requested.
     """
-    found = []
+    extents = []
     for name, first, last in (("launches", "enter", "exit"), ("gpu_kernels", "start", "end")):
         begins, ends = [], []
         for piece in trace.pieces(name, [run], [first, last]):
@@ -160,8 +160,8 @@ def _extent(trace: "Trace", run: "Run", asked: Asked) -> RunWindow | None:
             if low.is_valid and high.is_valid:
                 begins.append(low.cast(pa.int64()).as_py())
                 ends.append(high.cast(pa.int64()).as_py())
-        found.append((min(begins), max(ends)) if begins else None)
-    launched, executed = found
+        extents.append((min(begins), max(ends)) if begins else None)
+    launched, executed = extents
     if executed is None and asked in (STEADY, WHOLE):
         return None
     either = launched or executed
@@ -169,7 +169,7 @@ def _extent(trace: "Trace", run: "Run", asked: Asked) -> RunWindow | None:
 
 
 def _moment(text: str, first: int, last: int) -> int:
-    """Return the moment that an option means, in ns since 1970."""
+    """Return the time, in ns since 1970, of an option's text."""
     offset = _OFFSET.fullmatch(text.strip())
     if offset is not None:
         number, unit = float(offset[1]), offset[2] or "s"
@@ -185,11 +185,11 @@ def _moment(text: str, first: int, last: int) -> int:
         ) from None
 
 
-_Found = tuple[dict[str, RunWindow], "list[Steps] | None", How, "str | None"]
+_PartBySteps = tuple[dict[str, RunWindow], "list[Steps] | None", How, "str | None"]
 
 
-def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _Found | None:
-    """Return the window of each run that has steps, these, how they were found, and the mark."""
+def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _PartBySteps | None:
+    """Return the windows of runs with steps, the steps, how they were found, and the mark."""
     chosen: dict[str, Steps] = {}
     for run in runs:
         steps = marked_steps(trace, run, asked.mark)
@@ -197,7 +197,7 @@ def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _Found | N
             steps = periodic_steps(trace, run)
         if steps is not None and _same_kind(steps, chosen):
             chosen[run.run_id] = steps
-    windows, kept = {}, []
+    windows, parts = {}, []
     for run in runs:
         steps = chosen.get(run.run_id)
         if steps is None:
@@ -211,18 +211,18 @@ def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _Found | N
             part = slice(_first_steady(trace, run, steps, devices), steps.number)
             if part.stop - part.start < _LEAST_STEPS:
                 continue
-        own = Steps(steps.name, steps.bounds[part.start : part.stop + 1], steps.ranged)
+        host = Steps(steps.name, steps.bounds[part.start : part.stop + 1], steps.ranged)
         devices = devices[part.start : part.stop + 1]
         windows[run.run_id] = RunWindow(
-            int(own.bounds[0]), int(own.bounds[-1]), int(devices[0]), int(devices[-1])
+            int(host.bounds[0]), int(host.bounds[-1]), int(devices[0]), int(devices[-1])
         )
-        kept.append(Steps(steps.name, devices, steps.ranged))
+        parts.append(Steps(steps.name, devices, steps.ranged))
     if not windows:
         return None
-    how: How = "mark" if kept[0].name else "period"
+    how: How = "mark" if parts[0].name else "period"
     if asked != STEADY:
         how = "asked"
-    return windows, kept, how, kept[0].name
+    return windows, parts, how, parts[0].name
 
 
 def _same_kind(steps: Steps, chosen: dict[str, Steps]) -> bool:
@@ -230,26 +230,26 @@ def _same_kind(steps: Steps, chosen: dict[str, Steps]) -> bool:
 
 
 def _part_of(text: str, number: int) -> slice:
-    """Return the steps that a text such as `10:20` or `7` means.
+    """Return the slice of steps for a text such as `10:20` or `7`.
 
     Raises:
-        BadSetting: it means none.
+        BadSetting: the text cannot be parsed, or selects no step.
 
     """
-    found = re.fullmatch(r"(\d*):(\d*)|(\d+)", text.strip())
-    if found is None:
+    match = re.fullmatch(r"(\d*):(\d*)|(\d+)", text.strip())
+    if match is None:
         raise BadSetting(f"{text!r} means no steps: give 10:20, 10:, :20, or 7.")
-    if found[3]:
-        begin, end = int(found[3]), int(found[3]) + 1
+    if match[3]:
+        begin, end = int(match[3]), int(match[3]) + 1
     else:
-        begin, end = int(found[1] or 0), min(int(found[2] or number), number)
+        begin, end = int(match[1] or 0), min(int(match[2] or number), number)
     if begin >= min(end, number):
         raise BadSetting(f"there are {plural(number, 'step')}, of which {text} means none.")
     return slice(begin, end)
 
 
 def _first_steady(trace: "Trace", run: "Run", steps: Steps, devices: Integers) -> int:
-    """Return how many steps at the beginning are start-up; none where all would be."""
+    """Return the number of first steps that are start-up; 0 if too few would remain."""
     setting_up = np.zeros(steps.number, bool)
     kernels = trace.table("kernels", [run], ["compile_begin", "load_begin"])
     begun = [integers(kernels[name].drop_null()) for name in ("compile_begin", "load_begin")]
@@ -258,8 +258,8 @@ def _first_steady(trace: "Trace", run: "Run", steps: Steps, devices: Integers) -
     begun.append(integers(launches.filter(pc.fill_null(odd, False))["enter"].drop_null()))
     at = np.searchsorted(steps.bounds, np.concatenate(begun), side="right") - 1
     setting_up[at[(at >= 0) & (at < steps.number)]] = True
-    taken = np.diff(devices)
-    setting_up |= taken > _LONG * np.median(taken)
+    duration = np.diff(devices)
+    setting_up |= duration > _LONG * np.median(duration)
     first = int(np.argmin(setting_up))
     return 0 if setting_up.all() or steps.number - first < _LEAST_STEPS else first
 
@@ -273,41 +273,41 @@ def _between(
     how: How,
     name: str | None,
 ) -> tuple["Trace", Window]:
-    """Return the trace between these moments, and the window that names them.
+    """Return the trace narrowed to windows by run, and the description of the part.
 
-    Runs without steps are cut to the same time.
+    Runs without steps are narrowed to the time of the others.
     """
-    begin = min(each.device_begin for each in windows.values())
-    end = max(each.device_end for each in windows.values())
+    begin = min(w.device_begin for w in windows.values())
+    end = max(w.device_end for w in windows.values())
     host = min(e.begin for e in windows.values()), max(e.end for e in windows.values())
     every = {run.run_id: windows.get(run.run_id, RunWindow(*host, begin, end)) for run in runs}
-    taken = [np.diff(each.bounds) for each in steps or () if each.ranged or each.number > 1]
+    durations = [np.diff(s.bounds) for s in steps or () if s.ranged or s.number > 1]
     before = [w.device_begin - extents[run].device_begin for run, w in windows.items()]
     after = [extents[run].device_end - w.device_end for run, w in windows.items()]
     compiling = sum(_compiled_before(trace, run, every[run.run_id].begin) for run in runs)
-    found = Window(
+    described = Window(
         begin=begin,
         end=end,
         how=how,
         name=name,
-        steps=sum(each.number for each in steps) if steps else None,
-        step_ns=float(np.median(np.concatenate(taken))) if taken else None,
-        before_ns=sum(max(each, 0) for each in before),
+        steps=sum(s.number for s in steps) if steps else None,
+        step_ns=float(np.median(np.concatenate(durations))) if durations else None,
+        before_ns=sum(max(ns, 0) for ns in before),
         before_compiling_ns=compiling,
-        after_ns=sum(max(each, 0) for each in after),
+        after_ns=sum(max(ns, 0) for ns in after),
     )
-    return TraceWindow(trace, *host, every), found
+    return TraceWindow(trace, *host, every), described
 
 
 def _compiled_before(trace: "Trace", run: "Run", moment: int) -> int:
-    """Return how long kernels were compiled or loaded before a moment, by whichever thread."""
+    """Return the ns before a moment in which any thread compiled or loaded kernels."""
     names = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
     kernels = trace.table("kernels", [run], names)
     spans = []
-    for begin, taken in (names[:2], names[2:]):
-        rows = kernels.filter(pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[taken])))
+    for begin, length in (names[:2], names[2:]):
+        rows = kernels.filter(pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[length])))
         began = integers(rows[begin])
-        spans += list(zip(began, np.minimum(began + integers(rows[taken]), moment), strict=True))
+        spans += list(zip(began, np.minimum(began + integers(rows[length]), moment), strict=True))
     total, until = 0, 0
     for low, high in sorted(spans):
         total += max(0, int(high) - max(int(low), until))

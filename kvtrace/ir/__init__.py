@@ -10,7 +10,7 @@ Imports only `kvtrace.schema.errors` of kvtrace, and neither Triton nor NumPy.
 # Imported when first used: a launch needs few of these files.
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.lazy import found
+from kvtrace.lazy import public_name
 
 if TYPE_CHECKING:
     from kvtrace.ir.errors import IRSyntaxError as IRSyntaxError
@@ -43,4 +43,4 @@ __all__ = list(_HOMES)
 
 
 def __getattr__(name: str) -> Any:
-    return found(globals(), _HOMES, name)
+    return public_name(globals(), _HOMES, name)

@@ -22,7 +22,7 @@ def report(autostarting, folder, *flags, **variables):
     return done.stdout.strip()
 
 
-def test_unset_nothing_of_ours_is_imported(autostarting, tmp_path):
+def test_without_the_variable_kvtrace_is_not_imported(autostarting, tmp_path):
     assert report(autostarting, tmp_path).endswith("None False")
 
 
@@ -35,7 +35,7 @@ def test_set_it_imports_nothing_heavy_and_makes_no_file(autostarting, tmp_path):
 
 
 @pytest.mark.parametrize("flag", ["-I", "-E", "-s"])
-def test_it_starts_under_the_flags_that_isolate(autostarting, tmp_path, flag):
+def test_autostart_works_with_pythons_isolating_flags(autostarting, tmp_path, flag):
     assert report(autostarting, tmp_path, flag, KVTRACE="out").endswith("True")
 
 

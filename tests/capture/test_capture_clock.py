@@ -45,6 +45,6 @@ def test_a_clock_that_steps_back_is_said(times, tmp_path):
     assert trace.notes == []
 
 
-def test_launches_that_overlap_are_no_step(tmp_path):
+def test_overlapping_launches_are_not_taken_for_a_clock_set_back(tmp_path):
     times = [(0, 3 * SECOND), (SECOND, 3 * SECOND - 1000), (2 * SECOND, 3 * SECOND + 5)]
     assert "clock-stepped-back" not in codes(recorded(times, tmp_path / "out"))

@@ -59,6 +59,6 @@ def test_a_file_that_cannot_be_read_is_as_none(tmp_path):
         (None, ["--parent=12"], None),
     ],
 )
-def test_workers_know_whom_they_work_for(monkeypatch, file, arguments, process):
+def test_compile_workers_know_the_process_they_compile_for(monkeypatch, file, arguments, process):
     monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=file))
     assert handed_over.compiles_for(arguments) == process

@@ -121,7 +121,7 @@ def _object(trace):
         ({"KVTRACE_LIMIT": "ring:1MB"}, 300),
     ],
 )
-def test_limits_and_samples_take_no_more(limits, launches, native, tmp_path):
+def test_limits_and_samples_import_no_further_modules(limits, launches, native, tmp_path):
     settings = {**limits, "KVTRACE_NATIVE": native}
     environment = without(tmp_path / "small", ROOT)
     ran("-c", RECORDED_PROGRAM, "out", folder=tmp_path, environment=environment, **settings)

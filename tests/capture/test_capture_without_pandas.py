@@ -56,7 +56,7 @@ def recorded(tmp_path):
         ({"KVTRACE_LIMIT": "ring:1MB"}, 300),
     ],
 )
-def test_no_recording_imports_it(limits, launches, recorded):
+def test_no_recording_imports_pandas(limits, launches, recorded):
     assert recorded("-c", RECORDED_PROGRAM, "out", **limits).table("launches").num_rows == launches
 
 
@@ -66,7 +66,7 @@ def test_a_plain_recording_does_without_the_functions_of_arrow(recorded):
     ).runs
 
 
-def test_neither_do_verdicts_and_evaluation_when_a_program_ends(recorded, tmp_path):
+def test_verdicts_and_evaluation_at_exit_do_not_import_pandas(recorded, tmp_path):
     (tmp_path / "program.py").write_text(OPS)
     modes = ("--mode", "ops", "--sanitize", "warn", "--device", "cpu")
 

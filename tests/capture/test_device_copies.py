@@ -35,10 +35,10 @@ def test_copies_that_wait_never_share_memory(steps):
                 copies.release(waiting.pop() if len(waiting) % 2 else waiting.popleft())
             continue
         sizes = [size, size // 3 + 1]
-        copy = copies._place(sizes, 0)
+        copy = copies._allocated(sizes, 0)
         if copy is None:
             continue
-        copies._take(copy)
+        copies._commit(copy)
         waiting.append(copy)
         spans = sorted(span for each in waiting for span in (*each.parts, (each.flag, 4)))
         assert spans[0][0] >= copies._base
@@ -49,17 +49,17 @@ def test_copies_that_wait_never_share_memory(steps):
 
 def test_there_is_room_again_when_copies_are_given_back():
     copies, _memory = arena()
-    first = copies._place([3000], 0)
-    copies._take(first)
-    assert copies._place([2000], 0) is None
+    first = copies._allocated([3000], 0)
+    copies._commit(first)
+    assert copies._allocated([2000], 0) is None
     copies.release(first)
-    assert copies._place([2000], 0) is not None
-    assert copies._place([SIZE], 0) is None
+    assert copies._allocated([2000], 0) is not None
+    assert copies._allocated([SIZE], 0) is None
 
 
-def test_a_copy_is_done_when_its_number_is_there():
+def test_a_copy_is_done_once_its_number_is_written():
     copies, _memory = arena()
-    copy = copies._place([3, 5], 0)
+    copy = copies._allocated([3, 5], 0)
     assert not copy.done
     ctypes.memmove(copy.parts[0][0], b"abc", 3)
     ctypes.memmove(copy.parts[1][0], b"defgh", 5)

@@ -158,7 +158,7 @@ def drained(looks):
     ]
 
 
-def test_what_the_stream_finds_is_copied(looks, driver):
+def test_contents_are_copied_as_they_are_at_that_point_of_the_stream(looks, driver):
     x, y = on_device(torch.arange(8)), on_device(torch.arange(3, dtype=torch.int32))
     made = looks()
     assert made.take([(2, x), (5, y), (7, x)], 9, None, 0) == 1
@@ -184,7 +184,7 @@ def test_nothing_is_copied_into_a_graph_or_without_a_context(looks, driver):
     assert made.take([(0, x)], 0, None, 6) == 6  # the number that the launch has already
 
 
-def test_a_driver_that_refuses_is_asked_no_more(looks, driver):
+def test_a_driver_error_stops_further_device_copies(looks, driver):
     made, x = looks(), on_device(torch.arange(8))
     driver.error = 719
     assert made.take([(0, x)], 0, None, 0) == 0
@@ -226,7 +226,7 @@ def test_copies_that_wait_share_no_memory_and_room_comes_back_in_order(looks, dr
         made.release(copy.end)
 
 
-def test_room_of_those_who_are_gone_comes_back_when_their_copies_arrive(looks, driver):
+def test_memory_of_a_freed_reader_is_reused_once_its_copies_arrive(looks, driver):
     x = on_device(torch.full((400,), 3))
     made = looks()
     assert made.take([(0, x)], 0, None, 0) == 1
@@ -258,7 +258,7 @@ def test_no_more_waits_than_is_allowed(looks, driver):
     ("view", "reach"),
     [(slice(3, 7), slice(3, 7)), (slice(0, 40, 2), slice(0, 39)), (slice(5, 5), None)],
 )
-def test_of_a_large_storage_the_view_is_copied(looks, driver, view, reach):
+def test_only_the_view_of_a_large_storage_is_copied(looks, driver, view, reach):
     pool = torch.arange(100)
     part = on_device(pool[view])
     made = looks(limit=400)
@@ -270,7 +270,7 @@ def test_of_a_large_storage_the_view_is_copied(looks, driver, view, reach):
         made.release(copy.end)
 
 
-def test_too_much_is_left_out(looks):
+def test_contents_above_the_limits_are_left_out(looks):
     made = looks(limit=400)
     assert made.take([(0, on_device(torch.arange(51)))], 0, None, 0) == 0
     assert made.take([(0, 5), (1, None), (2, torch.arange(3))], 0, None, 0) == 0

@@ -159,7 +159,7 @@ def test_what_was_copied_for_a_launch_that_failed_is_no_others(kind):
     assert rows(recorder)["contents"].tolist() == [0]
 
 
-def test_launchers_that_are_apart_go_another_way(kind):
+def test_launchers_marked_uncommon_go_to_the_uncommon_method(kind):
     class Apart(Adapter):
         def new_kernel(self, owner, kernel):
             return (*super().new_kernel(owner, kernel)[:3], kernel.apart)
@@ -194,7 +194,7 @@ def test_many_rows_come_out_in_order_and_once(kind):
     assert calls(recorder) == []
 
 
-def test_forgetting_begins_anew(kind):
+def test_a_recorder_that_forgot_records_kernels_and_calls_anew(kind):
     recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
     recorder.record(adapter, None, kernel, (1,), (), {}, 1, 2)
     recorder.forget()
@@ -233,7 +233,7 @@ class TestWhoseLaunchIsUnderWay:
         Owner.run = recorder.wrap(Owner.run, Adapter())
         return Owner()
 
-    def test_it_is_the_owners_while_it_launches(self, recorder):
+    def test_launching_is_the_owners_id_during_its_launch(self, recorder):
         seen = []
         owner = self.owner_whose_launch(recorder, lambda _: seen.append(recorder.launching))
         owner.run(grid=(1,), warmup=False)
@@ -262,7 +262,7 @@ class TestWhoseLaunchIsUnderWay:
             owner.run(grid=(1,), warmup=False)
         assert recorder.launching == 0
 
-    def test_other_threads_have_none(self, recorder):
+    def test_launching_is_zero_in_other_threads(self, recorder):
         seen = []
 
         def look(_):
@@ -273,7 +273,7 @@ class TestWhoseLaunchIsUnderWay:
         self.owner_whose_launch(recorder, look).run(grid=(1,), warmup=False)
         assert seen == [0]
 
-    def test_it_can_be_set_for_a_launch_that_is_not_wrapped(self, recorder):
+    def test_launching_can_be_set_for_a_launch_that_is_not_wrapped(self, recorder):
         recorder.launching = id(recorder)
         assert recorder.launching == id(recorder)
         recorder.launching = 0

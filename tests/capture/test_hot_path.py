@@ -96,7 +96,7 @@ def test_both_recorders_know_the_same_launches_again_in_a_table_that_overflows(l
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, min_size=1, max_size=6))
 @settings(max_examples=100, deadline=None)
-def test_what_was_seen_is_known_again(launches):
+def test_repeated_launches_have_the_same_call(launches):
     for each in KINDS:
         ids = calls_of(each, launches + launches)
         assert ids[: len(launches)] == ids[len(launches) :]

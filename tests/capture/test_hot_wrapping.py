@@ -24,7 +24,7 @@ from tests.capture.recorders import (
 torch = pytest.importorskip("torch")
 
 
-def test_a_launch_gives_what_it_gave_and_gets_what_it_got(kind):
+def test_a_wrapped_launch_passes_arguments_and_result_unchanged(kind):
     kernel = Kernel()
     with wrapped(kind) as (recorder, adapter):
         function = Function(kernel)
@@ -81,7 +81,7 @@ def test_compiling_ahead_is_no_launch(kind):
         assert (calls(recorder), adapter.kernels) == ([0], 1)
 
 
-def test_failures_of_ours_are_told_and_do_not_reach_the_program(kind):
+def test_failures_of_kvtrace_are_reported_and_do_not_reach_the_program(kind):
     class Broken(Adapter):
         def new_call(self, *arguments):
             raise RuntimeError("ours")
@@ -225,7 +225,7 @@ def test_nothing_is_recorded_while_the_launcher_is_not_chosen(kind):
         assert (calls(recorder), adapter.kernels) == ([], 0)
 
 
-def test_what_is_uncommon_goes_another_way_with_all_that_was_given(kind):
+def test_calls_with_other_keywords_go_to_the_uncommon_method_unchanged(kind):
     with choosing(kind) as (recorder, _, uncommon):
         autotuner = Autotuner(Kernel(), result="done")
         for run in ways_to_run(autotuner):
@@ -247,7 +247,7 @@ def test_exceptions_of_a_chosen_launch_pass_unchanged_and_are_no_launches(kind):
         assert calls(recorder) == []
 
 
-def test_failures_of_ours_around_a_chosen_launch_do_not_reach_the_program(kind):
+def test_failures_of_kvtrace_around_a_chosen_launch_do_not_reach_the_program(kind):
     class Broken(Adapter):
         def new_call(self, *arguments):
             raise RuntimeError("ours")

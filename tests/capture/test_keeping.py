@@ -80,7 +80,7 @@ def test_a_program_that_ends_before_the_limit_was_noticed_ended_at_it_too(tmp_pa
     assert open_trace(tmp_path / "out").runs[0].ending == "limit"
 
 
-def test_a_limit_that_is_not_reached_changes_nothing(tmp_path, capfd):
+def test_a_run_below_its_limit_is_recorded_completely(tmp_path, capfd):
     program = Program(tmp_path / "out", limit="2GB, 1d, 1G launches, ring:1GB")
     program.launch(50)
     program.session.stop("exit")
@@ -105,7 +105,7 @@ def test_recording_ends_by_time_or_by_size(tmp_path, limit):
     assert (1 <= took < 10) if limit == "1s" else (size < 500_000)
 
 
-def test_who_stops_a_recording_that_is_being_ended_waits_for_it(tmp_path):
+def test_stop_waits_while_another_thread_ends_the_recording(tmp_path):
     program = Program(tmp_path / "out", limit="10 launches")
     sealing = threading.Event()
     program.session.at_end.append(lambda: (sealing.set(), time.sleep(0.5)))

@@ -151,7 +151,7 @@ def test_a_session_is_stopped_once_by_many_threads(session):
     assert open_trace(session.out).runs[0].sealed
 
 
-def test_its_own_time_is_told(session):
+def test_time_of_kvtrace_in_the_program_is_recorded(session):
     session.add_mark("m", 1, 2, {})
     session.spent(1_000_000_000)
     (run,) = stopped(session).runs

@@ -248,7 +248,7 @@ def test_a_journal_that_goes_away_altogether_is_no_error(recording):
     assert news.run.run_id == RUN
 
 
-def test_on_windows_it_refuses(tmp_path, monkeypatch):
+def test_following_is_refused_on_windows(tmp_path, monkeypatch):
     monkeypatch.setattr("kvtrace.schema.following.os.name", "nt")
 
     with pytest.raises(BadSetting, match="follow it on Linux or macOS"):

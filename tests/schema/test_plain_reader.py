@@ -25,7 +25,7 @@ TRACES = [
 ]
 
 
-def test_it_is_short_and_needs_pyarrow_alone() -> None:
+def test_the_plain_reader_is_short_and_needs_only_pyarrow() -> None:
     text = SOURCE.read_text(encoding="utf-8")
     imported = {
         name.name if isinstance(node, ast.Import) else node.module
@@ -54,19 +54,19 @@ def test_importing_it_imports_nothing_else_of_kvtrace() -> None:
 
 
 @pytest.mark.parametrize("name", list(TABLES))
-def test_its_schemas_are_those_of_the_format(name: str) -> None:
+def test_schemas_of_the_plain_reader_are_those_of_the_format(name: str) -> None:
     assert schemas()[name].equals(TABLES[name].schema)
 
 
 @pytest.mark.parametrize("out", some(TRACES, 4), ids=lambda path: f"{path.parent.name}-{path.name}")
-def test_it_reads_every_table_as_kvtrace_does(out: Path) -> None:
+def test_the_plain_reader_reads_every_table_as_kvtrace_does(out: Path) -> None:
     trace = open_trace(out)
     assert [run["run_id"] for run in read_runs(out)] == list(trace.run_ids)
     for name in TABLES:
         assert plain(read_table(out, name)) == plain(trace.table(name)), name
 
 
-def test_it_reads_contents_by_their_hash() -> None:
+def test_the_plain_reader_finds_artifacts_by_hash() -> None:
     out = TRACES[-1]
     hashes = read_table(out, "artifacts", columns=["sha256"])["sha256"].to_pylist()[:5]
     assert hashes
@@ -75,7 +75,7 @@ def test_it_reads_contents_by_their_hash() -> None:
     assert read_artifact(out, "0" * 64) is None
 
 
-def test_it_reads_what_a_killed_process_left(tmp_path: Path) -> None:
+def test_the_plain_reader_reads_the_journal_of_a_killed_process(tmp_path: Path) -> None:
     writer = RunWriter(tmp_path, "20260102-030405-000-0000000b")
     for number in range(3):
         rows = {"mark_id": [number], "name": ["step"], "begin": [number], "end": [number + 1]}

@@ -55,7 +55,7 @@ def test_a_removal_is_carried_out_by_recover(out):
         lambda _: "no plan",
     ],
 )
-def test_what_is_no_removal_is_refused(out, plan):
+def test_a_plan_that_is_no_removal_is_refused(out, plan):
     runs = list(open_trace(out).run_ids)
     path = out / ".journal" / "removal-0123456789abcdef.json"
     path.write_text(json.dumps(plan(runs)))
@@ -66,7 +66,7 @@ def test_what_is_no_removal_is_refused(out, plan):
     assert list(open_trace(out).run_ids) == runs
 
 
-def test_half_a_plan_is_refused(out):
+def test_a_truncated_plan_is_refused(out):
     runs = open_trace(out).run_ids
     path = commit_removal(out, runs)
     path.write_text(path.read_text()[:-20])

@@ -70,7 +70,7 @@ def test_the_oldest_runs_go_and_the_ranks_of_a_job_together(out, case):
     assert prune(out, **asked).dropped == ()
 
 
-def test_as_many_go_as_it_takes(out):
+def test_the_oldest_runs_are_removed_until_the_size_fits(out):
     sizes = [each.size_bytes for each in prune(out, keep_last=1, dry_run=True).dropped]
     total = prune(out, keep_last=9).bytes_left
     assert len(prune(out, max_bytes=total - 1).dropped) == 1
@@ -158,7 +158,7 @@ KILLED_BEFORE = """
 
 @pytest.mark.process
 @pytest.mark.parametrize("asked", ["{'keep_last': 1}", "{'derived': True}"])
-def test_whoever_is_killed_when_what_is_left_is_a_trace(tmp_path, asked):
+def test_a_prune_killed_at_any_moment_leaves_a_valid_trace(tmp_path, asked):
     ended = False
     for count in (1, 2, 3, 5, 8, 13, 30, 1000):
         out, united = tmp_path / f"out{count}", tmp_path / f"united{count}"
@@ -188,7 +188,7 @@ def test_whoever_is_killed_when_what_is_left_is_a_trace(tmp_path, asked):
     assert ended
 
 
-def test_the_command_says_what_goes(out, capsys):
+def test_trace_prune_says_which_runs_it_would_delete(out, capsys):
     oldest = open_trace(out).run_ids[0]
     assert main(["trace", "prune", str(out), "--older-than", "35d", "--dry-run"]) == 0
     first, last = capsys.readouterr().out.splitlines()

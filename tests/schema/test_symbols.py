@@ -41,7 +41,7 @@ def test_a_symbol_is_read_as_its_name(symbol, name):
 
 @settings(max_examples=100, deadline=None)
 @given(st.text("_ZNStLI019abE", max_size=40))
-def test_whatever_the_symbol_there_is_a_name(rest):
+def test_any_symbol_has_a_readable_name(rest):
     assert readable("_Z" + rest)
     assert readable(rest + "()")
     assert titled(rest + "<f(int)>()")

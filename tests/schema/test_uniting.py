@@ -150,7 +150,7 @@ def test_files_of_a_newer_minor_version_are_kept_as_they_are(two, tmp_path):
 
 
 @pytest.mark.process
-def test_who_is_killed_leaves_the_traces_as_they_were_and_no_other(two, tmp_path):
+def test_a_killed_union_leaves_the_traces_unchanged_and_no_new_trace(two, tmp_path):
     before = [files(folder) for folder in two]
     code = """
         import os, signal, sys

@@ -1,9 +1,9 @@
-"""When kernels ran on the device: CUPTI's records, joined to the launches (mode timeline).
+"""The device timeline: CUPTI's records of kernel executions, joined to launches (mode timeline).
 
-`library` finds CUPTI and calls it, `_buffers` (C) takes its buffers without Python's lock,
-`records` reads them, `joining` finds the launch of each kernel, and `timeline` does all of it for a
-session. May import capture and schema; nothing here may harm the program: what fails ends the
-timeline with one message, and launches are still recorded.
+`library` finds and calls CUPTI, `_buffers` (C) receives CUPTI's buffers without Python's lock,
+`records` reads the buffers, `joining` finds the launch of each execution, and `timeline` connects
+these parts for a session. May import capture and schema. Nothing here may harm the program: a
+failure ends the timeline with one message, and launches are still recorded.
 """
 
 from __future__ import annotations
@@ -16,10 +16,10 @@ if TYPE_CHECKING:
 
 
 def device_timeline(session: Session) -> Timeline:
-    """Start what records when kernels run on the device.
+    """Start and return the device timeline of a session.
 
     Raises:
-        KvtraceError: it cannot be recorded here; the sentence says why.
+        KvtraceError: the timeline is not possible here; the message gives the reason.
 
     """
     from kvtrace.backends.cupti.timeline import Timeline

@@ -1,8 +1,8 @@
-/* CUPTI's buffers: asked for and given back in threads of the program and of CUPTI.
+/* CUPTI's buffers: requested and returned in threads of the program and of CUPTI.
  *
- * CUPTI calls these in the middle of a launch, with its own locks held, from threads that may not
- * hold Python's lock. A callback in Python would wait for that lock, while the thread that has it may
- * wait for CUPTI's: so they are C, and touch nothing of Python's.
+ * CUPTI calls these functions in the middle of a launch, with CUPTI's locks held, from threads that
+ * may not hold Python's lock. A callback in Python would wait for Python's lock, while the thread that
+ * has it may wait for CUPTI's locks: so the functions are in C, and touch no Python objects.
  *
  * Callback types: CUpti_BuffersCallbackRequestFunc, CUpti_BuffersCallbackCompleteFunc and
  * CUpti_TimestampCallbackFunc of cupti_activity.h (CUDA 12 and 13).
@@ -31,10 +31,10 @@ static pthread_mutex_t lock = PTHREAD_MUTEX_INITIALIZER;
 #define UNLOCK() pthread_mutex_unlock(&lock)
 #endif
 
-/* A buffer holds some 10,000 to 20,000 kernels. No more than LIMIT exist at once: beyond it CUPTI
- * gets none, drops records, and counts them. Each thread of the program fills its own; SPARE
- * more wait, zeroed by us: CUPTI would zero a buffer when it gets it, in the program's thread, and
- * memory that nobody has touched is slow there, too. */
+/* A buffer holds some 10,000 to 20,000 kernels. At most LIMIT buffers exist at once: beyond, CUPTI
+ * gets no buffer, drops records, and counts them. Each thread of the program fills its own buffer;
+ * SPARE more wait, zeroed here: CUPTI would zero a buffer in the program's thread, where untouched
+ * memory is slow, too. */
 enum { SIZE = 4 << 20, LIMIT = 64, SPARE = 4 };
 
 struct buffer {
@@ -67,7 +67,7 @@ static void request(uint8_t **data, size_t *size, size_t *records) {
   *size = SIZE;
 }
 
-/* With the lock held, and all zero. */
+/* Keeps a zeroed buffer as spare, or frees it. Holds the lock. */
 static void put_back(struct buffer *buffer) {
   if (spares < SPARE) {
     buffer->next = spare;
@@ -79,7 +79,7 @@ static void put_back(struct buffer *buffer) {
   }
 }
 
-/* Not in the program's threads. */
+/* Zeroes a buffer and puts it back; never called in the program's threads. */
 static void put_back_zeroed(struct buffer *buffer) {
   memset(buffer->data, 0, sizeof buffer->data);
   LOCK();
@@ -125,17 +125,17 @@ static uint64_t realtime(void) {
   return (uint64_t)now.tv_sec * 1000000000u + (uint64_t)now.tv_nsec;
 }
 
-/* What records begin with (cupti_activity.h: CUpti_ActivityKind), and how much of copies and of fills
- * of memory is taken, whose first fields are laid out alike. */
+/* The first field of records (cupti_activity.h: CUpti_ActivityKind), and the bytes that are read of
+ * copies and fills of memory, whose first fields have the same layout. */
 enum { COPY = 1, FILL = 2, KERNEL = 10, COMMON = 80 };
 
 struct sorting {
   Py_ssize_t kernel, copy, fill; /* lengths of records */
-  char *kernels, *others;        /* where they go; NULL: they are counted */
+  char *kernels, *others;        /* destinations; NULL: records are only counted */
   Py_ssize_t kernels_size, others_size;
 };
 
-/* Returns how many bytes were read: all, or those before a record of another kind. */
+/* Returns the number of bytes read: all, or those before a record of another kind. */
 static Py_ssize_t sort_out(const char *from, Py_ssize_t valid, struct sorting *to) {
   Py_ssize_t at = 0;
   to->kernels_size = to->others_size = 0;
@@ -169,7 +169,7 @@ static PyObject *sorted_out(const struct buffer *buffer, struct sorting *to) {
   if (kernels && others) {
     to->kernels = PyBytes_AsString(kernels);
     to->others = PyBytes_AsString(others);
-    Py_BEGIN_ALLOW_THREADS; /* nobody else has these two yet */
+    Py_BEGIN_ALLOW_THREADS; /* no other thread has these two yet */
     sort_out(from, read, to);
     Py_END_ALLOW_THREADS;
     both = Py_BuildValue("(OOn)", kernels, others, valid - read);

@@ -1,13 +1,13 @@
-/* What the host asks of the driver, when, and from which line of Python: CUPTI's callbacks.
+/* Requests of the host to the driver, with times and Python stacks: CUPTI's callbacks.
  *
- * CUPTI calls `callback` in the thread that asks, which may hold Python's lock or not. To wait for
- * that lock here would make the program wait, and could stop it for good. So the thread's frames are
- * read as memory, without it: they are those of this very thread, which waits in this call,
- * and all that they refer to lives as long as they do. Where fields lie is found and checked in
- * Python (frames.py); nothing is read before.
+ * CUPTI calls `callback` in the requesting thread, which may or may not hold Python's lock. Waiting
+ * for that lock here would delay the program, and could block it forever. So the thread's frames are
+ * read as memory, without the lock: they are frames of this very thread, which waits in this call, and
+ * all objects that they refer to live as long as the frames. Python finds and checks the offsets of
+ * fields (frames.py); no frame is read before.
  *
- * Of each code object and each stack a copy is made when it is first seen, by its addresses and those
- * of what it consists of.
+ * Each code object and each stack is copied when first seen, identified by its addresses and those of
+ * its parts.
  */
 #ifndef Py_LIMITED_API
 #define Py_LIMITED_API 0x030B0000
@@ -42,15 +42,15 @@ static uint64_t thread_number(void) {
 
 enum {
   DEPTH = 64,          /* frames of a stack that are read, the innermost ones */
-  CHECKED = 2,         /* of these, whose code objects are looked into at each request */
+  CHECKED = 2,         /* of these, frames whose code objects are read at each request */
   IDS = 1024,          /* ids of callbacks that are distinguished */
   TEXT_LIMIT = 4096,   /* bytes of a name */
   TABLE_LIMIT = 1 << 20, /* bytes of a table of lines */
-  ROOM = 1 << 18,      /* requests that wait for being taken; more are counted and lost */
+  ROOM = 1 << 18,      /* requests that wait to be taken; more are counted and lost */
   STACKS = 1 << 16,    /* distinct stacks and codes; more have no number */
 };
 
-/* What a callback is for. A launch is known by its correlation id; the others are events. */
+/* Kinds of callbacks. A launch is identified by its correlation id; the others are events. */
 enum { NOTHING, LAUNCH, SYNCHRONIZE, ALLOCATE, ALLOCATE_HOST, FREE };
 enum { DRIVER = 1, RUNTIME = 2, DOMAINS };
 
@@ -63,7 +63,7 @@ struct asked {
   const char *symbol;
   void *context;
   uint32_t context_number;
-  uint64_t *own; /* 64 bits for the one who is called, from entry to return */
+  uint64_t *own; /* 64 bits for the callback's use, from entry to return */
   uint32_t correlation;
 };
 
@@ -71,7 +71,7 @@ struct request {
   uint64_t begin, end; /* in ns since 1970; of a launch only the begin */
   uint64_t bytes, thread;
   uint32_t correlation, kind;
-  uint64_t stack; /* its number from 1; 0: the thread runs no Python */
+  uint64_t stack; /* number of the stack from 1; 0: the thread runs no Python */
 };
 
 /* Offsets in bytes; see frames.py. `indirect` is -1, or where the frame's address lies in what the
@@ -82,7 +82,7 @@ static struct {
   Py_ssize_t text, length, state, ascii, bytes;
 } at;
 static const void *code_type;
-static int known; /* whether the layout is */
+static int known; /* the layout is known */
 
 static unsigned char kinds[DOMAINS][IDS];
 static struct request *requests, *spare;
@@ -96,7 +96,7 @@ struct entry {
 static struct entry stacks[2 * STACKS], codes[2 * STACKS];
 static uint32_t stacks_known, codes_known;
 
-/* What was seen since it was last taken, as bytes for Python to read. */
+/* New codes and stacks since Python last took them, as bytes. */
 struct text {
   char *data;
   size_t size, room;
@@ -120,7 +120,7 @@ static uint64_t mixed(uint64_t key, uint64_t value) {
   return key ^ key >> 29;
 }
 
-/* With the lock held: the entry of a key, or the free one where it belongs. */
+/* The entry of a key, or the free entry for it. Holds the lock. */
 static struct entry *entry_of(struct entry *table, uint64_t key) {
   uint64_t place = key % (2 * STACKS);
   while (table[place].number && table[place].key != key) place = (place + 1) % (2 * STACKS);
@@ -174,15 +174,15 @@ static const char *innermost(void) {
   return frame && at.indirect >= 0 ? pointer(frame, at.indirect) : frame;
 }
 
-/* The code object of a frame; NULL for one of the interpreter's. */
+/* The code object of a frame; NULL for a frame of the interpreter itself. */
 static const char *code_of(const char *frame) {
   const char *code = pointer(frame, at.code);
   code -= (uintptr_t)code & 7; /* tags of references, from Python 3.14 on */
   return code && pointer(code, sizeof(Py_ssize_t)) == code_type ? code : NULL;
 }
 
-/* What tells a stack apart, read at each request: a cache line for a frame, and what the innermost
- * code objects consist of, in whose place others may lie once they are gone. */
+/* Identity of a stack, read at each request: a cache line for each frame, and the parts of the innermost
+ * code objects, whose addresses other objects may have later. */
 static uint64_t key_of_stack(const char *frame) {
   uint64_t key = 1;
   for (int count = 0; frame && count < DEPTH; count++, frame = pointer(frame, at.previous)) {
@@ -193,7 +193,7 @@ static uint64_t key_of_stack(const char *frame) {
   return key;
 }
 
-/* Frames from one outward. */
+/* Reads frames from the given one outward. */
 static int read_frames(const char *frame, struct place *places) {
   int count = 0;
   for (; frame && count < DEPTH; frame = pointer(frame, at.previous)) {
@@ -208,7 +208,7 @@ static int read_frames(const char *frame, struct place *places) {
   return count;
 }
 
-/* With the lock held: the number of a code object, whose copy is made where it is new. */
+/* The number of a code object, which is copied if new. Holds the lock. */
 static uint32_t code_number(const char *code) {
   uint64_t key = key_of(code);
   struct entry *entry = entry_of(codes, key);
@@ -231,7 +231,7 @@ static uint32_t code_number(const char *code) {
   return entry->number = ++codes_known;
 }
 
-/* The number of the calling thread's stack; 0 where it runs no Python, or there are too many. */
+/* The number of the calling thread's stack; 0 if it runs no Python, or with too many stacks. */
 static uint32_t stack_number(void) {
   const char *frame = known ? innermost() : NULL;
   if (!frame) return 0;
@@ -291,7 +291,7 @@ static void callback(void *user, int domain, uint32_t id, const struct asked *as
       .stack = stack_number(),
   };
   if ((kind == ALLOCATE || kind == ALLOCATE_HOST) && asked->parameters) {
-    /* Of cuMemAlloc_v2, cuMemCreate and cuMemHostAlloc: the second, after the result's address. */
+    /* Size of cuMemAlloc_v2, cuMemCreate and cuMemHostAlloc: the second argument. */
     memcpy(&request.bytes, (const char *)asked->parameters + sizeof(void *), sizeof request.bytes);
   }
   keep(&request);

@@ -1,4 +1,4 @@
-"""What the host did while the device waited, and what it asked for: rows of `host_events`."""
+"""Rows of `host_events`: the host's synchronizations, allocations and garbage collections."""
 
 import gc
 import os
@@ -22,23 +22,23 @@ from kvtrace.schema.table_types import NAME
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
 
-#: Shorter collections of garbage are not recorded, in nanoseconds: there may be thousands a second.
+#: Shortest garbage collection that is recorded, in nanoseconds: there may be thousands a second.
 _SHORTEST: Final = 100_000
 _COLLECT: Final = "collect"
 
 
 class HostEvents:
-    """Follows what the host asks of the driver, and when Python collects garbage."""
+    """Follows the host's requests to the driver, and Python's garbage collections."""
 
     def __init__(self, native: Any, problem: Callable[[Exception], None]) -> None:
-        """Follow nothing yet; `native` is the compiled part `_requests`."""
+        """Follow garbage collections; `native` is the compiled part `_requests`."""
         self._requests = Requests(native)
         self._collections = Collections(problem)
         self._next_record = 0
         self._events: list[NDArray[Any]] = []
 
     def begin(self, cupti: Cupti) -> str | None:
-        """Follow from now on; return why less is known than could be, if so."""
+        """Follow requests from now on; return why some are missing, or None."""
         try:
             cupti.follow(self._requests.callback, FOLLOWED)
         except CuptiUnavailable as error:
@@ -49,13 +49,13 @@ class HostEvents:
         return None
 
     def take(self) -> None:
-        """Take what came; to be called after records of executions were taken."""
+        """Take the new events; to be called after records of executions were taken."""
         events = self._requests.take()
         if len(events):
             self._events.append(events)
 
     def end(self) -> int:
-        """Follow garbage no more; return how many requests were lost."""
+        """Stop following garbage collections; return how many requests were lost."""
         self._collections.end()
         return self._requests.lost
 
@@ -71,7 +71,7 @@ class HostEvents:
     def asked(
         self, correlation: NDArray[np.int64], wanted: NDArray[np.bool_], journal: "Journal"
     ) -> dict[str, Any]:
-        """Return the columns `requested` and `stack_id` of executions, of those that are wanted."""
+        """Return the columns `requested` and `stack_id` of executions; null if not wanted."""
         begin, stack = self._requests.of(correlation)
         stack[~wanted] = 0
         ids, without = self._requests.stack_ids(stack, journal.add_stack)
@@ -94,17 +94,17 @@ class HostEvents:
         }
 
     def _collected(
-        self, found: list[tuple[int, int, int, tuple[Frame, ...]]], journal: "Journal"
+        self, collections: list[tuple[int, int, int, tuple[Frame, ...]]], journal: "Journal"
     ) -> Mapping[str, Any]:
-        begin, end, thread, stacks = zip(*found, strict=True)
+        begin, end, thread, stacks = zip(*collections, strict=True)
         ids = [journal.add_stack(frames) if frames else None for frames in stacks]
         return {
-            "record": self._records(len(found)),
-            "kind": array_of([_COLLECT] * len(found), NAME),
+            "record": self._records(len(collections)),
+            "kind": array_of([_COLLECT] * len(collections), NAME),
             "begin": np.asarray(begin, np.int64),
             "end": np.asarray(end, np.int64),
             "thread": np.asarray(thread, np.int64),
-            "bytes": pa.nulls(len(found), pa.int64()),
+            "bytes": pa.nulls(len(collections), pa.int64()),
             "stack_id": array_of(ids, pa.int64()),
         }
 
@@ -115,23 +115,23 @@ class HostEvents:
 
 
 class Collections:
-    """Python's collections of garbage that take long."""
+    """Python's garbage collections of at least `_SHORTEST` nanoseconds."""
 
     def __init__(self, problem: Callable[[Exception], None]) -> None:
-        """Follow them from now on."""
+        """Follow garbage collections from now on."""
         self._problem = problem
         self._process = os.getpid()
         self._began = threading.local()
-        self._found: list[tuple[int, int, int, tuple[Frame, ...]]] = []
+        self._collections: list[tuple[int, int, int, tuple[Frame, ...]]] = []
         gc.callbacks.append(self._notice)
 
     def take(self) -> list[tuple[int, int, int, tuple[Frame, ...]]]:
-        """Return begin, end, thread and stack of those since this was last called."""
-        found, self._found = self._found, []
-        return found
+        """Return begin, end, thread and stack of collections since the last call."""
+        collections, self._collections = self._collections, []
+        return collections
 
     def end(self) -> None:
-        """Follow them no more."""
+        """Stop following garbage collections."""
         if self._notice in gc.callbacks:
             gc.callbacks.remove(self._notice)
 
@@ -144,6 +144,6 @@ class Collections:
             begin = getattr(self._began, "at", now)
             if now - begin < _SHORTEST or os.getpid() != self._process:
                 return
-            self._found.append((begin, now, threading.get_native_id(), current_stack()))
+            self._collections.append((begin, now, threading.get_native_id(), current_stack()))
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
             self._problem(error)

@@ -1,16 +1,20 @@
-"""Launches of kernel executions while a program runs: by order on each stream, never by a guess.
+"""Launches of device executions, matched while a program runs: by order on each stream.
 
-A stream runs kernels in the order in which they were launched, and CUPTI's correlation ids count
-launches. So on each (device, stream) the launches, in the order in which they returned (one may try
-others out before it launches), and the kernels that have a launched kernel's name and grid, in
-order of correlation, are two lists of the same (name, grid).
-Where they differ, something else launched such a kernel, or a record was lost: then everything
-between two moments at which the stream certainly was idle stays without a launch, and is counted.
+A stream runs kernels in the order of their launches, and CUPTI's correlation ids count launches. So
+on each (device, stream) two lists of (name, grid) must be equal: the launches, in the order in
+which they returned (a launch may try out others before the kernel is launched), and the executions
+with the name and grid of a launched kernel, in order of correlation. If the lists differ, other
+code launched such a kernel, or a record was lost: then all executions between two moments at which
+the stream was idle stay without a launch, and are counted.
 
-Kernels that ran from a graph are joined to the launches that were captured into it. The driver
-copies the graph when it makes it executable; nodes keep their order, and the copy has the next
-larger number. So a graph's kernels, in order of their nodes, must be the captured launches, in
-order of time, of one earlier graph: of the one just before it, or else of the only one that fits.
+Example: launches add, mul, add return at 1, 2, 3 ms, and add, gemm, mul, add run. No launch has the
+name gemm, so gemm is foreign, and the others are joined one to one. If add, mul, mul run, nothing
+is joined until the stream has been idle for 0.2 ms.
+
+Executions from a graph are joined to the launches captured into the graph. The driver copies a
+captured graph to make an executable graph; nodes keep their order, and the copy has the next larger
+number. So a graph's executions, in order of nodes, must equal the captured launches, in order of
+time, of an earlier graph: the one just before, or else the only one that fits.
 """
 
 from dataclasses import dataclass, field, replace
@@ -22,23 +26,23 @@ from numpy.typing import NDArray
 from kvtrace.backends.cupti.records import Kernels, joined
 from kvtrace.figures.causes import NONE, Launches, by_place, places
 
-#: A stream that ran nothing for this long had nothing to run, in nanoseconds.
+#: Nanoseconds without an execution after which a stream counts as idle.
 _IDLE: Final = 200_000
-#: How much earlier than its launch a kernel may seem to begin, for the two clocks' sake.
+#: Nanoseconds by which an execution may begin before its launch, as there are two clocks.
 _SLACK: Final = 5_000
-#: So many pairs in a row, all fitting, are taken without waiting for an idle stream.
+#: Number of fitting pairs, the newest, that stay open on a stream that is never idle.
 _CERTAIN: Final = 4_096
-#: A stream that had more launches than kernels for this long has lost one, in nanoseconds.
+#: Nanoseconds after which a stream with more launches than executions has lost a record.
 _BLOCKED: Final = 2_000_000_000
-#: More kernels of a stream than this do not wait for one that fits.
+#: Most executions of a stream that wait for a decision.
 _PATIENCE: Final = 200_000
 
 
 @dataclass(frozen=True)
 class Joined:
-    """Kernels with the launch and the call of each; `NONE` where there is none for certain.
+    """Executions with launch and call of each; `NONE` where these are not certain.
 
-    `foreign` are those that no launch can have caused: none has their name and grid.
+    `foreign` are executions whose name and grid no launch has.
     """
 
     kernels: Kernels
@@ -48,13 +52,16 @@ class Joined:
 
     @property
     def by_request(self) -> NDArray[np.bool_]:
-        """Whose begin the host's request says: a graph is replayed long after its launches."""
+        """Executions without a launch, or from a graph, which is replayed long after its launches.
+
+        The host's request tells when these executions were asked for.
+        """
         replayed: NDArray[np.bool_] = (self.seq == NONE) | (self.kernels.graph != 0)
         return replayed
 
 
 def put_together(parts: list[Joined]) -> Joined:
-    """Make one of several, at least one."""
+    """Return the concatenation of at least one part."""
     if len(parts) == 1:
         return parts[0]
     return Joined(
@@ -67,7 +74,7 @@ def put_together(parts: list[Joined]) -> Joined:
 
 @dataclass
 class Counts:
-    """What became of the kernels: `foreign` ones have no launched kernel's name and grid."""
+    """Numbers of executions by result; `foreign`: no launch has the name and grid."""
 
     joined: int = 0
     foreign: int = 0
@@ -78,15 +85,15 @@ class Counts:
 class _Stream:
     launches: list[Launches] = field(default_factory=list)
     kernels: list[Kernels] = field(default_factory=list)
-    #: Whether the order was lost; nothing is joined until the stream has been idle.
+    #: The order is lost; nothing is joined until the stream has been idle.
     lost: bool = False
 
 
 class Joiner:
-    """Takes launches and kernels as they come, and gives kernels with their launches."""
+    """Joins executions to launches, both added as they come."""
 
     def __init__(self) -> None:
-        """Begin with nothing."""
+        """Make a joiner without launches and executions."""
         self.counts = Counts()
         #: by the number of device and stream
         self._streams: dict[int, _Stream] = {}
@@ -98,7 +105,7 @@ class Joiner:
         self._launched = np.zeros(64, bool)
 
     def add_launches(self, launches: Launches) -> None:
-        """Take launches in order of their `seq`; streams have CUPTI's numbers, as kernels'."""
+        """Add launches in order of `seq`; streams have CUPTI's numbers."""
         missing = int(launches.look.max(initial=0)) + 1 - len(self._launched)
         if missing > 0:
             self._launched = np.pad(self._launched, (0, missing + len(self._launched)))
@@ -110,7 +117,7 @@ class Joiner:
             self._streams.setdefault(place, _Stream()).launches.append(direct.chosen(rows))
 
     def add_kernels(self, kernels: Kernels) -> None:
-        """Take kernels, in any order, after the launches that may have caused them."""
+        """Add executions, in any order, after the launches that may have caused them."""
         in_graph = kernels.graph != 0
         for graph in np.unique(kernels.graph[in_graph]).tolist():
             rows = kernels.graph == graph
@@ -120,28 +127,28 @@ class Joiner:
             self._streams.setdefault(place, _Stream()).kernels.append(direct.chosen(rows))
 
     def lose_order(self) -> None:
-        """Note that records were lost: nothing that waits can be joined any more."""
+        """Note that records were lost: waiting executions cannot be joined any more."""
         for stream in self._streams.values():
             stream.lost = True
 
     def take(self, final: bool = False) -> list[Joined]:
-        """Return what is decided by now; `final`: everything, for nothing more will come."""
-        given = []
+        """Return the executions that are decided; with `final`, all, as no more will come."""
+        decided = []
         for stream in self._streams.values():
-            given += self._take_stream(stream, final)
+            decided += self._take_stream(stream, final)
         for graph, parts in list(self._replays.items()):
             kernels = joined(parts)
             ready = self._complete(kernels, final)
             if ready.any():
-                given.append(self._take_graph(graph, kernels.chosen(ready)))
+                decided.append(self._take_graph(graph, kernels.chosen(ready)))
             rest = kernels.chosen(~ready)
             self._replays[graph] = [rest] if len(rest) else []
             if not len(rest):
                 del self._replays[graph]
-        return given
+        return decided
 
     def _named(self, kernels: Kernels) -> NDArray[np.bool_]:
-        """Which kernels have a name and a grid that were launched."""
+        """Return a mask of executions whose name and grid a launch has."""
         beyond = kernels.look >= len(self._launched)
         return np.asarray(self._launched[np.where(beyond, 0, kernels.look)] & ~beyond)
 
@@ -153,20 +160,20 @@ class Joiner:
                 stream.launches.clear()
             return []
         kernels = _sorted(joined(stream.kernels))
-        waiting = _Waiting(Launches.joined(stream.launches).in_order())
+        waiting = _LaunchQueue(Launches.joined(stream.launches).in_order())
         named_before = np.concatenate(([0], np.cumsum(self._named(kernels))))
-        given = []
+        decided = []
         begin = 0
         for border in _idle_before(kernels):
             split = int(kernels.start[border]) - _IDLE // 2
             launched, under_way = waiting.count_before(split)
             ran = int(named_before[border] - named_before[begin])
-            awaits_more = ran < launched  # the stream may have waited for another one
+            awaits_more = ran < launched  # the stream may have waited for another stream
             part = kernels.chosen(slice(begin, border))
             if (under_way or (awaits_more and not stream.lost)) and not _is_hopeless(part):
-                continue  # it is not certain on which side a launch belongs: see what follows
-            given.append(self._segment(part, waiting.first(launched), stream.lost))
-            # Where all fits, a launch that is in progress has yet to launch; else it may have.
+                continue  # a launch may belong to either side: decide at a later border
+            decided.append(self._segment(part, waiting.first(launched), stream.lost))
+            # If all fits, a launch in progress has not reached the stream; else it may have.
             fits = launched == ran and not stream.lost
             waiting.leave_out(split, also_under_way=not fits)
             stream.lost = False
@@ -174,21 +181,21 @@ class Joiner:
         launches = waiting.rest()
         kernels = kernels.chosen(slice(begin, len(kernels)))
         if final:
-            given.append(self._segment(kernels, launches, stream.lost))
+            decided.append(self._segment(kernels, launches, stream.lost))
             kernels, launches = kernels.chosen(slice(0)), launches.chosen(slice(0))
         elif not stream.lost:
-            decided, kernels, launches = self._prefix(kernels, launches, stream)
-            given += decided
+            prefix, kernels, launches = self._prefix(kernels, launches, stream)
+            decided += prefix
         elif len(kernels) > _PATIENCE:
-            given.append(self._unjoined(kernels))
+            decided.append(self._unjoined(kernels))
             launches = launches.chosen(launches.leave > int(kernels.end.max()))
             kernels = kernels.chosen(slice(0))
         stream.kernels = [kernels] if len(kernels) else []
         stream.launches = [launches] if len(launches) else []
-        return given
+        return decided
 
     def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> Joined:
-        """Join all that ran between two idle moments, or nothing of it."""
+        """Join all executions between two idle moments, or none of them."""
         rows = np.flatnonzero(self._named(kernels))
         same = len(rows) == len(launches) and not lost
         if not same or not _fits(kernels.chosen(rows), launches):
@@ -198,24 +205,27 @@ class Joiner:
     def _prefix(
         self, kernels: Kernels, launches: Launches, stream: _Stream
     ) -> tuple[list[Joined], Kernels, Launches]:
-        """Join a long beginning that fits, on a stream that is never idle."""
+        """Join a long beginning that fits, on a stream that is never idle.
+
+        Returns the joined part, and the executions and launches after it.
+        """
         rows = np.flatnonzero(self._named(kernels))
         pairs = min(len(rows), len(launches))
         if not _fits(kernels.chosen(rows[:pairs]), launches.chosen(slice(pairs))):
             stream.lost = True
             return [], kernels, launches
-        taken = pairs - _CERTAIN
-        if taken <= 0:
+        count = pairs - _CERTAIN
+        if count <= 0:
             return [], kernels, launches
-        end = int(rows[taken])
-        own = launches.chosen(slice(taken))
-        if _all_equal(launches.look[taken:pairs]):
-            # One launch more or less would fit as well: which call it is may still be certain.
-            calls = own.call if _all_equal(launches.call[:pairs]) else np.full(taken, NONE)
-            own = replace(own, seq=np.full(taken, NONE, np.int64), call=calls)
-        part = self._with(kernels.chosen(slice(end)), rows[:taken], own)
-        left = kernels.chosen(slice(end, len(kernels)))
-        return [part], left, launches.chosen(slice(taken, len(launches)))
+        end = int(rows[count])
+        first = launches.chosen(slice(count))
+        if _all_equal(launches.look[count:pairs]):
+            # One launch more or less would fit as well; the call may still be certain.
+            calls = first.call if _all_equal(launches.call[:pairs]) else np.full(count, NONE)
+            first = replace(first, seq=np.full(count, NONE, np.int64), call=calls)
+        part = self._with(kernels.chosen(slice(end)), rows[:count], first)
+        rest = kernels.chosen(slice(end, len(kernels)))
+        return [part], rest, launches.chosen(slice(count, len(launches)))
 
     def _with(self, kernels: Kernels, rows: NDArray[np.int64], launches: Launches) -> Joined:
         seq = np.full(len(kernels), NONE, np.int64)
@@ -237,7 +247,7 @@ class Joiner:
     # -- graphs -----------------------------------------------------------------------------
 
     def _complete(self, kernels: Kernels, final: bool) -> NDArray[np.bool_]:
-        """Which kernels are of replays that have ended: a later replay has begun."""
+        """Return a mask of executions of complete replays: a later replay has begun."""
         if final:
             return np.ones(len(kernels), bool)
         return np.asarray(kernels.correlation < kernels.correlation.max())
@@ -246,17 +256,17 @@ class Joiner:
         if graph not in self._graphs:
             replay = kernels.correlation == kernels.correlation.min()
             self._graphs[graph] = self._nodes_of(graph, kernels.chosen(replay))
-        found = self._graphs[graph]
-        if found is None:
+        launch_of_node = self._graphs[graph]
+        if launch_of_node is None:
             return self._unjoined(kernels)
-        pairs = [found.get(node, (NONE, NONE)) for node in kernels.graph_node.tolist()]
+        pairs = [launch_of_node.get(node, (NONE, NONE)) for node in kernels.graph_node.tolist()]
         seq, call = np.asarray(pairs, np.int64).reshape(-1, 2).T
         self.counts.joined += int((call != NONE).sum())
         self.counts.foreign += int((call == NONE).sum())
         return Joined(kernels, seq, call, call == NONE)
 
     def _nodes_of(self, graph: int, replay: Kernels) -> dict[int, tuple[int, int]] | None:
-        """Return launch and call of each node, from the captured graph that this one copies."""
+        """Return launch and call by node, from the captured graph that `graph` copies, or None."""
         order = np.argsort(replay.graph_node, kind="stable")
         nodes = replay.chosen(order[self._named(replay)[order]])
         fitting = [
@@ -276,20 +286,20 @@ class Joiner:
         return dict(zip(nodes.graph_node.tolist(), pairs, strict=True))
 
     def _captured_before(self, graph: int) -> list[Launches]:
-        """Return the captured graphs with smaller numbers, the nearest first."""
+        """Return launches of the captured graphs with smaller numbers, the nearest first."""
         earlier = sorted((number for number in self._captured if number < graph), reverse=True)
         return [Launches.joined(self._captured[number]).in_order() for number in earlier]
 
 
-class _Waiting:
-    """Launches of one stream, in the order in which they returned, taken from the front.
+class _LaunchQueue:
+    """A queue of launches of one stream, in the order in which they returned.
 
-    Counting before a moment costs a search, whatever waits: a stream that is idle often has many
-    borders in a round, and looking at all launches at each would fall behind a fast program.
+    Counting launches before a moment is a binary search: a stream that is often idle has many
+    borders in a round, and a scan of all launches at each would fall behind a fast program.
     """
 
     def __init__(self, launches: Launches) -> None:
-        """Take launches in order of `leave`."""
+        """Make a queue of launches, given in order of `leave`."""
         self._wait_for(launches)
 
     def _wait_for(self, launches: Launches) -> None:
@@ -299,17 +309,17 @@ class _Waiting:
         self._same_order = np.array_equal(self._entered, launches.enter)
 
     def count_before(self, moment: int) -> tuple[int, bool]:
-        """Count those that had returned, and tell whether others had been entered."""
+        """Return how many launches had returned by then, and whether others had been entered."""
         returned = int(np.searchsorted(self._launches.leave, moment))
         entered = int(np.searchsorted(self._entered, moment))
         return max(returned - self._begin, 0), entered > max(returned, self._begin)
 
     def first(self, count: int) -> Launches:
-        """Return the first ones that wait."""
+        """Return the first `count` launches of the queue."""
         return self._launches.chosen(slice(self._begin, self._begin + count))
 
     def leave_out(self, moment: int, also_under_way: bool) -> None:
-        """Forget those that had returned by then, or those that had been entered."""
+        """Remove launches that had returned by a moment, or all that had been entered."""
         if not also_under_way:
             returned = int(np.searchsorted(self._launches.leave, moment))
             self._begin = max(self._begin, returned)
@@ -321,12 +331,12 @@ class _Waiting:
             self._wait_for(rest.chosen(rest.enter >= moment))
 
     def rest(self) -> Launches:
-        """Return all that wait still."""
+        """Return all launches of the queue."""
         return self._launches.chosen(slice(self._begin, len(self._launches)))
 
 
 def _sorted(kernels: Kernels) -> Kernels:
-    """In order of launch. Correlation ids wrap around after 2^32 launches."""
+    """Return executions in order of launch. Correlation ids wrap around after 2^32 launches."""
     ids = kernels.correlation
     if (np.diff(ids) > 0).all():
         return kernels
@@ -336,7 +346,7 @@ def _sorted(kernels: Kernels) -> Kernels:
 
 
 def _idle_before(kernels: Kernels) -> list[int]:
-    """Return the kernels before which the stream was idle."""
+    """Return the indices of executions before which the stream was idle."""
     if len(kernels) < 2:
         return []
     ended = np.maximum.accumulate(kernels.end)[:-1]
@@ -345,7 +355,7 @@ def _idle_before(kernels: Kernels) -> list[int]:
 
 
 def _is_hopeless(kernels: Kernels) -> bool:
-    """Whether a decision was put off for too long already."""
+    """Return whether a decision has been deferred for too long."""
     span = int(kernels.end[-1]) - int(kernels.start[0])
     return len(kernels) > _PATIENCE or span >= _BLOCKED
 
@@ -355,6 +365,6 @@ def _all_equal(values: NDArray[np.int64]) -> bool:
 
 
 def _fits(kernels: Kernels, launches: Launches) -> bool:
-    """Whether these kernels can be those of these launches, one for one."""
+    """Return whether executions can be those of launches, one to one."""
     same = np.array_equal(kernels.look, launches.look)
     return bool(same and (kernels.start >= launches.enter - _SLACK).all())

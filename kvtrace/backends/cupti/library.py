@@ -1,7 +1,7 @@
-"""Finds CUPTI and calls it, through ctypes.
+"""The CUPTI library, found and called through ctypes.
 
-The copy that is loaded in the process already (torch's) is taken before any other: two copies in
-one process would each see a part. Functions and results: cupti_activity.h and cupti_result.h.
+A copy that the process has loaded already (torch's) is preferred: two copies in one process would
+each see a part of the executions. Functions and results: cupti_activity.h and cupti_result.h.
 """
 
 import ctypes
@@ -38,7 +38,7 @@ class Cupti:
     """The activity API of one loaded library, for records of kernels, copies and fills.
 
     Raises:
-        CuptiUnavailable: there is no library, or it refuses, with the reason as text.
+        CuptiUnavailable: the library is missing or reported an error; the message gives the reason.
     """
 
     def __init__(self) -> None:
@@ -62,8 +62,9 @@ class Cupti:
     def begin(self, request: int, complete: int, clock: int) -> None:
         """Record kernels, copies and fills of memory from now on.
 
-        The arguments are addresses of C callbacks: two for buffers, and one that tells the time to
-        which the device's times are converted. All are set again: another profiler sets its own.
+        The arguments are addresses of C callbacks: two for buffers, and one that returns the time
+        to which the device's times are converted. Each call sets all callbacks again, since another
+        profiler may have replaced them.
         """
         self._check("cuptiActivityRegisterTimestampCallback", ctypes.c_void_p(clock))
         self._set_zeroed(True)
@@ -74,9 +75,10 @@ class Cupti:
             self._check("cuptiActivityEnable", ctypes.c_int(kind))
 
     def follow(self, callback: int, functions: Sequence[tuple[int, int]]) -> None:
-        """Have a C callback called where functions of the driver and the runtime are entered.
+        """Let CUPTI call a C callback when functions of the driver and the runtime are entered.
 
-        It is a `CUpti_CallbackFunc`; a function is its callback domain and id. `end` ends it.
+        The callback is a `CUpti_CallbackFunc`; a function is a pair of callback domain and id. The
+        calls stop at `end`.
 
         Raises:
             CuptiUnavailable: another profiler has callbacks already.
@@ -91,7 +93,7 @@ class Cupti:
             )
 
     def end(self) -> None:
-        """Record no more."""
+        """Stop recording."""
         subscriber, self._subscriber = self._subscriber, None
         if subscriber is not None:
             self._check("cuptiUnsubscribe", subscriber)
@@ -100,13 +102,13 @@ class Cupti:
         self._set_zeroed(False)
 
     def end_and_measure(self) -> int | None:
-        """Record no more; return the nanoseconds that recording took for each launch.
+        """Stop recording; return the nanoseconds that recording took for each launch.
 
-        None where no launch's context is known. What was recorded has to be taken before; the
-        launches that this makes are in the buffers after the next flush.
+        None if no launch's context is known. Records have to be taken before; the launches of the
+        measurement are in the buffers after the next flush.
 
         Raises:
-            CostUnknown: it cannot be measured; recording has ended all the same.
+            CostUnknown: the cost cannot be measured; recording has stopped all the same.
 
         """
         context = next(iter(self._contexts.values()), None)
@@ -116,11 +118,11 @@ class Cupti:
         return cost_of(self._driver, context, self.end)
 
     def flush(self, forced: bool = False) -> None:
-        """Have buffers completed whose kernels have ended; `forced`: all buffers."""
+        """Complete the buffers whose kernels have ended; `forced`: all buffers."""
         self._check("cuptiActivityFlushAll", ctypes.c_uint32(_FORCED if forced else 0))
 
     def dropped(self) -> int:
-        """Count the records that were lost for want of buffers since this was last asked."""
+        """Return how many records were lost for lack of buffers since the last call."""
         count = ctypes.c_size_t()
         self._check(
             "cuptiActivityGetNumDroppedRecords", None, ctypes.c_uint32(0), ctypes.byref(count)
@@ -128,13 +130,13 @@ class Cupti:
         return count.value
 
     def now(self) -> int:
-        """Tell CUPTI's time, in nanoseconds."""
+        """Return CUPTI's time, in nanoseconds."""
         stamp = ctypes.c_uint64()
         self._check("cuptiGetTimestamp", ctypes.byref(stamp))
         return stamp.value
 
     def stream_id(self, device: int, handle: int) -> int | None:
-        """Return CUPTI's number of a stream, by its driver's handle; None if it is gone."""
+        """Return CUPTI's number of the stream with a driver's handle; None if there is none."""
         context = self._context(device)
         if context is None:
             return None
@@ -145,7 +147,7 @@ class Cupti:
         return None if failed else number.value
 
     def wait(self) -> None:
-        """Wait until the devices that launches went to have done what they were given."""
+        """Wait until the devices that launches went to are idle."""
         for context in self._contexts.values():
             self._driver.cuCtxPushCurrent_v2(context)
             self._driver.cuCtxSynchronize()
@@ -163,10 +165,10 @@ class Cupti:
         return self._contexts[device]
 
     def _set_zeroed(self, zeroed: bool) -> None:
-        """Say whether buffers are zero when CUPTI gets them: then it need not do it itself.
+        """Tell CUPTI whether buffers are zeroed already, so that CUPTI need not zero them.
 
-        It does so in the program's thread. Another profiler's buffers may hold anything, so it is
-        taken back at the end. A version that does not know the attribute zeroes them anyway.
+        CUPTI would zero buffers in the program's thread. The attribute is reset at the end, since
+        another profiler's buffers are not zeroed. A version without the attribute always zeroes.
         """
         size, value = ctypes.c_size_t(1), ctypes.c_uint8(zeroed)
         self._library.cuptiActivitySetAttribute(
@@ -181,7 +183,7 @@ class Cupti:
 
 
 def _check_device() -> None:
-    """Say so where torch, if it is there, has no NVIDIA device."""
+    """Raise CuptiUnavailable if torch is imported and has no NVIDIA device."""
     torch: Any = sys.modules.get("torch")
     if torch is None:
         return
@@ -203,13 +205,13 @@ def _check_device() -> None:
 
 
 def name_at(address: int) -> str:
-    """Read the text that a record's name points to."""
+    """Return the text at an address."""
     return ctypes.string_at(address).decode(errors="replace")
 
 
 def _load() -> tuple[str, ctypes.CDLL]:
     reasons = []
-    for path in _places():
+    for path in _candidates():
         try:
             return path, ctypes.CDLL(path)
         except OSError as error:
@@ -221,8 +223,8 @@ def _load() -> tuple[str, ctypes.CDLL]:
     )
 
 
-def _places() -> Iterator[str]:
-    """Where the library may lie, the best place first."""
+def _candidates() -> Iterator[str]:
+    """Yield paths where the library may be, the best first."""
     yield from _loaded()
     folders = [Path(folder) for folder in sys.path if folder]
     for pattern in ("nvidia/cu*/lib", "nvidia/cuda_cupti/lib", "triton/backends/nvidia/lib/cupti"):
@@ -235,7 +237,7 @@ def _places() -> Iterator[str]:
 
 
 def _loaded() -> Iterator[str]:
-    """Return the copies that the process has mapped already (Linux)."""
+    """Yield paths of copies that the process has mapped already (Linux)."""
     try:
         lines = Path("/proc/self/maps").read_text().splitlines()
     except OSError:

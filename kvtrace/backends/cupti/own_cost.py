@@ -1,8 +1,9 @@
-"""What CUPTI itself takes in the program's thread, for each execution that it records.
+"""Measurement of CUPTI's own cost in the program's thread, for each recorded execution.
 
-It is in no time that a recorder could see: CUPTI works inside the driver's launch. So a kernel that
-does nothing is launched some times at the end of a recording, with CUPTI's records on, and again
-when they are off. Between two launches memory is written, as programs do other things, too.
+A recorder cannot time this cost, since CUPTI works inside the driver's launch. So at the end of a
+recording an empty kernel is launched with CUPTI's records on, and again with the records off; the
+cost is the difference of the medians. Between two launches memory is written, as programs do other
+work too. Example: 4,100 ns with records, 2,600 ns without: CUPTI costs 1,500 ns per launch.
 """
 
 import ctypes
@@ -20,7 +21,7 @@ _PTX: Final = b"""
 .visible .entry kvtrace_nothing() { ret; }
 """
 
-#: Launches whose median is taken, those before that are not counted, and bytes written before each.
+#: Launches whose median is taken, launches before them, and bytes written before each launch.
 _LAUNCHES: Final = 100
 _WARM_UP: Final = 20
 _BETWEEN: Final = 2 << 20
@@ -28,37 +29,37 @@ _NON_BLOCKING: Final = 1
 
 
 class CostUnknown(KvtraceError):
-    """What CUPTI takes cannot be measured here."""
+    """CUPTI's cost cannot be measured here."""
 
     slug = "no-cupti-cost"
 
 
 def cost_of(driver: Any, context: ctypes.c_void_p, switch_off: Callable[[], None]) -> int:
-    """Return the nanoseconds that CUPTI adds to a launch; `switch_off` ends its records.
+    """Return the nanoseconds that CUPTI adds to a launch; `switch_off` ends CUPTI's records.
 
     Args:
         driver: the CUDA driver, through ctypes.
-        context: one that the program has used.
+        context: a context that the program has used.
         switch_off: called between the two measurements, always.
 
     Raises:
-        CostUnknown: the driver refuses something.
+        CostUnknown: the driver reported an error.
 
     """
     try:
-        nothing = _Nothing(driver, context)
+        kernel = _EmptyKernel(driver, context)
     except CostUnknown:
         switch_off()
         raise
     try:
-        recorded = nothing.launch_ns()
+        recorded = kernel.launch_ns()
     finally:
         switch_off()
-    return max(0, recorded - nothing.launch_ns())
+    return max(0, recorded - kernel.launch_ns())
 
 
-class _Nothing:
-    """A kernel that does nothing, on a stream that nobody else has."""
+class _EmptyKernel:
+    """An empty kernel with its own stream."""
 
     def __init__(self, driver: Any, context: ctypes.c_void_p) -> None:
         self._driver = driver
@@ -75,7 +76,7 @@ class _Nothing:
         )
 
     def launch_ns(self) -> int:
-        """Return how long a launch takes, by the median of some."""
+        """Return the median duration of `_LAUNCHES` launches."""
         times: list[int] = []
         one, no = ctypes.c_uint(1), ctypes.c_void_p()
 

@@ -1,4 +1,4 @@
-"""Kinds of CUPTI's records, and how long each is, by the version of its API (`records.py`)."""
+"""Kinds of CUPTI's records, and the lengths of records by version of CUPTI's API."""
 
 from typing import Final
 
@@ -17,7 +17,7 @@ _NEWEST: Final = 130600
 
 
 def record_lengths(version: int) -> tuple[int, int, int] | None:
-    """Bytes of records of a kernel, a copy and a fill in a CUPTI API version; None: not known."""
+    """Return bytes of records of a kernel, a copy and a fill in a CUPTI API version, or None."""
     if not _KERNELS[0][0] <= version < _NEWEST:
         return None
     kernel, copy, fill = (

@@ -1,4 +1,4 @@
-"""CUPTI's records of kernels, copies and fills as columns: where fields lie.
+"""CUPTI's records of kernels, copies and fills, read as columns.
 
 The fields that are read lie at the same offsets in `CUpti_ActivityKernel9` (CUDA 12.0 to 12.9) and
 in `CUpti_ActivityKernel10` to `13` (CUDA 13.0 to 13.5), which differ in length; so do those of
@@ -42,7 +42,7 @@ _COMMON: Final = np.dtype(
     }
 )  # fmt: skip
 
-#: What a copy is called by `CUpti_ActivityMemcpyKind`.
+#: Names of copies by `CUpti_ActivityMemcpyKind`.
 _COPIES: Final = {
     1: "memcpy host to device",
     2: "memcpy device to host",
@@ -53,7 +53,7 @@ _COPIES: Final = {
 
 
 def layout(length: int) -> np.dtype[Any]:
-    """The kernel record as a NumPy type of `length` bytes."""
+    """Return the NumPy type of a kernel record of `length` bytes."""
     return np.dtype(
         {
             "names": list(_FIELDS),
@@ -66,9 +66,9 @@ def layout(length: int) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Executions:
-    """When and where something ran on devices, one array a column.
+    """Executions on devices with their times, one array a column.
 
-    Times are nanoseconds of CUPTI's clock, 0 where it could not tell. `graph` is 0 outside graphs.
+    Times are nanoseconds of CUPTI's clock, 0 if unknown. `graph` is 0 outside graphs.
     """
 
     start: NDArray[np.int64]
@@ -80,13 +80,13 @@ class Executions:
     graph_node: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """Count the executions."""
+        """Return the number of executions."""
         return len(self.start)
 
 
 @dataclass(frozen=True)
 class Kernels(Executions):
-    """Executions of kernels; `look` numbers what `figures/causes.py` calls one: name and grid."""
+    """Executions of kernels; `look` is the number of name and grid (`figures/causes.py`)."""
 
     grid: NDArray[np.int64]
     registers: NDArray[np.int64]
@@ -101,7 +101,7 @@ class Kernels(Executions):
 
 
 def joined(parts: "list[Kernels]") -> Kernels:
-    """Put columns one after the other; at least one part."""
+    """Return the concatenation of at least one part."""
     if len(parts) == 1:
         return parts[0]
     return Kernels(
@@ -110,21 +110,21 @@ def joined(parts: "list[Kernels]") -> Kernels:
 
 
 class Looks:
-    """Numbers for what executions look like: the device function's name and the grid."""
+    """Numbers of the distinct pairs of device function's name and grid."""
 
     def __init__(self) -> None:
-        """Begin with none."""
+        """Begin without pairs."""
         self.known: list[tuple[str, tuple[int, int, int]]] = []
         self._numbers: dict[tuple[str, tuple[int, int, int]], int] = {}
 
     def number(self, name: str, grid: tuple[int, int, int]) -> int:
-        """Return the number of a name and a grid, the same ever after."""
+        """Return the number of a name and a grid; equal pairs have equal numbers."""
         key = (name, grid)
-        found = self._numbers.get(key)
-        if found is None:
-            found = self._numbers[key] = len(self.known)
+        number = self._numbers.get(key)
+        if number is None:
+            number = self._numbers[key] = len(self.known)
             self.known.append(key)
-        return found
+        return number
 
 
 def read_kernels(
@@ -193,13 +193,13 @@ _SPREAD: Final = np.asarray([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19
 def _distinct(
     names: NDArray[np.uint64], grid: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return a row of each distinct (name, grid), and for each row which of them it is."""
+    """Return the first row of each distinct (name, grid), and the pair's index for each row."""
     key = names * np.uint64(0xD6E8FEB86659FD93)
     for axis, factor in enumerate(_SPREAD):
         key = (key ^ (key >> np.uint64(29))) + grid[:, axis].astype(np.uint64) * factor
     _, first, place = np.unique(key, return_index=True, return_inverse=True)
     same = (names == names[first][place]) & (grid == grid[first][place]).all(axis=1)
-    if not same.all():  # two that are spread to the same number
+    if not same.all():  # two pairs have the same hash
         rows = np.column_stack([names.astype(np.int64), grid])
         _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
     return first, place.reshape(-1)

@@ -1,7 +1,7 @@
-"""What the host asked of the driver: from which line, and how long it waited for it.
+"""Requests of the host to the driver, with call stacks and durations.
 
-CUPTI calls `_requests.c` when a function of the driver or the runtime is entered. Executions have
-the correlation id of the call that asked for them, and so get its time and its stack.
+CUPTI calls `_requests.c` when a function of the driver or the runtime is entered. An execution has
+the correlation id of the request that caused it, and so gets the request's time and stack.
 Ids of functions: cupti_driver_cbid.h and cupti_runtime_cbid.h (CUDA 12 and 13).
 """
 
@@ -20,7 +20,7 @@ from kvtrace.figures.causes import NONE, RequestRows
 _DRIVER: Final = 1  # CUPTI_CB_DOMAIN_DRIVER_API
 _RUNTIME: Final = 2  # CUPTI_CB_DOMAIN_RUNTIME_API
 _LAUNCH: Final = 1
-#: Kinds of `host_events`, as the compiled part numbers them.
+#: Kinds of `host_events` by the compiled part's numbers.
 KINDS: Final = {2: "synchronize", 3: "allocate", 4: "allocate_host", 5: "free"}
 
 #: (domain, kind) → functions that are followed.
@@ -36,7 +36,7 @@ _FUNCTIONS: Final = {
     (_DRIVER, 4): (39,),  # cuMemHostAlloc
     (_DRIVER, 5): (245, 550),  # cuMemFree_v2, cuMemRelease
 }
-#: What CUPTI is asked to call back for.
+#: Pairs (domain, id) of the functions for which CUPTI calls back.
 FOLLOWED: Final = tuple((domain, id_) for (domain, _), ids in _FUNCTIONS.items() for id_ in ids)
 
 _LAYOUT: Final = np.dtype(
@@ -45,17 +45,17 @@ _LAYOUT: Final = np.dtype(
         ("correlation", "<u4"), ("kind", "<u4"), ("stack", "<u8"),
     ]
 )  # fmt: skip
-#: For names with other letters than ASCII's, which the compiled part leaves out.
+#: Stands for names with non-ASCII letters, which the compiled part leaves out.
 _UNREAD: Final = "(not ASCII)"
-#: How long a request waits for its execution, in rounds of the journal.
+#: Rounds of the journal that a request waits for the execution.
 _ROUNDS: Final = 40
 
 
 class Requests:
-    """Requests as they come, and the stacks that they came from."""
+    """Requests since the last round, and all their stacks."""
 
     def __init__(self, native: ModuleType) -> None:
-        """Say what is followed; where stacks cannot be read, `stackless` says why."""
+        """Register the followed functions; `stackless`: why stacks cannot be read, or None."""
         self._native = native
         native.forget()
         self.callback: int = native.CALLBACK
@@ -75,7 +75,7 @@ class Requests:
         self._launches: list[tuple[RequestRows, NDArray[Any]]] = []
 
     def take(self) -> NDArray[Any]:
-        """Return events since this was last called, and keep launches for `of`."""
+        """Return events since the last call, and keep launches for `of`."""
         content, news, lost = self._native.take()
         self.lost += lost
         self._read_news(news)
@@ -90,22 +90,22 @@ class Requests:
         del self._launches[:-_ROUNDS]
 
     def of(self, correlation: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return when executions were asked for, in ns since 1970, and the numbers of their stacks.
+        """Return times of executions' requests, in ns since 1970, and their stacks' numbers.
 
-        Both are 0 where that is not known.
+        Both are 0 where the request is not known.
         """
         begin, stack = (np.zeros(len(correlation), np.int64) for _ in range(2))
         for rows, launches in self._launches:
             row = rows.of(correlation)
-            known = row != NONE
-            begin[known] = launches["begin"][row[known]]
-            stack[known] = launches["stack"][row[known]]
+            has_request = row != NONE
+            begin[has_request] = launches["begin"][row[has_request]]
+            stack[has_request] = launches["stack"][row[has_request]]
         return begin, stack
 
     def stack_ids(
         self, numbers: NDArray[Any], add: Callable[[Sequence[Frame]], int]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return ids of stacks by their numbers, and which have none; `add` records a stack."""
+        """Return ids of stacks by number, and a mask of missing ids; `add` records a stack."""
         distinct, place = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
         for number in distinct.tolist():
             if number not in self._ids:
@@ -118,14 +118,14 @@ class Requests:
         """Return the program's frames of a stack, the innermost first."""
         if not 0 < number <= len(self._stacks):
             return ()
-        known = [
+        instructions = [
             (self._codes[code - 1], instruction)
             for code, instruction in self._stacks[number - 1]
             if code
         ]
         return tuple(
             code.frame(instruction)
-            for code, instruction in known
+            for code, instruction in instructions
             if code.function != ENTRY and not is_hidden(code.file)
         )
 
@@ -153,14 +153,14 @@ class Requests:
 
 
 class _Code:
-    """A copy of what a code object says of its instructions."""
+    """A copy of a code object's file, function and line table."""
 
     def __init__(self, file: str, function: str, line: int, table: bytes) -> None:
         self.file, self.function, self._line, self._table = file, function, line, table
         self._code: CodeType | None = None
 
     def frame(self, instruction: int) -> Frame:
-        """Return the line of an instruction, given in bytes from the first."""
+        """Return the frame of the instruction at a byte offset."""
         if self._code is None:
             same: dict[str, Any] = {"co_firstlineno": self._line, "co_linetable": self._table}
             self._code = _Code.frame.__code__.replace(**same)

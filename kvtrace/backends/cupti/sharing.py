@@ -1,14 +1,13 @@
-"""CUPTI has one user at a time in a process: leaves it to other profilers, and takes it back.
+"""Sharing of CUPTI, which has one user at a time in a process, with other profilers.
 
-torch's profiler and Proton register callbacks for themselves, are refused while somebody else has
-some, and switch kernel records off when they end. So kvtrace stops when they prepare, and begins
-again some time after they have stopped. They are noticed by functions that they call: two of
-`torch.autograd.profiler` (torch 2.5 to 2.13), and those of Proton's native part (Triton 3.6).
+torch's profiler and Proton register callbacks of their own, fail while another user has callbacks,
+and switch kernel records off when they end. So kvtrace stops when one of them prepares, and resumes
+`_RETURN_AFTER` seconds after it has stopped. kvtrace notices them by wrapping functions that they
+call: two of `torch.autograd.profiler` (torch 2.5 to 2.13), and those of Proton's native part
+(Triton 3.6). An unnoticed profiler only shows as silence: launches without records of executions.
 
-A profiler that is not noticed so leaves nothing but a silence: launches, and no record of one.
-
-A second copy of CUPTI gets no callbacks in a process in which one was ever used. Proton would load
-Triton's copy, so it is given the one that kvtrace has used.
+A second copy of CUPTI gets no callbacks in a process in which another copy was ever used. Proton
+would load Triton's copy, so kvtrace points Proton to the copy in use.
 """
 
 import importlib
@@ -23,20 +22,20 @@ from typing import Any, Final
 from kvtrace.backends.cupti.library import CuptiUnavailable
 from kvtrace.backends.replacements import Replacements
 
-#: Library, module, and its functions that are called before a profiler begins, and as it ends.
+#: Library, module, function called before a profiler begins, and functions called as it ends.
 _OTHERS: Final = (
     ("torch", "torch.autograd.profiler", "_prepare_profiler", ("_run_on_profiler_stop",)),
     ("triton", "triton._C.libproton:proton", "start", ("finalize", "finalize_all")),
 )
 
-#: Names the folder from which Proton loads CUPTI, by the name of the library without a version.
+#: Variable with the folder from which Proton loads CUPTI, as `libcupti.so`.
 _PROTON_FOLDER: Final = "TRITON_CUPTI_LIB_PATH"
 
-#: Seconds that the other one gets for reading its records after it was stopped.
+#: Seconds that the other profiler gets for reading its records after it was stopped.
 _RETURN_AFTER: Final = 1.0
 
-#: Seconds without one kernel that ended, after a launch. A recording's first rounds follow each
-#: other within a fraction of one, so rounds say nothing of a program that ends early.
+#: Seconds without a record after a launch that count as silence. Rounds do not measure this: the
+#: first rounds follow each other within a fraction of a second.
 PATIENCE: Final = 5.0
 
 #: Set by profilers that are loaded into the process from outside (Nsight Systems and its like).
@@ -44,16 +43,16 @@ _INJECTED: Final = ("NSYS_PROFILING_SESSION_ID", "CUDA_INJECTION64_PATH")
 
 
 class Sharing:
-    """Whether CUPTI is lent to another profiler at the moment.
+    """The loan of CUPTI to other profilers; `lent` is True while one has it.
 
     Raises:
-        CuptiUnavailable: a profiler that was loaded from outside has it.
+        CuptiUnavailable: a profiler that was loaded from outside uses CUPTI.
     """
 
     def __init__(
         self, leave: Callable[[], None], problem: Callable[[Exception], None], library: str
     ) -> None:
-        """`leave` stops kvtrace's use; it is called when another profiler is about to begin.
+        """Watch other profilers; `leave` is called, to stop kvtrace's use, before one begins.
 
         `library` is the path of the copy of CUPTI that kvtrace uses.
         """
@@ -73,7 +72,7 @@ class Sharing:
         for library, module, prepares, stops in _OTHERS:
             if library not in sys.modules:
                 continue
-            profiler = _found(module)
+            profiler = _imported(module)
             self.lent |= bool(getattr(profiler, "_is_profiler_enabled", False))
             lend = self._lend_library if library == "triton" else self._prepare
             self._wrap(profiler, prepares, lend)
@@ -81,7 +80,7 @@ class Sharing:
                 self._wrap(profiler, name, self._stop)
 
     def over(self) -> bool:
-        """Whether what was lent is free again; then it counts as ours."""
+        """Return whether a loan has ended; if so, CUPTI counts as kvtrace's again."""
         stopped = self._stopped_at
         if stopped is None or time.monotonic() - stopped < _RETURN_AFTER:
             return False
@@ -90,7 +89,7 @@ class Sharing:
         return True
 
     def end(self) -> None:
-        """Take notice no more."""
+        """Stop watching other profilers."""
         self._replaced.undo()
         if self._folder is not None:
             self._folder.cleanup()
@@ -149,11 +148,11 @@ class Silence:
         return True
 
 
-def _found(place: str) -> Any:
-    """Return a module, or what it holds under a name; None where this build has none."""
-    module, _, name = place.partition(":")
+def _imported(path: str) -> Any:
+    """Return a module, or its attribute for `module:name`; None where this build has none."""
+    module_name, _, name = path.partition(":")
     try:
-        found = importlib.import_module(module)
+        module = importlib.import_module(module_name)
     except ImportError:
         return None
-    return getattr(found, name, None) if name else found
+    return getattr(module, name, None) if name else module

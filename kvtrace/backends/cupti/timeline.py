@@ -1,4 +1,4 @@
-"""The device timeline of a session: CUPTI, read in the journal's rounds, as `gpu_kernels`."""
+"""The device timeline of a session: rows of `gpu_kernels`, read from CUPTI in journal rounds."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ if TYPE_CHECKING:
 
 #: Seconds that the end of a recording waits for kernels that still run.
 _PATIENCE: Final = 10.0
-#: So many kernels without a launch are named in the message that counts them.
+#: Most kernels without a launch that a message names.
 _NAMED: Final = 12
 
 
@@ -52,7 +52,7 @@ class Timeline:
         """Start CUPTI.
 
         Raises:
-            CuptiUnavailable: it cannot be; the sentence says why.
+            CuptiUnavailable: CUPTI cannot be used here; the message gives the reason.
         """
         try:
             from kvtrace.backends.cupti import _buffers, _requests  # type: ignore[attr-defined]
@@ -65,7 +65,7 @@ class Timeline:
         self._buffers = _buffers
         self._cupti = Cupti()
         self._host = HostEvents(_requests, session.problem)
-        self._told_of_host = False
+        self._has_host_message = False
         self._reading = Lock()
         self._sharing = Sharing(self._yield, session.problem, self._cupti.path)
         self._clock_begin: int | None = None
@@ -73,8 +73,8 @@ class Timeline:
             self._begin()
         self._looks = Looks()
         self._joiner = Joiner()
-        #: Read in the last round; in this one, all launches that caused them have been reported.
-        self._held: list[Kernels] = []
+        #: Executions read in the last round; all their launches have been reported by now.
+        self._unjoined: list[Kernels] = []
         #: Copies and fills, which no launch of a kernel caused.
         self._transfers: list[Transfers] = []
         self._grids: dict[int, tuple[int, tuple[int, int, int]]] = {}
@@ -90,10 +90,10 @@ class Timeline:
         begun = f"kernels on the device are recorded by CUPTI {self._cupti.version}"
         session.message("info", "device-timeline", f"{begun} ({self._cupti.path})")
 
-    # -- what the journal tells -------------------------------------------------------------
+    # -- as listener of the journal ---------------------------------------------------------
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Observe a row of `kernels` or `calls`: what names and grids there will be."""
+        """Observe a row of `kernels` or `calls`, for names and grids of executions."""
         if table == "kernels":
             facts = (row.get("function"), row["name"], row.get("num_ctas"))
             self._functions[row["kernel_id"]] = facts
@@ -109,15 +109,15 @@ class Timeline:
         graph = numpy_of(columns["graph_id"], 0).astype(np.int64)
         captured = phase == GRAPH_CAPTURE
         look = self._looks_of(call)
-        known = (look >= 0) & (device >= 0) & (~captured | (graph > 0))
-        if not known.any():
+        joinable = (look >= 0) & (device >= 0) & (~captured | (graph > 0))
+        if not joinable.any():
             return
         stream = self._stream_ids(
-            device, numpy_of(columns["stream"], 0).astype(np.int64), known & ~captured
+            device, numpy_of(columns["stream"], 0).astype(np.int64), joinable & ~captured
         )
-        if (known & ~captured).any():
+        if (joinable & ~captured).any():
             self._silence.expect()
-        rows = np.flatnonzero(known)
+        rows = np.flatnonzero(joinable)
         self._joiner.add_launches(
             Launches(
                 seq=numpy_of(columns["seq"])[rows],
@@ -131,14 +131,14 @@ class Timeline:
         )
 
     def round(self, journal: Journal) -> None:
-        """Take the kernels that have ended, or join those that the last round took.
+        """Take the executions that have ended, or join those that the last round took.
 
-        Never both: each needs the interpreter's lock, and the shorter it is held, the better.
+        Never both, to hold the interpreter's lock for a shorter time.
         """
         if self._ended:
             return
-        if self._held or self._transfers:
-            self._join_held()
+        if self._unjoined or self._transfers:
+            self._join_waiting()
             self._write(journal, self._joiner.take())
             return
         try:
@@ -152,7 +152,7 @@ class Timeline:
             self._give_up(str(error))
 
     def finish(self, journal: Journal) -> None:
-        """Take all kernels that were launched, and stop CUPTI."""
+        """Take the executions of all launches, and stop CUPTI."""
         if self._ended:
             return
         self._ended = True
@@ -174,21 +174,21 @@ class Timeline:
         if lost:
             text = f"{lost} requests of the host came faster than they were taken: they are lost"
             self._session.message("warning", "host-events-lost", text)
-        self._join_held()
+        self._join_waiting()
         self._write(journal, self._joiner.take(final=True))
         self._summarise()
         if self._foreign:
             journal.add("messages", foreign_message(self._foreign))
 
     def _end_cupti(self, journal: Journal) -> None:
-        """Stop CUPTI, and measure what it took: only now is nothing lost by stopping it."""
+        """Stop CUPTI, and measure CUPTI's cost: stopping loses no records at the end."""
         try:
             journal.overhead.profiler_took(self._cupti.end_and_measure())
         except CostUnknown as error:
             text = f"what CUPTI itself took in the program is not known: {error}"
             self._session.message("info", "device-timeline-cost", text)
         self._cupti.flush(forced=True)
-        self._buffers.take(*self._cupti.record_lengths)  # our own launches
+        self._buffers.take(*self._cupti.record_lengths)  # launches of the measurement
 
     # -- parts ------------------------------------------------------------------------------
 
@@ -201,7 +201,7 @@ class Timeline:
         contents = self._buffers.take(*lengths)
         for kernels, transfers, unread in contents:
             if kernels:
-                self._held.append(read_kernels(kernels, lengths[0], self._name, self._looks))
+                self._unjoined.append(read_kernels(kernels, lengths[0], self._name, self._looks))
             if transfers:
                 self._transfers.append(read_transfers(transfers))
             if unread:
@@ -219,9 +219,9 @@ class Timeline:
         if contents:
             self._silence.end()
 
-    def _join_held(self) -> None:
-        held, self._held = self._held, []
-        for kernels in held:
+    def _join_waiting(self) -> None:
+        unjoined, self._unjoined = self._unjoined, []
+        for kernels in unjoined:
             self._joiner.add_kernels(kernels)
 
     def _name(self, address: int) -> str:
@@ -233,14 +233,14 @@ class Timeline:
         buffers = self._buffers
         self._cupti.begin(buffers.REQUEST, buffers.COMPLETE, buffers.REALTIME)
         less = self._host.begin(self._cupti)
-        if less is not None and not self._told_of_host:
-            self._told_of_host = True
+        if less is not None and not self._has_host_message:
+            self._has_host_message = True
             self._session.message("info", "host-events", less)
         if self._clock_begin is None:
             self._clock_begin = self._clock_offset()
 
     def _yield(self) -> None:
-        """Leave CUPTI to torch.profiler, which is about to begin; called in its thread."""
+        """Leave CUPTI to another profiler, which is about to begin; called in its thread."""
         if self._ended:
             return
         with self._reading:
@@ -255,7 +255,7 @@ class Timeline:
         )
 
     def _take_back(self) -> None:
-        """Begin again where the other profiler has ended."""
+        """Begin again if the other profiler has ended."""
         if self._sharing.over():
             self._silence.end()
             self._joiner.lose_order()
@@ -280,7 +280,7 @@ class Timeline:
         return numbers[place]
 
     def _look(self, call: int) -> int:
-        """Number what the call's kernel will look like on the device; NONE if it launches none."""
+        """Return the number of name and grid of a call's execution; NONE if there is none."""
         kernel, grid = self._grids.get(call, (NONE, None))
         if grid is None or kernel not in self._functions:
             return NONE
@@ -290,22 +290,22 @@ class Timeline:
     def _stream_ids(
         self, device: NDArray[np.int64], stream: NDArray[np.int64], wanted: NDArray[np.bool_]
     ) -> NDArray[np.int64]:
-        found = np.full(len(stream), NONE, np.int64)
+        ids = np.full(len(stream), NONE, np.int64)
         for handle in np.unique(stream[wanted]).tolist():
             on_handle = wanted & (stream == handle)
             for on in np.unique(device[on_handle]).tolist():
                 number = self._cupti.stream_id(on, handle)
-                found[on_handle & (device == on)] = NONE if number is None else number
-        return found
+                ids[on_handle & (device == on)] = NONE if number is None else number
+        return ids
 
     def _write(self, journal: Journal, parts: list[Joined]) -> None:
         decided = [part for part in parts if len(part.kernels)]
-        if decided:  # one batch a round: a stream that is idle often is decided in many parts
+        if decided:  # one batch a round: a stream that is often idle has many parts
             whole = put_together(decided)
             asked = self._host.asked(whole.kernels.correlation, whole.by_request, journal)
             journal.append("gpu_kernels", self._columns(whole) | asked)
             self._count_foreign(whole.kernels.look[whole.foreign])
-            # Of a graph's kernels CUPTI knows before: they are not launched one by one.
+            # Kernels of a graph are not launched one by one, and cost nothing in the thread.
             journal.overhead.add_executions(int((whole.kernels.graph == 0).sum()))
         transfers, self._transfers = self._transfers, []
         for part in transfers:
@@ -361,7 +361,7 @@ class Timeline:
         return np.arange(first, first + count)
 
     def _clock_offset(self) -> int:
-        """CUPTI's clock minus the realtime clock, in nanoseconds: the tightest of some readings."""
+        """Return CUPTI's clock minus the realtime clock in ns, by the shortest of 8 readings."""
         best = None
         for _ in range(8):
             before = time.time_ns()
@@ -403,7 +403,7 @@ class Timeline:
 
 
 def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:
-    """Say in a row of `messages` what ran without a launch, by name, the most frequent first."""
+    """Return the row of `messages` that names executions without a launch, most frequent first."""
     named: Counter[str] = Counter()
     for symbol, count in executions.items():
         named[readable(symbol)] += count
@@ -417,7 +417,7 @@ def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:
 
 
 def _placed(part: Executions) -> dict[str, Any]:
-    """Return when and where executions ran."""
+    """Return the columns of executions' times, devices, streams and graphs."""
     untimed = (part.start == 0) | (part.end == 0)
     return {
         "start": array_of_numpy(part.start, untimed),

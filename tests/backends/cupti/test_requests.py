@@ -146,7 +146,7 @@ def test_another_layout_is_noticed_before_anything_is_read(monkeypatch):
     monkeypatch.setattr(frames, "_C_FRAMES", {})
     monkeypatch.setattr(frames, "_STATE_BYTES", 4 * frames._WORD)
     made = Requests(_requests)
-    assert made.stackless == "a thread's frame is not where it is looked for"
+    assert made.stackless == "the field of a thread's frame was not found"
     ask(LAUNCH, 9)
     made.take()
     assert stacks_of(made, 9) == [()]

@@ -64,7 +64,7 @@ def test_torch_gets_its_functions_back() -> None:
     assert torch.autograd.profiler._prepare_profiler is before
 
 
-def test_a_profiler_from_outside_keeps_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_cupti_stays_with_a_profiler_loaded_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
     with pytest.raises(CuptiUnavailable, match="another profiler holds CUPTI"):
         sharing.Sharing(lambda: None, raise_it, "/lib/libcupti.so.13")

@@ -21,7 +21,7 @@ converters for text.
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from kvtrace.lazy import found
+from kvtrace.lazy import public_name
 
 if TYPE_CHECKING:
     from kvtrace.addons.graphs.hlo import distributed as distributed
@@ -63,4 +63,4 @@ def __getattr__(name: str) -> Any:
 
         value: Any = dtype_of(name)
         return globals().setdefault(name, value)
-    return found(globals(), _HOMES, name)
+    return public_name(globals(), _HOMES, name)
