@@ -63,7 +63,7 @@ def stored_index(op: Op, module: Module) -> Value | None:
 
 def _loads(loop: Op, ops: Sequence[Op]) -> bool:
     """Return whether a loop counts, and some of the ops load within it."""
-    within = (op for op in ops if op.name in READING and loop in around(op))
+    within = (op for op in ops if op.name in READING and loop in enclosing_ops(op))
     return counter_of(loop) is not None and any(within)
 
 

@@ -1,10 +1,10 @@
 """Evaluation with a shadow beside each integer: its value without a width.
 
-An instrument of array evaluation. If an op wraps around, its result becomes a `WrappedNumber` value; the
-ideal number in it is carried through casts, branches, loops, reductions and calls. Where a number
-decides something (an address in active lanes, a mask, a branch, a loop's bounds, a stored index)
-both numbers are compared: a difference shows the wrap. A wrap that cancels, is masked off or is
-never used does not show.
+An instrument of array evaluation. If an op wraps around, its result becomes a `WrappedNumber`
+value; the ideal number in it is carried through casts, branches, loops, reductions and calls. Where
+a number decides something (an address in active lanes, a mask, a branch, a loop's bounds, a stored
+index) both numbers are compared: a difference shows the wrap. A wrap that cancels, is masked off or
+is never used does not show.
 
 Example: in 32 bits, `i = 2**31 - 1; j = i + 1` gives -2**31 with the ideal number 2**31. `load(x +
 j)` shows the wrap; `load(x + (j - 1))` does not, as both numbers agree again.

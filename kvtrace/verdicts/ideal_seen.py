@@ -87,7 +87,11 @@ class Seen:
         """Compare the ideal and actual numbers of a value that decides something."""
         if is_unknown(number) or is_unknown(active):
             self.blind = True
-        if not isinstance(number, WrappedNumber) or not number.origins or self._is_irrelevant(op, value):
+        if (
+            not isinstance(number, WrappedNumber)
+            or not number.origins
+            or self._is_irrelevant(op, value)
+        ):
             return
         if is_unknown(number.actual) or is_unknown(active) or not scope.certain:
             self.hidden |= number.origins
@@ -143,7 +147,12 @@ class Seen:
         return differs
 
     def _show(
-        self, op: Op, number_: WrappedNumber, scope: Any, purpose: Purpose, position: tuple[int, ...]
+        self,
+        op: Op,
+        number_: WrappedNumber,
+        scope: Any,
+        purpose: Purpose,
+        position: tuple[int, ...],
     ) -> None:
         earliest = {op: number for number, op in enumerate(self._wraps)}
         origin = min(number_.origins, key=lambda op: earliest.get(op, len(earliest)))

@@ -114,7 +114,7 @@ def row_of(
 
 def _in_loop(op: Op) -> bool:
     """Return whether an op is in a loop; elsewhere a witness's iteration means nothing."""
-    return any(parent.name in LOOPS for parent in around(op))
+    return any(parent.name in LOOPS for parent in enclosing_ops(op))
 
 
 def _identity(call: Call, row: dict[str, Any], frames: Sequence[Frame]) -> str:

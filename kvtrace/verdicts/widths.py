@@ -446,7 +446,7 @@ class _UseSearch:
             op = current.owner
             if isinstance(op, Op) and op.index in self._arithmetic:
                 return self._arithmetic[op.index]
-            for operand in self._flow.made_of(current):
+            for operand in self._flow.sources(current):
                 if operand.id not in ids:
                     ids.add(operand.id)
                     pending.append(operand)

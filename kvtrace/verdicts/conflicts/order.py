@@ -59,7 +59,7 @@ class Path:
 
 def loops_around(op: Op) -> tuple[Op, ...]:
     """Return the loops around an op, outermost first."""
-    return tuple(parent for parent in around(op) if parent.name in LOOPS)[::-1]
+    return tuple(parent for parent in enclosing_ops(op) if parent.name in LOOPS)[::-1]
 
 
 class Order:
@@ -105,14 +105,14 @@ class Order:
         for op in self._memory:
             if not first.index < op.index < second.index or _outermost(op).block not in blocks:
                 continue
-            parents = [parent for parent in around(op) if parent.name not in FUNCTIONS]
+            parents = [parent for parent in enclosing_ops(op) if parent.name not in FUNCTIONS]
             if all(parent.name in LOOPS and parent.index in self._entered for parent in parents):
                 yield op
 
     def _paths_from(self, start: Op) -> Mapping[int, frozenset[Path]]:
         chain = {loop: number for number, loop in enumerate(loops_around(start))}
         paths_to: dict[int, set[Path]] = defaultdict(set)
-        outer = set(around(start))
+        outer = set(enclosing_ops(start))
         may_hold = self._releases_may_hold and _acquires_or_releases(start)
         first = Path(len(chain), True, may_hold or start.index in self._maybe_barriers)
         waiting = [(op, first) for op in self._next(start)]
@@ -126,7 +126,7 @@ class Order:
             if op.name in MEMORY:
                 paths_to[op.index].add(path)
             if op.index in self._maybe_barriers or op.name in BARRIERS:
-                nested = any(next_op not in outer for next_op in around(op))
+                nested = any(next_op not in outer for next_op in enclosing_ops(op))
                 path = replace(path, doubtful=True, nested=path.nested or nested)
             for next_op, turned in self._successors(op):
                 state = next_op, path.turning(None if turned is None else chain.get(turned))
@@ -209,7 +209,7 @@ def _acquires_or_releases(op: Op) -> bool:
 
 def _outermost(op: Op) -> Op:
     """Return the outermost op of the kernel's body that contains an op, or the op itself."""
-    return [op, *(parent for parent in around(op) if parent.name not in FUNCTIONS)][-1]
+    return [op, *(parent for parent in enclosing_ops(op) if parent.name not in FUNCTIONS)][-1]
 
 
 def _inside(op: Op) -> Iterator[Op]:

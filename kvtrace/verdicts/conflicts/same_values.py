@@ -91,7 +91,7 @@ def store_the_same(bound: BoundCall, one: Sharer, other: Sharer, common: Common)
     equality = _Equality(bound, common, in_one_program=False)
     if first is second and one.access.shape == other.access.shape == shape_of(first.type):
         return equality.doubts(first, own_lanes(first)) == []
-    source = unmoved(first, _SPREADING)
+    source = value_before(first, _SPREADING)
     anywhere = (
         Symbol("lane", ("any", axis), 0, extent - 1).term
         for axis, extent in enumerate(shape_of(source.type))
@@ -273,7 +273,9 @@ class _Equality:
         if not isinstance(atom, Symbol) or atom.kind not in ("content", "unknown"):
             return True
         source = source_of(self._bound.call.module, atom)
-        return source is not None and not any(parent.name in LOOPS for parent in around(source))
+        return source is not None and not any(
+            parent.name in LOOPS for parent in enclosing_ops(source)
+        )
 
     def _is_equal_integer(self, value: Value, renamed: _Renamed) -> bool:
         """Return whether tracked integers show that a value is equal on both sides."""

@@ -48,7 +48,9 @@ def shows(fault: Fault, module: Module, call: Call) -> bool | None:
     The call's integers are used first, then large integers instead: the call's loops may be too
     short. In an evaluation a buffer that is allocated in a loop is a new one in each trip.
     """
-    parents = [] if fault.view is None else [parent.name for parent in around(fault.view.buffer)]
+    parents = (
+        [] if fault.view is None else [parent.name for parent in enclosing_ops(fault.view.buffer)]
+    )
     if fault.kind not in _SEEN or not LOOPS.isdisjoint(parents):
         return None
     description = f"{fault.op.name} at {place(fault.op)} {_SEEN[fault.kind]}"

@@ -64,7 +64,9 @@ def test_counters_are_those_of_the_compiled_loop(first, end, step):
     ],
 )
 def test_programs_with_different_bounds_count_separately(first, end, step):
-    expected = [list(chain(*counter_ranges(first - program, end, step, 32))) for program in range(3)]
+    expected = [
+        list(chain(*counter_ranges(first - program, end, step, 32))) for program in range(3)
+    ]
 
     assert counters(first, end, step, 3) == expected
 

@@ -369,12 +369,12 @@ export interface Answer {
 /**
  * The part of the runs that figures are of.
  *
- * Attributes: begin: When devices began it, in ns since 1970, of the run that was first. end: When
- * they ended it, of the run that was last. how: `mark` or `period`: steps that repeat; `asked`;
- * `whole`: all of the runs. name: The mark, where there is one. steps: How many steps it has, of
- * all runs; null where none are known. step_ns: The median time from the beginning of a step to
- * that of the next one. before_ns: How long the runs had run before, summed. before_compiling_ns:
- * In how much of that kernels were compiled or loaded. after_ns: How long they ran on.
+ * Attributes: begin: When the first run's devices began the part, in ns since 1970. end: When the
+ * last run's devices ended the part. how: `mark` or `period`: repeated steps; `asked`: a requested
+ * part; `whole`: all runs. name: Name of the mark, if any. steps: Number of steps of all runs; null
+ * if no steps are known. step_ns: Median time from the begin of a step to the begin of the next.
+ * before_ns: Time of the runs before the part, summed. before_compiling_ns: Time before the part in
+ * which kernels were compiled or loaded. after_ns: Time of the runs after the part, summed.
  */
 export interface Window {
   readonly begin: number;
@@ -666,10 +666,10 @@ export interface Finding {
 }
 
 /**
- * When devices were idle, by cause; times are measured.
+ * Idle time of devices by cause; times are measured.
  *
- * `by_cause` sums `idle_ns`, the largest first. `small` is the part of it that lies around kernels
- * shorter than `SMALL`, while the host did nothing but launch and run Python.
+ * `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels shorter
+ * than `SMALL`, while the host only launched and ran Python.
  */
 export interface Gaps {
   readonly idle_ns: number;
@@ -847,11 +847,11 @@ export interface Operator {
 /**
  * Gaps with one cause between the same executions and lines.
  *
- * Attributes: cause: Why the devices waited. number: How many gaps. total_ns: How long they are
- * together. longest_ns: The longest. ends: What they lie between, as the longest does. place: The
- * line of the host that the cause is about, where it is known. held_ns: What the host did in them,
- * by cause; the rest is Python and other code. events: How often each happened in them: launches,
- * copies, allocations … kernels: Kernels that were compiled or loaded in them.
+ * Attributes: cause: Why the devices waited. number: Number of gaps. total_ns: Sum of the gaps'
+ * durations. longest_ns: Duration of the longest gap. ends: Executions around the longest gap.
+ * place: The host's line with the cause, if known. held_ns: Nanoseconds of the gaps by host
+ * activity, `host` being Python and other code. events: Number of events in the gaps, by kind:
+ * launches, allocations … kernels: Kernels that were compiled or loaded in the gaps.
  */
 export interface GapGroup {
   readonly cause:
@@ -888,7 +888,7 @@ export interface Rate {
   readonly at_least: boolean;
 }
 
-/** What a gap lies between: names of executions, and the lines that asked for them. */
+/** The executions before and after a gap: names, and the lines that requested them. */
 export interface Ends {
   readonly before: string;
   readonly after: string;
