@@ -51,7 +51,7 @@ class Session:
 
     A backend calls `add_kernel` once per compiled variant, `add_call` once per unique call and
     `add_launch` for each launch; or wraps its launching function by `recorder`, which does all
-    three in the fastest way.
+    three in the fastest way. In a forked process, ids that the parent got mean nothing.
     """
 
     def __init__(self, out: str, settings: Settings) -> None:
