@@ -152,7 +152,11 @@ class _Spans:
             self.merged()
 
     def merged(self) -> tuple[Integers, Integers]:
-        """Return the sorted starts and ends of the union's intervals."""
+        """Merge the intervals, and return their sorted starts and ends, in ns.
+
+        If more than half of the limit remain, gaps up to the median gap are filled and added to
+        `filled_ns`.
+        """
         if not self._parts:
             nothing = np.zeros(0, np.int64)
             return nothing, nothing

@@ -221,7 +221,7 @@ class _Printer:
         step = following.owner
         if isinstance(step, Op) and operator_of(step) == "+" and step.operand("pointer") is value:
             by = self.text(step.operand("offset"), _MULTIPLY, depth=depth + 1)
-            text = f"{start} + {self._count(owner)} * {by}"
+            text = f"{start} + {self._trips_before(owner)} * {by}"
             return f"({text})" if strength > _ADD else text
         return name or start
 
@@ -233,8 +233,8 @@ class _Printer:
         """Return a name for a loop's variable, which IR does not name."""
         return f"i{_depth(loop) or ''}"
 
-    def _count(self, loop: Op) -> str:
-        """Return the text of a loop's number of trips."""
+    def _trips_before(self, loop: Op) -> str:
+        """Return a name for the trips before the current one: `trip`, or `trip1` if nested."""
         return f"trip{_depth(loop) or ''}"
 
 

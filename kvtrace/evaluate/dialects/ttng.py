@@ -132,7 +132,11 @@ def reinterpret_tensor_descriptor(op: Op, compiler: Compiler) -> Step:
         descriptor = values[slot]
         if not isinstance(descriptor, Descriptor):
             if scope.launch.memory.complete:
-                raise unsupported(op, compiler.kernel, "of a descriptor that was put elsewhere")
+                raise unsupported(
+                    op,
+                    compiler.kernel,
+                    "of scratch memory to which this launch wrote no descriptor",
+                )
             descriptor = Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
         values[result] = descriptor
 

@@ -43,7 +43,7 @@ class Relevance:
         self._spans = dict(self._spans_of_values())
 
     def matters(self, op: Op) -> bool:
-        """Return whether a loop or branch contains a relevant op, or has a relevant result."""
+        """Return whether an op is relevant, contains a relevant op, or has a relevant result."""
         return op.index in self._acting or any(value.id in self.numbers for value in op.results)
 
     def live(self, op: Op, *, after: bool = False) -> frozenset[int]:

@@ -183,9 +183,7 @@ class _Sum(_Combination):
         return self._roundings.beside(value, made, own_span, common_span, narrowed=self._narrowed)
 
     def _are_exact(self, numbers: Array, planes: Array, magnitude: Array) -> Array:
-        """Return the mask of sums that no order rounds: of whole numbers, or of one number.
-
-        Of whole numbers, or of one number and zeros.
+        """Return the mask of sums without roundings: of whole numbers, or of one number and zeros.
 
         If all roundings count, the mask is one Boolean for all sums.
         """
