@@ -212,7 +212,7 @@ def _note(result: OutputResult, why: Why) -> None:
 def _is_size(
     result: OutputResult, kept: Kept, count: int, axes: Sequence[int], stored: NDArray[np.bool_]
 ) -> bool:
-    """Whether rows end where a number says that is passed: the tensor has room for more."""
+    """Return whether rows end where a number says that is passed: the tensor has room for more."""
     given = {a.name: a.value for a in kept.call.arguments if isinstance(a, ScalarArgument)}
     inner = [prod(stored.shape[axis] for axis in axes[n:]) for n in range(1, len(axes) + 1)]
     return any(given.get(name, 0) * by == count for name in result.sizes for by in inner
@@ -271,13 +271,13 @@ def _missed(result: OutputResult) -> int | None:
 
 
 def _rounds(tree: Tree) -> bool:
-    """Whether a tree computes with floats; integers are the same in whichever order."""
+    """Return whether a tree computes with floats; integers are the same in whichever order."""
     nodes = (node for node in tree.walk() if node.what in ("op", "product"))
     return any(node.what == "product" or node.detail[2].startswith(("f", "bf")) for node in nodes)
 
 
 def _is_seen(result: OutputResult, *, rounds: bool) -> bool:
-    """Whether trees were seen to differ, or what a value depends on needs no proof.
+    """Return whether trees were seen to differ, or what a value depends on needs no proof.
 
     What is not shown to be the row's own may be the same in all batches: then trees that differ
     show nothing, unless they have the same parts in another order, nor do numbers in what finds it.

@@ -1,4 +1,4 @@
-"""Recorded launches at several sizes of the batch, and the trees that they make a row by."""
+"""Recorded launches at several sizes of the batch, and the trees of a row in each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_ELEMENTS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A size of the batch that was recorded: how many rows, and which variant ran."""
+    """A recorded size of the batch: the number of rows, and the kernel variant that ran."""
 
     rows: int
     variant: int
@@ -39,7 +39,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Across:
-    """Whether launches at several sizes of the batch compute a row the same way.
+    """The comparison of a row's trees between launches at several sizes of the batch.
 
     `trees` has the batches of each tree that occurs; `comparison` is of the first and the one that
     differs the most from it.
@@ -71,12 +71,12 @@ class Kept:
 
 
 def with_most_sizes(kept: Iterable[Sequence[Kept]]) -> Sequence[Kept]:
-    """Return those of several groups of calls that have the most sizes of the batch."""
+    """Return the group of calls that has the most sizes of the batch."""
     return max(kept, key=sizes_of, default=())
 
 
 def have_all_rows(kept: Sequence[Kept]) -> bool:
-    """Whether each call has a tree of all rows, which are compared then, not those of the first."""
+    """Return whether each call has a tree of all rows, to compare instead of the first row's."""
     return all(each.several for each in kept)
 
 
@@ -127,5 +127,5 @@ def _pair(first: Tree, second: Tree, extents: Mapping[Symbol, int]) -> Pair:
 
 
 def sizes_of(kept: Sequence[Kept]) -> int:
-    """Return at how many sizes of the batch calls were launched."""
+    """Return the number of batch sizes at which calls were launched."""
     return len({each.batch.rows for each in kept})

@@ -74,7 +74,7 @@ def begins_moving(
 
 
 def stays_when_moved(formula: Condition) -> bool:
-    """Tell whether a formula is the same if all its integers in memory move by any distance."""
+    """Return whether a formula is the same if all its integers in memory move by any distance."""
     tensors = {_tensor(content) for content in formula.symbols("content")}
     return _Moved(tensors).content_of(formula) is None
 
@@ -112,7 +112,7 @@ def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
 
 
 def _is_step(atom: Atom) -> bool:
-    """Whether an atom is an index along an axis, and nothing that memory says."""
+    """Return whether an atom is an index along an axis, and nothing that memory says."""
     inside = (each for each in atom.within() if isinstance(each, Symbol))
     return all(each.kind != "content" for each in inside)
 

@@ -1,4 +1,4 @@
-"""`kvtrace diff`: does a changed kernel still compute the same?"""
+"""Meaning of kernel changes for `kvtrace diff`: whether both versions compute the same."""
 
 from __future__ import annotations
 

@@ -222,7 +222,7 @@ def _operator(node: Tree) -> str:
 
 
 def _is_power(node: Tree) -> bool:
-    """Whether a value is an exponential, or a positive constant."""
+    """Return whether a value is an exponential, or a positive constant."""
     if function_of(node) in ("exp", "exp2"):
         return True
     return bool(_number(node)) and is_never_negative(node)
@@ -304,7 +304,7 @@ def _factors(node: Tree) -> Iterable[tuple[Tree, int]]:
 
 
 def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> bool:
-    """Whether a node is NaN or at least 0, by its ops alone, for all contents of memory."""
+    """Return whether a node is NaN or at least 0, by its ops alone, for all contents of memory."""
     if node in assumed:
         return True
     parts = node.parts
@@ -330,7 +330,7 @@ def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> boo
 
 
 def _is_loop_never_negative(node: Tree, assumed: frozenset[Tree]) -> bool:
-    """Whether a loop's value is NaN or at least 0: by induction over its trips."""
+    """Return whether a loop's value is NaN or at least 0: by induction over its trips."""
     _, level, is_while, _ = node.detail
     if is_while or len(node.parts) < 2:
         return False

@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 _Judged = tuple[dict[str, Any], dict[str, Any]]
-"""A row of `findings`, and what a report shows of it."""
+"""A row of `findings`, and the data that a report shows for the row."""
 
 _SECONDS: Final = 10.0
-"""So long one kernel is judged: `kvtrace invariance --seconds` has a longer default."""
+"""Time limit for judging one kernel: `kvtrace invariance --seconds` has a longer default."""
 _SEVERITIES: Final = {"violation": "error", "unknown": "warning", "proven": "note"}
 
 
 def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] | None:
-    """Return findings about a run's kernels that have a contract; of all if that is `asked` for.
+    """Return findings about a run's kernels with a contract, or about all kernels if `asked`.
 
     Each output of a kernel has a row: proven, a violation with two values of a row by the
-    evaluator, or unknown with its reason. None where no kernel is judged.
+    evaluator, or unknown with the reason. None if no kernel is judged.
     """
     contracts = contracts_of(trace, (run,))
     if not contracts and not asked:
@@ -70,7 +70,7 @@ def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] |
 def _row(
     result: OutputResult, call: Call, contracts: Mapping[str, Contract], stacks: StackRows
 ) -> _Judged:
-    """Return a row of `findings` for an output, and what a report shows of it."""
+    """Return the row of `findings` for an output, and the data that a report shows for it."""
     contract = contracts.get(result.kernel)
     over = ROWS if contract is None else contract.over
     place = next((why.place for why in result.why if why.place.file), result.place)
@@ -94,7 +94,7 @@ def _unjudged(
     judged: set[str],
     contracts: Mapping[str, Contract],
 ) -> Iterator[_Judged]:
-    """Return the same for each kernel that has a contract and no output that was judged."""
+    """Yield a row of `findings` for each kernel with a contract of which no output was judged."""
     for kernel, contract in contracts.items():
         call = calls.get(kernel) or unready.get(kernel)
         if call is None or kernel in judged:

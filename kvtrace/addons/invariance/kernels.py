@@ -116,7 +116,7 @@ class Kernel:
         return given if isinstance(given, TensorArgument) else None
 
     def has_one_store(self, position: int | None) -> bool:
-        """Tell whether one op alone writes to an argument."""
+        """Return whether one op alone writes to an argument."""
         writes = (access for access in self.summary.accesses if access.kind != "load")
         return sum(access.argument == position for access in writes) == 1
 
@@ -141,7 +141,7 @@ class Kernel:
         return frozenset() if found & others else found
 
     def is_merged(self, position: int | None) -> bool:
-        """Whether an axis that grows with the batch steps as another one does in this call."""
+        """Return whether an axis that grows with the batch has the stride of another axis."""
         grows = position is not None and bool(self._growing.get(position))
         return grows and not self.growing(position)
 

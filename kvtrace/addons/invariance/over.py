@@ -1,4 +1,4 @@
-"""Is a row's value the same whatever one thing is: the number of rows, an argument, the grid?"""
+"""Answers whether rows have the same results for any number of rows, argument value or grid."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_REASONS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether the results of an output's rows are the same over something; else, why not."""
+    """The answer whether an output's rows have the same results over a quantity, and why not."""
 
     verdict: Literal["proven", "violation", "unknown"]
     text: str = ""
@@ -42,7 +42,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class OutputAnswer:
-    """The answer for an output of a kernel, over what was asked, by a contract if there is one."""
+    """The answer for an output over a quantity, and the contract that names it, if any."""
 
     kernel: str
     output: str
@@ -54,7 +54,7 @@ class OutputAnswer:
 def answers_over(
     selection: Selection, outputs: Sequence[OutputResult], over: str | None
 ) -> tuple[OutputAnswer, ...]:
-    """Return answers for outputs over one thing; None: over what the kernels' contracts name."""
+    """Return answers for outputs over a quantity; None: over each kernel's contract."""
     contracts = contracts_of(selection.trace, selection.runs) if over is None else {}
     if over is None and not contracts:
         return ()
@@ -81,11 +81,11 @@ def _calls(selection: Selection) -> Iterator[Call]:
 def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
     """Return whether an output's rows have the same results over `rows`, `grid` or an argument.
 
-    An argument need not count the rows: over it an output is invariant whose rows are, and whose
-    values are made of no number of that name.
+    An output is invariant over an argument if its rows are invariant and its values do not depend
+    on the argument; the argument need not count rows.
 
     Args:
-        result: What was found of the output.
+        result: The output's result.
         over: `rows`, `grid` or an argument's name.
         call: A recorded call of the kernel, for the names of its arguments; None: there is none.
 
@@ -117,7 +117,7 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
 
 
 def _not_a_number(over: str, call: Call | None) -> str | None:
-    """Return why an argument cannot be what results are invariant over; None: it can."""
+    """Return the reason for which results cannot be judged over an argument, if any."""
     if call is None:
         return None
     parameters: Mapping[str, object] = {each.name: each for each in call.arguments}
@@ -145,7 +145,7 @@ def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
 
 
 def answer_objects(found: Sequence[OutputAnswer]) -> list[dict[str, object]]:
-    """Return the same for JSON."""
+    """Return answers for JSON."""
     return [
         {
             "kernel": each.kernel, "output": each.output, "over": each.over,

@@ -1,4 +1,4 @@
-"""Which elements of its output a store writes: its address, solved for programs, trips and lanes.
+"""Elements of an output that a store writes: its address, solved for programs, trips and lanes.
 
 A store goes to `base + factor * position + …`: positions vary over programs, lanes and trips,
 factors are strides. Each factor is an axis of the output. In place of the symbols that a position
@@ -257,7 +257,7 @@ class _Coordinates:
         return common, divided(Term(own), common)
 
     def _fits(self, inner: Term, reach: int) -> bool:
-        """Whether an inner position stays below where an outer axis takes its next step."""
+        """Return whether an inner position stays below where an outer axis takes its next step."""
         claim = conjunction((at_least(inner), less(inner, reach)))
         return claim is TRUE or follows(claim, self._given) is not None
 

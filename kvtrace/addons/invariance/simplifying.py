@@ -1,4 +1,4 @@
-"""Formulas as they are where an output's element is written: its mask holds."""
+"""Simplification of formulas under the mask of the output element that they belong to."""
 
 from __future__ import annotations
 
@@ -213,5 +213,5 @@ def _joined(term: Term) -> Term:
 
 
 def _is_placed(atoms: frozenset[Atom]) -> bool:
-    """Whether what is written where has a say in a formula."""
+    """Return whether what is written where has a say in a formula."""
     return any(is_placing(atom) or number_of_coordinate(atom) is not None for atom in atoms)

@@ -1,4 +1,4 @@
-"""Trees: what the value of one element is made of, by which operations and in which order.
+"""Expression trees: the operations that compute one element, in order.
 
 A tree is the expression of an element over elements of the kernel's arguments. Equal trees are one
 object, so comparing two costs nothing however large they are. Axes over which a tree sums, and the
@@ -104,7 +104,7 @@ def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: 
 
 
 def truth_of(condition: Tree) -> bool | None:
-    """Return what a condition always is; None: it may be either, or is not followed."""
+    """Return the constant truth of a condition; None: not constant, or not followed."""
     known = condition.detail[0] if condition.what == "condition" else None
     return known.decided if isinstance(known, Condition) else None
 
@@ -123,7 +123,7 @@ def bound(level: int, extent: int) -> Symbol:
 
 
 def level_of(symbol: object) -> int | None:
-    """Return the level of a bound symbol; None: it is another."""
+    """Return the level of a bound symbol; None for a symbol of another kind."""
     match symbol:
         case Symbol(kind="lane", key=("bound", int(level))):
             return level

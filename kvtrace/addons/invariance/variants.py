@@ -1,4 +1,4 @@
-"""What ran at each recorded size of the batch: the grid, the variant, what was compiled for it."""
+"""Variants at each recorded size of the batch: the grid, the settings and the compiled code."""
 
 from __future__ import annotations
 
@@ -63,12 +63,12 @@ class Variants:
 
     @property
     def same_tree(self) -> bool:
-        """Whether all sizes have one tree."""
+        """Return whether all sizes have one tree."""
         return len({each.tree for each in self.sizes}) == 1
 
     @property
     def same_layouts(self) -> bool | None:
-        """Whether all sizes have the same layouts in TTGIR; None where one was not recorded."""
+        """Return whether all sizes have the same layouts in TTGIR; None: one was not recorded."""
         layouts = {each.layouts for each in self.sizes}
         return None if None in layouts else len(layouts) == 1
 
