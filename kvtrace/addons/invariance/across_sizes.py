@@ -94,7 +94,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
 
 
 def _of_orders(kept: Sequence[Kept]) -> Witness | None:
-    """Look for an element that atomic updates leave as the order of programs decides."""
+    """Return an element whose atomic updates depend on the order of programs, if one is found."""
     for each in kept[:1]:
         accesses = summarise(each.call.module).accesses
         if any(access.kind == "atomic" for access in accesses):
@@ -103,7 +103,7 @@ def _of_orders(kept: Sequence[Kept]) -> Witness | None:
 
 
 def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
-    """Note rows of which a launch does not store the elements that it stores of others."""
+    """Note rows with other stored elements than the first row, or than at another size."""
     patterns: dict[int, NDArray[np.bool_]] = {}
     for each in kept:
         stored = each.stored() if result.row_axes else None
@@ -153,13 +153,14 @@ def _note_left_out(result: OutputResult, kept: Sequence[Kept]) -> None:
 def _left_out_row(
     guard: RowGuard, launches: Sequence[tuple[int, Mapping[str, object]]]
 ) -> tuple[int, int] | None:
-    """Return the first row that a guard leaves out, and of how many rows; None: no row.
+    """Return (row, number of rows) of the first row that a guard leaves out, if any.
 
-    A number is that of the rows if it is so in launches of several sizes; others stay as they are.
+    A scalar counts rows if it equals their number in launches of several sizes; other scalars keep
+    their values.
 
     Args:
         guard: The guard.
-        launches: How many rows each launch had, and the numbers that were passed to it.
+        launches: The number of rows and the scalar arguments of each launch.
 
     """
     names = set(guard.names.values())
@@ -187,9 +188,9 @@ def _scalars_of(call: Call) -> dict[str, object]:
 
 
 def _note_collected(result: OutputResult, kept: Sequence[Kept]) -> None:
-    """Note what is open of elements that several programs update.
+    """Make a result with collected updates unknown, unless equally many programs always update.
 
-    How many do, the host says: as many at all sizes of the batch, as far as launches show.
+    The host decides their number, so recorded launches at several sizes must agree.
     """
     assert result.collected is not None
     grids = {tuple(each.batch.grid[axis] for axis in result.collected) for each in kept}
@@ -212,7 +213,7 @@ def _note(result: OutputResult, why: Why) -> None:
 def _is_size(
     result: OutputResult, kept: Kept, count: int, axes: Sequence[int], stored: NDArray[np.bool_]
 ) -> bool:
-    """Return whether rows end where a number says that is passed: the tensor has room for more."""
+    """Return whether a scalar argument counts the stored rows of a tensor with room for more."""
     given = {a.name: a.value for a in kept.call.arguments if isinstance(a, ScalarArgument)}
     inner = [prod(stored.shape[axis] for axis in axes[n:]) for n in range(1, len(axes) + 1)]
     return any(given.get(name, 0) * by == count for name in result.sizes for by in inner
@@ -222,7 +223,7 @@ def _is_size(
 def _note_unlike(
     result: OutputResult, kept: Kept, rows: NDArray[np.bool_], first: int, other: int
 ) -> None:
-    """Note a row of which other elements are stored than of the first."""
+    """Note a row of which other elements are stored than of the first row."""
     count = kept.batch.rows
     text = f"row {other} of {count} is not stored as row {first} is"
     _note(result, Why("grid" if not rows[other].any() else "row", "guard", text, result.place))
@@ -246,32 +247,32 @@ def _note_options(result: OutputResult, kept: Sequence[Kept], options: Options) 
     Warps share the rows and columns of a product, never its K, in all layouts of Triton. They
     decide which instruction multiplies: with whole groups of four, NVIDIA's takes any number.
     """
-    found, decisive = [], "reduction" in result.ordered_by
+    options_by_size, decisive = [], "reduction" in result.ordered_by
     for name in ORDERING:
         values: dict[int, set[object]] = {}
         for each in kept:
             values.setdefault(each.batch.rows, set()).add(options[id(each.call)].get(name))
         if len({frozenset(each) for each in values.values()}) > 1:
             known = sorted(set().union(*values.values()) - {None}, key=str)
-            found.append(f"{name} {' or '.join(map(str, known))}")
+            options_by_size.append(f"{name} {' or '.join(map(str, known))}")
             in_groups = all(isinstance(each, int) and each % _GROUP == 0 for each in known)
             decisive |= name != "num_warps" or not in_groups
-    result.options = tuple(found)
-    if found and decisive and result.order == "compiled":
-        text = f"{', '.join(found)}, which order sums across lanes in the compiled code"
+    result.options = tuple(options_by_size)
+    if options_by_size and decisive and result.order == "compiled":
+        text = f"{', '.join(options_by_size)}, which order sums across lanes in the compiled code"
         result.is_certain = True
         _note(result, Why("size", "data", text, result.place))
 
 
 def _missed(result: OutputResult) -> int | None:
-    """Return how many rows a variant was launched for that is not compared with others."""
+    """Return the smallest number of rows of a variant that is not compared with others."""
     kept = {one.batch.variant for own in result.kept.values() for one in own}
     missed = [rows for variant, rows in result.launched.items() if variant not in kept]
     return min(missed) if len(result.launched) > 1 and missed else None
 
 
 def _rounds(tree: Tree) -> bool:
-    """Return whether a tree computes with floats; integers are the same in whichever order."""
+    """Return whether a tree computes with floats: integer sums do not depend on their order."""
     nodes = (node for node in tree.walk() if node.what in ("op", "product"))
     return any(node.what == "product" or node.detail[2].startswith(("f", "bf")) for node in nodes)
 
@@ -301,15 +302,15 @@ def _other_tree(result: OutputResult, comparison: Comparison) -> Why:
 
 
 def _differing_scalars(result: OutputResult, kept: Sequence[Kept]) -> tuple[Why, ...]:
-    """Return a reason for each number of the value's that differs between batches."""
+    """Return a reason for each scalar in the value that differs between batches."""
     text = "{}, which differs between the recorded sizes of the batch"
     names = _differing_names(result, kept)
     return tuple(Why("size", "data", text.format(name), result.place) for name in names)
 
 
 def _differing_names(result: OutputResult, kept: Sequence[Kept]) -> list[str]:
-    """Return the numbers that a value is made of and that no two sizes of the batch share."""
-    found = []
+    """Return the scalars in a value without a number that all sizes of the batch share."""
+    names = []
     for name in result.scalars:
         values: dict[int, set[object]] = {}
         for each in kept:
@@ -317,8 +318,8 @@ def _differing_names(result: OutputResult, kept: Sequence[Kept]) -> list[str]:
             values.setdefault(each.batch.rows, set()).add(scalars.get(name))
         alike = set.intersection(*values.values())
         if not alike:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _witness(
@@ -341,9 +342,9 @@ def _witness(
             one, other = (Batched(each.call, axes) for each in (first, last))
             if not axes.get(last.position):
                 continue
-            found = between(one, other, first.position, any_row=any_row, numbers=numbers)
+            witness = between(one, other, first.position, any_row=any_row, numbers=numbers)
             if not any_row:
-                found = found or with_other_rows(other, last.position)
-            if found is not None:
-                return found
+                witness = witness or with_other_rows(other, last.position)
+            if witness is not None:
+                return witness
     return None

@@ -25,7 +25,7 @@ _FORMULAS: Final = ("integer", "condition")
 
 
 class Alike:
-    """Compares trees whose symbols mean the same."""
+    """Comparison of trees over the same symbols, by proofs."""
 
     def __init__(self) -> None:
         self._ranges = Ranges({})

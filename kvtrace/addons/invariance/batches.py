@@ -83,13 +83,13 @@ def have_all_rows(kept: Sequence[Kept]) -> bool:
 def by_tree(kept: Sequence[Kept]) -> dict[Tree, dict[Batch, Kept]]:
     """Return calls by their trees, the smallest batch first; none where a tree is too large."""
     whole = have_all_rows(kept)
-    found: dict[Tree, dict[Batch, Kept]] = {}
-    for each in sorted(kept, key=lambda one: one.batch.rows):
+    calls_by_tree: dict[Tree, dict[Batch, Kept]] = {}
+    for call in sorted(kept, key=lambda one: one.batch.rows):
         try:
-            found.setdefault(each.tree(whole), {})[each.batch] = each
+            calls_by_tree.setdefault(call.tree(whole), {})[call.batch] = call
         except TooLarge:
             return {}
-    return found
+    return calls_by_tree
 
 
 def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:

@@ -42,13 +42,13 @@ def extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
         return None
     condition, one, other = node.parts
     either = condition.what == "op" and condition.detail[0] == "arith.ori"
-    found = {comparison(part) for part in (condition.parts if either else (condition,))}
+    comparisons = {comparison(part) for part in (condition.parts if either else (condition,))}
     for predicate, least in ((_GREATER, False), (_LESS, True)):
-        if found == {(predicate, one, other), (_UNEQUAL, one, one)}:
+        if comparisons == {(predicate, one, other), (_UNEQUAL, one, one)}:
             return least, True
-        if found == {(predicate, one, other)} and one.what == "constant":
+        if comparisons == {(predicate, one, other)} and one.what == "constant":
             return least, True  # a NaN is not compared, and so it is the other
-        if found == {(predicate, one, other)} and other.what == "constant":
+        if comparisons == {(predicate, one, other)} and other.what == "constant":
             return least, False
     return None
 
@@ -83,8 +83,8 @@ def predicate_of_choice(node: Tree, by: tuple[str, Tree, Tree], *, ordered: bool
     predicate, compared, (_, *ways) = int(by[0]), by[1:], node.parts
     if not ordered and {*compared} == {*ways}:
         return str(_STRICT.get(predicate, predicate))
-    unknown = [each for each in compared if _constant(each) is None]
-    if all(_is_nan_where(way, each) for way in ways for each in unknown):
+    unknown = [operand for operand in compared if _constant(operand) is None]
+    if all(_is_nan_where(way, operand) for way in ways for operand in unknown):
         return str(_NUMBERS.get(predicate, predicate))
     return by[0]
 
@@ -109,7 +109,7 @@ def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
     predicate, number, zero = int(by[0]), *by[1:]
     if _constant(number) == 0:
         number, zero = zero, number
-        predicate = {each: turned for turned, each in _TURNED.items()}.get(
+        predicate = {target: source for source, target in _TURNED.items()}.get(
             predicate, _TURNED.get(predicate, predicate)
         )
     if _constant(zero) != 0 or any(_factor(way, number) is None for way in parts[1:]):

@@ -120,17 +120,17 @@ def compared(
     if len(pairs) == 1 and _is_placed_alike(pairs[0]) and Alike().are_equal(one, other):
         return Comparison("equal", compared=pairs[0].count, elements=elements)
     first, second = _SHARED if one is other else parting_texts(one, other)
-    known = Comparison("different", first, second, elements=elements)
+    difference = Comparison("different", first, second, elements=elements)
     if not pairs:
-        return known
+        return difference
     try:
         for relation, arithmetic in _ARITHMETIC:
             count = _agreeing(pairs, arithmetic, deadline, placing)
             if count:
-                return replace(known, relation=relation, evaluated=True, compared=count)
+                return replace(difference, relation=relation, evaluated=True, compared=count)
     except NotEvaluated:
-        return known
-    return replace(known, evaluated=True, compared=sum(pair.count for pair in pairs))
+        return difference
+    return replace(difference, evaluated=True, compared=sum(pair.count for pair in pairs))
 
 
 def _is_same(pair: Pair) -> bool:
@@ -205,10 +205,10 @@ def _unlike(pair: Pair, places: NDArray[np.int64], points: Points) -> NDArray[np
 def parting_texts(one: Tree, other: Tree) -> tuple[str, str]:
     """Return the texts of the outermost nodes at which two trees differ."""
     names = coordinate_names((one, other))
-    waiting = deque([(one, other)])
+    pending = deque([(one, other)])
     seen = {(one, other)}
-    while waiting and len(seen) < _MOST_PAIRS:
-        mine, theirs = waiting.popleft()
+    while pending and len(seen) < _MOST_PAIRS:
+        mine, theirs = pending.popleft()
         texts = node_text(mine, names), node_text(theirs, names)
         if texts[0] != texts[1]:
             return texts
@@ -217,7 +217,7 @@ def parting_texts(one: Tree, other: Tree) -> tuple[str, str]:
         for pair in _parting_parts(mine, theirs, names):
             if pair not in seen:
                 seen.add(pair)
-                waiting.append(pair)
+                pending.append(pair)
     text = node_text(one, names)
     return text, f"{text}, made of the same parts in another way"
 

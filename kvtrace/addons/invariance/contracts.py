@@ -21,7 +21,7 @@ _DEFINITION: Final = re.compile(r"\s*(?:async\s+)?(def|class)\b")
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the results of a kernel's rows must not change with, and the line of the comment.
+    """The quantity over which a kernel's rows must be invariant, and the line of the comment.
 
     `over` is `rows`, `grid` or the name of an argument.
     """
@@ -34,7 +34,8 @@ class Contract:
 def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
     """Return the contracts of the kernels of runs by the kernels' names.
 
-    Of several in one kernel the first counts. Without recorded source there are none.
+    The first of several contracts in one kernel counts. Without recorded source the result is
+    empty.
     """
     lines = SourceLines(trace, runs)
     kernels = trace.table("kernels", runs, ["name", "file", "line"]).to_pylist()

@@ -56,7 +56,7 @@ def determinism_of(call: Call) -> Determinism:
 
 
 def _of_update(access: Access, call: Call) -> Determinism | None:
-    """Return the verdict on an atomic update that depends on an order; None: it does not."""
+    """Return the verdict on an atomic update that may depend on an order, else None."""
     used = bool(flow_of(call.module).uses(access.op.results[0])) if access.op.results else False
     if access.operator in FREE:
         text = "an atomic sum of floats, which rounds in the order in which programs come"

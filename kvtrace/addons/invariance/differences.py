@@ -81,8 +81,8 @@ def _meanings(first: Call, second: Call) -> Iterator[KernelMeaning]:
         text = "the same code, launched with the same arguments"
         yield KernelMeaning(second.kernel, None, "same", text, "yes", text)
         return
-    for each in same_meaning(first, second):
-        yield _meaning(first, second, each)
+    for meaning in same_meaning(first, second):
+        yield _meaning(first, second, meaning)
 
 
 def _meaning(first: Call, second: Call, each: OutputMeaning) -> KernelMeaning:

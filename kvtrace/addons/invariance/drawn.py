@@ -1,4 +1,4 @@
-"""Trees of an output as they are drawn: one table of nodes, which trees of several sizes share."""
+"""Drawings of an output's trees: one table of nodes that trees of several sizes share."""
 
 from __future__ import annotations
 
@@ -107,16 +107,16 @@ class _Nodes:
         self._keys: list[tuple[str, str, bytes]] = []
 
     def add(self, node: DrawnNode) -> int:
-        """Return a node's place; equal nodes have one."""
+        """Return a node's index in the table; equal nodes have the same index."""
         place = self._places.setdefault(node, len(self._keys))
         if place == len(self._keys):
             parts = tuple(self._keys[part][-1] for part in node.parts)
-            made = repr((node.kind, node.text, node.stack, node.roles, parts)).encode()
-            self._keys.append((node.kind, node.text, hashlib.sha256(made).digest()))
+            content = repr((node.kind, node.text, node.stack, node.roles, parts)).encode()
+            self._keys.append((node.kind, node.text, hashlib.sha256(content).digest()))
         return place
 
     def order(self, place: int) -> tuple[str, str, bytes]:
-        """Return what puts a node before others whatever process drew it."""
+        """Return a sort key of a node that is the same in all processes."""
         return self._keys[place]
 
     def __iter__(self) -> Iterator[DrawnNode]:
@@ -134,16 +134,16 @@ def _numbered(
     nodes = list(drawn)
     places: dict[int, int] = {}
     for tree in trees:
-        waiting = [(tree.root, False)]
-        while waiting:
-            place, parts_done = waiting.pop()
+        pending = [(tree.root, False)]
+        while pending:
+            place, parts_done = pending.pop()
             if place in places:
                 continue
             if parts_done:
                 places[place] = len(places)
             else:
-                waiting.append((place, True))
-                waiting += [(part, False) for part in reversed(nodes[place].parts)]
+                pending.append((place, True))
+                pending += [(part, False) for part in reversed(nodes[place].parts)]
     return (
         tuple(
             replace(nodes[place], parts=tuple(map(places.__getitem__, nodes[place].parts)))
@@ -154,7 +154,7 @@ def _numbered(
 
 
 class _Drawn:
-    """Draws trees of one call into a table of nodes."""
+    """Drawer of one call's trees into a table of nodes."""
 
     def __init__(
         self, kept: Kept, names: Mapping[int, str], nodes: _Nodes, stacks: StackRows
@@ -201,7 +201,7 @@ class _Drawn:
         return DrawnNode(kind, text, stack, tuple(places), roles)
 
     def _said(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
-        """Return the kind of a node, what it says, its parts, and what they are to it."""
+        """Return (kind, text, parts, roles of the parts) of a node."""
         detail: tuple[Any, ...] = tree.detail
         parts = tree.parts
         match tree.what:
@@ -265,12 +265,12 @@ class _Drawn:
 
 def _nearest(tree: Tree) -> set[Tree]:
     """Return the nodes of a tree that are nearest to its root."""
-    seen: set[Tree] = set()
+    visited: set[Tree] = set()
     distance = {tree}
-    while distance and len(seen) + len(distance) <= _MOST_NODES:
-        seen |= distance
-        distance = {part for each in distance for part in each.parts} - seen
-    return seen
+    while distance and len(visited) + len(distance) <= _MOST_NODES:
+        visited |= distance
+        distance = {part for each in distance for part in each.parts} - visited
+    return visited
 
 
 def _operator(tree: Tree) -> str:
@@ -317,7 +317,7 @@ class _Words:
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
     def element(self, name: str, offset: Term) -> str:
-        """Return an element of a tensor by its indices; by its bytes where it has none."""
+        """Return the text of an element by its indices, or by its byte offset if it has none."""
         tensor = self._tensors.get(name)
         indices = None if tensor is None else indices_of(tensor, offset)
         if indices is None:
@@ -325,7 +325,7 @@ class _Words:
         return f"{name}[{', '.join(map(self.formula, indices))}]"
 
     def _loaded(self, symbol: Symbol) -> Symbol:
-        """Return a coordinate whose text is that of an integer that is loaded."""
+        """Return a coordinate that stands for a loaded integer and has its text."""
         assert isinstance(symbol.key, tuple)
         number = _TENSOR + len(self._said)
         self._said[number] = self.element(str(symbol.key[1]), symbol.at[0])

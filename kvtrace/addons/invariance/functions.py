@@ -74,9 +74,9 @@ _Summand = tuple[int, _Factors]
 
 @lru_cache(maxsize=1024)
 def written_constant(kind: str, bits: int) -> int | None:
-    """Return the exact number that a constant of the source was rounded from, in the field.
+    """Return the exact number that a source constant was rounded from, in the field.
 
-    A decimal of few digits, log2(e) or its inverse. None: it is as it is.
+    A decimal of few digits, log2(e) or its inverse; None for any other constant.
     """
     sign = _SIGNS.get(kind)
     if sign is None:
@@ -98,7 +98,7 @@ def written_constant(kind: str, bits: int) -> int | None:
 
 
 def function_of(node: Tree) -> str:
-    """Return the name of the exponential, logarithm or root that a node is; empty: none."""
+    """Return the name of the exponential, logarithm or root that a node computes, else ""."""
     if node.what != "op" or len(node.parts) != 1:
         return ""
     name, attributes = node.detail[:2]
@@ -110,7 +110,7 @@ def function_of(node: Tree) -> str:
 
 
 class Functions:
-    """Evaluates exponentials, logarithms and roots in the field, for one set of memory contents."""
+    """Evaluator of exponentials, logarithms and roots in the field, for one random memory."""
 
     def __init__(self, of: Callable[[Tree], Numbers], seed: int) -> None:
         self._of = of
@@ -168,14 +168,14 @@ class Functions:
     def _single(self, value: Numbers) -> Numbers:
         """Return the exponential of a number, by a random function with `exp(-x) = 1 / exp(x)`."""
         negative = np.asarray((np.uint64(PRIME) - value) % np.uint64(PRIME), np.uint64)
-        found = mixed(self._seed, 21, np.minimum(value, negative))
-        found = np.where(value == 0, np.uint64(1), found)
-        return np.where(value > negative, inverse(found), found)
+        image = mixed(self._seed, 21, np.minimum(value, negative))
+        image = np.where(value == 0, np.uint64(1), image)
+        return np.where(value > negative, inverse(image), image)
 
     def _logarithm(self, argument: Tree) -> Numbers:
         """Return a logarithm; that of a product of exponentials and constants is a sum.
 
-        Not of a product of other numbers, which may vanish before they do.
+        Other products are not split: a product may underflow where its factors do not.
         """
         factors = list(_factors(argument))
         others = [each for each, _ in factors if not _is_power(each)]
@@ -186,11 +186,13 @@ class Functions:
             function = function_of(factor)
             if function in ("exp", "exp2"):
                 scale = np.uint64(1 if function == "exp" else LN_2)
-                found = product_of(scale, self._of(factor.parts[0]))
+                logarithm = product_of(scale, self._of(factor.parts[0]))
             else:
                 value = self._of(factor)
-                found = np.where(value == 1, _ZERO, mixed(self._seed, 22, value))
-            parts.append(found if sign > 0 else difference_of(np.zeros_like(found), found))
+                logarithm = np.where(value == 1, _ZERO, mixed(self._seed, 22, value))
+            parts.append(
+                logarithm if sign > 0 else difference_of(np.zeros_like(logarithm), logarithm)
+            )
         return reduce(sum_of, parts)
 
     def _root(self, radicand: Tree, *, is_inverse: bool) -> Numbers | None:
@@ -210,7 +212,7 @@ def _raised(value: Numbers, exponent: int) -> Numbers:
 
 
 def _small(number: int) -> int | None:
-    """Return a number of the field as a small integer; None: it is none."""
+    """Return a number of the field as a small nonzero integer, or None if it is not small."""
     signed = number if number <= PRIME // 2 else number - PRIME
     return signed if 0 < abs(signed) <= _MOST_POWER else None
 
@@ -233,7 +235,7 @@ def _is_choice(node: Tree) -> bool:
 
 
 def _number(node: Tree) -> int | None:
-    """Return a finite constant as a number of the field; None: the node is another."""
+    """Return a finite constant as a number of the field; None for another node."""
     value = constant_of(node)
     if value is None or not np.isfinite(value):
         return None
@@ -243,7 +245,7 @@ def _number(node: Tree) -> int | None:
 
 
 def _scaled(node: Tree) -> tuple[int, Tree]:
-    """Split a product: return its positive constant factor, and the product of the others."""
+    """Return (positive constant factor, the other factors) of a product."""
     factor = 1
     while _operator(node) == "*" and len(node.parts) == 2:
         one, other = node.parts

@@ -53,17 +53,20 @@ def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] |
         else:
             calls.setdefault(call.kernel, call)
     kernels = () if asked else tuple(contracts)
-    found = invariance_of(Selection(trace, (run,)), kernels, seconds=_SECONDS)
+    invariance = invariance_of(Selection(trace, (run,)), kernels, seconds=_SECONDS)
     stacks = StackRows()
-    judged = [_row(each, calls[each.kernel], contracts, stacks) for each in found.outputs]
-    judged += _unjudged(calls, unready, {each.kernel for each in found.outputs}, contracts)
+    judged = [
+        _row(result, calls[result.kernel], contracts, stacks) for result in invariance.outputs
+    ]
+    judged += _unjudged(calls, unready, {result.kernel for result in invariance.outputs}, contracts)
     rows = [row for row, _ in judged]
     content = json.dumps([shown for _, shown in judged]).encode()
-    made = {
+    rows_by_table = {
         "findings": rows, "stacks": stacks.rows(), "artifacts": [artifact_row(TREES, content)],
     }  # fmt: skip
     return {
-        name: pa.Table.from_pylist(listed, TABLES[name].schema) for name, listed in made.items()
+        name: pa.Table.from_pylist(listed, TABLES[name].schema)
+        for name, listed in rows_by_table.items()
     }
 
 
@@ -107,7 +110,7 @@ def _finding(
     kernel: str, call_id: int, output: str | None, answer: Answer, over: str,
     contract: Contract | None,
 ) -> _Judged:  # fmt: skip
-    what = f"{RULE} {kernel} {output} {over} {answer.verdict}"
+    identity = f"{RULE} {kernel} {output} {over} {answer.verdict}"
     limits = f"; {answer.text}" if answer.text else ""
     asked = "" if contract is None else f", as line {contract.line} asks"
     rows = kernel if output is None else f"each row of {output}"
@@ -117,7 +120,7 @@ def _finding(
         "unknown": f"{rows} is not proven to have the same result over {over}{asked}",
     }
     row = {
-        "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],
+        "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32],
         "call_id": call_id,
         "rule": RULE,
         "verdict": answer.verdict,

@@ -109,7 +109,7 @@ def extreme(left: Numbers, right: Numbers, *, least: bool, nans: bool) -> Number
     exponent = _EXPONENTS[nans]
     apart = np.asarray(PRIME - _APART if least else _APART, np.uint64)
     end = np.asarray(INFINITY if least else MINUS_INFINITY, np.uint64)
-    left, right, end = (power(sum_of(each, apart), exponent) for each in (left, right, end))
+    left, right, end = (power(sum_of(value, apart), exponent) for value in (left, right, end))
     root = pow(exponent, -1, PRIME - 1)
     return difference_of(power(difference_of(sum_of(left, right), end), root), apart)
 
@@ -130,10 +130,10 @@ def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbe
 
 def power(value: Numbers, exponent: int) -> Numbers:
     """Return a number raised to a power."""
-    found = np.ones_like(value)
+    result = np.ones_like(value)
     while exponent:
         if exponent & 1:
-            found = product_of(found, value)
+            result = product_of(result, value)
         value = product_of(value, value)
         exponent >>= 1
-    return found
+    return result

@@ -61,14 +61,14 @@ def answers_over(
     calls: dict[str, Call] = {}
     for call in _calls(selection):
         calls.setdefault(call.kernel, call)
-    found = []
-    for each in outputs:
-        contract = contracts.get(each.kernel)
-        asked = over or (contract and contract.over)
-        if asked:
-            answer = answer_over(each, asked, calls.get(each.kernel))
-            found.append(OutputAnswer(each.kernel, each.output, asked, answer, contract))
-    return tuple(found)
+    answers = []
+    for result in outputs:
+        contract = contracts.get(result.kernel)
+        quantity = over or (contract and contract.over)
+        if quantity:
+            answer = answer_over(result, quantity, calls.get(result.kernel))
+            answers.append(OutputAnswer(result.kernel, result.output, quantity, answer, contract))
+    return tuple(answers)
 
 
 def _calls(selection: Selection) -> Iterator[Call]:
@@ -97,14 +97,14 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
         return Answer("unknown", f"when run again: {result.determinism.reason}")
     if result.verdict == "proven" and over not in result.scalars:
         assumed = assumed_text(result)
-        said = (unseen_text(result), assumed and f"assumed: {assumed}")
-        return Answer("proven", "; ".join(filter(None, said)))
+        remarks = (unseen_text(result), assumed and f"assumed: {assumed}")
+        return Answer("proven", "; ".join(filter(None, remarks)))
     if result.verdict == "proven":
-        made = f"a row's value is made of {over}, too"
+        dependence = f"a row's value is made of {over}, too"
         witness = None if call is None else with_other_number(call, result.output, over)
         if witness is None:
-            return Answer("unknown", f"{made}; no two values were seen")
-        return Answer("violation", f"{made}; {witness_text(witness)}")
+            return Answer("unknown", f"{dependence}; no two values were seen")
+        return Answer("violation", f"{dependence}; {witness_text(witness)}")
     if over == GRID and not any(why.cause in _OF_THE_GRID for why in result.why):
         return Answer("unknown", "rows are not proven invariant, so the grid is not judged apart")
     reasons = "; ".join(reason_text(why, through=False) for why in result.why[:_MOST_REASONS])

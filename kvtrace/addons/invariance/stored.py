@@ -77,19 +77,19 @@ def _extents(
     access: Access, kernel: Kernel, symbols: set[Symbol], scalars: dict[Symbol, int]
 ) -> dict[Symbol, int] | None:
     """Return the number of values of each symbol; None if a loop's trips are not known."""
-    found: dict[Symbol, int] = {
+    extents_by_symbol: dict[Symbol, int] = {
         each: kernel.call.grid[each.key] for each in symbols
         if each.kind == "program" and isinstance(each.key, int)
     }  # fmt: skip
     for loop in access.loops:
         if loop.trip not in symbols:
             continue
-        most = _most(loop.trips, found, scalars, kernel)
+        most = _most(loop.trips, extents_by_symbol, scalars, kernel)
         if most is None:
             return None
-        found[loop.trip] = max(most, 0)
-    found |= {each: each.high + 1 for each in symbols if each.kind == "lane"}
-    return found if found.keys() == symbols else None
+        extents_by_symbol[loop.trip] = max(most, 0)
+    extents_by_symbol |= {each: each.high + 1 for each in symbols if each.kind == "lane"}
+    return extents_by_symbol if extents_by_symbol.keys() == symbols else None
 
 
 def _most(

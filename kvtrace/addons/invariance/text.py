@@ -29,7 +29,7 @@ _MOST_REASONS: Final = 3
 
 
 def invariance_lines(found: Invariance, width: int) -> list[str]:
-    """Return what a terminal shows: a table of outputs, reasons, and what proofs cover."""
+    """Return lines for a terminal: a table of outputs, reasons, and the scope of proofs."""
     if not found.outputs:
         return ["No kernel with IR was launched, so there is nothing to judge."]
     names = _names(found.outputs)
@@ -83,7 +83,7 @@ def _summary(found: Invariance) -> str:
 
 
 def _verdict_text(each: OutputResult) -> str:
-    """Return a verdict; what is proven of a kernel names the sizes it was not launched at."""
+    """Return the text of a verdict; a proof names the sizes at which only others were launched."""
     said = [_VERDICTS[each.verdict]]
     if each.options:
         said.append(f"by TTIR, compiled with {', '.join(each.options)}")
@@ -93,7 +93,7 @@ def _verdict_text(each: OutputResult) -> str:
 
 
 def unseen_text(each: OutputResult) -> str:
-    """Return at which sizes of the batch only other kernels were launched; empty: at none."""
+    """Return the text about sizes at which only other kernels were launched; empty: none."""
     if not each.unseen:
         return ""
     sizes = ", ".join(map(str, each.unseen[:3])) + (", …" if len(each.unseen) > 3 else "")
@@ -124,7 +124,7 @@ def _across_text(each: OutputResult) -> str:
 
 
 def _names(outputs: Sequence[OutputResult]) -> list[str]:
-    """Return what outputs are called: those that several stores write also by the store's line."""
+    """Return names of outputs; with several stores to one output, the store's line is added."""
     stores = Counter((each.kernel, each.output) for each in outputs)
     names = [
         f"{each.output}, line {each.place.line}"
@@ -159,7 +159,7 @@ def _details(each: OutputResult, name: str, width: int) -> list[str]:
 
 
 def assumed_text(each: OutputResult) -> str:
-    """Return what is assumed of integers in memory; empty: nothing."""
+    """Return the assumptions about integers in memory as text; empty: none."""
     parts = []
     if each.assumed:
         names = ", ".join(each.assumed)
@@ -172,7 +172,7 @@ def assumed_text(each: OutputResult) -> str:
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """Return a verdict as the table has it."""
+    """Return the text of a verdict in the table."""
     return _VERDICTS[outcome]
 
 
@@ -294,7 +294,7 @@ MEANINGS: Final[Mapping[Meaning, str]] = {
 
 
 def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
-    """Return how two versions of kernels compare, for a terminal."""
+    """Return lines for a terminal about the outputs of two versions of kernels."""
     if not found:
         return ["No kernel was called with the same tensors in both traces."]
     rows = [(each.kernel, each.output, MEANINGS[each.meaning]) for each in found]
@@ -307,7 +307,7 @@ def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
 
 
 def versions_text(each: OutputMeaning) -> list[str]:
-    """Return where two versions part, and two values of an element, as sentences."""
+    """Return sentences on the difference of two versions, and two values of an element."""
     lines = []
     if each.second is not None:
         lines += [f"before: {each.first}", f"after: {each.second}"]
@@ -325,7 +325,7 @@ def versions_text(each: OutputMeaning) -> list[str]:
 
 
 def _apart_text(witness: Witness) -> str:
-    """Return two values of an element, and how far they are apart."""
+    """Return the text of an element's two values and their distance."""
     text = (
         f"element {witness.element} is {witness.values[0]} by {witness.first} and "
         f"{witness.values[1]} by {witness.second}"

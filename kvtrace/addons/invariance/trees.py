@@ -67,14 +67,14 @@ class Tree:
     def walk(self) -> Iterator[Tree]:
         """Yield the tree and all inside it, each once, in no particular order."""
         seen = {self}
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
+        pending = [self]
+        while pending:
+            node = pending.pop()
             yield node
             for part in node.parts:
                 if part not in seen:
                     seen.add(part)
-                    waiting.append(part)
+                    pending.append(part)
 
     def formulas(self) -> Iterator[Term | Condition]:
         """Yield the formulas of this node alone."""
@@ -91,22 +91,22 @@ class Tree:
 def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: int = -1) -> Tree:
     """Return the one node of a kind, details and parts."""
     key = (what, detail, parts)
-    found = _interned.get(key)
-    if found is not None:
-        return found
+    node = _interned.get(key)
+    if node is not None:
+        return node
     with _interning:
-        found = _interned.get(key)
-        if found is None:
-            found = object.__new__(Tree)
-            found.what, found.detail, found.parts, found.op = what, detail, parts, op
-            _interned[key] = found
-        return found
+        node = _interned.get(key)
+        if node is None:
+            node = object.__new__(Tree)
+            node.what, node.detail, node.parts, node.op = what, detail, parts, op
+            _interned[key] = node
+        return node
 
 
 def truth_of(condition: Tree) -> bool | None:
     """Return the constant truth of a condition; None: not constant, or not followed."""
-    known = condition.detail[0] if condition.what == "condition" else None
-    return known.decided if isinstance(known, Condition) else None
+    truth = condition.detail[0] if condition.what == "condition" else None
+    return truth.decided if isinstance(truth, Condition) else None
 
 
 def constant_of(node: Tree) -> float | None:

@@ -134,7 +134,7 @@ def command(
 
 
 def _renamed(match: "Iterable[str]") -> dict[str, str]:
-    """Return old names by new ones."""
+    """Return a mapping from names in AFTER to names in BEFORE."""
     from kvtrace.schema.errors import BadSetting
 
     found = {}
