@@ -61,7 +61,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
     _note_stored(result, kept)
     _note_left_out(result, kept)
     _note_options(result, kept, options)
-    recorded = {each.batch.rows for own in result.kept.values() for each in own}
+    recorded = {launch.batch.rows for own in result.kept.values() for launch in own}
     result.uncompared = len(recorded) - sizes_of(kept) if kept else 0
     if result.verdict == "proven" and (missed := _missed(result)) is not None:
         text = f"how a launch at {missed} rows computes one: its elements are not followed"
@@ -80,7 +80,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
             result.verdict = "depends"
         if result.verdict in ("depends", "unknown") and result.witness is None:
             result.witness = _witness(
-                [next(iter(each.values())) for each in trees.values()],
+                [next(iter(launches.values())) for launches in trees.values()],
                 kept,
                 differ=comparison.relation not in ("same", "equal"),
                 numbers=_differing_names(result, kept),
@@ -95,22 +95,22 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
 
 def _of_orders(kept: Sequence[Kept]) -> Witness | None:
     """Return an element whose atomic updates depend on the order of programs, if one is found."""
-    for each in kept[:1]:
-        accesses = summarise(each.call.module).accesses
+    for launch in kept[:1]:
+        accesses = summarise(launch.call.module).accesses
         if any(access.kind == "atomic" for access in accesses):
-            return in_other_order(each.call, each.position)
+            return in_other_order(launch.call, launch.position)
     return None
 
 
 def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
     """Note rows with other stored elements than the first row, or than at another size."""
     patterns: dict[int, NDArray[np.bool_]] = {}
-    for each in kept:
-        stored = each.stored() if result.row_axes else None
+    for launch in kept:
+        stored = launch.stored() if result.row_axes else None
         if stored is None:
             continue
         axes = sorted(result.row_axes)
-        rows = np.moveaxis(stored, axes, range(len(axes))).reshape(each.batch.rows, -1)
+        rows = np.moveaxis(stored, axes, range(len(axes))).reshape(launch.batch.rows, -1)
         any_of: NDArray[np.bool_] = np.asarray(rows.any(axis=1))
         if not any_of.any():
             continue
@@ -119,16 +119,16 @@ def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
         count = int(any_of.sum())
         is_prefix = first == 0 and not any_of[count:].any()
         if unlike.size and not (
-            is_prefix and (unlike >= count).all() and _is_size(result, each, count, axes, stored)
+            is_prefix and (unlike >= count).all() and _is_size(result, launch, count, axes, stored)
         ):
-            _note_unlike(result, each, rows, first, int(unlike[0]))
-        patterns[each.batch.rows] = rows[first]
+            _note_unlike(result, launch, rows, first, int(unlike[0]))
+        patterns[launch.batch.rows] = rows[first]
     sizes = sorted(patterns)
     for size in sizes[1:]:
         small, large = patterns[sizes[0]], patterns[size]
         if small.size == large.size and (small != large).any() and result.witness is None:
             element = int(np.flatnonzero(small != large)[0])
-            states = tuple("stored" if each[element] else "not stored" for each in (small, large))
+            states = tuple("stored" if mask[element] else "not stored" for mask in (small, large))
             text = "other elements of it are stored at another size of the batch"
             _note(result, Why("size", "guard", text, result.place))
             result.witness = Witness(
@@ -140,7 +140,7 @@ def _note_left_out(result: OutputResult, kept: Sequence[Kept]) -> None:
     """Note a row that a guard leaves out at a size of the batch that no launch had."""
     if sizes_of(kept) < 2:
         return
-    launches = [(each.batch.rows, _scalars_of(each.call)) for each in kept]
+    launches = [(launch.batch.rows, _scalars_of(launch.call)) for launch in kept]
     for guard in result.leaving:
         left_out = _left_out_row(guard, launches)
         if left_out is not None:
@@ -193,7 +193,7 @@ def _note_collected(result: OutputResult, kept: Sequence[Kept]) -> None:
     The host decides their number, so recorded launches at several sizes must agree.
     """
     assert result.collected is not None
-    grids = {tuple(each.batch.grid[axis] for axis in result.collected) for each in kept}
+    grids = {tuple(launch.batch.grid[axis] for axis in result.collected) for launch in kept}
     if result.determinism.answer != "proven":
         text = "an atomic update, of which programs may have an order"
     elif sizes_of(kept) < 2 or len(grids) > 1:
@@ -228,7 +228,9 @@ def _note_unlike(
     text = f"row {other} of {count} is not stored as row {first} is"
     _note(result, Why("grid" if not rows[other].any() else "row", "guard", text, result.place))
     inputs = (kept.call.arguments[n] for n in _positions(kept.call, result.own))
-    lengths = {each.shape[0] for each in inputs if isinstance(each, TensorArgument) and each.shape}
+    lengths = {
+        tensor.shape[0] for tensor in inputs if isinstance(tensor, TensorArgument) and tensor.shape
+    }
     if rows[other].any() or kept.batch.rows in lengths:
         element = int(np.flatnonzero(rows[first] != rows[other])[0])
         names = ("stored", "not stored") if rows[first][element] else ("not stored", "stored")
@@ -313,9 +315,9 @@ def _differing_names(result: OutputResult, kept: Sequence[Kept]) -> list[str]:
     names = []
     for name in result.scalars:
         values: dict[int, set[object]] = {}
-        for each in kept:
-            scalars = _scalars_of(each.call)
-            values.setdefault(each.batch.rows, set()).add(scalars.get(name))
+        for launch in kept:
+            scalars = _scalars_of(launch.call)
+            values.setdefault(launch.batch.rows, set()).add(scalars.get(name))
         alike = set.intersection(*values.values())
         if not alike:
             names.append(name)

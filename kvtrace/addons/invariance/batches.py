@@ -77,40 +77,40 @@ def with_most_sizes(kept: Iterable[Sequence[Kept]]) -> Sequence[Kept]:
 
 def have_all_rows(kept: Sequence[Kept]) -> bool:
     """Return whether each call has a tree of all rows, to compare instead of the first row's."""
-    return all(each.several for each in kept)
+    return all(launch.several for launch in kept)
 
 
 def by_tree(kept: Sequence[Kept]) -> dict[Tree, dict[Batch, Kept]]:
     """Return calls by their trees, the smallest batch first; none where a tree is too large."""
     whole = have_all_rows(kept)
     calls_by_tree: dict[Tree, dict[Batch, Kept]] = {}
-    for call in sorted(kept, key=lambda one: one.batch.rows):
+    for launch in sorted(kept, key=lambda one: one.batch.rows):
         try:
-            calls_by_tree.setdefault(call.tree(whole), {})[call.batch] = call
+            calls_by_tree.setdefault(launch.tree(whole), {})[launch.batch] = launch
         except TooLarge:
             return {}
     return calls_by_tree
 
 
 def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
-    """Compare the first tree with each other one, at elements that both sizes have."""
+    """Return the comparison of the first tree with the one that differs most, where both exist."""
     worst = Comparison("same")
     deadline = thread_time() + _SECONDS
-    (first, own), *others = trees.items()
-    whole = all(each.several for batches in trees.values() for each in batches.values())
+    (first, first_batches), *others = trees.items()
+    whole = all(launch.several for batches in trees.values() for launch in batches.values())
     for tree, batches in others:
-        one, other = (next(iter(each.values())) for each in (own, batches))
+        one, other = (next(iter(launches.values())) for launches in (first_batches, batches))
         both = {**other.extents, **one.extents}
         extents = {
             symbol: min(extent, other.extents.get(symbol, extent))
             for symbol, extent in both.items()
             if whole or symbol not in (one.rows | other.rows)
         }
-        each = compared(
+        comparison = compared(
             first, tree, [_pair(first, tree, extents)], prod(extents.values()), deadline
         )
-        if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
-            worst = each
+        if RELATIONS.index(comparison.relation) > RELATIONS.index(worst.relation):
+            worst = comparison
     return worst
 
 

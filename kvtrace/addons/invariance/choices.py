@@ -80,11 +80,11 @@ def predicate_of_choice(node: Tree, by: tuple[str, Tree, Tree], *, ordered: bool
         ordered: Whether the sign of a zero counts.
 
     """
-    predicate, compared, (_, *ways) = int(by[0]), by[1:], node.parts
-    if not ordered and {*compared} == {*ways}:
+    predicate, compared, (_, *values) = int(by[0]), by[1:], node.parts
+    if not ordered and {*compared} == {*values}:
         return str(_STRICT.get(predicate, predicate))
     unknown = [operand for operand in compared if _constant(operand) is None]
-    if all(_is_nan_where(way, operand) for way in ways for operand in unknown):
+    if all(_is_nan_where(way, operand) for way in values for operand in unknown):
         return str(_NUMBERS.get(predicate, predicate))
     return by[0]
 

@@ -150,7 +150,7 @@ def _agreeing(
 ) -> int:
     """Return the number of elements that were compared and agree; 0 if any element differs."""
     total = 0
-    trees = [each.tree for pair in pairs for each in (pair.first, pair.second)]
+    trees = [elements.tree for pair in pairs for elements in (pair.first, pair.second)]
     integers, data = integers_of(trees), data_of(trees, placing)
 
     def points_of(seed: int) -> Points:
@@ -206,8 +206,8 @@ def parting_texts(one: Tree, other: Tree) -> tuple[str, str]:
     """Return the texts of the outermost nodes at which two trees differ."""
     names = coordinate_names((one, other))
     pending = deque([(one, other)])
-    seen = {(one, other)}
-    while pending and len(seen) < _MOST_PAIRS:
+    visited = {(one, other)}
+    while pending and len(visited) < _MOST_PAIRS:
         mine, theirs = pending.popleft()
         texts = node_text(mine, names), node_text(theirs, names)
         if texts[0] != texts[1]:
@@ -215,8 +215,8 @@ def parting_texts(one: Tree, other: Tree) -> tuple[str, str]:
         if len(mine.parts) != len(theirs.parts):
             return _counted(texts[0], mine), _counted(texts[1], theirs)
         for pair in _parting_parts(mine, theirs, names):
-            if pair not in seen:
-                seen.add(pair)
+            if pair not in visited:
+                visited.add(pair)
                 pending.append(pair)
     text = node_text(one, names)
     return text, f"{text}, made of the same parts in another way"
@@ -233,7 +233,7 @@ def _parting_parts(one: Tree, other: Tree, names: Mapping[int, str]) -> Iterator
         shared = set(mine) & set(theirs)
         mine, theirs = (
             sorted(
-                (each for each in parts if each not in shared),
+                (part for part in parts if part not in shared),
                 key=lambda node: (node.what, node_text(node, names), len(node.parts)),
             )
             for parts in (mine, theirs)

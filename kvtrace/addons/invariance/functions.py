@@ -105,7 +105,7 @@ def function_of(node: Tree) -> str:
     if name in _NAMES:
         return _NAMES[name]
     texts = [text.replace('"', "'") for key, text in attributes if key == "symbol"]
-    known = (found for text in texts for part, found in _LIBRARY if part in text)
+    known = (function_name for text in texts for part, function_name in _LIBRARY if part in text)
     return next(known, "")
 
 

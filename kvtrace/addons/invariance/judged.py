@@ -112,12 +112,12 @@ def _finding(
 ) -> _Judged:  # fmt: skip
     identity = f"{RULE} {kernel} {output} {over} {answer.verdict}"
     limits = f"; {answer.text}" if answer.text else ""
-    asked = "" if contract is None else f", as line {contract.line} asks"
+    asker = "" if contract is None else f", as line {contract.line} asks"
     rows = kernel if output is None else f"each row of {output}"
     messages = {
-        "proven": f"{rows} has the same result over {over}{asked}, by TTIR{limits}",
-        "violation": f"{rows} should have the same result over {over}{asked}: {answer.text}",
-        "unknown": f"{rows} is not proven to have the same result over {over}{asked}",
+        "proven": f"{rows} has the same result over {over}{asker}, by TTIR{limits}",
+        "violation": f"{rows} should have the same result over {over}{asker}: {answer.text}",
+        "unknown": f"{rows} is not proven to have the same result over {over}{asker}",
     }
     row = {
         "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32],

@@ -98,7 +98,7 @@ class Kernel:
     @cached_property
     def _counted(self) -> frozenset[Symbol]:
         """Numbers of the call that count something: those above 1; a 1 may be a switch."""
-        return frozenset(each for each in self._scalars() if self.bound.ranges.of(each)[0] > 1)
+        return frozenset(value for value in self._scalars() if self.bound.ranges.of(value)[0] > 1)
 
     def _scalars(self) -> Iterator[Symbol]:
         for value in self.summary.values.values():
@@ -112,8 +112,8 @@ class Kernel:
 
     def tensor(self, position: int | None) -> TensorArgument | None:
         """Return the tensor that was passed for an argument."""
-        given = None if position is None else self.call.arguments[position]
-        return given if isinstance(given, TensorArgument) else None
+        argument = None if position is None else self.call.arguments[position]
+        return argument if isinstance(argument, TensorArgument) else None
 
     def has_one_store(self, position: int | None) -> bool:
         """Return whether one op alone writes to an argument."""
@@ -134,11 +134,11 @@ class Kernel:
             return frozenset()
         axes = self._growing.get(position, ())
         steps = [stride * tensor.element.bytes for stride in tensor.strides]
-        found = frozenset(step for axis, step in enumerate(steps) if axis in axes)
+        growing_steps = frozenset(step for axis, step in enumerate(steps) if axis in axes)
         others = {
             step for axis, step in enumerate(steps) if axis not in axes and tensor.shape[axis] > 1
         }
-        return frozenset() if found & others else found
+        return frozenset() if growing_steps & others else growing_steps
 
     def is_merged(self, position: int | None) -> bool:
         """Return whether an axis that grows with the batch has the stride of another axis."""
@@ -160,9 +160,9 @@ class Kernel:
     def strides(self) -> Mapping[str, Sequence[int]]:
         """The strides of arguments, in bytes, the largest first."""
         return {
-            self.names[position]: strides_of(given)
-            for position, given in enumerate(self.call.arguments)
-            if isinstance(given, TensorArgument) and position < len(self.names)
+            self.names[position]: strides_of(argument)
+            for position, argument in enumerate(self.call.arguments)
+            if isinstance(argument, TensorArgument) and position < len(self.names)
         }
 
     @cached_property
@@ -226,12 +226,12 @@ class Kernel:
     @cached_property
     def _wrapping(self) -> frozenset[int]:
         """Ids of values made of integers in memory whose arithmetic may leave its width."""
-        flow, given = flow_of(self.summary.module), Given((), Ranges({}))
+        flow, assumptions = flow_of(self.summary.module), Given((), Ranges({}))
         pending: list[Value] = []
         for arithmetic in self.summary.arithmetic:
             ideal = self._as_bound(arithmetic.result, indexed=False)
             claim = replace(arithmetic, result=ideal).stays_in_width
-            if ideal.symbols("content") and follows(claim, given) is None:
+            if ideal.symbols("content") and follows(claim, assumptions) is None:
                 pending += arithmetic.op.results
         wrapping = {value.id for value in pending}
         while pending:
@@ -429,8 +429,8 @@ class Kernel:
         counts -= others
         return frozenset(
             self.names[position]
-            for position, given in enumerate(self.call.arguments[: len(self.names)])
-            if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
+            for position, tensor in enumerate(self.call.arguments[: len(self.names)])
+            if isinstance(tensor, TensorArgument) and not counts.isdisjoint(tensor.shape)
         )
 
 
@@ -453,7 +453,7 @@ def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
     """
     if _last_axis(tensor) is None:
         return None
-    units = sorted(enumerate(_units(tensor)), key=lambda each: -each[1])
+    units = sorted(enumerate(_units(tensor)), key=lambda part: -part[1])
     indices: list[dict[Monomial, int]] = [{} for _ in units]
     for monomial, number in offset.coefficients.items():
         sign, rest = (1, number) if number > 0 else (-1, -number)
@@ -499,12 +499,12 @@ def _units(tensor: TensorArgument) -> tuple[int, ...]:
 
 def _without_contents(call: Call) -> Call:
     """Return a call without the recorded contents of its tensors."""
-    tensors = [each for each in call.arguments if isinstance(each, TensorArgument)]
-    storages = {id(each.storage): replace(each.storage, data=None) for each in tensors}
+    tensors = [argument for argument in call.arguments if isinstance(argument, TensorArgument)]
+    storages = {id(argument.storage): replace(argument.storage, data=None) for argument in tensors}
     arguments = tuple(
-        replace(each, storage=storages[id(each.storage)])
-        if isinstance(each, TensorArgument)
-        else each
-        for each in call.arguments
+        replace(argument, storage=storages[id(argument.storage)])
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in call.arguments
     )
     return replace(call, arguments=arguments)

@@ -134,12 +134,12 @@ def _not_a_number(over: str, call: Call | None) -> str | None:
 def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
     """Return answers for a terminal."""
     lines: list[str] = []
-    for each in found:
-        by = "" if each.contract is None else f" (as line {each.contract.line} asks)"
-        stage = ", by TTIR as written" if each.answer.verdict == "proven" else ""
-        why = f": {each.answer.text}" if each.answer.text else ""
-        verdict = f"{each.answer.verdict}{stage}{why}"
-        text = f"{each.kernel}, {each.output}: over {each.over}{by}: {verdict}"
+    for answer in found:
+        by = "" if answer.contract is None else f" (as line {answer.contract.line} asks)"
+        stage = ", by TTIR as written" if answer.answer.verdict == "proven" else ""
+        why = f": {answer.answer.text}" if answer.answer.text else ""
+        verdict = f"{answer.answer.verdict}{stage}{why}"
+        text = f"{answer.kernel}, {answer.output}: over {answer.over}{by}: {verdict}"
         lines += wrapped(text, width)
     return ["", *lines] if lines else []
 
@@ -148,9 +148,9 @@ def answer_objects(found: Sequence[OutputAnswer]) -> list[dict[str, object]]:
     """Return answers for JSON."""
     return [
         {
-            "kernel": each.kernel, "output": each.output, "over": each.over,
-            "verdict": each.answer.verdict, "text": each.answer.text or None,
-            "contract_line": None if each.contract is None else each.contract.line,
+            "kernel": answer.kernel, "output": answer.output, "over": answer.over,
+            "verdict": answer.answer.verdict, "text": answer.answer.text or None,
+            "contract_line": None if answer.contract is None else answer.contract.line,
         }
-        for each in found
+        for answer in found
     ]  # fmt: skip

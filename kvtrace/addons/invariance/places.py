@@ -247,14 +247,14 @@ class _Coordinates:
 
         A constant offset that is no multiple of the divisor is left out.
         """
-        own = dict(positions.coefficients)
-        first = own.pop((), 0)
-        common = gcd(*own.values())
+        steps = dict(positions.coefficients)
+        first = steps.pop((), 0)
+        common = gcd(*steps.values())
         if first % common:
             self._is_whole = False
         elif first:
-            own[()] = first
-        return common, divided(Term(own), common)
+            steps[()] = first
+        return common, divided(Term(steps), common)
 
     def _fits(self, inner: Term, reach: int) -> bool:
         """Return whether an inner position stays below where an outer axis takes its next step."""
@@ -270,13 +270,13 @@ class _Coordinates:
         atom = solvable(linear, self._replaced)
         if atom is None:
             raise Unfollowed(_NO_SUM)
-        whole, before = ZERO, 0
+        whole, outer_stride = ZERO, 0
         for stride in strides:
-            most = MOST if not before else before // stride - 1
+            most = MOST if not outer_stride else outer_stride // stride - 1
             index = self._coordinate(0, most)
             whole = whole + index.term * (stride // common)
             self._axes.append(Axis(index, as_term(stride), stride, is_index=self._is_whole))
-            before = stride
+            outer_stride = stride
         self._replace(atom, whole - (linear - atom.term), linear, whole)
         return []
 
@@ -284,15 +284,15 @@ class _Coordinates:
 
     def _items(self, factor: Term, position: Term) -> Term:
         """Remove from a position the begins of items that are loaded from memory."""
-        kept: dict[Monomial, int] = {}
+        remaining: dict[Monomial, int] = {}
         for monomial, number in position.coefficients.items():
             atom = monomial[0] if len(monomial) == 1 else None
             if not isinstance(atom, Symbol) or atom.kind != "content":
-                kept[monomial] = number
+                remaining[monomial] = number
                 continue
-            for own in self._entries(atom):
-                self._axes.append(Axis(own, factor, self._step(factor), is_own=True))
-        return position if len(kept) == len(position.coefficients) else Term(kept)
+            for entry in self._entries(atom):
+                self._axes.append(Axis(entry, factor, self._step(factor), is_own=True))
+        return position if len(remaining) == len(position.coefficients) else Term(remaining)
 
     def _entries(self, content: Symbol) -> list[Symbol]:
         """Return the coordinate of the entry of a tensor of integers that a content is of.
@@ -342,11 +342,11 @@ class _Coordinates:
         if atom is None:
             return self._renamed(position - position.coefficients.get((), 0)), False
         low, high = self._ranges_of_sizes.interval(position)
-        own = self._coordinate(max(low, -MOST), min(high, MOST))
+        coordinate = self._coordinate(max(low, -MOST), min(high, MOST))
         sign = position.coefficients[(atom,)]
         rest = position - atom.term * sign
-        self._replace(atom, (own.term - rest) * sign, position, own.term)
-        return own, True
+        self._replace(atom, (coordinate.term - rest) * sign, position, coordinate.term)
+        return coordinate, True
 
     def _flipped(self, position: Term) -> Symbol | None:
         """Return the coordinate of an index with some bits flipped, as in swapped rows."""
@@ -357,10 +357,10 @@ class _Coordinates:
         atom = solvable(index, self._replaced)
         if atom is None or flips.constant is None or flips.constant < 0 or index.low < 0:
             return None
-        own, sign = self._coordinate(0, MOST), index.coefficients[(atom,)]
-        back = bitwise("xor", own.term, flips.constant, exchange.bits)
+        coordinate, sign = self._coordinate(0, MOST), index.coefficients[(atom,)]
+        back = bitwise("xor", coordinate.term, flips.constant, exchange.bits)
         self._replace(atom, (back - (index - atom.term * sign)) * sign)
-        return own
+        return coordinate
 
     def _coordinate(self, low: int, high: int) -> Symbol:
         self._count += 1
@@ -382,9 +382,9 @@ class _Coordinates:
         if len(symbols) != 1:
             raise Unfollowed(_NO_SUM)
         (symbol,) = symbols
-        own = self._coordinate(symbol.low, symbol.high)
-        self._replace(symbol, own.term)
-        return own
+        coordinate = self._coordinate(symbol.low, symbol.high)
+        self._replace(symbol, coordinate.term)
+        return coordinate
 
     def _digit(self, position: Term, whole: Term, index: Symbol) -> Symbol | None:
         """Write a symbol of an index by all digits that an address takes of it.

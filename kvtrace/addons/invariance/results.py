@@ -95,16 +95,16 @@ def _note_unseen(outputs: Sequence[OutputResult]) -> None:
     seen at several sizes.
     """
     sizes: dict[tuple[str, str], set[int]] = {}
-    for each in outputs:
-        rows = {one.batch.rows for kept in each.kept.values() for one in kept}
-        sizes.setdefault((each.kernel, each.output), set()).update(rows)
-    for each in outputs:
-        name = (each.kernel, each.output)
+    for result in outputs:
+        rows = {one.batch.rows for kept in result.kept.values() for one in kept}
+        sizes.setdefault((result.kernel, result.output), set()).update(rows)
+    for result in outputs:
+        name = (result.kernel, result.output)
         own = sizes[name]
         others = [rows for key, rows in sizes.items() if key != name and rows & own]
         if not others and len(own) > 1:
             others = list(sizes.values())
-        each.unseen = tuple(sorted(set().union(*others) - own))
+        result.unseen = tuple(sorted(set().union(*others) - own))
 
 
 def _spread(calls: Sequence[Call]) -> list[Call]:

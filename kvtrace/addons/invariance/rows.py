@@ -145,7 +145,7 @@ def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
     assert verdict.output is not None
     rows = verdict.rows[:1]
     simplifier = Simplifier(verdict.output, kernel.sizes)
-    row_symbols, active = _numbering(rows, simplifier, verdict.access), simplifier.active
+    row_symbols, active = _row_symbols(rows, simplifier, verdict.access), simplifier.active
     sizes = sizes_of_batch(active, rows)
     for part in verdict.output.located(active).conjuncts():
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
@@ -164,7 +164,7 @@ def _is_length(part: Condition, rows: Sequence[Axis]) -> bool:
     return without_contents(part).isdisjoint(coordinates) and stays_when_moved(part)
 
 
-def _numbering(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
+def _row_symbols(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
     """Return the symbols that number the row: its coordinates, and its begins in memory."""
     entries = {axis.coordinate for axis in rows if axis.is_own}
     begins = simplifier.term(access.offset).symbols("content") if entries else ()
@@ -222,17 +222,17 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
     if not output.axes:
         return RowVerdict(access, name, "whole", output, tree, unsplit=output)
     unsplit = output
-    best = _judged(access, output, tree, kernel, 1)
+    best = _verdict_for_rows(access, output, tree, kernel, 1)
     divisor = _divisor(tree, output.axes[0].coordinate, kernel)
     splits = divisor is not None and _has_whole_parts(divisor, access, output, kernel)
     if divisor is not None and splits and any(reason.cause == "row" for reason in best.reasons):
         output = split_axis(output, divisor, kernel.bound.ranges.interval(divisor)[1])
         tree = kernel.tree(access, output)
-        best = _judged(access, output, tree, kernel, 1)
+        best = _verdict_for_rows(access, output, tree, kernel, 1)
     for count in range(2, len(output.axes) + 1):
         if best.verdict != "proven":
             break
-        finer = _judged(access, output, tree, kernel, count)
+        finer = _verdict_for_rows(access, output, tree, kernel, count)
         if finer.verdict != "proven":
             break
         best = finer
@@ -261,7 +261,9 @@ def _has_whole_parts(divisor: Term, access: Access, output: Output, kernel: Kern
     return count is None or low != high or low <= 0 or count % low == 0
 
 
-def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: int) -> RowVerdict:
+def _verdict_for_rows(
+    access: Access, output: Output, tree: Tree, kernel: Kernel, count: int
+) -> RowVerdict:
     """Return the verdict with the first `count` axes of the output as row axes."""
     assert access.argument is not None
     simplifier = Simplifier(output, kernel.sizes)
@@ -274,18 +276,20 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
         frozenset(axis.coordinate for axis in output.axes), collected or frozenset(),
     )  # fmt: skip
     located = output.located(simplifier.active)
-    row_symbols = _numbering(rows, simplifier, access)
+    row_symbols = _row_symbols(rows, simplifier, access)
     guards = _guards(located, row_symbols, output, simplifier, sizes, kernel, rows)
     dependence = Follower(batch, kernel.summary).follow(
         tree, guards, simplifier.term(access.offset)
     )
     scalars = tuple(
-        dict.fromkeys((*dependence.scalars, *_choosing(access, located, row_symbols, kernel)))
+        dict.fromkeys(
+            (*dependence.scalars, *_choosing_scalars(access, located, row_symbols, kernel))
+        )
     )
     reasons = (
         *dependence.reasons,
-        *(_updates(access) if collected is None else ()),
-        *_as_many(scalars, dependence.guarding, access, rows, kernel),
+        *(_update_reasons(access) if collected is None else ()),
+        *_row_count_reasons(scalars, dependence.guarding, access, rows, kernel),
     )
     return RowVerdict(
         access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
@@ -312,7 +316,7 @@ def _guards(
     elsewhere = located.atoms() - output.access.offset.atoms()
     programs = (atom for atom in elsewhere if isinstance(atom, Symbol) and atom.kind == "program")
     of_first = Substitution(dict.fromkeys(programs, ZERO))
-    walking = _walking(output, simplifier, sizes)
+    walking = _tile_loop_ends(output, simplifier, sizes)
     parts = located.substitute(of_first).conjuncts()
     ranges = simplifier.given.ranges
     divisions = (fact for part in parts for fact in _divisions(part, ranges))
@@ -390,7 +394,7 @@ def _without_minimum(part: Condition) -> list[Condition]:
     return [part]
 
 
-def _walking(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[Condition]:
+def _tile_loop_ends(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[Condition]:
     """Return the loop conditions that end a walk over tiles where the batch ends.
 
     Formulas do not give the rows that are left out there; recorded launches are compared instead.
@@ -447,7 +451,7 @@ def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Cond
     return tuple(conditions)
 
 
-def _choosing(
+def _choosing_scalars(
     access: Access, active: Condition, row_symbols: Set[Symbol], kernel: Kernel
 ) -> list[Symbol]:
     """Return the scalars that choose which of several stores writes an element of an output.
@@ -466,7 +470,7 @@ def _choosing(
     ]
 
 
-def _as_many(
+def _row_count_reasons(
     scalars: Sequence[Symbol],
     guarding: Set[Symbol],
     access: Access,
@@ -529,7 +533,7 @@ def _collected(
     return frozenset(range(3)) - {symbol.key for symbol in symbols if symbol.kind == "program"}
 
 
-def _updates(access: Access) -> tuple[Reason, ...]:
+def _update_reasons(access: Access) -> tuple[Reason, ...]:
     """Return the reason for which an atomic update may depend on other rows, if any."""
     if access.kind != "atomic":
         return ()

@@ -66,14 +66,14 @@ class Tree:
 
     def walk(self) -> Iterator[Tree]:
         """Yield the tree and all inside it, each once, in no particular order."""
-        seen = {self}
+        visited = {self}
         pending = [self]
         while pending:
             node = pending.pop()
             yield node
             for part in node.parts:
-                if part not in seen:
-                    seen.add(part)
+                if part not in visited:
+                    visited.add(part)
                     pending.append(part)
 
     def formulas(self) -> Iterator[Term | Condition]:

@@ -79,10 +79,10 @@ class Variants:
         A product that one variant joins with a sum (`fma`) and another does not is rounded once
         more in the other.
         """
-        found = [each.arithmetic for each in self.sizes if each.arithmetic is not None]
-        if len(found) < len(self.sizes):
+        arithmetics = [size.arithmetic for size in self.sizes if size.arithmetic is not None]
+        if len(arithmetics) < len(self.sizes):
             return None
-        different = frozenset().union(*found) - frozenset.intersection(*found)
+        different = frozenset().union(*arithmetics) - frozenset.intersection(*arithmetics)
         return tuple(sorted({line for line, _, _ in different}))
 
 

@@ -89,7 +89,7 @@ _MOST_ELEMENTS: Final = 1 << 20
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
+class InputsDifference:
     """The difference of two versions on a kind of inputs; `witness` None: the bits are equal.
 
     `accuracy`: the reason for which values may differ by more than `ROUNDINGS`, or "lost" if they
@@ -117,7 +117,7 @@ class OutputMeaning:
     second: str | None = None
     witness: Witness | None = None
     inputs: Inputs = INPUTS[0]
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[InputsDifference, ...] = ()
     compared: int = 0
     elements: int = 0
 
@@ -234,7 +234,7 @@ def _compared(
     is_different = comparison.relation == "different"
     is_explained = witness is not None and _is_explained(witness, INPUTS[0], versions)
     is_violation = is_far or (is_different and witness is not None and not is_explained)
-    apart = [Apart(INPUTS[0], witness)]
+    apart = [InputsDifference(INPUTS[0], witness)]
     for inputs in INPUTS[1:]:
         is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
         if is_decided or thread_time() > deadline:
@@ -243,7 +243,7 @@ def _compared(
             continue  # sums of infinities go either way
         further = versions_differ_on(inputs, *versions)
         if inputs == EXPONENTS and isinstance(further, Witness) and further.is_finite:
-            apart.append(Apart(inputs, further, "a number"))
+            apart.append(InputsDifference(inputs, further, "a number"))
             continue
         if isinstance(further, Witness) and _is_violation(further, inputs, comparison, witness):
             if not _is_explained(further, inputs, versions):
@@ -253,9 +253,11 @@ def _compared(
             accuracy = None if bounds is None else bounds.accuracy(inputs)
             if accuracy == "lost":
                 return replace(result, meaning="violation", witness=further, inputs=inputs)
-            apart.append(Apart(inputs, further, accuracy))
+            apart.append(InputsDifference(inputs, further, accuracy))
         elif further is not None:
-            apart.append(Apart(inputs, further if isinstance(further, Witness) else None))
+            apart.append(
+                InputsDifference(inputs, further if isinstance(further, Witness) else None)
+            )
     if is_violation:
         return replace(result, meaning="violation")
     if is_different:
@@ -342,7 +344,7 @@ def stored_alike(first: Call, second: Call, place: int, pairs: Sequence[tuple[in
 
 def _has_free_order(call: Call) -> bool:
     """Return whether a kernel has sums of floats whose order no version fixes."""
-    return any(each.operator in FREE for each in summarise(call.module).accesses)
+    return any(access.operator in FREE for access in summarise(call.module).accesses)
 
 
 def _comparison(

@@ -179,7 +179,9 @@ def with_other_rows(batched: Batched, output: int) -> Witness | None:
     if output_of_same_rows is None:
         return None
     for inputs, row in itertools.product(_OTHER_ROWS, (0, count - 1)):
-        fill = partial(_own_rows, rows=rows, kept=0 if row == 0 else -1, inputs=inputs)
+        fill = partial(
+            _differing_rows, rows=rows, unchanged_row=0 if row == 0 else -1, inputs=inputs
+        )
         output_of_other_rows = _rows_of(batched, output, fill, 0)
         if output_of_other_rows is None:
             return None
@@ -202,7 +204,7 @@ def in_other_order(call: Call, output: int) -> Witness | None:
     def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
         return _random(tensor.shape, position, tensor)
 
-    forward, backward = (_left_by(call, output, fill, backwards=way) for way in (False, True))
+    forward, backward = (_output_after(call, output, fill, backwards=way) for way in (False, True))
     if forward is None or backward is None:
         return None
     names = (f"programs {way}" for way in ("from the first to the last", "from the last"))
@@ -229,7 +231,7 @@ def with_other_number(call: Call, output: str, name: str) -> Witness | None:
             replace(scalar, value=number) if argument is scalar else argument
             for argument in call.arguments
         )
-        result = _left_by(
+        result = _output_after(
             replace(call, arguments=arguments), position,
             lambda tensor, n: _random(tensor.shape, n, tensor),
         )  # fmt: skip
@@ -320,12 +322,12 @@ def versions_differ(
     if not tensors or output not in tensors[0]:
         return None
     rank = tensors[0].index(output)
-    integers = _held(first, second, pairs, drawn.integers)
+    integers = _integer_contents(first, second, pairs, drawn.integers)
     if integers is None:
         return None
     results: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
     for call, places in zip((first, second), tensors, strict=True):
-        result = _written(call, places, rank, integers)
+        result = _result_and_mask(call, places, rank, integers)
         if result is None:
             return None
         results.append(result)
@@ -338,7 +340,7 @@ def versions_differ(
         element = int(np.flatnonzero(my_places != their_places)[0])
         who = "the first" if my_places[element] else "the second"
         return f"only {who} version writes element {element}"
-    return _apart(mine, theirs)
+    return _witness_between(mine, theirs)
 
 
 def versions_differ_on(
@@ -354,12 +356,12 @@ def versions_differ_on(
     outputs: list[NDArray[Any]] = []
     for call, places in zip((first, second), zip(*pairs, strict=True), strict=True):
         fill = filled_with(inputs, first, second, places, pairs, drawn)
-        result = fill and _left_by(call, places[rank], fill, any_integers=True)
+        result = fill and _output_after(call, places[rank], fill, any_integers=True)
         if result is None:
             return None
         outputs.append(result.reshape(-1))
     mine, theirs = outputs
-    return None if mine.size != theirs.size else _apart(mine, theirs, inputs)
+    return None if mine.size != theirs.size else _witness_between(mine, theirs, inputs)
 
 
 def filled_with(
@@ -382,7 +384,7 @@ def filled_with(
 
     """
     needs_integers = inputs in WITH_INTEGERS
-    integers = _held(first, second, pairs, drawn.integers, others=needs_integers)
+    integers = _integer_contents(first, second, pairs, drawn.integers, others=needs_integers)
     if integers is None or (needs_integers and not (integers and drawn.integers)):
         return None
     if inputs == "integers that are 0":
@@ -398,7 +400,7 @@ def filled_with(
     return fill
 
 
-def _apart(
+def _witness_between(
     mine: NDArray[Any], theirs: NDArray[Any], inputs: Inputs = "random numbers"
 ) -> Witness | bool:
     """Return an element with two values, or False; preferably one finite in the first version.
@@ -416,7 +418,7 @@ def _apart(
     return witness or _differing(one, other, *names) or False
 
 
-def _written(
+def _result_and_mask(
     call: Call, places: Sequence[int], rank: int, integers: Mapping[int, NDArray[Any]]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
     """Return a tensor's contents after a launch, and a mask of the elements that it wrote."""
@@ -435,7 +437,7 @@ def _written(
                 tensor.shape, tensor_rank + (1000 * seed if tensor_rank == rank else 0), tensor
             )
 
-        result = _left_by(call, places[rank], fill, any_integers=True)
+        result = _output_after(call, places[rank], fill, any_integers=True)
         if result is None:
             return None
         tensor = call.arguments[places[rank]]
@@ -504,7 +506,7 @@ def _rows_of(
     seed: int,
 ) -> NDArray[Any] | None:
     """Return an output's rows after a launch, shaped (rows, …); None if evaluation fails."""
-    result = _left_by(
+    result = _output_after(
         batched.call,
         output,
         lambda tensor, n: fill(
@@ -522,7 +524,7 @@ def _rows_of(
     return rows.reshape(batched.rows(output), *rows.shape[len(axes) :])
 
 
-def _held(
+def _integer_contents(
     first: Call,
     second: Call,
     pairs: Sequence[tuple[int, int]],
@@ -552,11 +554,11 @@ def _held(
             return None
         else:
             more = _EXTREMES if others else ()
-            contents[rank] = _picked((*integers, *more), present_tensors[0], rank)
+            contents[rank] = _random_integers((*integers, *more), present_tensors[0], rank)
     return contents
 
 
-def _picked(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArray[Any]:
+def _random_integers(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArray[Any]:
     """Return a random choice of the integers that a tensor's type can hold, in its shape."""
     limits = np.iinfo(tensor.element.memory) if tensor.element.memory.kind in "iu" else None
     low, high = (0, 1) if limits is None else (limits.min, limits.max)
@@ -565,7 +567,7 @@ def _picked(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArr
     return numbers.astype(tensor.element.memory)
 
 
-def _left_by(
+def _output_after(
     call: Call,
     output: int,
     fill: Fill,
@@ -608,7 +610,7 @@ def _left_by(
 def filled_arguments(
     call: Call, fill: Fill, *, any_integers: bool = False, filled_integers: bool = False
 ) -> list[Argument] | None:
-    """Return a call's arguments with new contents, as for `_left_by`, or None.
+    """Return a call's arguments with new contents, as for `_output_after`, or None.
 
     None if the tensors are too large, or if integers that select data were not recorded.
     """
@@ -702,17 +704,17 @@ def _same_rows(
     return np.broadcast_to(_random(inner, seed, tensor)[within], tensor.shape)
 
 
-def _own_rows(
+def _differing_rows(
     tensor: TensorArgument,
     axes: Dims,
     seed: int,
     extents: Sequence[int],
     *,
     rows: Sequence[int],
-    kept: int,
+    unchanged_row: int,
     inputs: Inputs,
 ) -> NDArray[Any]:
-    """Return contents whose rows differ, except row `kept`, which is as in `_same_rows`.
+    """Return contents whose rows differ, except row `unchanged_row`, which is as in `_same_rows`.
 
     A tensor with another number of rows than the output is wholly as in `_same_rows`: nothing says
     which of its rows belongs to which row of the output.
@@ -725,6 +727,8 @@ def _own_rows(
         contents = np.asarray(others * tensor.element.memory.type(4))  # so that maxima change, too
     else:
         contents = _view(tensor).copy()
-    index = tuple(kept if axis in axes else slice(None) for axis in range(len(tensor.shape)))
+    index = tuple(
+        unchanged_row if axis in axes else slice(None) for axis in range(len(tensor.shape))
+    )
     contents[index] = same[index]
     return contents

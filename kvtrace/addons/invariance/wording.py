@@ -101,7 +101,7 @@ def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:
     return f"{detail[0]}"
 
 
-def _said(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
+def _attribute_texts(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
     """Yield the predicate of a comparison, and the symbol of a library call."""
     numbers = re.findall(r"\d+", attributes.get("predicate", ""))
     if numbers:
@@ -114,7 +114,7 @@ def _op_text(node: Tree) -> str:
     """Return the text of an op with the attributes that decide its result."""
     name, attributes, kind, _ = node.detail
     operator = KINDS[name].operator if name in KINDS else ""
-    said = list(_said(name, dict(attributes)))
+    said = list(_attribute_texts(name, dict(attributes)))
     form = f" ({', '.join((*filter(None, [operator]), *said))})" if operator or said else ""
     return f"{name}{form} to {kind or 'its type'}"
 
