@@ -40,7 +40,7 @@ _TIMES: Final = 4.0
 class Bounds:
     """One output of two versions on the same inputs, each element with an error bound.
 
-    `unit`: up to so much of the largest element, two values are alike.
+    `unit`: the tolerance, as a fraction of the largest element.
     """
 
     first: ExactValues
@@ -48,7 +48,7 @@ class Bounds:
     unit: float
 
     def accuracy(self, inputs: Inputs) -> Accuracy | None:
-        """Return whether the second version is as accurate as the first; None: not known."""
+        """Return the second version's accuracy relative to the first; None: not known."""
         one, other = self.first, self.second
         is_number, is_still = (np.isfinite(each.evaluated) for each in (one, other))
         says = is_number & (one.near < self._largest())  # elsewhere the first's may be anything
@@ -63,7 +63,7 @@ class Bounds:
 
     @property
     def explains(self) -> bool:
-        """Whether every difference of the versions is within twice the first one's error bound."""
+        """Return whether every difference is within twice the first version's error bound."""
         one, other = self.first, self.second
         with np.errstate(invalid="ignore"):
             apart = np.abs(one.evaluated - other.evaluated)
@@ -89,13 +89,13 @@ def bounds_of(
     """Evaluate one output of two versions, with error bounds; None: no bound can be derived.
 
     Args:
-        inputs: What kind of numbers tensors hold.
-        first: A call of the one version.
-        second: A call of the other.
-        output: The position of the output among the first one's arguments.
-        pairs: The positions of each tensor among the arguments of the one and of the other.
-        drawn: What tensors hold besides.
-        ulps: Up to so many units in the last place, at the largest element, two values are alike.
+        inputs: The kind of numbers that tensors hold.
+        first: A call of the first version.
+        second: A call of the second version.
+        output: The position of the output among the first call's arguments.
+        pairs: The positions of each tensor among the arguments of the first and second call.
+        drawn: Integers and constants for tensors to hold.
+        ulps: The tolerance, in units in the last place of the largest element.
 
     """
     theirs = dict(pairs).get(output)

@@ -61,7 +61,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
     _note_stored(result, kept)
     _note_left_out(result, kept)
     _note_options(result, kept, options)
-    recorded = {each.batch.rows for own in result.kept.values() for each in own}
+    recorded = {launch.batch.rows for own in result.kept.values() for launch in own}
     result.uncompared = len(recorded) - sizes_of(kept) if kept else 0
     if result.verdict == "proven" and (missed := _missed(result)) is not None:
         text = f"how a launch at {missed} rows computes one: its elements are not followed"
@@ -80,7 +80,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
             result.verdict = "depends"
         if result.verdict in ("depends", "unknown") and result.witness is None:
             result.witness = _witness(
-                [next(iter(each.values())) for each in trees.values()],
+                [next(iter(launches.values())) for launches in trees.values()],
                 kept,
                 differ=comparison.relation not in ("same", "equal"),
                 numbers=_differing_names(result, kept),
@@ -94,23 +94,23 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
 
 
 def _of_orders(kept: Sequence[Kept]) -> Witness | None:
-    """Look for an element that atomic updates leave as the order of programs decides."""
-    for each in kept[:1]:
-        accesses = summarise(each.call.module).accesses
+    """Return an element whose atomic updates depend on the order of programs, if one is found."""
+    for launch in kept[:1]:
+        accesses = summarise(launch.call.module).accesses
         if any(access.kind == "atomic" for access in accesses):
-            return in_other_order(each.call, each.position)
+            return in_other_order(launch.call, launch.position)
     return None
 
 
 def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
-    """Note rows of which a launch does not store the elements that it stores of others."""
+    """Note rows with other stored elements than the first row, or than at another size."""
     patterns: dict[int, NDArray[np.bool_]] = {}
-    for each in kept:
-        stored = each.stored() if result.row_axes else None
+    for launch in kept:
+        stored = launch.stored() if result.row_axes else None
         if stored is None:
             continue
         axes = sorted(result.row_axes)
-        rows = np.moveaxis(stored, axes, range(len(axes))).reshape(each.batch.rows, -1)
+        rows = np.moveaxis(stored, axes, range(len(axes))).reshape(launch.batch.rows, -1)
         any_of: NDArray[np.bool_] = np.asarray(rows.any(axis=1))
         if not any_of.any():
             continue
@@ -119,16 +119,16 @@ def _note_stored(result: OutputResult, kept: Sequence[Kept]) -> None:
         count = int(any_of.sum())
         is_prefix = first == 0 and not any_of[count:].any()
         if unlike.size and not (
-            is_prefix and (unlike >= count).all() and _is_size(result, each, count, axes, stored)
+            is_prefix and (unlike >= count).all() and _is_size(result, launch, count, axes, stored)
         ):
-            _note_unlike(result, each, rows, first, int(unlike[0]))
-        patterns[each.batch.rows] = rows[first]
+            _note_unlike(result, launch, rows, first, int(unlike[0]))
+        patterns[launch.batch.rows] = rows[first]
     sizes = sorted(patterns)
     for size in sizes[1:]:
         small, large = patterns[sizes[0]], patterns[size]
         if small.size == large.size and (small != large).any() and result.witness is None:
             element = int(np.flatnonzero(small != large)[0])
-            states = tuple("stored" if each[element] else "not stored" for each in (small, large))
+            states = tuple("stored" if mask[element] else "not stored" for mask in (small, large))
             text = "other elements of it are stored at another size of the batch"
             _note(result, Why("size", "guard", text, result.place))
             result.witness = Witness(
@@ -140,7 +140,7 @@ def _note_left_out(result: OutputResult, kept: Sequence[Kept]) -> None:
     """Note a row that a guard leaves out at a size of the batch that no launch had."""
     if sizes_of(kept) < 2:
         return
-    launches = [(each.batch.rows, _scalars_of(each.call)) for each in kept]
+    launches = [(launch.batch.rows, _scalars_of(launch.call)) for launch in kept]
     for guard in result.leaving:
         left_out = _left_out_row(guard, launches)
         if left_out is not None:
@@ -153,13 +153,14 @@ def _note_left_out(result: OutputResult, kept: Sequence[Kept]) -> None:
 def _left_out_row(
     guard: RowGuard, launches: Sequence[tuple[int, Mapping[str, object]]]
 ) -> tuple[int, int] | None:
-    """Return the first row that a guard leaves out, and of how many rows; None: no row.
+    """Return (row, number of rows) of the first row that a guard leaves out, if any.
 
-    A number is that of the rows if it is so in launches of several sizes; others stay as they are.
+    A scalar counts rows if it equals their number in launches of several sizes; other scalars keep
+    their values.
 
     Args:
         guard: The guard.
-        launches: How many rows each launch had, and the numbers that were passed to it.
+        launches: The number of rows and the scalar arguments of each launch.
 
     """
     names = set(guard.names.values())
@@ -187,12 +188,12 @@ def _scalars_of(call: Call) -> dict[str, object]:
 
 
 def _note_collected(result: OutputResult, kept: Sequence[Kept]) -> None:
-    """Note what is open of elements that several programs update.
+    """Make a result with collected updates unknown, unless equally many programs always update.
 
-    How many do, the host says: as many at all sizes of the batch, as far as launches show.
+    The host decides their number, so recorded launches at several sizes must agree.
     """
     assert result.collected is not None
-    grids = {tuple(each.batch.grid[axis] for axis in result.collected) for each in kept}
+    grids = {tuple(launch.batch.grid[axis] for axis in result.collected) for launch in kept}
     if result.determinism.answer != "proven":
         text = "an atomic update, of which programs may have an order"
     elif sizes_of(kept) < 2 or len(grids) > 1:
@@ -212,7 +213,7 @@ def _note(result: OutputResult, why: Why) -> None:
 def _is_size(
     result: OutputResult, kept: Kept, count: int, axes: Sequence[int], stored: NDArray[np.bool_]
 ) -> bool:
-    """Whether rows end where a number says that is passed: the tensor has room for more."""
+    """Return whether a scalar argument counts the stored rows of a tensor with room for more."""
     given = {a.name: a.value for a in kept.call.arguments if isinstance(a, ScalarArgument)}
     inner = [prod(stored.shape[axis] for axis in axes[n:]) for n in range(1, len(axes) + 1)]
     return any(given.get(name, 0) * by == count for name in result.sizes for by in inner
@@ -222,12 +223,14 @@ def _is_size(
 def _note_unlike(
     result: OutputResult, kept: Kept, rows: NDArray[np.bool_], first: int, other: int
 ) -> None:
-    """Note a row of which other elements are stored than of the first."""
+    """Note a row of which other elements are stored than of the first row."""
     count = kept.batch.rows
     text = f"row {other} of {count} is not stored as row {first} is"
     _note(result, Why("grid" if not rows[other].any() else "row", "guard", text, result.place))
     inputs = (kept.call.arguments[n] for n in _positions(kept.call, result.own))
-    lengths = {each.shape[0] for each in inputs if isinstance(each, TensorArgument) and each.shape}
+    lengths = {
+        tensor.shape[0] for tensor in inputs if isinstance(tensor, TensorArgument) and tensor.shape
+    }
     if rows[other].any() or kept.batch.rows in lengths:
         element = int(np.flatnonzero(rows[first] != rows[other])[0])
         names = ("stored", "not stored") if rows[first][element] else ("not stored", "stored")
@@ -246,38 +249,38 @@ def _note_options(result: OutputResult, kept: Sequence[Kept], options: Options) 
     Warps share the rows and columns of a product, never its K, in all layouts of Triton. They
     decide which instruction multiplies: with whole groups of four, NVIDIA's takes any number.
     """
-    found, decisive = [], "reduction" in result.ordered_by
+    options_by_size, decisive = [], "reduction" in result.ordered_by
     for name in ORDERING:
         values: dict[int, set[object]] = {}
         for each in kept:
             values.setdefault(each.batch.rows, set()).add(options[id(each.call)].get(name))
         if len({frozenset(each) for each in values.values()}) > 1:
             known = sorted(set().union(*values.values()) - {None}, key=str)
-            found.append(f"{name} {' or '.join(map(str, known))}")
+            options_by_size.append(f"{name} {' or '.join(map(str, known))}")
             in_groups = all(isinstance(each, int) and each % _GROUP == 0 for each in known)
             decisive |= name != "num_warps" or not in_groups
-    result.options = tuple(found)
-    if found and decisive and result.order == "compiled":
-        text = f"{', '.join(found)}, which order sums across lanes in the compiled code"
+    result.options = tuple(options_by_size)
+    if options_by_size and decisive and result.order == "compiled":
+        text = f"{', '.join(options_by_size)}, which order sums across lanes in the compiled code"
         result.is_certain = True
         _note(result, Why("size", "data", text, result.place))
 
 
 def _missed(result: OutputResult) -> int | None:
-    """Return how many rows a variant was launched for that is not compared with others."""
+    """Return the smallest number of rows of a variant that is not compared with others."""
     kept = {one.batch.variant for own in result.kept.values() for one in own}
     missed = [rows for variant, rows in result.launched.items() if variant not in kept]
     return min(missed) if len(result.launched) > 1 and missed else None
 
 
 def _rounds(tree: Tree) -> bool:
-    """Whether a tree computes with floats; integers are the same in whichever order."""
+    """Return whether a tree computes with floats: integer sums do not depend on their order."""
     nodes = (node for node in tree.walk() if node.what in ("op", "product"))
     return any(node.what == "product" or node.detail[2].startswith(("f", "bf")) for node in nodes)
 
 
 def _is_seen(result: OutputResult, *, rounds: bool) -> bool:
-    """Whether trees were seen to differ, or what a value depends on needs no proof.
+    """Return whether trees were seen to differ, or what a value depends on needs no proof.
 
     What is not shown to be the row's own may be the same in all batches: then trees that differ
     show nothing, unless they have the same parts in another order, nor do numbers in what finds it.
@@ -301,24 +304,24 @@ def _other_tree(result: OutputResult, comparison: Comparison) -> Why:
 
 
 def _differing_scalars(result: OutputResult, kept: Sequence[Kept]) -> tuple[Why, ...]:
-    """Return a reason for each number of the value's that differs between batches."""
+    """Return a reason for each scalar in the value that differs between batches."""
     text = "{}, which differs between the recorded sizes of the batch"
     names = _differing_names(result, kept)
     return tuple(Why("size", "data", text.format(name), result.place) for name in names)
 
 
 def _differing_names(result: OutputResult, kept: Sequence[Kept]) -> list[str]:
-    """Return the numbers that a value is made of and that no two sizes of the batch share."""
-    found = []
+    """Return the scalars in a value without a number that all sizes of the batch share."""
+    names = []
     for name in result.scalars:
         values: dict[int, set[object]] = {}
-        for each in kept:
-            scalars = _scalars_of(each.call)
-            values.setdefault(each.batch.rows, set()).add(scalars.get(name))
+        for launch in kept:
+            scalars = _scalars_of(launch.call)
+            values.setdefault(launch.batch.rows, set()).add(scalars.get(name))
         alike = set.intersection(*values.values())
         if not alike:
-            found.append(name)
-    return found
+            names.append(name)
+    return names
 
 
 def _witness(
@@ -341,9 +344,9 @@ def _witness(
             one, other = (Batched(each.call, axes) for each in (first, last))
             if not axes.get(last.position):
                 continue
-            found = between(one, other, first.position, any_row=any_row, numbers=numbers)
+            witness = between(one, other, first.position, any_row=any_row, numbers=numbers)
             if not any_row:
-                found = found or with_other_rows(other, last.position)
-            if found is not None:
-                return found
+                witness = witness or with_other_rows(other, last.position)
+            if witness is not None:
+                return witness
     return None

@@ -25,7 +25,7 @@ _FORMULAS: Final = ("integer", "condition")
 
 
 class Alike:
-    """Compares trees whose symbols mean the same."""
+    """Comparison of trees over the same symbols, by proofs."""
 
     def __init__(self) -> None:
         self._ranges = Ranges({})
@@ -33,7 +33,7 @@ class Alike:
         self._claims = 0
 
     def are_equal(self, one: Tree, other: Tree) -> bool:
-        """Tell whether two trees are proven to have the same value for all numbers."""
+        """Return whether two trees are proven to have the same value for all numbers."""
         if one is other:
             return True
         pair = one, other

@@ -1,4 +1,4 @@
-"""Recorded launches at several sizes of the batch, and the trees that they make a row by."""
+"""Recorded launches at several sizes of the batch, and the trees of a row in each."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ _MOST_ELEMENTS: Final = 1 << 16
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """A size of the batch that was recorded: how many rows, and which variant ran."""
+    """A recorded size of the batch: the number of rows, and the kernel variant that ran."""
 
     rows: int
     variant: int
@@ -39,7 +39,7 @@ class Batch:
 
 @dataclass(frozen=True)
 class Across:
-    """Whether launches at several sizes of the batch compute a row the same way.
+    """The comparison of a row's trees between launches at several sizes of the batch.
 
     `trees` has the batches of each tree that occurs; `comparison` is of the first and the one that
     differs the most from it.
@@ -71,46 +71,46 @@ class Kept:
 
 
 def with_most_sizes(kept: Iterable[Sequence[Kept]]) -> Sequence[Kept]:
-    """Return those of several groups of calls that have the most sizes of the batch."""
+    """Return the group of calls that has the most sizes of the batch."""
     return max(kept, key=sizes_of, default=())
 
 
 def have_all_rows(kept: Sequence[Kept]) -> bool:
-    """Whether each call has a tree of all rows, which are compared then, not those of the first."""
-    return all(each.several for each in kept)
+    """Return whether each call has a tree of all rows, to compare instead of the first row's."""
+    return all(launch.several for launch in kept)
 
 
 def by_tree(kept: Sequence[Kept]) -> dict[Tree, dict[Batch, Kept]]:
     """Return calls by their trees, the smallest batch first; none where a tree is too large."""
     whole = have_all_rows(kept)
-    found: dict[Tree, dict[Batch, Kept]] = {}
-    for each in sorted(kept, key=lambda one: one.batch.rows):
+    calls_by_tree: dict[Tree, dict[Batch, Kept]] = {}
+    for launch in sorted(kept, key=lambda one: one.batch.rows):
         try:
-            found.setdefault(each.tree(whole), {})[each.batch] = each
+            calls_by_tree.setdefault(launch.tree(whole), {})[launch.batch] = launch
         except TooLarge:
             return {}
-    return found
+    return calls_by_tree
 
 
 def worst_comparison(trees: Mapping[Tree, Mapping[Batch, Kept]]) -> Comparison:
-    """Compare the first tree with each other one, at elements that both sizes have."""
+    """Return the comparison of the first tree with the one that differs most, where both exist."""
     worst = Comparison("same")
     deadline = thread_time() + _SECONDS
-    (first, own), *others = trees.items()
-    whole = all(each.several for batches in trees.values() for each in batches.values())
+    (first, first_batches), *others = trees.items()
+    whole = all(launch.several for batches in trees.values() for launch in batches.values())
     for tree, batches in others:
-        one, other = (next(iter(each.values())) for each in (own, batches))
+        one, other = (next(iter(launches.values())) for launches in (first_batches, batches))
         both = {**other.extents, **one.extents}
         extents = {
             symbol: min(extent, other.extents.get(symbol, extent))
             for symbol, extent in both.items()
             if whole or symbol not in (one.rows | other.rows)
         }
-        each = compared(
+        comparison = compared(
             first, tree, [_pair(first, tree, extents)], prod(extents.values()), deadline
         )
-        if RELATIONS.index(each.relation) > RELATIONS.index(worst.relation):
-            worst = each
+        if RELATIONS.index(comparison.relation) > RELATIONS.index(worst.relation):
+            worst = comparison
     return worst
 
 
@@ -127,5 +127,5 @@ def _pair(first: Tree, second: Tree, extents: Mapping[Symbol, int]) -> Pair:
 
 
 def sizes_of(kept: Sequence[Kept]) -> int:
-    """Return at how many sizes of the batch calls were launched."""
+    """Return the number of batch sizes at which calls were launched."""
     return len({each.batch.rows for each in kept})

@@ -37,14 +37,14 @@ class MovingUse:
 def begins_moving(
     nodes: Sequence[Tree], guards: Sequence[Condition], store: Term, rows: Collection[Symbol]
 ) -> tuple[list[MovingUse], frozenset[object]]:
-    """Return uses of integers in memory by which a row's value is made of more than the row's data.
+    """Return uses of integers in memory by which a row's value depends on other rows' data.
 
-    And the tensors of integers that move with the row's data in all other uses.
+    Also return the tensors of integers that move with the row's data in all other uses.
 
     Args:
-        nodes: All nodes of what is stored.
-        guards: Conditions under which it is.
-        store: Where it is stored.
+        nodes: All nodes of the stored tree.
+        guards: Conditions of the store.
+        store: The byte offset of the store.
         rows: The coordinates that number the rows.
 
     """
@@ -74,15 +74,15 @@ def begins_moving(
 
 
 def stays_when_moved(formula: Condition) -> bool:
-    """Tell whether a formula is the same if all its integers in memory move by any distance."""
+    """Return whether a formula is the same if all its integers in memory move by any distance."""
     tensors = {_tensor(content) for content in formula.symbols("content")}
     return _Moved(tensors).content_of(formula) is None
 
 
 def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
-    """Return integers in memory that say where an element is, apart from the row's number.
+    """Return the integers in memory that locate an element, each a "begin" or an item's number.
 
-    A begin is a place along an axis along which the address steps on; else it is an item's number.
+    A begin is a position on an axis along which the address steps on.
     """
     factors: dict[tuple[Monomial, int], list[Atom]] = {}
     contents: dict[Symbol, tuple[Monomial, int]] = {}
@@ -96,7 +96,7 @@ def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
             factors.setdefault((pure, abs(number)), []).append(atom)
             if isinstance(atom, Symbol) and atom.kind == "content":
                 contents[atom] = (pure, abs(number))
-    found = {
+    kinds = {
         atom: "begin" if any(map(_is_step, factors[factor])) else "item"
         for atom, factor in contents.items()
         if not atom.within().isdisjoint(rows)
@@ -107,12 +107,12 @@ def places_in(place: Term, rows: Collection[Symbol]) -> dict[Symbol, str]:
                 steps = (*factors[pure, factor], *factors.get((pure, factor // by), ()))
                 if any(map(_is_step, steps)):
                     own = (each for each in atom.term.symbols("content"))
-                    found |= {each: "begin" for each in own if not each.within().isdisjoint(rows)}
-    return found
+                    kinds |= {each: "begin" for each in own if not each.within().isdisjoint(rows)}
+    return kinds
 
 
 def _is_step(atom: Atom) -> bool:
-    """Whether an atom is an index along an axis, and nothing that memory says."""
+    """Return whether an atom is an index along an axis, and not an integer in memory."""
     inside = (each for each in atom.within() if isinstance(each, Symbol))
     return all(each.kind != "content" for each in inside)
 
@@ -120,9 +120,9 @@ def _is_step(atom: Atom) -> bool:
 def _offset_tensors(
     nodes: Sequence[Tree], guards: Sequence[Condition], rows: Collection[Symbol]
 ) -> set[object]:
-    """Return tensors of which the entries of a row and of the next one are read: they are offsets.
+    """Return tensors of offsets: the entries of a row and of the next row are read.
 
-    Where a row ends the next one begins, so that the lengths of all before it add up in them.
+    A row ends where the next row begins, so that an offset is the sum of all lengths before it.
     """
     places: dict[object, list[Term]] = {}
     for content in _contents(nodes, guards):
@@ -148,7 +148,7 @@ def _is_uniform(atom: Atom) -> bool:
 def _uses(
     nodes: Sequence[Tree], guards: Sequence[Condition], tensors: Collection[object]
 ) -> list[MovingUse]:
-    """Return uses that change when what these tensors hold moves by any distance."""
+    """Return uses that change when the integers in these tensors move by any distance."""
     if not tensors:
         return []
     found = []
@@ -168,7 +168,7 @@ def _uses(
 
 
 class _Moved:
-    """Formulas in which what some tensors hold is some distance further on."""
+    """Formulas in which the integers of some tensors are moved by a distance."""
 
     _DISTANCE: Final = Symbol("unknown", ("distance", "of begins"), -(1 << 40), 1 << 40).term
 
@@ -176,7 +176,7 @@ class _Moved:
         self._tensors = tensors
 
     def content_of(self, formula: Term | Condition) -> Symbol | None:
-        """Return an integer by which a formula changes; None: it stays."""
+        """Return an integer in memory whose move changes a formula, if any."""
         contents = self._contents(formula)
         if not contents:
             return None

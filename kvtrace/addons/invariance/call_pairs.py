@@ -1,4 +1,4 @@
-"""Calls of two versions of a program, paired: which call of BEFORE is each call of AFTER?"""
+"""Pairs of calls of two versions of a program: each call of AFTER with its call of BEFORE."""
 
 from __future__ import annotations
 
@@ -47,8 +47,8 @@ def paired_calls(
     what was changed. A call of BEFORE is in one pair at most.
 
     Args:
-        before: Runs of the one version.
-        after: Runs of the other.
+        before: Runs of the first version.
+        after: Runs of the second version.
         kernels: Names of kernels, by AFTER; None: all.
         renamed: The names in BEFORE of kernels of AFTER that have another name there.
         reordered: Whether a kernel may have its tensors in another order.

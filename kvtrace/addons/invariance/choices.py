@@ -31,9 +31,9 @@ _DEEPEST: Final = 8
 
 
 def extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
-    """Return whether a node is a minimum, and whether it gives NaN if an operand is; or None.
+    """Return (is a minimum, gives NaN if an operand is NaN) for a minimum or maximum, else None.
 
-    The sign of a zero is left aside.
+    The sign of a zero is ignored.
     """
     name = node.detail[0]
     if name in _EXTREMES:
@@ -42,19 +42,19 @@ def extreme_of(node: Tree, operator: str) -> tuple[bool, bool] | None:
         return None
     condition, one, other = node.parts
     either = condition.what == "op" and condition.detail[0] == "arith.ori"
-    found = {comparison(part) for part in (condition.parts if either else (condition,))}
+    comparisons = {comparison(part) for part in (condition.parts if either else (condition,))}
     for predicate, least in ((_GREATER, False), (_LESS, True)):
-        if found == {(predicate, one, other), (_UNEQUAL, one, one)}:
+        if comparisons == {(predicate, one, other), (_UNEQUAL, one, one)}:
             return least, True
-        if found == {(predicate, one, other)} and one.what == "constant":
+        if comparisons == {(predicate, one, other)} and one.what == "constant":
             return least, True  # a NaN is not compared, and so it is the other
-        if found == {(predicate, one, other)} and other.what == "constant":
+        if comparisons == {(predicate, one, other)} and other.what == "constant":
             return least, False
     return None
 
 
 def comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
-    """Return the predicate of a comparison of floats, and what it compares."""
+    """Return the predicate and operands of a comparison of floats; None for another node."""
     if node.what != "op" or node.detail[0] != "arith.cmpf":
         return None
     predicate = dict(node.detail[1])["predicate"].partition(",")[0].rpartition("=")[2]
@@ -62,7 +62,7 @@ def comparison(node: Tree) -> tuple[str, Tree, Tree] | None:
 
 
 def as_written_once(predicate: int) -> tuple[int, bool, bool]:
-    """Return a predicate's basic form, whether its operands are exchanged, and it is negated."""
+    """Return (basic form, has exchanged operands, is negated) of a comparison's predicate."""
     number, is_turned = _TURNED.get(predicate, predicate), predicate in _TURNED
     is_negated = number in _NEGATED
     number = _NEGATED.get(number, number)
@@ -80,20 +80,20 @@ def predicate_of_choice(node: Tree, by: tuple[str, Tree, Tree], *, ordered: bool
         ordered: Whether the sign of a zero counts.
 
     """
-    predicate, compared, (_, *ways) = int(by[0]), by[1:], node.parts
-    if not ordered and {*compared} == {*ways}:
+    predicate, compared, (_, *values) = int(by[0]), by[1:], node.parts
+    if not ordered and {*compared} == {*values}:
         return str(_STRICT.get(predicate, predicate))
-    unknown = [each for each in compared if _constant(each) is None]
-    if all(_is_nan_where(way, each) for way in ways for each in unknown):
+    unknown = [operand for operand in compared if _constant(operand) is None]
+    if all(_is_nan_where(way, operand) for way in values for operand in unknown):
         return str(_NUMBERS.get(predicate, predicate))
     return by[0]
 
 
 def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
-    """Return the number whose sign decides between two multiples of it; None: nothing does.
+    """Return the number x of a choice between two multiples of x by the sign of x, and both.
 
-    The multiple where it is positive comes first. The larger of `x` and `0.01 * x` is such a choice
-    too. Both ways are a NaN where the number is, and equal except for a zero's sign where it is 0.
+    The multiple for positive x comes first. The larger of `x` and `0.01 * x` is such a choice, too.
+    Both multiples are NaN if x is, and equal except for a zero's sign if x is 0.
     """
     name, parts = node.detail[0], node.parts
     if name in _EXTREMES:
@@ -109,7 +109,7 @@ def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
     predicate, number, zero = int(by[0]), *by[1:]
     if _constant(number) == 0:
         number, zero = zero, number
-        predicate = {each: turned for turned, each in _TURNED.items()}.get(
+        predicate = {target: source for source, target in _TURNED.items()}.get(
             predicate, _TURNED.get(predicate, predicate)
         )
     if _constant(zero) != 0 or any(_factor(way, number) is None for way in parts[1:]):
@@ -120,7 +120,7 @@ def choice_by_sign(node: Tree) -> tuple[Tree, tuple[Tree, Tree]] | None:
 
 
 def _factor(node: Tree, number: Tree) -> float | None:
-    """Return the constant that a node multiplies `number` with; None: it is another node."""
+    """Return the constant factor of a node that is a multiple of `number`, else None."""
     if node is number:
         return 1.0
     if node.what != "op" or node.detail[0] != "arith.mulf" or number not in node.parts:
@@ -130,13 +130,13 @@ def _factor(node: Tree, number: Tree) -> float | None:
 
 
 def _constant(node: Tree) -> float | None:
-    """Return the value of a node that is a finite constant; None: it is another."""
+    """Return the value of a finite constant; None for another node."""
     value = constant_of(node)
     return value if value is not None and isfinite(value) else None
 
 
 def _is_nan_where(node: Tree, number: Tree, depth: int = _DEEPEST) -> bool:
-    """Whether a node is a NaN wherever `number` is one."""
+    """Return whether a node is a NaN wherever `number` is one."""
     if node is number:
         return True
     if node.what != "op" or not depth:

@@ -1,4 +1,4 @@
-"""Two trees side by side: the same, the same up to the order of sums, or where they part."""
+"""Comparison of two trees: equal, equal up to the order of sums, or the nodes that differ."""
 
 from __future__ import annotations
 
@@ -41,35 +41,34 @@ _ARITHMETIC: Final[tuple[tuple[Relation, Arithmetic], ...]] = (
     ("equal", "ordered"), ("reassociated", "sums"), ("exact", "exact"), ("exact", "functions"),
 )  # fmt: skip
 _FIRST: Final = 6
-"""So many elements are compared before all, at three sets of numbers in memory."""
+"""Number of elements that are compared first, with three sets of random memory contents."""
 _SEEDS: Final = 3
 _SEEDS_OF_ROOTS: Final = 40
 """Sets of numbers in memory where roots are taken: `sqrt(x * x)` is x for half of the numbers."""
 _MOST_WORK: Final = 1 << 27
-"""So many numbers are computed for the elements of an output, in each version; of larger ones some
-elements are left out."""
+"""Limit on the numbers computed for an output in each version; larger outputs are sampled."""
 _AT_ONCE: Final = 1 << 19
-"""So many numbers of a node are computed at once."""
+"""Limit on the numbers of a node that are computed at once."""
 _SHARED: Final = "which of its stores writes an element is not known", None
 _MOST_PAIRS: Final = 2_000
-"""Of nodes, among which one is sought where two trees part."""
+"""Limit on the pairs of nodes that are searched for the difference of two trees."""
 
 
 @dataclass(frozen=True, slots=True)
 class Elements:
-    """Elements of an output that a version makes by one tree: its symbols' numbers at each."""
+    """Elements of an output that a version computes by one tree: each symbol's values there."""
 
     tree: Tree
     at: Mapping[Symbol, NDArray[np.int64]]
 
     def chosen(self, places: NDArray[np.int64]) -> Mapping[Symbol, NDArray[np.int64]]:
-        """Return the numbers at some of the elements."""
+        """Return each symbol's values at the elements with the given indices."""
         return {symbol: numbers[places] for symbol, numbers in self.at.items()}
 
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Elements of an output, `count` of them, and what either version makes them by."""
+    """`count` elements of an output, by the tree of either version."""
 
     count: int
     first: Elements
@@ -78,10 +77,10 @@ class Pair:
 
 @dataclass(frozen=True, slots=True)
 class Comparison:
-    """How two trees relate; `first` and `second` are where they part, as text.
+    """The relation of two trees; `first` and `second` are the parts that differ, as text.
 
-    `evaluated`: whether that was seen by evaluating both; else they may be equal all the same.
-    `compared` of `elements` were.
+    `evaluated`: both trees were evaluated; otherwise "different" trees may still be equal.
+    `compared` of `elements` elements were compared.
     """
 
     relation: Relation
@@ -93,7 +92,7 @@ class Comparison:
 
     @property
     def is_whole(self) -> bool:
-        """Whether all elements were compared."""
+        """Return whether all elements were compared."""
         return self.compared == self.elements
 
 
@@ -109,10 +108,10 @@ def compared(
 
     Args:
         one: A tree.
-        other: Another.
-        pairs: Elements of the output, and what either version makes them of.
-        elements: How many the output has, those included that are in no pair.
-        deadline: When comparing is given up, by `time.thread_time`.
+        other: The other tree.
+        pairs: Elements of the output, by the tree of either version.
+        elements: The number of the output's elements, also of those in no pair.
+        deadline: The `time.thread_time` at which the comparison is given up.
         placing: Conditions under which the output is written.
 
     """
@@ -121,17 +120,17 @@ def compared(
     if len(pairs) == 1 and _is_placed_alike(pairs[0]) and Alike().are_equal(one, other):
         return Comparison("equal", compared=pairs[0].count, elements=elements)
     first, second = _SHARED if one is other else parting_texts(one, other)
-    known = Comparison("different", first, second, elements=elements)
+    difference = Comparison("different", first, second, elements=elements)
     if not pairs:
-        return known
+        return difference
     try:
         for relation, arithmetic in _ARITHMETIC:
             count = _agreeing(pairs, arithmetic, deadline, placing)
             if count:
-                return replace(known, relation=relation, evaluated=True, compared=count)
+                return replace(difference, relation=relation, evaluated=True, compared=count)
     except NotEvaluated:
-        return known
-    return replace(known, evaluated=True, compared=sum(pair.count for pair in pairs))
+        return difference
+    return replace(difference, evaluated=True, compared=sum(pair.count for pair in pairs))
 
 
 def _is_same(pair: Pair) -> bool:
@@ -139,7 +138,7 @@ def _is_same(pair: Pair) -> bool:
 
 
 def _is_placed_alike(pair: Pair) -> bool:
-    """Whether the symbols of both versions have the same numbers at each element."""
+    """Return whether the symbols of both versions have the same numbers at each element."""
     mine, theirs = pair.first.at, pair.second.at
     return mine.keys() == theirs.keys() and all(
         np.array_equal(numbers, theirs[symbol]) for symbol, numbers in mine.items()
@@ -149,9 +148,9 @@ def _is_placed_alike(pair: Pair) -> bool:
 def _agreeing(
     pairs: Sequence[Pair], arithmetic: Arithmetic, deadline: float, placing: Sequence[Condition]
 ) -> int:
-    """Return at how many elements both versions agree; 0: they differ at one."""
+    """Return the number of elements that were compared and agree; 0 if any element differs."""
     total = 0
-    trees = [each.tree for pair in pairs for each in (pair.first, pair.second)]
+    trees = [elements.tree for pair in pairs for elements in (pair.first, pair.second)]
     integers, data = integers_of(trees), data_of(trees, placing)
 
     def points_of(seed: int) -> Points:
@@ -189,9 +188,9 @@ def _agreeing(
 
 
 def _unlike(pair: Pair, places: NDArray[np.int64], points: Points) -> NDArray[np.bool_] | None:
-    """Return at which elements a root has no value in the field, so that nothing is compared.
+    """Return the mask of elements that cannot be compared: a root has no value in the field.
 
-    None: they have other values at one.
+    None if an element has different values in the versions.
     """
     mine, theirs = (
         points.values(each.tree, each.chosen(places)) for each in (pair.first, pair.second)
@@ -204,21 +203,21 @@ def _unlike(pair: Pair, places: NDArray[np.int64], points: Points) -> NDArray[np
 
 
 def parting_texts(one: Tree, other: Tree) -> tuple[str, str]:
-    """Return what is in one tree and not in the other: the outermost nodes of unlike texts."""
+    """Return the texts of the outermost nodes at which two trees differ."""
     names = coordinate_names((one, other))
-    waiting = deque([(one, other)])
-    seen = {(one, other)}
-    while waiting and len(seen) < _MOST_PAIRS:
-        mine, theirs = waiting.popleft()
+    pending = deque([(one, other)])
+    visited = {(one, other)}
+    while pending and len(visited) < _MOST_PAIRS:
+        mine, theirs = pending.popleft()
         texts = node_text(mine, names), node_text(theirs, names)
         if texts[0] != texts[1]:
             return texts
         if len(mine.parts) != len(theirs.parts):
             return _counted(texts[0], mine), _counted(texts[1], theirs)
         for pair in _parting_parts(mine, theirs, names):
-            if pair not in seen:
-                seen.add(pair)
-                waiting.append(pair)
+            if pair not in visited:
+                visited.add(pair)
+                pending.append(pair)
     text = node_text(one, names)
     return text, f"{text}, made of the same parts in another way"
 
@@ -228,13 +227,13 @@ def _counted(text: str, node: Tree) -> str:
 
 
 def _parting_parts(one: Tree, other: Tree, names: Mapping[int, str]) -> Iterator[tuple[Tree, Tree]]:
-    """Yield the parts that differ, in pairs; where operands have no order, what both have not."""
+    """Yield pairs of parts that differ; of commutative operands, those not in both nodes."""
     mine, theirs = list(one.parts), list(other.parts)
     if _operator(one) in COMMUTATIVE:
         shared = set(mine) & set(theirs)
         mine, theirs = (
             sorted(
-                (each for each in parts if each not in shared),
+                (part for part in parts if part not in shared),
                 key=lambda node: (node.what, node_text(node, names), len(node.parts)),
             )
             for parts in (mine, theirs)

@@ -21,7 +21,7 @@ _DEFINITION: Final = re.compile(r"\s*(?:async\s+)?(def|class)\b")
 
 @dataclass(frozen=True, slots=True)
 class Contract:
-    """What the results of a kernel's rows must not change with, and the line of the comment.
+    """The quantity over which a kernel's rows must be invariant, and the line of the comment.
 
     `over` is `rows`, `grid` or the name of an argument.
     """
@@ -34,11 +34,12 @@ class Contract:
 def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
     """Return the contracts of the kernels of runs by the kernels' names.
 
-    Of several in one kernel the first counts. Without recorded source there are none.
+    The first of several contracts in one kernel counts. Without recorded source the result is
+    empty.
     """
     lines = SourceLines(trace, runs)
     kernels = trace.table("kernels", runs, ["name", "file", "line"]).to_pylist()
-    found: dict[str, Contract] = {}
+    contracts_by_kernel: dict[str, Contract] = {}
     for file in dict.fromkeys(row["file"] for row in kernels if row["file"]):
         contracts = list(_contracts_in(file, lines))
         if not contracts:
@@ -51,8 +52,8 @@ def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
             ]
             for row in kernels if own else ():
                 if row["file"] == file and first <= (row["line"] or 0) <= last:
-                    found.setdefault(row["name"], own[0])
-    return found
+                    contracts_by_kernel.setdefault(row["name"], own[0])
+    return contracts_by_kernel
 
 
 def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int]]:
@@ -78,5 +79,5 @@ def _definition_below(block: Sequence[str], first: int, last: int) -> int:
     if at is None or not block[at - 1].lstrip().startswith("@"):
         return last
     below = ((n, _DEFINITION.match(block[n - 1])) for n in range(last + 1, len(block) + 1))
-    found = next(((n, match) for n, match in below if match is not None), None)
-    return last if found is None or found[1][1] == "class" else found[0]
+    definition = next(((n, match) for n, match in below if match is not None), None)
+    return last if definition is None or definition[1][1] == "class" else definition[0]

@@ -1,4 +1,4 @@
-"""Coordinates of an output's elements: which row and column a lane of a program writes.
+"""Coordinates of an output's elements: the row and column that a lane of a program writes.
 
 Formulas are rewritten over them, so that what is left of programs, trips and lanes in a tree is
 what the value depends on besides which element it is.
@@ -26,13 +26,13 @@ MOST: Final = (1 << 31) - 1
 
 
 class Unfollowed(KvtraceError):
-    """Which elements of its output a kernel writes is not followed."""
+    """The elements of its output that a kernel writes are not followed."""
 
     slug = "unfollowed"
 
 
 class Ambiguous(Unfollowed):
-    """Two indices step as far in the recorded call, where an axis has one element."""
+    """Two indices have equal steps in the recorded call, where an axis has one element."""
 
     slug = "ambiguous"
 
@@ -68,7 +68,7 @@ class Output:
     facts: tuple[Condition, ...]
 
     def located(self, condition: Condition) -> Condition:
-        """Return a condition with what coordinates say in place of programs, trips and lanes."""
+        """Return a condition rewritten from programs, trips and lanes to coordinates."""
         for blocks in self.blocks:
             condition = condition.substitute(blocks)
         return condition
@@ -80,7 +80,7 @@ def coordinate(number: int, low: int = 0, high: int = MOST) -> Symbol:
 
 
 def number_of_coordinate(symbol: object) -> int | None:
-    """Return which axis of the output a symbol is the index along; None: it is another symbol."""
+    """Return the output axis whose index a symbol is; None for a symbol of another kind."""
     match symbol:
         case Symbol(kind="lane", key=("coordinate", int(number))):
             return number
@@ -88,14 +88,14 @@ def number_of_coordinate(symbol: object) -> int | None:
 
 
 def is_placing(atom: object) -> bool:
-    """Whether an atom tells programs, trips or lanes of a launch apart; coordinates do not."""
+    """Return whether an atom is a program, trip or lane of a launch, and not a coordinate."""
     if not isinstance(atom, Symbol) or atom.kind not in PLACING:
         return False
     return atom.kind != "lane" or not isinstance(atom.key, tuple)
 
 
 def is_number(atom: object) -> bool:
-    """Whether an atom is a number that is passed to the kernel."""
+    """Return whether an atom is a scalar argument of the kernel."""
     return isinstance(atom, Symbol) and atom.kind == "scalar"
 
 
@@ -119,7 +119,7 @@ def led_by(output: Output, steps: Collection[int]) -> Output:
 
 
 def pin(output: Output) -> Output:
-    """Return an output of which only the first row is asked for."""
+    """Return an output restricted to its first row."""
     first = Substitution({output.axes[0].coordinate: ZERO})
     return replace(
         output,

@@ -1,4 +1,4 @@
-"""What the tree of an output's element depends on besides its own row's data.
+"""Dependences of an output element's tree on anything but its own row's data.
 
 A row's result is the same in every batch if nothing in its tree mentions where the row is: no
 program, grid, size of the batch or number of the row, other than to find the row's own data.
@@ -39,9 +39,9 @@ _WIDTH: Final = re.compile(r"[a-z]+(\d+)")
 
 @dataclass(frozen=True, slots=True)
 class Reason:
-    """Why a row's value may change with its batch: the cause, through what, and the op's index.
+    """A reason for which a row's value may change with its batch, and the index of the op.
 
-    `what` names the cause in the kernel's terms.
+    `what` names the cause in the kernel's terms; `through` is the role of the formula in the tree.
     """
 
     cause: Cause
@@ -52,7 +52,7 @@ class Reason:
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """An argument that the value depends on; `own`: of it only what lies in the row's own part."""
+    """An argument that the value depends on; `own`: only on the argument's part for the row."""
 
     argument: str
     own: bool
@@ -61,12 +61,13 @@ class Read:
 
 @dataclass(frozen=True, slots=True)
 class Dependence:
-    """What a tree depends on: reasons against its invariance, reads, and scalars it mentions.
+    """Dependences of a tree: reasons against invariance, reads, and scalars in its formulas.
 
-    `floats` are the arguments of floats that it is made of. `selecting` are tensors of integers
-    that select inside the row, as a label does: it is assumed that they stay in it. `assumed` are
-    those whose entries are treated as the row's own data, `shared` for what all batches share.
-    `guarding` are the scalars that only say which elements are stored.
+    `floats` are the float arguments in the tree. `selecting` are integer tensors that select an
+    element of the row, as a label does; it is assumed that the element is in the row. `assumed`
+    are integer tensors whose entries are treated as the row's own data, `shared` those whose
+    entries are treated as equal in all batches. `guarding` are the scalars that only decide which
+    elements are stored.
     """
 
     reasons: tuple[Reason, ...]
@@ -80,41 +81,41 @@ class Dependence:
 
 
 def sizes_of_batch(active: Condition, axes: Sequence[Axis]) -> frozenset[Symbol]:
-    """Return the scalars that say where an axis ends: those that bound its coordinate in a mask."""
-    found: set[Symbol] = set()
+    """Return the scalars that bound a coordinate of the axes from above in a mask."""
+    sizes: set[Symbol] = set()
     for part in active.conjuncts():
         if not isinstance(part, AtLeast):
             continue
         coefficients = part.term.coefficients
-        bounded = any(
+        is_bounded = any(
             number < 0 and axis.coordinate in monomial
             for axis in axes
             for monomial, number in coefficients.items()
         )
-        for monomial, number in coefficients.items() if bounded else ():
+        for monomial, number in coefficients.items() if is_bounded else ():
             if number > 0 and all(is_number(atom) for atom in monomial):
-                found |= {atom for atom in monomial if isinstance(atom, Symbol)}
-    return frozenset(found)
+                sizes |= {atom for atom in monomial if isinstance(atom, Symbol)}
+    return frozenset(sizes)
 
 
 def is_uniform(atom: Atom) -> bool:
-    """Whether an atom has one value in a launch: it is made of its numbers and its grid."""
-    inside = (each for each in (atom, *atom.within()) if isinstance(each, Symbol))
-    return all(each.kind in ("scalar", "programs") for each in inside)
+    """Return whether an atom is made of scalar arguments and the grid, so constant in a launch."""
+    inside = (symbol for symbol in (atom, *atom.within()) if isinstance(symbol, Symbol))
+    return all(symbol.kind in ("scalar", "programs") for symbol in inside)
 
 
 @dataclass(frozen=True)
 class Batch:
-    """What a row is, and what is known of a recorded call.
+    """The definition of a row, and facts of a recorded call.
 
     Attributes:
         axes: The output's axes that number the rows.
-        sizes: Scalars that say how many rows there are.
+        sizes: Scalars that bound the number of rows.
         batched: Arguments that have a part for each row.
-        strides: Of arguments, in bytes, the largest first.
-        ranges: Of the symbols in the recorded call.
-        facts: What holds where the element is written.
-        extents: How far the output's inner axes go, by the strides of the recorded call.
+        strides: Strides of each argument, in bytes, the largest first.
+        ranges: Ranges of the symbols in the recorded call.
+        facts: Conditions that hold where the element is written.
+        extents: Bounds of the output's inner axes, by the strides of the recorded call.
         indices: The coordinates of all of the output's axes.
         collected: Axes of the grid along which programs update the same elements.
 
@@ -132,7 +133,7 @@ class Batch:
 
     @property
     def is_listed(self) -> bool:
-        """Whether the rows are numbered by entries of a tensor of integers."""
+        """Return whether the rows are numbered by entries of a tensor of integers."""
         return any(axis.is_own for axis in self.axes)
 
     @property
@@ -142,7 +143,7 @@ class Batch:
 
 
 class Follower:
-    """Finds what a tree depends on."""
+    """Collector of a tree's dependences."""
 
     def __init__(self, batch: Batch, summary: Summary) -> None:
         self._batch = batch
@@ -157,25 +158,25 @@ class Follower:
         self._shared_integers: dict[str, None] = {}
         self._shifts: dict[str, int] = {}
         self._row_distances: dict[str, set[int]] = {}
-        """How far from the row's part each tensor of integers is read."""
+        """Distances from the row's part at which each tensor of integers is read."""
         self._seen: set[tuple[Tree, _Facts]] = set()
 
     def follow(
         self, tree: Tree, guards: Sequence[Condition] = (), store: Term = ZERO
     ) -> Dependence:
-        """Return what a tree depends on.
+        """Return the dependences of a stored tree.
 
         Args:
-            tree: What is stored.
-            guards: Conditions under which it is, except those that say that there is the row.
-            store: Where it is stored.
+            tree: The tree of the stored element.
+            guards: Conditions of the store, except those that only say that the row exists.
+            store: The byte offset of the store.
 
         """
-        guarded = conjunction(guards)
+        guard = conjunction(guards)
         self._follow(tree, "data")
-        of_value = frozenset(self._scalars)
-        if guarded is not TRUE:
-            self._follow(made("condition", (guarded,), (), tree.op), "guard")
+        value_scalars = frozenset(self._scalars)
+        if guard is not TRUE:
+            self._follow(made("condition", (guard,), (), tree.op), "guard")
         nodes = list(tree.walk())
         moving, along = begins_moving(nodes, guards, store, self._rows)
         arguments = self._summary.module.main.arguments
@@ -189,17 +190,17 @@ class Follower:
         return Dependence(
             tuple(self._reasons), tuple(self._reads), tuple(self._scalars), tuple(self._selecting),
             tuple(self._floats), tuple(self._own_integers), tuple(self._shared_integers),
-            frozenset(self._scalars) - of_value,
+            frozenset(self._scalars) - value_scalars,
         )  # fmt: skip
 
     def _follow(self, tree: Tree, through: Through) -> None:
-        waiting: list[tuple[Tree, _Facts, Through]] = [(tree, (), through)]
-        while waiting:
-            node, facts, way = waiting.pop()
+        pending: list[tuple[Tree, _Facts, Through]] = [(tree, (), through)]
+        while pending:
+            node, facts, way = pending.pop()
             if (node, facts) not in self._seen:
                 self._seen.add((node, facts))
                 self._node(node, facts, way)
-                waiting += _parts(node, facts, way)
+                pending += _parts(node, facts, way)
 
     # -- one node --------------------------------------------------------------------------------
 
@@ -230,10 +231,9 @@ class Follower:
     def _mentions(
         self, formula: Term | Condition, through: Through, node: Tree, tensor: str | None = None
     ) -> None:
-        """Note what a formula mentions of the launch, the number of the row left out.
+        """Note dependences of a formula on the launch, except on the row's number.
 
-        `tensor`: the formula is an address in this argument. Its strides say where data are, and
-        nothing about them.
+        `tensor`: the formula is an address in this argument; strides in it are no dependence.
         """
         self._entries(formula, through, node)
         for atom in self._mentioned(formula, tensor):
@@ -250,28 +250,29 @@ class Follower:
                     self._because(cause, through, what, node)
 
     def _mentioned(self, formula: Term | Condition, tensor: str | None) -> dict[Atom, None]:
-        """Return the atoms of a formula, strides of addresses in it left out."""
+        """Return the atoms of a formula, without the strides in its addresses."""
         addresses = [
             (self._tensor(atom), term) for atom in formula.symbols("content") for term in atom.at
         ]
         if tensor is not None and isinstance(formula, Term):
             addresses.append((tensor, formula))
-            found: dict[Atom, None] = {}
+            atoms: dict[Atom, None] = {}
         else:
-            found = dict.fromkeys(without_contents(formula))
+            atoms = dict.fromkeys(without_contents(formula))
         for name, address in addresses:
             for monomial, number in address.coefficients.items():
-                pure = tuple(atom for atom in monomial if is_uniform(atom))
+                uniform = tuple(atom for atom in monomial if is_uniform(atom))
                 others = tuple(atom for atom in monomial if not is_uniform(atom))
-                if pure and self._is_stride(name, pure, number, others):
+                if uniform and self._is_stride(name, uniform, number, others):
                     monomial = others
-                found |= dict.fromkeys(without_contents(Term({monomial: 1})))
-        return found
+                atoms |= dict.fromkeys(without_contents(Term({monomial: 1})))
+        return atoms
 
     def _is_stride(self, tensor: str, pure: Monomial, number: int, others: Sequence[Atom]) -> bool:
-        """Whether a factor is how far rows are apart, or in the recorded call another stride.
+        """Return whether a factor is the stride of rows, or a tensor's stride in the recorded call.
 
-        One that moves nothing is only where it is one stride exactly, some elements long.
+        A factor of no index must be one of the strides exactly, in elements of 1 to 8 bytes, or
+        divide a plane of rows.
         """
         low, high = self._batch.ranges.interval(Term({pure: number}))
         if any(atom in self._rows for atom in others):
@@ -288,14 +289,14 @@ class Follower:
         return len(strides) > 1 and low % strides[0] == 0 and one > 1 and strides[0] % one == 0
 
     def _content(self, atom: Symbol, through: Through, node: Tree) -> None:
-        """Note an integer in memory that a formula mentions, as the length of a sequence."""
+        """Note the dependence on an integer in memory, such as the length of a sequence."""
         name = self._tensor(atom)
-        own = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
-        self._reads[Read(name, own, through)] = None
-        (self._own_integers if own else self._shared_integers)[name] = None
-        if not own and name in self._batch.batched:
+        is_own = any(not self._rows.isdisjoint(term.atoms()) for term in atom.at)
+        self._reads[Read(name, is_own, through)] = None
+        (self._own_integers if is_own else self._shared_integers)[name] = None
+        if not is_own and name in self._batch.batched:
             self._because("rows", through, f"all rows of {name}", node)
-        elif own and not self._batch.is_listed:
+        elif is_own and not self._batch.is_listed:
             for place in atom.at:
                 _, rest = self._row_part(self._with_strides(place))
                 if not self._rows.isdisjoint(without_contents(rest)):
@@ -333,13 +334,13 @@ class Follower:
         offset = self._with_strides(offset)
         self._mentions(offset, "address", node, name)
         factors, rest = self._row_part(offset)
-        own = bool(factors) or any(
+        is_own = bool(factors) or any(
             not self._rows.isdisjoint(content.within()) for content in offset.symbols("content")
         )
-        self._reads[Read(name, own, "data")] = None
+        self._reads[Read(name, is_own, "data")] = None
         if not self._rows.isdisjoint(without_contents(rest)):
             self._because("row", "address", f"{name} at {self._text(offset)}", node)
-        elif not own and name in self._batch.batched:
+        elif not is_own and name in self._batch.batched:
             self._because("rows", "address", f"all rows of {name}", node)
         elif factors and not self._is_inside(name, rest, factors, node, facts):
             what = f"{name} beyond the row's own part, at {self._text(rest)}"
@@ -351,21 +352,21 @@ class Follower:
                 self._because(cause, "address", what, node)
 
     def _beyond_packed(self, offset: Term, node: Tree, facts: _Facts) -> Cause | None:
-        """Say whether an element of packed data may be outside of its row's; None: it is not.
+        """Return the cause if an element of packed data may be outside of the row's data.
 
-        "rows": before its begin, or where nothing says an end; "unknown": it is not shown to be
-        before an end.
+        "rows": before the row's begin, or no mask compares with an end; "unknown": not proven to
+        be before an end; None: inside.
         """
         places = places_in(offset, self._rows)
         begins = {content for content, kind in places.items() if kind == "begin"}
         if not begins:
             return None
-        given = self._given(node, facts)
-        limits = (content for part in given.exact for content in part.symbols("content"))
-        ends = {each for each in limits if not self._rows.isdisjoint(each.within())} - begins
+        assumptions = self._given(node, facts)
+        limits = (content for part in assumptions.exact for content in part.symbols("content"))
+        ends = {limit for limit in limits if not self._rows.isdisjoint(limit.within())} - begins
         rest = Substitution(dict.fromkeys(begins, ZERO))(offset)
         first = rest.coefficients.get((), 0)
-        if not ends or (first < 0 and follows(at_least(rest), given) is None):
+        if not ends or (first < 0 and follows(at_least(rest), assumptions) is None):
             return "rows"
         for begin in begins:
             unit = _unit(begin, offset)
@@ -375,10 +376,10 @@ class Follower:
             step = _along(unit, rest)
             inner = rest - step * unit
             is_inside = low == high and follows(
-                conjunction((at_least(inner), less(inner, low))), given
+                conjunction((at_least(inner), less(inner, low))), assumptions
             )
             is_before = any(
-                follows(less(place, end.term), given) is not None
+                follows(less(place, end.term), assumptions) is not None
                 for end in ends
                 for place in (step, begin.term + step)
             )
@@ -387,7 +388,7 @@ class Follower:
         return "unknown"
 
     def _entries(self, formula: Term | Condition, through: Through, node: Tree) -> None:
-        """Note integers in memory that are another row's."""
+        """Note the dependence on integers in memory that belong to another row."""
         contents = formula.symbols("content")
         places = {(self._tensor(content), place) for content in contents for place in content.at}
         for content in contents:
@@ -401,10 +402,10 @@ class Follower:
                     self._because("rows", through, f"what {name} holds for another row", node)
 
     def _distance_from_row(self, place: Term) -> tuple[int, int]:
-        """Return the distance of a place from its row's part of a tensor, and that of two rows.
+        """Return the distance of an index from its row's part of a tensor, and the rows' stride.
 
-        Where a row ends is where the next one begins, which is a length with where it begins. So
-        what is one row away may be the row's own, and what is further away is not.
+        In `cu_seqlens`, a row's end is the next row's begin, and their difference a length. So an
+        integer one row away may be the row's own, and one further away is not.
         """
         first = place.coefficients.get((), 0)
         steps = [
@@ -415,7 +416,7 @@ class Follower:
         return (first // steps[0] * steps[0], steps[0]) if len(steps) == 1 else (0, 0)
 
     def _with_strides(self, offset: Term) -> Term:
-        """Return an offset in which rows are divided with strides as they are in the call."""
+        """Return an offset with the call's strides for the scalars that divide rows."""
         divided = {
             inside
             for atom in offset.atoms()
@@ -429,7 +430,7 @@ class Follower:
         )
 
     def _steps(self, scalar: Symbol) -> bool:
-        """Whether a number is how far elements of a tensor are apart in the recorded call."""
+        """Return whether a scalar is a stride of a tensor in the recorded call."""
         low, high = self._batch.ranges.of(scalar)
         if low != high or low < 2 or scalar in self._batch.sizes:
             return False
@@ -454,12 +455,12 @@ class Follower:
     def _is_inside(
         self, name: str, rest: Term, factors: Mapping[Symbol, Term], node: Tree, facts: _Facts
     ) -> bool:
-        """Whether an offset stays in the row's own part, at the sizes of the recorded call.
+        """Return whether an offset stays in the row's own part, at the sizes of the recorded call.
 
-        A part is what one index along the axes of the rows leaves; it may begin some rows further
-        on, the same number for all that is read of the tensor.
+        A part is the slice of a tensor at one index of the row axes. It may begin some rows further
+        on, the same number of rows for all reads of the tensor.
         """
-        given = self._given(node, facts)
+        node_facts = self._given(node, facts)
         selecting = rest.symbols("content")
         self._selecting |= dict.fromkeys(self._tensor(atom) for atom in selecting)
         rest = Substitution(dict.fromkeys(selecting, ZERO))(rest)
@@ -472,10 +473,12 @@ class Follower:
             first_byte = inner.coefficients.get((), 0) // low * low
             shifts = (self._shifts[name],) if name in self._shifts else {first_byte: 0, 0: 0}
             parts = tuple(_of_quotients(inner, self._batch.extents))
-            known = Given((*given.exact, *parts), given.ranges) if parts else given
+            assumptions = (
+                Given((*node_facts.exact, *parts), node_facts.ranges) if parts else node_facts
+            )
             for shift in shifts:
                 claim = conjunction((at_least(inner, shift), less(inner, shift + low)))
-                if claim is TRUE or follows(claim, known) is not None:
+                if claim is TRUE or follows(claim, assumptions) is not None:
                     self._shifts[name] = shift
                     break
             else:
@@ -489,18 +492,18 @@ class Follower:
         return Given((*self._batch.facts, *self._batch.extents, *facts, *masks), self._batch.ranges)
 
     def _without_multiples(self, term: Term, stride: int) -> Term:
-        """Return an offset without the steps along an outer axis."""
-        kept: dict[Monomial, int] = {}
+        """Return an offset without its multiples of an outer axis's stride."""
+        terms: dict[Monomial, int] = {}
         for monomial, number in term.coefficients.items():
-            pure = Term({tuple(atom for atom in monomial if is_uniform(atom)): number})
-            low, high = self._batch.ranges.interval(pure)
+            uniform = Term({tuple(atom for atom in monomial if is_uniform(atom)): number})
+            low, high = self._batch.ranges.interval(uniform)
             if low != high or low % stride or not monomial:
-                kept[monomial] = number
-        return Term(kept)
+                terms[monomial] = number
+        return Term(terms)
 
 
 def _unit(begin: Symbol, offset: Term) -> Term | None:
-    """Return how far an element moves with its begin; None: not by a product of numbers."""
+    """Return the factor of a begin in an offset, or None unless it is one product of scalars."""
     units = [
         Term({tuple(atom for atom in monomial if atom is not begin): number})
         for monomial, number in offset.coefficients.items()
@@ -510,16 +513,16 @@ def _unit(begin: Symbol, offset: Term) -> Term | None:
 
 
 def _along(unit: Term, rest: Term) -> Term:
-    """Return how many units there are in an offset; what is less than one is left out."""
+    """Return the quotient of an offset by a unit, without terms that the unit does not divide."""
     ((factors, size),) = unit.coefficients.items()
-    found: dict[Monomial, int] = {}
+    quotients: dict[Monomial, int] = {}
     for monomial, number in rest.coefficients.items():
-        left = list(monomial)
-        if number % size == 0 and all(atom in left for atom in factors):
+        other_factors = list(monomial)
+        if number % size == 0 and all(atom in other_factors for atom in factors):
             for atom in factors:
-                left.remove(atom)
-            found[tuple(left)] = number // size
-    return Term(found)
+                other_factors.remove(atom)
+            quotients[tuple(other_factors)] = number // size
+    return Term(quotients)
 
 
 def _parts(node: Tree, facts: _Facts, through: Through) -> Iterator[tuple[Tree, _Facts, Through]]:
@@ -537,16 +540,16 @@ def _parts(node: Tree, facts: _Facts, through: Through) -> Iterator[tuple[Tree, 
             return
     elif node.what == "op" and node.detail[0] == "where":
         names = ("guard", *names[1:])
-    for part, each in zip(node.parts, names, strict=False):
-        yield part, facts, each
+    for part, name in zip(node.parts, names, strict=False):
+        yield part, facts, name
 
 
 def _of_quotients(term: Term, extents: Sequence[Condition]) -> Iterator[Condition]:
-    """Yield what quotients of a term by numbers have to do with what is divided."""
+    """Yield the bounds of each quotient in a term: `q * d <= n < q * d + d` for `q = n // d`."""
     ends = {
-        -each.term + each.term.coefficients.get((), 0): each.term.coefficients.get((), 0)
-        for each in extents
-        if isinstance(each, AtLeast)
+        -extent.term + extent.term.coefficients.get((), 0): extent.term.coefficients.get((), 0)
+        for extent in extents
+        if isinstance(extent, AtLeast)
     }
     for atom in term.atoms():
         if isinstance(atom, Quotient):
@@ -561,62 +564,62 @@ def _of_quotients(term: Term, extents: Sequence[Condition]) -> Iterator[Conditio
 
 
 def selected_addresses(node: Tree) -> list[tuple[str, Term]] | None:
-    """Return the arguments, with byte offsets, that an element whose address is chosen may be of.
+    """Return the (argument, byte offset) pairs that an element's address is selected from.
 
     Args:
         node: An element whose first part is its address.
 
     Returns:
-        None where an address is something else than a choice among arguments, and sums.
+        None if the address is made by ops other than selections and sums.
 
     """
     width = _WIDTH.match(node.detail[2])
     size = None if width is None else max(1, int(width[1]) // 8)
-    found: list[tuple[str, Term]] = []
-    waiting = [(node.parts[0], ZERO)]
-    while waiting:
-        address, offset = waiting.pop()
+    addresses: list[tuple[str, Term]] = []
+    pending = [(node.parts[0], ZERO)]
+    while pending:
+        address, offset = pending.pop()
         if address.what == "argument":
-            found.append((address.detail[0], offset))
+            addresses.append((address.detail[0], offset))
         elif address.what == "op" and address.detail[0] in ("where", "arith.select"):
-            waiting += [(way, offset) for way in address.parts[1:]]
+            pending += [(branch, offset) for branch in address.parts[1:]]
         elif address.what == "op" and address.detail[0] == "tt.addptr":
             # The operands of a sum are in no order.
             steps = [part for part in address.parts if part.what == "integer"]
             if size is None or len(steps) != 1:
                 return None
             (pointer,) = (part for part in address.parts if part is not steps[0])
-            waiting.append((pointer, offset + steps[0].detail[0] * size))
+            pending.append((pointer, offset + steps[0].detail[0] * size))
         else:
             return None
-    return found
+    return addresses
 
 
 def _selecting(address: Tree) -> Iterator[Tree]:
     """Yield the conditions that choose among addresses."""
-    waiting = [address]
-    while waiting:
-        each = waiting.pop()
-        if each.what == "op" and each.detail[0] != "tt.addptr":
-            yield each.parts[0]
-            waiting += each.parts[1:]
+    pending = [address]
+    while pending:
+        node = pending.pop()
+        if node.what == "op" and node.detail[0] != "tt.addptr":
+            yield node.parts[0]
+            pending += node.parts[1:]
         else:
-            waiting += each.parts
+            pending += node.parts
 
 
 def without_contents(formula: Term | Condition) -> frozenset[Atom]:
-    """Return the atoms of a formula, without those that only say where a content is read."""
-    waiting: list[Term | Condition] = [formula]
-    found: set[Atom] = set()
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, Condition):
-            waiting += each.inside()
+    """Return the atoms of a formula, without those only in the indices of loaded integers."""
+    pending: list[Term | Condition] = [formula]
+    atoms: set[Atom] = set()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Condition):
+            pending += part.inside()
             continue
-        for atom in {atom for monomial in each.coefficients for atom in monomial} - found:
-            found.add(atom)
+        for atom in {atom for monomial in part.coefficients for atom in monomial} - atoms:
+            atoms.add(atom)
             if isinstance(atom, Choice):
-                waiting += (atom.condition, atom.then, atom.otherwise)
+                pending += (atom.condition, atom.then, atom.otherwise)
             else:
-                waiting += getattr(atom, "arguments", ())
-    return frozenset(found)
+                pending += getattr(atom, "arguments", ())
+    return frozenset(atoms)

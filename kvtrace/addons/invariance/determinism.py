@@ -1,4 +1,4 @@
-"""Does a kernel give the same bits when it runs again? What in it may depend on an order."""
+"""Determinism of a kernel: whether it gives the same bits when it runs again, in any order."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _EXACT: Final = frozenset({"and", "or", "xor", "add", "max", "min", "umax", "umi
 
 @dataclass(frozen=True, slots=True)
 class Determinism:
-    """Whether two launches on the same inputs leave the same; `op` is what may differ, and why."""
+    """The verdict whether launches on equal inputs give equal bits; `op` may break this."""
 
     answer: Answer
     reason: str | None = None
@@ -31,11 +31,11 @@ class Determinism:
 
 
 def determinism_of(call: Call) -> Determinism:
-    """Return whether a call leaves the same in any order of its programs.
+    """Return whether a call gives the same bits in any order of its programs.
 
-    Proven where nothing in it depends on an order: no float atomics, no atomic whose old value is
-    used, and no race by the rule `race`. Of one variant; which order the compiler gives the sums
-    inside a program is fixed with it.
+    Proven if nothing depends on that order: no float atomics, no atomic whose old value is used,
+    and no race by the rule `race`. The verdict is for one variant, for which the compiler has fixed
+    the order of the sums inside a program.
     """
     from kvtrace.symbolic.walk import summarise
 
@@ -56,7 +56,7 @@ def determinism_of(call: Call) -> Determinism:
 
 
 def _of_update(access: Access, call: Call) -> Determinism | None:
-    """Return what an atomic update leaves open; None: nothing."""
+    """Return the verdict on an atomic update that may depend on an order, else None."""
     used = bool(flow_of(call.module).uses(access.op.results[0])) if access.op.results else False
     if access.operator in FREE:
         text = "an atomic sum of floats, which rounds in the order in which programs come"

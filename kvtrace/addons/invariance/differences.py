@@ -1,4 +1,4 @@
-"""`kvtrace diff`: does a changed kernel still compute the same?"""
+"""Meaning of kernel changes for `kvtrace diff`: whether both versions compute the same."""
 
 from __future__ import annotations
 
@@ -81,48 +81,48 @@ def _meanings(first: Call, second: Call) -> Iterator[KernelMeaning]:
         text = "the same code, launched with the same arguments"
         yield KernelMeaning(second.kernel, None, "same", text, "yes", text)
         return
-    for each in same_meaning(first, second):
-        yield _meaning(first, second, each)
+    for meaning in same_meaning(first, second):
+        yield _meaning(first, second, meaning)
 
 
-def _meaning(first: Call, second: Call, each: OutputMeaning) -> KernelMeaning:
-    text = "; ".join((f"{MEANINGS[each.meaning]} (by TTIR)", *versions_text(each)))
-    same, evidence = _answer(first, second, each)
-    return KernelMeaning(second.kernel, each.output, each.meaning, text, same, evidence)
+def _meaning(first: Call, second: Call, meaning: OutputMeaning) -> KernelMeaning:
+    text = "; ".join((f"{MEANINGS[meaning.meaning]} (by TTIR)", *versions_text(meaning)))
+    same, evidence = _answer(first, second, meaning)
+    return KernelMeaning(second.kernel, meaning.output, meaning.meaning, text, same, evidence)
 
 
-def _answer(first: Call, second: Call, each: OutputMeaning) -> tuple[Word, str]:
+def _answer(first: Call, second: Call, meaning: OutputMeaning) -> tuple[Word, str]:
     """Return whether an output of both versions has the same values, and the evidence for it."""
-    if each.meaning == "violation":
-        if each.witness is None:
-            return "no", each.first or "an element is written by one side alone"
-        return _answer_by_witness(first, second, each, each.witness)
-    if each.meaning in _KEPT:
-        return "yes", MEANINGS[each.meaning]
-    if each.meaning not in _ROUNDED:
-        return "not known", MEANINGS[each.meaning].removeprefix("unknown: ")
-    if missing := _untried(each):
-        return "not known", f"{MEANINGS[each.meaning]}, but not evaluated on {missing[0]}"
+    if meaning.meaning == "violation":
+        if meaning.witness is None:
+            return "no", meaning.first or "an element is written by one side alone"
+        return _answer_by_witness(first, second, meaning, meaning.witness)
+    if meaning.meaning in _KEPT:
+        return "yes", MEANINGS[meaning.meaning]
+    if meaning.meaning not in _ROUNDED:
+        return "not known", MEANINGS[meaning.meaning].removeprefix("unknown: ")
+    if missing := _untried(meaning):
+        return "not known", f"{MEANINGS[meaning.meaning]}, but not evaluated on {missing[0]}"
     if narrowed := narrower_ops(first, second):
-        return "not known", f"{MEANINGS[each.meaning]}, but {narrowed}"
-    rounded = (a for a in each.apart if a.witness is not None and a.accuracy is None)
+        return "not known", f"{MEANINGS[meaning.meaning]}, but {narrowed}"
+    rounded = (a for a in meaning.apart if a.witness is not None and a.accuracy is None)
     worst = max((a.witness.ulps for a in rounded if a.witness is not None), default=0.0)
-    if not worst <= _ulps_of_roundings(first, each):
+    if not worst <= _ulps_of_roundings(first, meaning):
         return (
             "not known",
-            f"{MEANINGS[each.meaning]}, but {worst:,.3g} units in the last place off",
+            f"{MEANINGS[meaning.meaning]}, but {worst:,.3g} units in the last place off",
         )
-    return "yes", MEANINGS[each.meaning]
+    return "yes", MEANINGS[meaning.meaning]
 
 
-def _untried(each: OutputMeaning) -> list[Inputs]:
+def _untried(meaning: OutputMeaning) -> list[Inputs]:
     """Return on which kinds of inputs versions with equal formulas were not evaluated.
 
     One of them may overflow there. The order of sums alone needs no such check.
     """
-    if each.meaning != "exact":
+    if meaning.meaning != "exact":
         return []
-    tried = {apart.inputs for apart in each.apart} | OPTIONAL
+    tried = {apart.inputs for apart in meaning.apart} | OPTIONAL
     return [inputs for inputs in INPUTS if inputs not in tried]
 
 
@@ -143,24 +143,24 @@ def _index(tensor: TensorArgument | None, element: int) -> str:
     return str(element)
 
 
-def _output(first: Call, each: OutputMeaning) -> TensorArgument | None:
+def _output(first: Call, meaning: OutputMeaning) -> TensorArgument | None:
     """Return BEFORE's argument that an output is: outputs have the names of BEFORE."""
     for name, argument in zip(Kernel(first).names, first.arguments, strict=False):
-        if name == each.output and isinstance(argument, TensorArgument):
+        if name == meaning.output and isinstance(argument, TensorArgument):
             return argument
     return None
 
 
 def _answer_by_witness(
-    first: Call, second: Call, each: OutputMeaning, witness: Witness
+    first: Call, second: Call, meaning: OutputMeaning, witness: Witness
 ) -> tuple[Word, str]:
     """Return whether the two values of an element are other results, or may be roundings of one."""
     before, after = map(_short, witness.values)
     scalars = _changed_scalars(first, second)
     because = f" ({scalars})" if scalars else ""
-    index = _index(_output(first, each), witness.element)
-    text = f"element {index} is {after}, was {before}, on {each.inputs}{because}"
-    is_rounding = witness.is_finite and witness.ulps <= _ulps_of_roundings(first, each)
+    index = _index(_output(first, meaning), witness.element)
+    text = f"element {index} is {after}, was {before}, on {meaning.inputs}{because}"
+    is_rounding = witness.is_finite and witness.ulps <= _ulps_of_roundings(first, meaning)
     if is_rounding and not because:
         return "not known", f"{text}: by rounding, or not"
     was_finite, is_now_finite = map(is_finite, witness.values)
@@ -169,9 +169,9 @@ def _answer_by_witness(
     return "no", text
 
 
-def _ulps_of_roundings(first: Call, each: OutputMeaning) -> float:
+def _ulps_of_roundings(first: Call, meaning: OutputMeaning) -> float:
     """Return how many units in the last place roundings may explain; -1: integers have none."""
-    tensor = _output(first, each)
+    tensor = _output(first, meaning)
     if tensor is None:
         return 0.0
     if tensor.element.kind != "f":

@@ -85,7 +85,7 @@ def _multiples(offset: Term, pure: Monomial) -> dict[Monomial, int]:
 
 
 def grid(atom: Atom) -> bool:
-    """Whether an atom is an extent of the grid, by which a loop steps to its program's next row."""
+    """Return whether an atom is an extent of the grid, the step of a grid-stride loop."""
     return isinstance(atom, Symbol) and atom.kind == "programs"
 
 

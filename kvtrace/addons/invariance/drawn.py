@@ -1,4 +1,4 @@
-"""Trees of an output as they are drawn: one table of nodes, which trees of several sizes share."""
+"""Drawings of an output's trees: one table of nodes that trees of several sizes share."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ def drawing_of(result: OutputResult, stacks: StackRows) -> Drawing:
     trees = []
     for tree, calls in list(found.items())[:_MOST_TREES]:
         kept = next(iter(calls.values()))
-        root = _Drawn(kept, names, nodes, stacks).root(tree, whole=whole)
+        root = _Drawer(kept, names, nodes, stacks).root(tree, whole=whole)
         rows = tuple(sorted({batch.rows for batch in calls}))
         trees.append(DrawnTree(root, kept.call.call_id, rows))
     return Drawing(*_numbered(nodes, trees), len(found) - len(trees))
@@ -107,16 +107,16 @@ class _Nodes:
         self._keys: list[tuple[str, str, bytes]] = []
 
     def add(self, node: DrawnNode) -> int:
-        """Return a node's place; equal nodes have one."""
+        """Return a node's index in the table; equal nodes have the same index."""
         place = self._places.setdefault(node, len(self._keys))
         if place == len(self._keys):
             parts = tuple(self._keys[part][-1] for part in node.parts)
-            made = repr((node.kind, node.text, node.stack, node.roles, parts)).encode()
-            self._keys.append((node.kind, node.text, hashlib.sha256(made).digest()))
+            content = repr((node.kind, node.text, node.stack, node.roles, parts)).encode()
+            self._keys.append((node.kind, node.text, hashlib.sha256(content).digest()))
         return place
 
     def order(self, place: int) -> tuple[str, str, bytes]:
-        """Return what puts a node before others whatever process drew it."""
+        """Return a sort key of a node that is the same in all processes."""
         return self._keys[place]
 
     def __iter__(self) -> Iterator[DrawnNode]:
@@ -134,16 +134,16 @@ def _numbered(
     nodes = list(drawn)
     places: dict[int, int] = {}
     for tree in trees:
-        waiting = [(tree.root, False)]
-        while waiting:
-            place, parts_done = waiting.pop()
+        pending = [(tree.root, False)]
+        while pending:
+            place, parts_done = pending.pop()
             if place in places:
                 continue
             if parts_done:
                 places[place] = len(places)
             else:
-                waiting.append((place, True))
-                waiting += [(part, False) for part in reversed(nodes[place].parts)]
+                pending.append((place, True))
+                pending += [(part, False) for part in reversed(nodes[place].parts)]
     return (
         tuple(
             replace(nodes[place], parts=tuple(map(places.__getitem__, nodes[place].parts)))
@@ -153,8 +153,8 @@ def _numbered(
     )
 
 
-class _Drawn:
-    """Draws trees of one call into a table of nodes."""
+class _Drawer:
+    """Drawer of one call's trees into a table of nodes."""
 
     def __init__(
         self, kept: Kept, names: Mapping[int, str], nodes: _Nodes, stacks: StackRows
@@ -162,7 +162,7 @@ class _Drawn:
         self._kept = kept
         self._nodes = nodes
         self._stacks = stacks
-        self._words = _Words(kept, names)
+        self._texts = _Texts(kept, names)
         self._made: dict[Tree, int] = {}
         self._known: set[Tree] = set()
 
@@ -175,7 +175,7 @@ class _Drawn:
         )  # fmt: skip
         self._known = _nearest(tree)
         stack = self._stacks.add(source_stack(access.op))
-        place = self._words.element(self._words.names[kept.position], offset)
+        place = self._texts.element(self._texts.names[kept.position], offset)
         if access.kind == "store":
             drawn = DrawnNode("store", place, stack, (self._node(tree),))
         else:
@@ -194,20 +194,20 @@ class _Drawn:
         stack = None if op is None else self._stacks.add(source_stack(op))
         if tree not in self._known:
             return DrawnNode("cut", "further in, not drawn", stack)
-        kind, text, parts, roles = self._said(tree)
+        kind, text, parts, roles = self._description(tree)
         places = list(map(self._node, parts))
         if kind == "op" and _operator(tree) in COMMUTATIVE:
             places.sort(key=self._nodes.order)
         return DrawnNode(kind, text, stack, tuple(places), roles)
 
-    def _said(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
-        """Return the kind of a node, what it says, its parts, and what they are to it."""
+    def _description(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
+        """Return (kind, text, parts, roles of the parts) of a node."""
         detail: tuple[Any, ...] = tree.detail
         parts = tree.parts
         match tree.what:
             case "integer" | "condition":
                 kind = "index" if tree.what == "integer" else "condition"
-                return kind, self._words.formula(detail[0]), parts, ()
+                return kind, self._texts.formula(detail[0]), parts, ()
             case "element":
                 return self._element(tree)
             case "reduction":
@@ -218,7 +218,7 @@ class _Drawn:
             case "loop":
                 return self._loop(tree)
             case "carried":
-                inside = ", ".join(map(self._words.formula, detail[2]))
+                inside = ", ".join(map(self._texts.formula, detail[2]))
                 at = f" at [{inside}]" if inside else ""
                 return "carried", f"value {detail[1]} of the loop over k{detail[0]}{at}", parts, ()
             case "constant":
@@ -233,7 +233,7 @@ class _Drawn:
         name, offset = tree.detail[:2]
         if offset is None:
             return "load", "a load", tree.parts, ("from", "where", "else")[: len(tree.parts)]
-        text = self._words.element(name, offset)
+        text = self._texts.element(name, offset)
         return "load", text, tree.parts, ("where", "else")[: len(tree.parts)]
 
     def _reduction(self, tree: Tree) -> tuple[str, str, Sequence[Tree], tuple[str, ...]]:
@@ -259,18 +259,18 @@ class _Drawn:
         roles = ("while", "leaves")[:before] + tuple(
             f"{name}{when}" for name in names for when in ("first", "each trip")
         )
-        text = "a while loop" if is_while else f"a loop of {self._words.formula(trips)} trips"
+        text = "a while loop" if is_while else f"a loop of {self._texts.formula(trips)} trips"
         return "loop", f"{text}, k{level}", tree.parts, roles
 
 
 def _nearest(tree: Tree) -> set[Tree]:
     """Return the nodes of a tree that are nearest to its root."""
-    seen: set[Tree] = set()
+    visited: set[Tree] = set()
     distance = {tree}
-    while distance and len(seen) + len(distance) <= _MOST_NODES:
-        seen |= distance
-        distance = {part for each in distance for part in each.parts} - seen
-    return seen
+    while distance and len(visited) + len(distance) <= _MOST_NODES:
+        visited |= distance
+        distance = {part for each in distance for part in each.parts} - visited
+    return visited
 
 
 def _operator(tree: Tree) -> str:
@@ -285,7 +285,7 @@ def _number(symbol: Symbol) -> int:
     return number
 
 
-class _Words:
+class _Texts:
     """Formulas and addresses of the trees of a call: `x[i0, 64 * k0 + k1]`.
 
     i0, i1 … are the output's coordinates, the outermost first, k0, k1 … what is summed over.
@@ -300,7 +300,7 @@ class _Words:
             for name, given in zip(self.names, kept.call.arguments, strict=False)
             if isinstance(given, TensorArgument)
         }
-        self._said = dict(names)
+        self._coordinate_names = dict(names)
 
     def formula(self, formula: Term | Condition) -> str:
         """Return a formula as text."""
@@ -317,7 +317,7 @@ class _Words:
         return text if len(text) <= _LONGEST else f"{text[: _LONGEST - 1]}…"
 
     def element(self, name: str, offset: Term) -> str:
-        """Return an element of a tensor by its indices; by its bytes where it has none."""
+        """Return the text of an element by its indices, or by its byte offset if it has none."""
         tensor = self._tensors.get(name)
         indices = None if tensor is None else indices_of(tensor, offset)
         if indices is None:
@@ -325,12 +325,16 @@ class _Words:
         return f"{name}[{', '.join(map(self.formula, indices))}]"
 
     def _loaded(self, symbol: Symbol) -> Symbol:
-        """Return a coordinate whose text is that of an integer that is loaded."""
+        """Return a coordinate that stands for a loaded integer and has its text."""
         assert isinstance(symbol.key, tuple)
-        number = _TENSOR + len(self._said)
-        self._said[number] = self.element(str(symbol.key[1]), symbol.at[0])
+        number = _TENSOR + len(self._coordinate_names)
+        self._coordinate_names[number] = self.element(str(symbol.key[1]), symbol.at[0])
         return coordinate(number)
 
     def _symbol(self, match: re.Match[str]) -> str:
         number = int(match[2])
-        return f"k{number}" if match[1] == "bound" else self._said.get(number, f"i{number}")
+        return (
+            f"k{number}"
+            if match[1] == "bound"
+            else self._coordinate_names.get(number, f"i{number}")
+        )

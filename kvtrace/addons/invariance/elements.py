@@ -58,9 +58,9 @@ _TRIPS: Final = "a loop whose number of trips is not followed"
 
 
 def folded(op: Op, kind: str, parts: Sequence[Tree]) -> Term | Condition | None:
-    """Return the formula of an op's result on integers, wrapped to its width; None: no formula.
+    """Return the formula of an integer op's result, wrapped to the type's width, if there is one.
 
-    The walk has formulas of results alone that stay in their width.
+    The symbolic walk has formulas only of results that do not overflow.
     """
     bits = int(kind[1:]) if kind in ("i1", "i8", "i16", "i32", "i64") else 0
     if not bits or any(part.what not in ("integer", "condition") for part in parts):
@@ -103,13 +103,12 @@ class TooLarge(KvtraceError):
 
 
 class Elements:
-    """Builds trees of elements of one kernel.
+    """Builder of the trees of elements of one kernel.
 
-    `written` rewrites a formula of the kernel as its meaning is to be compared: numbers in place of
-    arguments, the output's coordinates in place of programs and lanes. `name` names an argument,
-    `located` rewrites a byte offset in one. `floats` are types and bits of floats that are numbers
-    in place of arguments. `wrapping` are ids of values whose arithmetic may leave its width: their
-    trees are built op by op.
+    `written` rewrites a formula for comparison: numbers in place of arguments, the output's
+    coordinates in place of programs and lanes. `name` names an argument, `located` rewrites a byte
+    offset in an argument. `floats` are the types and bits of floats that replace arguments.
+    `wrapping` are ids of values whose arithmetic may overflow: their trees are built op by op.
     """
 
     def __init__(
@@ -166,20 +165,20 @@ class Elements:
     def of(self, value: Value, at: Coordinates, level: int) -> Tree:
         """Return the tree of one element of a value; symbols bound inside it begin at `level`."""
         key = (value.id, at, level, self._groups)
-        found = self._memo.get(key)
-        if found is None:
+        node = self._memo.get(key)
+        if node is None:
             self._made += 1
             if self._made > _MOST_NODES:
                 raise TooLarge("its expression is too large to be followed")
-            found = self._memo[key] = self._of(value, at, level)
+            node = self._memo[key] = self._of(value, at, level)
             if isinstance(value.owner, Op):
-                self.places.setdefault(found, value.owner)
-        return found
+                self.places.setdefault(node, value.owner)
+        return node
 
     def stored(self, access: Access, at: Coordinates) -> Tree:
-        """Return the tree of what an element is after a store: what it was where data forbid it.
+        """Return the tree of an element after a store; where data mask the store, its old value.
 
-        Masks and branches that are formulas are left out: `Access.active` says those.
+        Masks and branches that are formulas are left out: `Access.active` has them.
         """
         value = self.of(access.op.operand("value"), at, 0)
         conditions = list(self._undecided(access, at))
@@ -197,7 +196,7 @@ class Elements:
         return value
 
     def _undecided(self, access: Access, at: Coordinates) -> Iterator[tuple[Tree, bool]]:
-        """Yield what decides about a store and is not a formula, and whether it must hold."""
+        """Yield each condition of a store that is not a formula, and the truth that it needs."""
         if not is_followed(access.mask):
             mask = mask_of(access.op)
             shape = () if mask is None else shape_of(mask.type)
@@ -215,7 +214,7 @@ class Elements:
             yield from self._branches(op)
 
     def _branches(self, op: Op) -> Iterator[tuple[Tree, bool]]:
-        """Yield what decides whether an op is reached in its function."""
+        """Yield the conditions under which an op is reached in its function."""
         inner, around = op, op.parent
         while around is not None and around.name not in FUNCTIONS:
             row = KINDS[around.name]
@@ -239,7 +238,7 @@ class Elements:
             yield from self._jumps(inner.block)
 
     def _jumps(self, block: Block) -> Iterator[tuple[Tree, bool]]:
-        """Yield what decides whether a block of a function is reached, as after an early return."""
+        """Yield the conditions under which a block is reached, as after an early return."""
         before = leading_to(block)
         for other in before:
             jump = other.ops[-1]
@@ -336,7 +335,7 @@ class Elements:
         return self._unknown(op, "a constant that is not read")
 
     def _computed(self, op: Op, position: int, at: Coordinates, level: int) -> Tree:
-        """Return an op applied to the elements at the same place."""
+        """Return the tree of an elementwise op on the operands' elements at the same index."""
         parts = [self.of(each, at if shape_of(each.type) else (), level) for each in op.operands]
         if operator_of(op) == "where" and (truth := truth_of(parts[0])) is not None:
             return parts[1 if truth else 2]
@@ -382,7 +381,7 @@ class Elements:
         return self.of(source, source_of(op, operator, position, at, shape, target), level)
 
     def _picked(self, op: Op, at: Coordinates, level: int) -> Tree:
-        """Return an element that an index picks, which the index's tree chooses."""
+        """Return the tree of a gathered element: a choice by the tree of its index."""
         source, axis = op.operand("source"), number_of(op, "axis")
         extent = shape_of(source.type)[axis]
         index = self.of(op.operand("index"), at, level)
@@ -500,7 +499,7 @@ class Elements:
         self, op: Op, access: Access, detail: tuple[Any, ...], place: Coordinates,
         at: Coordinates, level: int,
     ) -> Tree:  # fmt: skip
-        """Return an element of memory, or what the lane is given where it is masked off."""
+        """Return the tree of a loaded element, or of its padding where the lane is masked off."""
         if is_followed(access.mask):
             mask = self.condition(access.mask, place, access.shape)
             if mask is TRUE:
@@ -548,7 +547,7 @@ class Elements:
             self._groups = before
 
     def _carried(self, loop: Op, value: Value, at: Coordinates, level: int) -> Tree:
-        """Return what a loop carries, in the trip at hand."""
+        """Return the tree of a loop's carried value in the current trip."""
         place = value.position - (1 if counter_of(loop) is not None else 0)
         block = value.owner
         assert isinstance(block, Block)
@@ -563,7 +562,7 @@ class Elements:
         return self._loop(loop, known, known.trip.term, place, at, level)
 
     def _after(self, loop: Op, position: int, at: Coordinates, level: int) -> Tree:
-        """Return what a loop leaves."""
+        """Return the tree of a loop's result."""
         known = self._loops.get(loop)
         if known is None:
             # It never runs, by its bounds.
@@ -579,7 +578,7 @@ class Elements:
     def _loop(
         self, loop: Op, known: Loop, trips: Term, position: int, at: Coordinates, level: int
     ) -> Tree:
-        """Return the value after a number of trips: the first, and each from the one before it."""
+        """Return the tree of a loop's value after some trips: the initial value and its update."""
         count = self.term(trips, (), ())
         group = Group(loop, level, known.trip)
         yielded = terminator(loop, 0).group("passed")
@@ -607,16 +606,16 @@ class Elements:
         initial: Sequence[Value],
         yielded: Sequence[Value],
     ) -> tuple[Tree, ...]:
-        """Return first and next of all values that one needs, in the order they are met."""
+        """Return (initial, next) of all carried values that one depends on, as discovered."""
         if position is not None:
             self._reference(group, position, at)
         parts: list[Tree] = []
         while group.waiting:
-            place, elements = group.waiting.pop(0)
+            index, elements = group.waiting.pop(0)
             inner = group.level + 1 + sum(1 for _ in bound_inside(elements, group.level))
-            parts.append(self.of(initial[place], elements, inner))
+            parts.append(self.of(initial[index], elements, inner))
             with self._inside(group):
-                parts.append(self.of(yielded[place], elements, inner))
+                parts.append(self.of(yielded[index], elements, inner))
         return tuple(parts)
 
     def _slots(self, group: Group, at: Coordinates) -> tuple[Coordinates, Coordinates]:

@@ -1,13 +1,18 @@
-"""Trees evaluated in a finite field, at many elements of an output at once.
+"""Evaluation of trees in a finite field, at many elements of an output at once.
 
-What the operations of floats become is one of four `Arithmetic`s. "ordered": random functions of
-their operands, so that only what is computed in the same order is equal. "sums": sums are sums
-modulo a prime, which have no order; a maximum is the root of a sum of powers, associative and
-commutative too, of which -inf makes no difference (`numbers.py`). "exact": products are products
-there as well, which are distributive, and a quotient the product with an inverse. "functions":
-exponentials, logarithms and roots obey their laws, too (`functions.py`). Constants are the
-numbers that they are; every other operation is a random function of its operands, and every element
-of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
+Two trees are compared by evaluating both with random memory contents. The `Arithmetic` says which
+laws the operations of floats obey:
+
+- "ordered": none. Each operation is a random function of its operands, so that values are equal
+  only if they are computed in the same order.
+- "sums": sums are taken modulo a prime, so that their order does not matter. A maximum is the root
+  of a sum of powers: associative, commutative, and unchanged by -inf (`numbers.py`).
+- "exact": products, too, are taken modulo the prime, so that `a * (b + c)` equals `a * b + a * c`;
+  a quotient is the product with an inverse.
+- "functions": exponentials, logarithms and roots obey their laws, too (`functions.py`).
+
+Constants keep their values; every other operation is a random function of its operands, and every
+element of memory a random number. By the lemma of Schwartz and Zippel (Schwartz 1980,
 doi:10.1145/322217.322225), two different polynomials of degree d agree at a random point with a
 probability of at most d / P.
 """
@@ -62,10 +67,10 @@ Arithmetic = Literal["ordered", "sums", "exact", "functions"]
 
 _LEVELS: Final = 12
 _AXES: Final = _LEVELS + 1
-"""Of arrays: one for each level of bound symbols, and the last for elements of the output."""
+"""Axes of each array: one for each level of bound symbols, the last for the output's elements."""
 _SUMS: Final = frozenset({"+", "-", "negate"})
 _SMALL: Final = 8
-"""Integers in memory are below this number, or near a number that formulas compare them with."""
+"""Random integers in memory are below this, or near a number that formulas compare them with."""
 _SPREAD: Final = np.asarray(
     [*range(-8, 0), *(sign * ((5 << n) + n) for n in range(1, 60) for sign in (-1, 1))], np.int64
 )
@@ -79,11 +84,11 @@ _BEYOND_INT64: Final = 1 << 63
 _MOST_ELEMENTS: Final = 1 << 22
 _MOST_TRIPS: Final = 1 << 12
 _MOST_ROUNDS: Final = 1 << 8
-"""Trips of a `while`: most conditions are of random numbers here, and never end."""
+"""Limit on the trips of a `while`: most conditions compare random numbers, and never end it."""
 
 
 class NotEvaluated(KvtraceError):
-    """A tree has nodes that have no value in a field, or more than may be computed."""
+    """A tree has a node without a value in the field, or too many elements, trips or levels."""
 
     slug = "not-evaluated"
 
@@ -91,8 +96,9 @@ class NotEvaluated(KvtraceError):
 class Points:
     """Evaluates trees at elements of an output, given by arrays of their coordinates.
 
-    `work` adds up how many numbers were computed, `largest` is the most of one node. `has_roots`:
-    roots of the field were taken; of elements that are `undefined` a number has none.
+    `work` is the total count of numbers computed, `largest` the largest count for one node.
+    `has_roots`: roots in the field were taken; for the elements that are True in `undefined`, a
+    number had no root.
     """
 
     def __init__(
@@ -103,14 +109,14 @@ class Points:
         deadline: float = float("inf"),
         data: Collection[object] = (),
     ) -> None:
-        """Say what is in memory, and how it is computed with.
+        """Choose the random memory contents and the arithmetic.
 
         Args:
-            seed: Which random numbers are in memory.
-            arithmetic: What the operations of floats become.
+            seed: Seed of the random numbers in memory.
+            arithmetic: The laws that operations of floats obey.
             integers: Integers that memory may hold besides small ones.
-            deadline: When an evaluation is given up, by `time.thread_time`.
-            data: Keys of integers that are data alone: they may be negative, or large.
+            deadline: The `time.thread_time` at which an evaluation is given up.
+            data: Keys of integers that are only data (`data_of`): they may be negative, or large.
 
         """
         self._data = data
@@ -124,98 +130,100 @@ class Points:
         self.undefined: NDArray[np.bool_] = np.zeros(1, np.bool_)
 
     def content(self, symbol: Symbol, at: tuple[Any, ...]) -> Any:
-        """Return the integers that memory holds at places."""
-        places = [np.asarray(each, np.int64) for each in at]
+        """Return the random integers that a tensor holds at the given indices."""
+        places = [np.asarray(index, np.int64) for index in at]
         with np.errstate(over="ignore"):
-            picked = mixed(self._seed, 3, _named(symbol.key), *places)
+            random_numbers = mixed(self._seed, 3, _named(symbol.key), *places)
         choices = self._integers
         if symbol.key in self._data:  # half of the choices are of the spread
             spread = _SPREAD[(symbol.low <= _SPREAD) & (symbol.high >= _SPREAD)]
             choices = np.append(np.tile(choices, 1 + spread.size // choices.size), spread)
-        return choices[(picked % np.uint64(choices.size)).astype(np.int64)]
+        return choices[(random_numbers % np.uint64(choices.size)).astype(np.int64)]
 
     def values(self, tree: Tree, coordinates: Mapping[Symbol, NDArray[np.int64]]) -> Numbers:
-        """Return the values of a tree, whose numbers are bound, at elements of the output.
+        """Return the values of a bound tree at elements of the output.
 
         Raises:
-            NotEvaluated: they cannot be computed.
+            NotEvaluated: the tree cannot be evaluated.
 
         """
-        count = max((np.size(each) for each in coordinates.values()), default=1)
+        count = max((np.size(array) for array in coordinates.values()), default=1)
         env = {
-            symbol: np.asarray(each, np.int64).reshape((1,) * _LEVELS + (-1,))
-            for symbol, each in coordinates.items()
+            symbol: np.asarray(array, np.int64).reshape((1,) * _LEVELS + (-1,))
+            for symbol, array in coordinates.items()
         }
         run = _Evaluation(env, self._seed, self._arithmetic, self.content, self._deadline)
         try:
-            found = run.of(tree)
+            values = run.of(tree)
         finally:
             self.work += run.work
             self.largest = max(self.largest, run.largest)
         if run.functions is not None and run.functions.undefined is not None:
             self.has_roots = True
             self.undefined = self.undefined | run.functions.undefined
-        return np.broadcast_to(found, (1,) * _LEVELS + (count,)).reshape(count)
+        return np.broadcast_to(values, (1,) * _LEVELS + (count,)).reshape(count)
 
 
 def data_of(trees: Iterable[Tree], placing: Iterable[Condition]) -> frozenset[object]:
-    """Return the keys of integers in memory that are data alone.
+    """Return the keys of the integers in memory that are only data.
 
-    No address, mask, loop bound or condition of a store (`placing`) depends on them.
+    No address, mask, loop bound or condition of a store (`placing`) depends on such an integer.
     """
     values, others = set[object](), set[object]()
     for node in (node for tree in trees for node in tree.walk()):
         keys = values if node.what in ("integer", "condition") else others
-        keys |= {atom.key for each in node.formulas() for atom in each.symbols("content")}
-    others |= {atom.key for each in placing for atom in each.symbols("content")}
+        keys |= {atom.key for formula in node.formulas() for atom in formula.symbols("content")}
+    others |= {atom.key for formula in placing for atom in formula.symbols("content")}
     return frozenset(values - others)
 
 
 def integers_of(trees: Iterable[Tree]) -> tuple[int, ...]:
-    """Return integers that formulas compare loaded ones with, and those beside them."""
-    found = set()
-    for formula in (each for tree in trees for node in tree.walk() for each in node.formulas()):
+    """Return the numbers n that formulas compare loaded integers with, and n - 1 and n + 1."""
+    integers = set()
+    for formula in (
+        node_formula for tree in trees for node in tree.walk() for node_formula in node.formulas()
+    ):
         if formula.symbols("content"):
-            found |= _numbers_in(formula)
-    return tuple(sorted({n + apart for n in found for apart in (-1, 0, 1)} - {*range(_SMALL)}))
+            integers |= _numbers_in(formula)
+    return tuple(sorted({n + apart for n in integers for apart in (-1, 0, 1)} - {*range(_SMALL)}))
 
 
 def _numbers_in(formula: Term | Condition) -> set[int]:
-    waiting: list[Term | Condition] = [formula]
-    found: set[int] = set()
-    while waiting:
-        each = waiting.pop()
-        if isinstance(each, Condition):
-            waiting += each.inside()
+    pending: list[Term | Condition] = [formula]
+    numbers: set[int] = set()
+    while pending:
+        part = pending.pop()
+        if isinstance(part, Condition):
+            pending += part.inside()
             continue
-        number = each.coefficients.get((), 0)
-        found |= {number, -number}
-        for atom in {atom for monomial in each.coefficients for atom in monomial}:
+        number = part.coefficients.get((), 0)
+        numbers |= {number, -number}
+        for atom in {atom for monomial in part.coefficients for atom in monomial}:
             if (condition := getattr(atom, "condition", None)) is not None:
-                waiting += (condition, atom.then, atom.otherwise)  # type: ignore[attr-defined]
-            waiting += getattr(atom, "arguments", ())
-    return found
+                pending += (condition, atom.then, atom.otherwise)  # type: ignore[attr-defined]
+            pending += getattr(atom, "arguments", ())
+    return numbers
 
 
 def _total(array: Numbers, axis: int) -> Numbers:
-    """Return the sum along an axis, which stays."""
-    found: Numbers = array.sum(axis=axis, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
-    return found
+    """Return the sum modulo the prime along an axis, which is kept with extent 1."""
+    total: Numbers = array.sum(axis=axis, keepdims=True, dtype=np.uint64) % np.uint64(PRIME)
+    return total
 
 
 def _between(array: Numbers, axis: int, places: Sequence[int]) -> list[Numbers]:
-    """Return the parts of an array between places of an axis."""
+    """Return the slices of an array between consecutive indices of an axis."""
     index = (slice(None),) * axis
     return [array[(*index, slice(*pair))] for pair in itertools.pairwise(places)]
 
 
 def _joined(first: Numbers, second: Numbers, axis: int) -> Numbers:
-    """Return two arrays behind each other, of the larger extents along other axes."""
+    """Concatenate two arrays along an axis, after broadcasting them along the other axes."""
     shape = list(np.broadcast_shapes(_widened(first, axis, 1), _widened(second, axis, 1)))
     parts = []
-    for each in (first, second):
-        shape[axis] = each.shape[axis]
-        parts.append(np.broadcast_to(each, shape))
+    for array in (first, second):
+        shape[axis] = array.shape[axis]
+        parts.append(np.broadcast_to(array, shape))
     return np.concatenate(parts, axis)
 
 
@@ -224,7 +232,7 @@ def _named(text: object) -> int:
 
 
 def _root_of(name: str, attributes: Sequence[tuple[str, str]]) -> str:
-    """Return the name of a root, of an op or of a library's function; empty: it is none."""
+    """Return the name of the square root that an op or library call computes, else ""."""
     if name in _ROOTS:
         return name
     texts = (text for _, text in attributes)
@@ -248,12 +256,12 @@ def _inverse_of_power_of_two(node: Tree) -> int | None:
 
 
 def _is_relaxed(attributes: Sequence[tuple[str, str]]) -> bool:
-    """Whether an op lets the compiler change what it computes."""
+    """Return whether fast-math attributes let the compiler change the op's result."""
     return any(name == "fastmath" and "none" not in text for name, text in attributes)
 
 
 def _is_exact(types: Sequence[str], form: Mapping[str, str]) -> bool:
-    """Whether a product of matrices multiplies what it is given, and not as rounded first."""
+    """Return whether a matrix product multiplies its f32 operands without rounding them first."""
     return set(types) == {"f32"} and "value=2," in form.get("inputPrecision", "")  # IEEE
 
 
@@ -282,17 +290,17 @@ class _Evaluation:
 
     def of(self, node: Tree) -> Numbers:
         """Return a node's value for all numbers of the symbols that are bound around it."""
-        found = self._memo.get(node)
-        if found is None:
+        value = self._memo.get(node)
+        if value is None:
             with np.errstate(over="ignore"):
-                found = self._memo[node] = self._of(node)
-            self.work += found.size
-            self.largest = max(self.largest, found.size)
-            if found.size > _MOST_ELEMENTS:
+                value = self._memo[node] = self._of(node)
+            self.work += value.size
+            self.largest = max(self.largest, value.size)
+            if value.size > _MOST_ELEMENTS:
                 raise NotEvaluated("it has too many elements")
             if thread_time() > self._deadline:
                 raise NotEvaluated("it takes too long to be evaluated")
-        return found
+        return value
 
     def _of(self, node: Tree) -> Numbers:
         detail = node.detail
@@ -344,7 +352,7 @@ class _Evaluation:
             raise NotEvaluated(f"it depends on {error}") from error
 
     def _decided(self, condition: Condition) -> Numbers:
-        """Return a condition's truth; of a rare one, a random function of its operands."""
+        """Return a condition's truth, or a random function of its operands if it `_is_rare`."""
         if not _is_rare(condition):
             return self._truth(condition).astype(np.uint64)
         if isinstance(condition, Not):
@@ -360,10 +368,10 @@ class _Evaluation:
         return np.where(value < 0, difference_of(_TRUE, truth), truth)
 
     def _rare_truths(self, term: Term) -> list[Numbers]:
-        """Return the truths of rare conditions that choose between integers in a formula."""
+        """Return the values of the rare conditions that choose between integers in a formula."""
         choices = (atom for atom in term.atoms() if isinstance(atom, Choice))
         rare = {atom.condition for atom in choices if _is_rare(atom.condition)}
-        return [self._decided(each) for each in sorted(rare, key=repr)]
+        return [self._decided(condition) for condition in sorted(rare, key=repr)]
 
     # -- nodes -----------------------------------------------------------------------------------
 
@@ -372,8 +380,8 @@ class _Evaluation:
         if node.parts:
             return mixed(self._seed, 4, _named(node.detail), self.of(node.parts[0]))
         number = constant(kind, bits[0])
-        if self.functions is not None and (known := written_constant(kind, bits[0])) is not None:
-            number = known
+        if self.functions is not None and (decimal := written_constant(kind, bits[0])) is not None:
+            number = decimal
         if number is not None:
             return np.full((1,) * _AXES, number, np.uint64)
         return mixed(self._seed, 4, _named((kind, bits))).reshape((1,) * _AXES)
@@ -398,19 +406,19 @@ class _Evaluation:
         operator = "where" if name == "where" else "" if row is None else row.operator
         signed = None if self._ordered else choice_by_sign(node)
         if signed is not None:
-            of, ways = signed
-            decides = self.of(of)
-            is_positive = mixed(self._seed, 19, GREATER, decides, np.zeros_like(decides))
-            return chosen(is_positive, *map(self.of, ways))
+            sign_operand, branches = signed
+            sign_value = self.of(sign_operand)
+            is_positive = mixed(self._seed, 19, GREATER, sign_value, np.zeros_like(sign_value))
+            return chosen(is_positive, *map(self.of, branches))
         extremes = None if self._ordered else extreme_of(node, operator)
         if extremes is not None:
             least, nans = extremes
             return extreme(values[-2], values[-1], least=least, nans=nans)
         if operator == "where":
-            by = comparison(node.parts[0])
-            if by is not None and not _is_relaxed(node.parts[0].detail[1]):
-                predicate = predicate_of_choice(node, by, ordered=self._ordered)
-                values[0] = self._compared(predicate, *by[1:])
+            selector = comparison(node.parts[0])
+            if selector is not None and not _is_relaxed(node.parts[0].detail[1]):
+                predicate = predicate_of_choice(node, selector, ordered=self._ordered)
+                values[0] = self._compared(predicate, *selector[1:])
             return chosen(*values)
         if (compared := comparison(node)) is not None and not _is_relaxed(attributes):
             return self._compared(*compared)
@@ -425,13 +433,13 @@ class _Evaluation:
                 exact = exact & ((1 << int(node.parts[0].detail[1][1:])) - 1)
             if kind == "f32" and (np.abs(exact) < 1 << 24).all():
                 return (exact % PRIME).astype(np.uint64)
-        inverted = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
-        if inverted is not None:
-            name, values = "arith.mulf", [values[0], np.full_like(values[1], inverted)]
+        reciprocal = _inverse_of_power_of_two(node.parts[1]) if name == "arith.divf" else None
+        if reciprocal is not None:
+            name, values = "arith.mulf", [values[0], np.full_like(values[1], reciprocal)]
             operator = "*"
-        known = None if self.functions is None else self.functions.value(node)
-        if known is not None:
-            return known
+        value_by_laws = None if self.functions is None else self.functions.value(node)
+        if value_by_laws is not None:
+            return value_by_laws
         value: Numbers | None = None
         is_exact = self._exact
         if floats and operator in RING and (is_exact or (operator in _SUMS and not self._ordered)):
@@ -443,17 +451,17 @@ class _Evaluation:
         elif name == "arith.mulf" and not _is_relaxed(attributes):
             value = self._multiplied(kind, *values)
         if operator in COMMUTATIVE and len(values) == 2:
-            values_now = [np.minimum(*values), np.maximum(*values)]
+            operands = [np.minimum(*values), np.maximum(*values)]
         else:
-            values_now = values
+            operands = values
         if value is None:
-            value = mixed(self._seed, 7, _named((name, attributes, kind, position)), *values_now)
+            value = mixed(self._seed, 7, _named((name, attributes, kind, position)), *operands)
         if operator == "extern" and any(_EXPONENTIAL in text for _, text in attributes):
             operator = "exp"
         return infinite(operator, values, value) if floats else value
 
     def _root(self, node: Tree, *, is_inverse: bool) -> Numbers:
-        """Return a square root or its inverse: `1 / sqrt(x)` and `sqrt(1 / x)` are the same."""
+        """Return a square root or its inverse; `1 / sqrt(x)` and `sqrt(1 / x)` are equal."""
         (radicand,) = node.parts
         is_division = radicand.what == "op" and radicand.detail[0] == "arith.divf"
         if is_division and _is_one(radicand.parts[0]):
@@ -462,7 +470,7 @@ class _Evaluation:
         return inverse(root) if is_inverse else root
 
     def _compared(self, predicate: str, one: Tree, other: Tree) -> Numbers:
-        """Return the truth of a comparison of floats, the same in whichever way it is written."""
+        """Return the truth of a comparison of floats: `a < b`, `b > a`, `!(a >= b)` are equal."""
         number, is_turned, is_negated = as_written_once(int(predicate))
         values = [self.of(other), self.of(one)] if is_turned else [self.of(one), self.of(other)]
         if number not in ORDERED:
@@ -471,7 +479,7 @@ class _Evaluation:
         return difference_of(_TRUE, truth) if is_negated else truth
 
     def _multiplied(self, kind: str, left: Numbers, right: Numbers) -> Numbers:
-        """Multiply two floats where products are random functions."""
+        """Return a commutative random function of two floats, in place of their product."""
         return mixed(self._seed, 14, _named(kind), np.minimum(left, right), np.maximum(left, right))
 
     def _reduction(self, node: Tree) -> Numbers:
@@ -479,83 +487,89 @@ class _Evaluation:
         axis = bound(level, extent)
         count = len(node.parts) // 2
         elements = self._under({axis: _along(level, extent)}, node.parts[count:])
-        given = [np.broadcast_to(each, _widened(each, level, extent)) for each in elements]
+        arrays = [np.broadcast_to(array, _widened(array, level, extent)) for array in elements]
         if scanned:
-            return self._scan(node, given)
-        before = self._combined
+            return self._scan(node, arrays)
+        outer_combined = self._combined
         if self._ordered:  # a device may take any order, the same for what is in the same places
             self._combined = tuple(mixed(11, n).reshape((1,) * _AXES) for n in range(2 * count))
             combining = self._under({}, node.parts[:count])
-            self._combined = before
+            self._combined = outer_combined
             places = _along(level, extent)
-            totals = [_total(mixed(12, places, each), level) for each in given]
-            what = _named((node.detail[0], extent, position))
-            return mixed(self._seed, 13, what, *combining, *totals)
+            totals = [_total(mixed(12, places, array), level) for array in arrays]
+            label = _named((node.detail[0], extent, position))
+            return mixed(self._seed, 13, label, *combining, *totals)
         while extent > 1:  # by halves, as many elements at once as there are
             half = extent // 2
-            parts = [_between(each, level, (0, half, 2 * half, extent)) for each in given]
+            parts = [_between(array, level, (0, half, 2 * half, extent)) for array in arrays]
             self._combined = tuple(part[number] for number in (0, 1) for part in parts)
-            given = self._under({}, node.parts[:count])
-            given = [np.broadcast_to(each, _widened(each, level, half)) for each in given]
+            arrays = self._under({}, node.parts[:count])
+            arrays = [np.broadcast_to(array, _widened(array, level, half)) for array in arrays]
             if extent % 2:
-                given = [
-                    _joined(each, part[2], level) for each, part in zip(given, parts, strict=True)
+                arrays = [
+                    _joined(array, part[2], level)
+                    for array, part in zip(arrays, parts, strict=True)
                 ]
             extent -= half
-        self._combined = before
-        return given[int(position)]
+        self._combined = outer_combined
+        return arrays[int(position)]
 
-    def _scan(self, node: Tree, given: list[Numbers]) -> Numbers:
-        """Return what a scan makes of the elements up to one of them."""
+    def _scan(self, node: Tree, elements: list[Numbers]) -> Numbers:
+        """Return the scan's result at one position: the elements up to it, combined."""
         name, extent, level, position, reverse, last = node.detail
         count = len(node.parts) // 2
-        until, places = self._integer(last), _along(level, extent)
+        last_position, positions = self._integer(last), _along(level, extent)
         if reverse:
-            given = [np.flip(each, level) for each in given]
-            until = extent - 1 - until
-        before = self._combined
+            elements = [np.flip(array, level) for array in elements]
+            last_position = extent - 1 - last_position
+        outer_combined = self._combined
         if self._ordered:
             self._combined = tuple(mixed(11, n).reshape((1,) * _AXES) for n in range(2 * count))
             combining = self._under({}, node.parts[:count])
-            self._combined = before
+            self._combined = outer_combined
             totals = [
-                _total(np.where(places <= until, mixed(15, places, each), np.uint64(0)), level)
-                for each in given
+                _total(
+                    np.where(positions <= last_position, mixed(15, positions, array), np.uint64(0)),
+                    level,
+                )
+                for array in elements
             ]
-            what = _named((name, extent, position, bool(reverse)))
-            return mixed(self._seed, 16, what, *combining, *totals)
-        totals = [each.take([0], level) for each in given]
-        found = totals[int(position)]
-        for place in range(1, extent):
-            self._combined = (*totals, *(each.take([place], level) for each in given))
+            label = _named((name, extent, position, bool(reverse)))
+            return mixed(self._seed, 16, label, *combining, *totals)
+        totals = [array.take([0], level) for array in elements]
+        result = totals[int(position)]
+        for index in range(1, extent):
+            self._combined = (*totals, *(array.take([index], level) for array in elements))
             totals = self._under({}, node.parts[:count])
-            found = np.where(until >= place, totals[int(position)], found)
-        self._combined = before
-        return found
+            result = np.where(last_position >= index, totals[int(position)], result)
+        self._combined = outer_combined
+        return result
 
     def _matrix(self, node: Tree) -> Numbers:
         types, attributes, extent, level = node.detail
-        left, right, added = node.parts
+        left, right, addend = node.parts
         factors = self._under({bound(level, extent): _along(level, extent)}, (left, right))
         form = dict(attributes)
         form.pop("maxNumImpreciseAcc", None)
         if not _is_exact(types, form):  # both are rounded first, or split, as the op says
-            factors = [mixed(self._seed, 8, _named((types[:2], form)), each) for each in factors]
+            factors = [
+                mixed(self._seed, 8, _named((types[:2], form)), factor) for factor in factors
+            ]
         product = product_of(*factors) if self._exact else self._multiplied(types[2], *factors)
         product = np.broadcast_to(product, _widened(product, level, extent))
         total = _total(product, level)
         if self._ordered:
-            return mixed(self._seed, 9, extent, total, self.of(added))
-        return sum_of(total, self.of(added))
+            return mixed(self._seed, 9, extent, total, self.of(addend))
+        return sum_of(total, self.of(addend))
 
     def _under(self, more: Mapping[Symbol, Any], nodes: tuple[Tree, ...]) -> list[Numbers]:
-        """Evaluate nodes where more symbols have numbers."""
-        before, memo = self._env, self._memo
-        self._env, self._memo = {**before, **more}, {}
+        """Return the values of nodes with further symbols bound."""
+        outer_env, memo = self._env, self._memo
+        self._env, self._memo = {**outer_env, **more}, {}
         try:
             return [self.of(node) for node in nodes]
         finally:
-            self._env, self._memo = before, memo
+            self._env, self._memo = outer_env, memo
 
     # -- loops -----------------------------------------------------------------------------------
 
@@ -592,9 +606,9 @@ class _Evaluation:
         envs: Sequence[dict[Symbol, Any]],
         more: Mapping[Symbol, Any],
     ) -> list[Numbers]:
-        """Return what a loop carries after another trip."""
-        for place, value in enumerate(values):
-            self._carried[level, place] = value
+        """Return a loop's carried values after one more trip."""
+        for index, value in enumerate(values):
+            self._carried[level, index] = value
         return [
             self._under({**env, **more}, (following,))[0]
             for env, (_, following) in zip(envs, pairs, strict=True)
@@ -602,68 +616,68 @@ class _Evaluation:
 
     def _while(self, node: Tree) -> Numbers:
         _, level, _, extents = node.detail
-        goes_on, left, *rest = node.parts
+        goes_on, result_tree, *rest = node.parts
         pairs, envs = _definitions(rest, level, extents)
         outer = dict(self._carried)
         values = [
             self._under(env, (first,))[0] for env, (first, _) in zip(envs, pairs, strict=True)
         ]
-        found: Numbers = np.zeros((1,) * _AXES, np.uint64)
+        result: Numbers = np.zeros((1,) * _AXES, np.uint64)
         active: NDArray[np.bool_] = np.ones((1,) * _AXES, np.bool_)
         for number in range(_MOST_ROUNDS):
-            for place, value in enumerate(values):
-                self._carried[level, place] = value
+            for index, value in enumerate(values):
+                self._carried[level, index] = value
             trip = {bound(level, TRIPS): number}
             truth = self._under(trip, (goes_on,))[0]
             if np.where(active, truth, 0).max(initial=0) > 1:
                 raise NotEvaluated("it has a loop that data end")
             ends = active & (truth == 0)
             if ends.any():
-                found = np.where(ends, self._under(trip, (left,))[0], found)
+                result = np.where(ends, self._under(trip, (result_tree,))[0], result)
             active = active & (truth != 0)
             if not active.any():
                 self._carried = outer
-                return found
+                return result
             values = self._next(level, values, pairs, envs, trip)
         raise NotEvaluated("its loops have too many trips")
 
     def _reference(self, node: Tree) -> Numbers:
-        level, number, given = node.detail
+        level, number, terms = node.detail
         value = self._carried[level, number]
-        if not given:
+        if not terms:
             return value
         indices = [
             np.broadcast_to(self._integer(term), (1,) * _AXES)
             if np.ndim(self._integer(term)) == 0
             else self._integer(term)
-            for term in given
+            for term in terms
         ]
-        picked: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in value.shape)])
+        selection: list[Any] = list(np.ogrid[tuple(slice(extent) for extent in value.shape)])
         for offset, index in enumerate(indices):
             axis = level + 1 + offset
-            picked[axis] = index if value.shape[axis] > 1 else np.zeros_like(index)
-        return np.asarray(value[tuple(np.broadcast_arrays(*picked))])
+            selection[axis] = index if value.shape[axis] > 1 else np.zeros_like(index)
+        return np.asarray(value[tuple(np.broadcast_arrays(*selection))])
 
 
 def _definitions(
     parts: Sequence[Tree], level: int, extents: Sequence[tuple[int, ...]]
 ) -> tuple[list[tuple[Tree, Tree]], list[dict[Symbol, Any]]]:
-    """Return first and next of what a loop carries, and the symbols of their elements."""
+    """Return (initial, next) of each carried value, and the bound symbols of their elements."""
     pairs = [(parts[i], parts[i + 1]) for i in range(0, len(parts), 2)]
     envs = [
         {
             bound(level + 1 + n, extent): _along(level + 1 + n, extent)
-            for n, extent in enumerate(own)
+            for n, extent in enumerate(shape)
         }
-        for own in extents
+        for shape in extents
     ]
     return pairs, envs
 
 
 def _is_beyond(formula: Term | Condition) -> bool:
-    """Tell whether a formula of integers in memory may have a part that 64 bits do not hold.
+    """Return whether a formula of integers in memory may have a part that overflows 64 bits.
 
-    What counts programs, lanes and trips is far from that in any launch.
+    Formulas of programs, lanes and trips alone do not overflow in any launch.
     """
     if not formula.symbols("content"):
         return False
@@ -676,33 +690,37 @@ def _is_beyond(formula: Term | Condition) -> bool:
 
 
 def _is_rare(condition: Condition) -> bool:
-    """Tell whether a condition on integers in memory may have one truth for all tried numbers."""
+    """Return whether a condition may be constant over all the random integers that are tried."""
     if isinstance(condition, AtLeast | Equal):
         return _is_of_data(condition.term)
     return any(isinstance(part, Condition) and _is_rare(part) for part in condition.inside())
 
 
 def _is_of_data(term: Term) -> bool:
-    """Tell whether a formula is more than the distance of an integer in memory from a place.
+    """Return whether a formula is more than the distance of an integer in memory from an index.
 
-    Such distances are tried: small integers and those of `integers_of` are near places.
+    The random integers cover such distances: they are small, or from `integers_of`.
     """
-    monomials = [each for each in term.coefficients if each]
-    of_data = [each for each in monomials if any(atom.term.symbols("content") for atom in each)]
+    monomials = [monomial for monomial in term.coefficients if monomial]
+    of_data = [
+        monomial for monomial in monomials if any(atom.term.symbols("content") for atom in monomial)
+    ]
     return bool(of_data) and (
         len(of_data) == len(monomials)
         or any(
-            len(each) > 1 or abs(term.coefficients[each]) != 1 or not _is_tried(each[0])
-            for each in of_data
+            len(monomial) > 1 or abs(term.coefficients[monomial]) != 1 or not _is_tried(monomial[0])
+            for monomial in of_data
         )
     )
 
 
 def _is_tried(atom: Atom | None) -> bool:
-    """Tell whether an atom takes all values that are tried for integers in memory."""
+    """Return whether an atom takes all values that are tried for an integer in memory."""
     if isinstance(atom, Choice):
         return not _is_rare(atom.condition) and all(
-            _is_tried(single(way)) for way in (atom.then, atom.otherwise) if way.symbols("content")
+            _is_tried(single(branch))
+            for branch in (atom.then, atom.otherwise)
+            if branch.symbols("content")
         )
     return isinstance(atom, Symbol)
 

@@ -1,4 +1,4 @@
-"""Which formulas are followed, and which element of its source an op moves to a place."""
+"""Followed formulas, and the source element that an op moves to an element of its result."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _HINTS: Final = ("tt.divisibility", "tt.contiguity", "tt.constancy", "operandSeg
 
 
 def is_followed(known: Term | Condition) -> bool:
-    """Whether nothing in a formula is a number or a truth that the walk does not follow."""
+    """Return whether nothing in a formula is a number or a truth that the walk does not follow."""
     if known.symbols("unknown"):
         return False
     return not (isinstance(known, Condition) and known.opaques()) and not any(

@@ -74,9 +74,9 @@ _Summand = tuple[int, _Factors]
 
 @lru_cache(maxsize=1024)
 def written_constant(kind: str, bits: int) -> int | None:
-    """Return the exact number that a constant of the source was rounded from, in the field.
+    """Return the exact number that a source constant was rounded from, in the field.
 
-    A decimal of few digits, log2(e) or its inverse. None: it is as it is.
+    A decimal of few digits, log2(e) or its inverse; None for any other constant.
     """
     sign = _SIGNS.get(kind)
     if sign is None:
@@ -98,19 +98,19 @@ def written_constant(kind: str, bits: int) -> int | None:
 
 
 def function_of(node: Tree) -> str:
-    """Return the name of the exponential, logarithm or root that a node is; empty: none."""
+    """Return the name of the exponential, logarithm or root that a node computes, else ""."""
     if node.what != "op" or len(node.parts) != 1:
         return ""
     name, attributes = node.detail[:2]
     if name in _NAMES:
         return _NAMES[name]
     texts = [text.replace('"', "'") for key, text in attributes if key == "symbol"]
-    known = (found for text in texts for part, found in _LIBRARY if part in text)
+    known = (function_name for text in texts for part, function_name in _LIBRARY if part in text)
     return next(known, "")
 
 
 class Functions:
-    """Evaluates exponentials, logarithms and roots in the field, for one set of memory contents."""
+    """Evaluator of exponentials, logarithms and roots in the field, for one random memory."""
 
     def __init__(self, of: Callable[[Tree], Numbers], seed: int) -> None:
         self._of = of
@@ -168,14 +168,14 @@ class Functions:
     def _single(self, value: Numbers) -> Numbers:
         """Return the exponential of a number, by a random function with `exp(-x) = 1 / exp(x)`."""
         negative = np.asarray((np.uint64(PRIME) - value) % np.uint64(PRIME), np.uint64)
-        found = mixed(self._seed, 21, np.minimum(value, negative))
-        found = np.where(value == 0, np.uint64(1), found)
-        return np.where(value > negative, inverse(found), found)
+        image = mixed(self._seed, 21, np.minimum(value, negative))
+        image = np.where(value == 0, np.uint64(1), image)
+        return np.where(value > negative, inverse(image), image)
 
     def _logarithm(self, argument: Tree) -> Numbers:
         """Return a logarithm; that of a product of exponentials and constants is a sum.
 
-        Not of a product of other numbers, which may vanish before they do.
+        Other products are not split: a product may underflow where its factors do not.
         """
         factors = list(_factors(argument))
         others = [each for each, _ in factors if not _is_power(each)]
@@ -186,11 +186,13 @@ class Functions:
             function = function_of(factor)
             if function in ("exp", "exp2"):
                 scale = np.uint64(1 if function == "exp" else LN_2)
-                found = product_of(scale, self._of(factor.parts[0]))
+                logarithm = product_of(scale, self._of(factor.parts[0]))
             else:
                 value = self._of(factor)
-                found = np.where(value == 1, _ZERO, mixed(self._seed, 22, value))
-            parts.append(found if sign > 0 else difference_of(np.zeros_like(found), found))
+                logarithm = np.where(value == 1, _ZERO, mixed(self._seed, 22, value))
+            parts.append(
+                logarithm if sign > 0 else difference_of(np.zeros_like(logarithm), logarithm)
+            )
         return reduce(sum_of, parts)
 
     def _root(self, radicand: Tree, *, is_inverse: bool) -> Numbers | None:
@@ -210,7 +212,7 @@ def _raised(value: Numbers, exponent: int) -> Numbers:
 
 
 def _small(number: int) -> int | None:
-    """Return a number of the field as a small integer; None: it is none."""
+    """Return a number of the field as a small nonzero integer, or None if it is not small."""
     signed = number if number <= PRIME // 2 else number - PRIME
     return signed if 0 < abs(signed) <= _MOST_POWER else None
 
@@ -222,7 +224,7 @@ def _operator(node: Tree) -> str:
 
 
 def _is_power(node: Tree) -> bool:
-    """Whether a value is an exponential, or a positive constant."""
+    """Return whether a value is an exponential, or a positive constant."""
     if function_of(node) in ("exp", "exp2"):
         return True
     return bool(_number(node)) and is_never_negative(node)
@@ -233,7 +235,7 @@ def _is_choice(node: Tree) -> bool:
 
 
 def _number(node: Tree) -> int | None:
-    """Return a finite constant as a number of the field; None: the node is another."""
+    """Return a finite constant as a number of the field; None for another node."""
     value = constant_of(node)
     if value is None or not np.isfinite(value):
         return None
@@ -243,7 +245,7 @@ def _number(node: Tree) -> int | None:
 
 
 def _scaled(node: Tree) -> tuple[int, Tree]:
-    """Split a product: return its positive constant factor, and the product of the others."""
+    """Return (positive constant factor, the other factors) of a product."""
     factor = 1
     while _operator(node) == "*" and len(node.parts) == 2:
         one, other = node.parts
@@ -304,7 +306,7 @@ def _factors(node: Tree) -> Iterable[tuple[Tree, int]]:
 
 
 def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> bool:
-    """Whether a node is NaN or at least 0, by its ops alone, for all contents of memory."""
+    """Return whether a node is NaN or at least 0, by its ops alone, for all contents of memory."""
     if node in assumed:
         return True
     parts = node.parts
@@ -330,7 +332,7 @@ def is_never_negative(node: Tree, assumed: frozenset[Tree] = frozenset()) -> boo
 
 
 def _is_loop_never_negative(node: Tree, assumed: frozenset[Tree]) -> bool:
-    """Whether a loop's value is NaN or at least 0: by induction over its trips."""
+    """Return whether a loop's value is NaN or at least 0: by induction over its trips."""
     _, level, is_while, _ = node.detail
     if is_while or len(node.parts) < 2:
         return False

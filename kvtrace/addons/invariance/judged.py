@@ -29,18 +29,18 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
 _Judged = tuple[dict[str, Any], dict[str, Any]]
-"""A row of `findings`, and what a report shows of it."""
+"""A row of `findings`, and the data that a report shows for the row."""
 
 _SECONDS: Final = 10.0
-"""So long one kernel is judged: `kvtrace invariance --seconds` has a longer default."""
+"""Time limit for judging one kernel: `kvtrace invariance --seconds` has a longer default."""
 _SEVERITIES: Final = {"violation": "error", "unknown": "warning", "proven": "note"}
 
 
 def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] | None:
-    """Return findings about a run's kernels that have a contract; of all if that is `asked` for.
+    """Return findings about a run's kernels with a contract, or about all kernels if `asked`.
 
     Each output of a kernel has a row: proven, a violation with two values of a row by the
-    evaluator, or unknown with its reason. None where no kernel is judged.
+    evaluator, or unknown with the reason. None if no kernel is judged.
     """
     contracts = contracts_of(trace, (run,))
     if not contracts and not asked:
@@ -53,24 +53,27 @@ def findings_of(trace: Trace, run: Run, asked: bool) -> Mapping[str, pa.Table] |
         else:
             calls.setdefault(call.kernel, call)
     kernels = () if asked else tuple(contracts)
-    found = invariance_of(Selection(trace, (run,)), kernels, seconds=_SECONDS)
+    invariance = invariance_of(Selection(trace, (run,)), kernels, seconds=_SECONDS)
     stacks = StackRows()
-    judged = [_row(each, calls[each.kernel], contracts, stacks) for each in found.outputs]
-    judged += _unjudged(calls, unready, {each.kernel for each in found.outputs}, contracts)
+    judged = [
+        _row(result, calls[result.kernel], contracts, stacks) for result in invariance.outputs
+    ]
+    judged += _unjudged(calls, unready, {result.kernel for result in invariance.outputs}, contracts)
     rows = [row for row, _ in judged]
     content = json.dumps([shown for _, shown in judged]).encode()
-    made = {
+    rows_by_table = {
         "findings": rows, "stacks": stacks.rows(), "artifacts": [artifact_row(TREES, content)],
     }  # fmt: skip
     return {
-        name: pa.Table.from_pylist(listed, TABLES[name].schema) for name, listed in made.items()
+        name: pa.Table.from_pylist(listed, TABLES[name].schema)
+        for name, listed in rows_by_table.items()
     }
 
 
 def _row(
     result: OutputResult, call: Call, contracts: Mapping[str, Contract], stacks: StackRows
 ) -> _Judged:
-    """Return a row of `findings` for an output, and what a report shows of it."""
+    """Return the row of `findings` for an output, and the data that a report shows for it."""
     contract = contracts.get(result.kernel)
     over = ROWS if contract is None else contract.over
     place = next((why.place for why in result.why if why.place.file), result.place)
@@ -94,7 +97,7 @@ def _unjudged(
     judged: set[str],
     contracts: Mapping[str, Contract],
 ) -> Iterator[_Judged]:
-    """Return the same for each kernel that has a contract and no output that was judged."""
+    """Yield a row of `findings` for each kernel with a contract of which no output was judged."""
     for kernel, contract in contracts.items():
         call = calls.get(kernel) or unready.get(kernel)
         if call is None or kernel in judged:
@@ -107,17 +110,17 @@ def _finding(
     kernel: str, call_id: int, output: str | None, answer: Answer, over: str,
     contract: Contract | None,
 ) -> _Judged:  # fmt: skip
-    what = f"{RULE} {kernel} {output} {over} {answer.verdict}"
+    identity = f"{RULE} {kernel} {output} {over} {answer.verdict}"
     limits = f"; {answer.text}" if answer.text else ""
-    asked = "" if contract is None else f", as line {contract.line} asks"
+    asker = "" if contract is None else f", as line {contract.line} asks"
     rows = kernel if output is None else f"each row of {output}"
     messages = {
-        "proven": f"{rows} has the same result over {over}{asked}, by TTIR{limits}",
-        "violation": f"{rows} should have the same result over {over}{asked}: {answer.text}",
-        "unknown": f"{rows} is not proven to have the same result over {over}{asked}",
+        "proven": f"{rows} has the same result over {over}{asker}, by TTIR{limits}",
+        "violation": f"{rows} should have the same result over {over}{asker}: {answer.text}",
+        "unknown": f"{rows} is not proven to have the same result over {over}{asker}",
     }
     row = {
-        "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],
+        "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32],
         "call_id": call_id,
         "rule": RULE,
         "verdict": answer.verdict,

@@ -1,4 +1,4 @@
-"""A kernel with the numbers and strides of one recorded call of it."""
+"""Kernels bound to the scalars and strides of a recorded call."""
 
 from __future__ import annotations
 
@@ -44,10 +44,10 @@ _OUTER: Final = 12
 
 
 class Kernel:
-    """A kernel as a recorded call binds it: tensors' strides tell axes of outputs apart.
+    """A kernel bound to a recorded call, whose strides tell the axes of outputs apart.
 
-    `places` has the op that each node of bound trees was made for: other kernels may share a node.
-    `is_late`: a tree was given up as its time was over.
+    `places` has the op for which each node of bound trees was made: other kernels may share a node.
+    `is_late`: a tree was given up at the deadline.
     """
 
     def __init__(
@@ -62,12 +62,12 @@ class Kernel:
         """Bind a call.
 
         Args:
-            call: It.
-            names: The arguments' where they are not to be called as in the source.
+            call: The call.
+            names: Names of the arguments, if they differ from those in the source.
             growing: For arguments by position, the axes that are longer in other recorded calls.
-            deadline: When trees are given up, by `time.thread_time`.
-            here: Whether it is about this call alone: trees may be simplified by its numbers, but
-                not by what its tensors hold.
+            deadline: The `time.thread_time` at which trees are given up.
+            here: Trees are of this call alone: its scalars may simplify them, but not its tensors'
+                contents.
 
         """
         self.call = call
@@ -98,7 +98,7 @@ class Kernel:
     @cached_property
     def _counted(self) -> frozenset[Symbol]:
         """Numbers of the call that count something: those above 1; a 1 may be a switch."""
-        return frozenset(each for each in self._scalars() if self.bound.ranges.of(each)[0] > 1)
+        return frozenset(value for value in self._scalars() if self.bound.ranges.of(value)[0] > 1)
 
     def _scalars(self) -> Iterator[Symbol]:
         for value in self.summary.values.values():
@@ -112,36 +112,36 @@ class Kernel:
 
     def tensor(self, position: int | None) -> TensorArgument | None:
         """Return the tensor that was passed for an argument."""
-        given = None if position is None else self.call.arguments[position]
-        return given if isinstance(given, TensorArgument) else None
+        argument = None if position is None else self.call.arguments[position]
+        return argument if isinstance(argument, TensorArgument) else None
 
     def has_one_store(self, position: int | None) -> bool:
-        """Tell whether one op alone writes to an argument."""
+        """Return whether one op alone writes to an argument."""
         writes = (access for access in self.summary.accesses if access.kind != "load")
         return sum(access.argument == position for access in writes) == 1
 
     def growing_axes(self, position: int) -> frozenset[int]:
-        """Return which axes of a tensor are longer in other recorded calls."""
+        """Return the axes of a tensor that are longer in other recorded calls."""
         return frozenset(self._growing.get(position, ()))
 
     def growing(self, position: int | None) -> frozenset[int]:
-        """Return the steps, in bytes, of a tensor's axes that grow with the batch, as calls show.
+        """Return the steps, in bytes, of a tensor's axes that grow with the batch in the calls.
 
-        Empty where the strides of this call do not tell them from others.
+        Empty if another axis has the same stride in this call.
         """
         tensor = self.tensor(position)
         if tensor is None or position is None:
             return frozenset()
         axes = self._growing.get(position, ())
         steps = [stride * tensor.element.bytes for stride in tensor.strides]
-        found = frozenset(step for axis, step in enumerate(steps) if axis in axes)
+        growing_steps = frozenset(step for axis, step in enumerate(steps) if axis in axes)
         others = {
             step for axis, step in enumerate(steps) if axis not in axes and tensor.shape[axis] > 1
         }
-        return frozenset() if found & others else found
+        return frozenset() if growing_steps & others else growing_steps
 
     def is_merged(self, position: int | None) -> bool:
-        """Whether an axis that grows with the batch steps as another one does in this call."""
+        """Return whether an axis that grows with the batch has the stride of another axis."""
         grows = position is not None and bool(self._growing.get(position))
         return grows and not self.growing(position)
 
@@ -150,7 +150,7 @@ class Kernel:
         return "?" if position is None else self.names[position]
 
     def scalar(self, symbol: Symbol) -> str:
-        """Return the name of a number that is passed to the kernel."""
+        """Return the name of a scalar argument."""
         if isinstance(symbol.key, int):
             return self.names[symbol.key]
         position, what, axis = symbol.key[:3]
@@ -160,9 +160,9 @@ class Kernel:
     def strides(self) -> Mapping[str, Sequence[int]]:
         """The strides of arguments, in bytes, the largest first."""
         return {
-            self.names[position]: strides_of(given)
-            for position, given in enumerate(self.call.arguments)
-            if isinstance(given, TensorArgument) and position < len(self.names)
+            self.names[position]: strides_of(argument)
+            for position, argument in enumerate(self.call.arguments)
+            if isinstance(argument, TensorArgument) and position < len(self.names)
         }
 
     @cached_property
@@ -184,15 +184,15 @@ class Kernel:
 
         Args:
             access: A store or atomic update of the kernel.
-            output: Its coordinates.
-            bound: Whether the numbers of the call are in place of arguments and grid, so that trees
-                of several variants of a kernel can be compared.
-            indexed: Whether bound addresses are those of tensors whose strides are the same at any
-                size of the batch, so that an element is compared by its indices.
-            here: Whether it is the tree of this call alone, simplified by its numbers.
+            output: The coordinates of the written elements.
+            bound: The call's scalars replace arguments and grid, so that trees of several variants
+                of a kernel can be compared.
+            indexed: Bound addresses use strides that are the same at any size of the batch, so
+                that elements are compared by their indices.
+            here: The tree is of this call alone, simplified by its scalars.
 
         Raises:
-            TooLarge: it has too many nodes or levels, or its time is over.
+            TooLarge: the tree has too many nodes or levels, or the deadline has passed.
 
         """
         simplified = self._simplified(output, here=here)
@@ -226,12 +226,12 @@ class Kernel:
     @cached_property
     def _wrapping(self) -> frozenset[int]:
         """Ids of values made of integers in memory whose arithmetic may leave its width."""
-        flow, given = flow_of(self.summary.module), Given((), Ranges({}))
+        flow, assumptions = flow_of(self.summary.module), Given((), Ranges({}))
         pending: list[Value] = []
         for arithmetic in self.summary.arithmetic:
             ideal = self._as_bound(arithmetic.result, indexed=False)
             claim = replace(arithmetic, result=ideal).stays_in_width
-            if ideal.symbols("content") and follows(claim, given) is None:
+            if ideal.symbols("content") and follows(claim, assumptions) is None:
                 pending += arithmetic.op.results
         wrapping = {value.id for value in pending}
         while pending:
@@ -244,11 +244,11 @@ class Kernel:
         return frozenset(wrapping)
 
     def end_deadline(self) -> None:
-        """Let trees take any time from here on."""
+        """Remove the deadline of trees."""
         self._deadline = inf
 
     def _in_time(self, rewritten: Callable[[_Formula], _Formula]) -> Callable[[_Formula], _Formula]:
-        """Return what rewrites a formula as long as there is time."""
+        """Return a function that rewrites formulas, and raises TooLarge after the deadline."""
 
         def checked(formula: _Formula) -> _Formula:
             if thread_time() > self._deadline:
@@ -260,15 +260,15 @@ class Kernel:
 
     def _floats(self) -> dict[int, tuple[str, int]]:
         """Return the floats of the call, by their arguments' positions: their types and bits."""
-        found = {}
+        floats = {}
         arguments = self.summary.module.main.arguments
         for position, (value, given) in enumerate(
             zip(arguments, self.call.arguments, strict=False)
         ):
             kind = str(value.type)
             if isinstance(given, ScalarArgument) and given.value is not None and kind in FORMATS:
-                found[position] = (kind, bits_from_float(float(given.value), kind))
-        return found
+                floats[position] = (kind, bits_from_float(float(given.value), kind))
+        return floats
 
     def loads_of(self, tree: Tree) -> frozenset[int]:
         """Return the indices of the loads that a tree of this kernel was made from."""
@@ -277,7 +277,7 @@ class Kernel:
     def _simplified(
         self, output: Output, *, here: bool
     ) -> tuple[Callable[[Term], Term], Callable[[Condition], Condition]]:
-        """Return what simplifies formulas by what holds in any call, and in this call if asked."""
+        """Return the simplifier of an output's formulas, for any call or for this call alone."""
         simple = Simplifier(output, self.sizes, self._counted)
         if not here:
             return simple.term, simple.condition
@@ -288,7 +288,7 @@ class Kernel:
         )
 
     def active(self, output: Output) -> Condition:
-        """Return where an output is written, over coordinates as bound trees name them."""
+        """Return the condition of a store over the coordinates of bound trees."""
         argument = output.access.argument
         named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
         ranges = (
@@ -302,7 +302,7 @@ class Kernel:
         return self._as_bound_condition(condition, indexed=False)
 
     def _by_step(self, argument: int | None, axis: Axis) -> Symbol:
-        """Return a coordinate that has the same name in all variants: by how far its axis steps."""
+        """Return a coordinate named by its axis's step, which is the same in all variants."""
         step = as_term(axis.step)
         found = step if argument is None else self._by_indices(argument, step)
         return coordinate(axis.step if found.constant is None else found.constant)
@@ -337,7 +337,7 @@ class Kernel:
         return Term(found)
 
     def base(self, output: Output) -> int | None:
-        """Return the byte at which an output's coordinates are 0; None: they do not tell it."""
+        """Return the byte offset at which an output's coordinates are 0, if it is known."""
         argument = output.access.argument
         named = Substitution({a.coordinate: self._by_step(argument, a).term for a in output.axes})
         offset = named(
@@ -354,24 +354,24 @@ class Kernel:
 
     def _numbers(self, atoms: frozenset[Atom], indexed: bool) -> dict[Atom, Term]:
         """Return what to write for what differs between variants: numbers, and tensors' names."""
-        found: dict[Atom, Term] = {}
+        replacements: dict[Atom, Term] = {}
         for atom in atoms:
             if not isinstance(atom, Symbol):
                 continue
             if atom.kind in ("scalar", "programs"):
                 low, high = self.bound.ranges.of(atom)
                 if low == high:
-                    found[atom] = as_term(low)
+                    replacements[atom] = as_term(low)
             elif atom.kind == "content" and isinstance(atom.key, tuple):
                 at = tuple(self._as_bound(term, indexed) for term in atom.at)
                 if indexed:
                     at = tuple(self._by_indices(atom.key[1], term) for term in at)
                 key = ("content", self.name(atom.key[1]))
-                found[atom] = Symbol("content", key, atom.low, atom.high, at).term
-        return found
+                replacements[atom] = Symbol("content", key, atom.low, atom.high, at).term
+        return replacements
 
     def rows(self, argument: int | None, axes: Sequence[Axis]) -> int | None:
-        """Return how many rows an output has along axes, of which the first leads the others."""
+        """Return the number of rows along an output's axes, the outermost first."""
         tensor = self.tensor(argument)
         if tensor is None:
             return None
@@ -383,19 +383,19 @@ class Kernel:
         return prod(n for n, step in zip(tensor.shape, reach, strict=True) if step >= lowest)
 
     def extents(self, output: Output) -> dict[Symbol, int]:
-        """Return how far coordinates go in the recorded call, as bound trees name them."""
+        """Return the extent in the recorded call of each coordinate of bound trees."""
         tensor = self.tensor(output.access.argument)
         if tensor is None:
             return {}
         reach = prod(tensor.shape) * tensor.element.bytes
-        found: dict[Symbol, int] = {}
+        extents: dict[Symbol, int] = {}
         for symbol, step in self.steps(output):
-            found[symbol] = max(1, reach // max(step, 1))
+            extents[symbol] = max(1, reach // max(step, 1))
             reach = step
-        return found
+        return extents
 
     def steps(self, output: Output) -> list[tuple[Symbol, int]]:
-        """Return coordinates as bound trees name them, with their steps in bytes; largest first."""
+        """Return the coordinates of bound trees with their steps in bytes, the largest first."""
         return [
             (self._by_step(output.access.argument, axis), axis.step)
             for axis in sorted(output.axes, key=lambda each: -each.step)
@@ -414,9 +414,9 @@ class Kernel:
         return tuple(n for n, step in zip(tensor.shape, reach, strict=True) if step < lowest)
 
     def batched(self, rows: Sequence[Axis], argument: int) -> frozenset[str]:
-        """Return the arguments that have as many parts as an output has rows, as far as that tells.
+        """Return the arguments with an axis as long as an output has rows.
 
-        A number of rows that is an extent of the output's other axes, too, tells nothing.
+        A number of rows that is also the extent of another axis of the output is ignored.
         """
         written = self.tensor(argument)
         if written is None:
@@ -429,8 +429,8 @@ class Kernel:
         counts -= others
         return frozenset(
             self.names[position]
-            for position, given in enumerate(self.call.arguments[: len(self.names)])
-            if isinstance(given, TensorArgument) and not counts.isdisjoint(given.shape)
+            for position, tensor in enumerate(self.call.arguments[: len(self.names)])
+            if isinstance(tensor, TensorArgument) and not counts.isdisjoint(tensor.shape)
         )
 
 
@@ -439,7 +439,7 @@ def _within(index: Term, symbol: Symbol) -> tuple[Condition, Condition]:
 
 
 def _ranges(output: Output) -> Iterator[Condition]:
-    """Yield what is known of an output's coordinates alone, as how many lanes a block has."""
+    """Yield conditions on an output's coordinates alone, such as the lanes of a block."""
     for fact in output.facts:
         symbols = [atom for atom in fact.atoms() if isinstance(atom, Symbol)]
         if all(number_of_coordinate(each) is not None or is_number(each) for each in symbols):
@@ -447,14 +447,14 @@ def _ranges(output: Output) -> Iterator[Condition]:
 
 
 def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
-    """Return an element's indices from its offset in a tree that is `indexed`; None: it has none.
+    """Return an element's indices from its offset in an `indexed` tree; None if it has none.
 
-    What steps along several axes at once is a step of many elements along the last of them.
+    A step along several axes at once is a step of many elements along the last of these axes.
     """
     if _last_axis(tensor) is None:
         return None
-    units = sorted(enumerate(_units(tensor)), key=lambda each: -each[1])
-    found: list[dict[Monomial, int]] = [{} for _ in units]
+    units = sorted(enumerate(_units(tensor)), key=lambda part: -part[1])
+    indices: list[dict[Monomial, int]] = [{} for _ in units]
     for monomial, number in offset.coefficients.items():
         sign, rest = (1, number) if number > 0 else (-1, -number)
         steps = {}
@@ -469,14 +469,14 @@ def indices_of(tensor: TensorArgument, offset: Term) -> tuple[Term, ...] | None:
             elements = sum(count * tensor.strides[axis] for axis, count in steps.items())
             steps = {last: elements // tensor.strides[last]}
         for axis, count in steps.items():
-            found[axis][monomial] = sign * count
-    return tuple(map(Term, found))
+            indices[axis][monomial] = sign * count
+    return tuple(map(Term, indices))
 
 
 def _last_axis(tensor: TensorArgument) -> int | None:
-    """Return the axis along which neighbors lie: the last one, or another of a transposed tensor.
+    """Return the contiguous axis: the last one, or another of a transposed tensor.
 
-    -1 where there is none of several elements; None: they lie apart along all axes.
+    -1 if no axis has several elements; None if no axis is contiguous.
     """
     if not tensor.shape:
         return -1
@@ -487,7 +487,7 @@ def _last_axis(tensor: TensorArgument) -> int | None:
 
 
 def _units(tensor: TensorArgument) -> tuple[int, ...]:
-    """Return by how much an offset grows along each axis where strides are fixed, in bytes."""
+    """Return the step of an offset along each axis under fixed strides, in bytes."""
     if not tensor.shape:
         return ()
     size, last = tensor.element.bytes, _last_axis(tensor)
@@ -498,13 +498,13 @@ def _units(tensor: TensorArgument) -> tuple[int, ...]:
 
 
 def _without_contents(call: Call) -> Call:
-    """Return a call without the contents that were recorded of its tensors."""
-    tensors = [each for each in call.arguments if isinstance(each, TensorArgument)]
-    storages = {id(each.storage): replace(each.storage, data=None) for each in tensors}
+    """Return a call without the recorded contents of its tensors."""
+    tensors = [argument for argument in call.arguments if isinstance(argument, TensorArgument)]
+    storages = {id(argument.storage): replace(argument.storage, data=None) for argument in tensors}
     arguments = tuple(
-        replace(each, storage=storages[id(each.storage)])
-        if isinstance(each, TensorArgument)
-        else each
-        for each in call.arguments
+        replace(argument, storage=storages[id(argument.storage)])
+        if isinstance(argument, TensorArgument)
+        else argument
+        for argument in call.arguments
     )
     return replace(call, arguments=arguments)

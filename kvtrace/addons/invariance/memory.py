@@ -1,4 +1,4 @@
-"""Loads that may give what the launch itself wrote, which trees leave out."""
+"""Loads of memory that the launch itself wrote, which trees do not represent."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ def read_after_write(tree: Tree, store: Access, kernel: Kernel) -> list[Access]:
 
 
 def _may_share(load: Access, store: Access, kernel: Kernel) -> bool:
-    """Whether two accesses may be to the same memory."""
+    """Return whether two accesses may be to the same memory."""
     if load.argument is None or store.argument is None or load.argument == store.argument:
         return True
     first, second = kernel.tensor(load.argument), kernel.tensor(store.argument)
@@ -56,7 +56,7 @@ def _reach(tensor: TensorArgument) -> tuple[int, int]:
 
 
 def _comes_before(load: Access, store: Access, sizes: Ranges) -> bool:
-    """Whether what a load gives is over before a store writes it, in each program.
+    """Return whether what a load gives is over before a store writes it, in each program.
 
     In the loops that hold both, a load comes after the stores of earlier trips: those must be to
     other elements.
@@ -69,14 +69,14 @@ def _comes_before(load: Access, store: Access, sizes: Ranges) -> bool:
 
 
 def _is_apart(load: Access, store: Access, trips: Sequence[Symbol], at: int, sizes: Ranges) -> bool:
-    """Whether a load is of other elements than a store of an earlier trip of one of the loops.
+    """Return whether a load reads other elements than a store wrote in an earlier trip of a loop.
 
     Args:
-        load: It.
+        load: The load.
         store: A store of the same program.
-        trips: Those of the loops that hold both, the outermost first.
-        at: Which loop's trip is an earlier one; those of the loops outside of it are the same.
-        sizes: What is assumed of numbers in any call.
+        trips: The trips of the loops around both ops, the outermost first.
+        at: Index of the loop whose trip is earlier; trips of the loops outside of it are equal.
+        sizes: Ranges that are assumed of scalars in any call.
 
     """
     addresses = load.offset.atoms() | store.offset.atoms()
@@ -105,9 +105,9 @@ def _is_apart(load: Access, store: Access, trips: Sequence[Symbol], at: int, siz
 
 
 def _is_placed(atoms: frozenset[Atom]) -> bool:
-    """Whether formulas of these atoms are the same wherever their symbols are: none is of memory.
+    """Return whether equal symbols give formulas of these atoms equal values: none is in memory.
 
-    What is not followed has one symbol and may be another number in each trip.
+    A value that is not followed has one symbol, and may have another value in each trip.
     """
     symbols = [atom for atom in atoms if isinstance(atom, Symbol)]
     conditions = [atom.condition for atom in atoms if isinstance(atom, Choice)]

@@ -1,4 +1,4 @@
-"""Arithmetic modulo a prime in which trees are evaluated: what each operation of floats becomes.
+"""Arithmetic modulo a prime in which trees are evaluated, for each operation of floats.
 
 Infinities are two numbers that are picked once: `M` and its negative. The larger of two numbers is
 `((a + c)**k + (b + c)**k - (c - M)**k) ** (1/k) - c`, so that -inf makes no difference; the smaller
@@ -57,7 +57,7 @@ def product_of(left: Any, right: Any) -> Numbers:
 
 
 def inverse(value: Numbers) -> Numbers:
-    """Return what a number is to be multiplied with for 1; 0 of 0."""
+    """Return the multiplicative inverse of each number; 0 for 0."""
     return power(value, PRIME - 2)
 
 
@@ -88,7 +88,7 @@ def chosen(condition: Numbers, one: Numbers, other: Numbers) -> Numbers:
 
 
 def constant(kind: str, bits: int) -> int | None:
-    """Return the number that a constant is; None: it is a NaN, or not a float."""
+    """Return a float constant as a number of the field; None for a NaN or another type."""
     if kind == "i1":
         return bits & 1
     if bits == 0:
@@ -109,13 +109,13 @@ def extreme(left: Numbers, right: Numbers, *, least: bool, nans: bool) -> Number
     exponent = _EXPONENTS[nans]
     apart = np.asarray(PRIME - _APART if least else _APART, np.uint64)
     end = np.asarray(INFINITY if least else MINUS_INFINITY, np.uint64)
-    left, right, end = (power(sum_of(each, apart), exponent) for each in (left, right, end))
+    left, right, end = (power(sum_of(value, apart), exponent) for value in (left, right, end))
     root = pow(exponent, -1, PRIME - 1)
     return difference_of(power(difference_of(sum_of(left, right), end), root), apart)
 
 
 def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbers:
-    """Return an operation's value, where an operand is -inf what that makes of it."""
+    """Return an operation's value, corrected where an operand is -inf."""
     if operator == "exp":
         return np.where(values[0] == MINUS_INFINITY, np.uint64(0), value)
     if operator not in ("+", "-"):
@@ -129,11 +129,11 @@ def infinite(operator: Operator, values: list[Numbers], value: Numbers) -> Numbe
 
 
 def power(value: Numbers, exponent: int) -> Numbers:
-    """Return a number that is multiplied with itself."""
-    found = np.ones_like(value)
+    """Return a number raised to a power."""
+    result = np.ones_like(value)
     while exponent:
         if exponent & 1:
-            found = product_of(found, value)
+            result = product_of(result, value)
         value = product_of(value, value)
         exponent >>= 1
-    return found
+    return result

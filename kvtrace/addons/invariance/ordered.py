@@ -1,4 +1,4 @@
-"""The evaluation that witnesses come from: what it gives depends on the IR and the data alone.
+"""Evaluation in a fixed order, for witnesses: results depend on the IR and the data alone.
 
 Programs run one after the other, with no plan, and sums go in the order of
 `kvtrace.evaluate.fixed_order`: halves for reductions, K for products, programs for atomics.
@@ -22,6 +22,6 @@ if TYPE_CHECKING:
 def evaluate_ordered(
     module: Module, arguments: Sequence[Argument], grid: tuple[int, ...], **named: Any
 ) -> None:
-    """Evaluate a launch in a fixed order; what it takes and raises, `evaluate` says."""
+    """Evaluate a launch in a fixed order; parameters and errors are those of `evaluate`."""
     with in_fixed_order():
         evaluate(module, arguments, grid, **named, planned=False, chunk_bytes=1)

@@ -51,34 +51,34 @@ class OutputResult:
     """An output of a kernel.
 
     Attributes:
-        kernel: Its name.
-        output: The argument.
+        kernel: The kernel's name.
+        output: The argument's name.
         verdict: Whether a row's value is a function of the row alone; see `rows.Outcome`.
-        rows: How many axes of the output number its rows.
-        place: The store.
-        why: Reasons against it.
-        own: Arguments of which it reads the row's own part.
-        shared: Arguments of which it reads what is the same for all rows.
-        scalars: Numbers that it depends on.
-        sizes: Numbers that say how many rows there are.
+        rows: The number of axes of the output that number its rows.
+        place: The source line of the store.
+        why: Reasons against invariance.
+        own: Arguments of which only the row's own part is read.
+        shared: Arguments of which data shared by all rows are read.
+        scalars: Scalar arguments that the value depends on.
+        sizes: Scalar arguments that bound the number of rows.
         selecting: Tensors of integers that are assumed to select inside the row.
         assumed: Tensors of integers whose entries are treated as the row's own data.
         constant: Tensors of integers that are assumed to hold the same in all batches.
         options: Compile options that are not the same at all sizes of the batch, with the values.
-        order: What fixes the order of its sums.
-        ordered_by: What the compiled code orders in it: sums across lanes, products of matrices.
-        determinism: Whether the kernel leaves the same when it runs again.
-        across: Recorded launches at several sizes of the batch; None: there is one size.
-        witness: Two values of one row, shown by the evaluator; None: none was found or sought.
-        row_axes: Which axes of the tensor number the rows.
+        order: The stage that fixes the order of the output's sums.
+        ordered_by: Operations that the compiled code orders: sums across lanes, matrix products.
+        determinism: The verdict whether the kernel gives the same bits when it runs again.
+        across: Comparison of launches at several sizes of the batch; None: there is one size.
+        witness: Two values of one row, by the evaluator; None: not found, or not searched for.
+        row_axes: The axes of the tensor that number the rows.
         leaving: Guards that may leave out rows.
         collected: Axes of the grid along which programs update the same elements; None: none do.
-        is_certain: Whether what it depends on was seen to change what is stored, or in which order.
-        unseen: Numbers of rows that other kernels were launched for and this one was not: there the
-            program may use another kernel.
-        uncompared: Sizes of the batch at which other extents differ, too, so that nothing compares.
-        calls: How many distinct calls were judged.
-        variants: Those of which a call was judged whose strides tell the output's axes apart.
+        is_certain: A dependence was seen to change the stored values, or the order of sums.
+        unseen: Numbers of rows for which only other kernels were launched: the program may use
+            another kernel there.
+        uncompared: Sizes of the batch that cannot be compared, as other extents differ, too.
+        calls: The number of distinct calls that were judged.
+        variants: Variants with a judged call whose strides tell the output's axes apart.
         launched: The smallest number of rows that each variant was launched for.
 
     """
@@ -122,5 +122,5 @@ class Invariance:
     failures: tuple[str, ...]
 
     def count(self, verdict: Outcome) -> int:
-        """Return how many outputs have a verdict."""
+        """Return the number of outputs with a verdict."""
         return sum(each.verdict == verdict for each in self.outputs)

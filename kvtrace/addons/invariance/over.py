@@ -1,4 +1,4 @@
-"""Is a row's value the same whatever one thing is: the number of rows, an argument, the grid?"""
+"""Answers whether rows have the same results for any number of rows, argument value or grid."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_REASONS: Final = 3
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Whether the results of an output's rows are the same over something; else, why not."""
+    """The answer whether an output's rows have the same results over a quantity, and why not."""
 
     verdict: Literal["proven", "violation", "unknown"]
     text: str = ""
@@ -42,7 +42,7 @@ class Answer:
 
 @dataclass(frozen=True, slots=True)
 class OutputAnswer:
-    """The answer for an output of a kernel, over what was asked, by a contract if there is one."""
+    """The answer for an output over a quantity, and the contract that names it, if any."""
 
     kernel: str
     output: str
@@ -54,21 +54,21 @@ class OutputAnswer:
 def answers_over(
     selection: Selection, outputs: Sequence[OutputResult], over: str | None
 ) -> tuple[OutputAnswer, ...]:
-    """Return answers for outputs over one thing; None: over what the kernels' contracts name."""
+    """Return answers for outputs over a quantity; None: over each kernel's contract."""
     contracts = contracts_of(selection.trace, selection.runs) if over is None else {}
     if over is None and not contracts:
         return ()
     calls: dict[str, Call] = {}
     for call in _calls(selection):
         calls.setdefault(call.kernel, call)
-    found = []
-    for each in outputs:
-        contract = contracts.get(each.kernel)
-        asked = over or (contract and contract.over)
-        if asked:
-            answer = answer_over(each, asked, calls.get(each.kernel))
-            found.append(OutputAnswer(each.kernel, each.output, asked, answer, contract))
-    return tuple(found)
+    answers = []
+    for result in outputs:
+        contract = contracts.get(result.kernel)
+        quantity = over or (contract and contract.over)
+        if quantity:
+            answer = answer_over(result, quantity, calls.get(result.kernel))
+            answers.append(OutputAnswer(result.kernel, result.output, quantity, answer, contract))
+    return tuple(answers)
 
 
 def _calls(selection: Selection) -> Iterator[Call]:
@@ -81,11 +81,11 @@ def _calls(selection: Selection) -> Iterator[Call]:
 def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
     """Return whether an output's rows have the same results over `rows`, `grid` or an argument.
 
-    An argument need not count the rows: over it an output is invariant whose rows are, and whose
-    values are made of no number of that name.
+    An output is invariant over an argument if its rows are invariant and its values do not depend
+    on the argument; the argument need not count rows.
 
     Args:
-        result: What was found of the output.
+        result: The output's result.
         over: `rows`, `grid` or an argument's name.
         call: A recorded call of the kernel, for the names of its arguments; None: there is none.
 
@@ -97,14 +97,14 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
         return Answer("unknown", f"when run again: {result.determinism.reason}")
     if result.verdict == "proven" and over not in result.scalars:
         assumed = assumed_text(result)
-        said = (unseen_text(result), assumed and f"assumed: {assumed}")
-        return Answer("proven", "; ".join(filter(None, said)))
+        remarks = (unseen_text(result), assumed and f"assumed: {assumed}")
+        return Answer("proven", "; ".join(filter(None, remarks)))
     if result.verdict == "proven":
-        made = f"a row's value is made of {over}, too"
+        dependence = f"a row's value is made of {over}, too"
         witness = None if call is None else with_other_number(call, result.output, over)
         if witness is None:
-            return Answer("unknown", f"{made}; no two values were seen")
-        return Answer("violation", f"{made}; {witness_text(witness)}")
+            return Answer("unknown", f"{dependence}; no two values were seen")
+        return Answer("violation", f"{dependence}; {witness_text(witness)}")
     if over == GRID and not any(why.cause in _OF_THE_GRID for why in result.why):
         return Answer("unknown", "rows are not proven invariant, so the grid is not judged apart")
     reasons = "; ".join(reason_text(why, through=False) for why in result.why[:_MOST_REASONS])
@@ -117,7 +117,7 @@ def answer_over(result: OutputResult, over: str, call: Call | None) -> Answer:
 
 
 def _not_a_number(over: str, call: Call | None) -> str | None:
-    """Return why an argument cannot be what results are invariant over; None: it can."""
+    """Return the reason for which results cannot be judged over an argument, if any."""
     if call is None:
         return None
     parameters: Mapping[str, object] = {each.name: each for each in call.arguments}
@@ -134,23 +134,23 @@ def _not_a_number(over: str, call: Call | None) -> str | None:
 def answer_lines(found: Sequence[OutputAnswer], width: int) -> list[str]:
     """Return answers for a terminal."""
     lines: list[str] = []
-    for each in found:
-        by = "" if each.contract is None else f" (as line {each.contract.line} asks)"
-        stage = ", by TTIR as written" if each.answer.verdict == "proven" else ""
-        why = f": {each.answer.text}" if each.answer.text else ""
-        verdict = f"{each.answer.verdict}{stage}{why}"
-        text = f"{each.kernel}, {each.output}: over {each.over}{by}: {verdict}"
+    for answer in found:
+        by = "" if answer.contract is None else f" (as line {answer.contract.line} asks)"
+        stage = ", by TTIR as written" if answer.answer.verdict == "proven" else ""
+        why = f": {answer.answer.text}" if answer.answer.text else ""
+        verdict = f"{answer.answer.verdict}{stage}{why}"
+        text = f"{answer.kernel}, {answer.output}: over {answer.over}{by}: {verdict}"
         lines += wrapped(text, width)
     return ["", *lines] if lines else []
 
 
 def answer_objects(found: Sequence[OutputAnswer]) -> list[dict[str, object]]:
-    """Return the same for JSON."""
+    """Return answers for JSON."""
     return [
         {
-            "kernel": each.kernel, "output": each.output, "over": each.over,
-            "verdict": each.answer.verdict, "text": each.answer.text or None,
-            "contract_line": None if each.contract is None else each.contract.line,
+            "kernel": answer.kernel, "output": answer.output, "over": answer.over,
+            "verdict": answer.answer.verdict, "text": answer.answer.text or None,
+            "contract_line": None if answer.contract is None else answer.contract.line,
         }
-        for each in found
+        for answer in found
     ]  # fmt: skip

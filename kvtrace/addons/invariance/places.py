@@ -1,4 +1,4 @@
-"""Which elements of its output a store writes: its address, solved for programs, trips and lanes.
+"""Elements of an output that a store writes: its address, solved for programs, trips and lanes.
 
 A store goes to `base + factor * position + …`: positions vary over programs, lanes and trips,
 factors are strides. Each factor is an axis of the output. In place of the symbols that a position
@@ -66,12 +66,12 @@ def coordinates_of(
     """Return the coordinates of what a store or an atomic update writes.
 
     Args:
-        access: It; its address is a formula.
-        tensor: What was passed in a recorded call, whose strides tell apart axes that the kernel
-            knows as numbers; None: nobody knows.
-        ranges: Ranges of symbols in that call: they order the axes.
-        sizes: What is assumed of symbols in any call.
-        here: Whether coordinates are of this call alone, whose grid may have one program.
+        access: The store or atomic update; its address is a formula.
+        tensor: The tensor in a recorded call, whose strides tell apart axes that the kernel has as
+            numbers; None: not recorded.
+        ranges: Ranges of symbols in that call, which order the axes.
+        sizes: Ranges that are assumed of symbols in any call.
+        here: Coordinates are of this call alone, whose grid may have one program.
 
     Raises:
         Unfollowed: the address is not a formula over programs, lanes and trips.
@@ -83,12 +83,12 @@ def coordinates_of(
 
 
 def split_axis(output: Output, divisor: Term, length: int) -> Output:
-    """Return an output whose outermost axis is two: what its index has for quotient and remainder.
+    """Return an output with its outermost axis split into its index's quotient and remainder.
 
     Args:
-        output: It, of one axis at least.
+        output: The output, with at least one axis.
         divisor: A number of at least 1 that no lane changes, such as the length of a sequence.
-        length: What it is in the recorded call.
+        length: The divisor's value in the recorded call.
 
     """
     old, *rest = output.axes
@@ -205,14 +205,14 @@ class _Coordinates:
 
     def _split(self, groups: Mapping[Monomial, Term]) -> list[tuple[Term, Term]]:
         """Return factors with positions; what has numbers for strides is split by these."""
-        found: list[tuple[Term, Term]] = []
+        factors: list[tuple[Term, Term]] = []
         for pure, positions in groups.items():
             if pure:
                 common, position = self._shared(positions)
-                found.append((Term({pure: common}), position))
+                factors.append((Term({pure: common}), position))
             else:
-                found += self._by_strides(positions)
-        return found
+                factors += self._by_strides(positions)
+        return factors
 
     def _by_strides(self, positions: Term) -> list[tuple[Term, Term]]:
         size = self._access.element_bytes
@@ -243,26 +243,26 @@ class _Coordinates:
         return found
 
     def _shared(self, positions: Term) -> tuple[int, Term]:
-        """Return how far steps go that have a divisor in common, and the number of the step.
+        """Return the common divisor of a position's steps, and the number of the step.
 
-        What is left of a first position between two steps is left out.
+        A constant offset that is no multiple of the divisor is left out.
         """
-        own = dict(positions.coefficients)
-        first = own.pop((), 0)
-        common = gcd(*own.values())
+        steps = dict(positions.coefficients)
+        first = steps.pop((), 0)
+        common = gcd(*steps.values())
         if first % common:
             self._is_whole = False
         elif first:
-            own[()] = first
-        return common, divided(Term(own), common)
+            steps[()] = first
+        return common, divided(Term(steps), common)
 
     def _fits(self, inner: Term, reach: int) -> bool:
-        """Whether an inner position stays below where an outer axis takes its next step."""
+        """Return whether an inner position stays below where an outer axis takes its next step."""
         claim = conjunction((at_least(inner), less(inner, reach)))
         return claim is TRUE or follows(claim, self._given) is not None
 
     def _flat(self, positions: Term) -> list[tuple[Term, Term]]:
-        """Return nothing more to split: an axis for each of the tensor's, of numbered elements."""
+        """Add an axis per axis of the tensor, for a flat index; return factors still to split."""
         common, linear = self._shared(positions)
         strides = self._strides
         if len(strides) < 2 or any(stride % common for stride in strides):
@@ -270,29 +270,29 @@ class _Coordinates:
         atom = solvable(linear, self._replaced)
         if atom is None:
             raise Unfollowed(_NO_SUM)
-        whole, before = ZERO, 0
+        whole, outer_stride = ZERO, 0
         for stride in strides:
-            most = MOST if not before else before // stride - 1
+            most = MOST if not outer_stride else outer_stride // stride - 1
             index = self._coordinate(0, most)
             whole = whole + index.term * (stride // common)
             self._axes.append(Axis(index, as_term(stride), stride, is_index=self._is_whole))
-            before = stride
+            outer_stride = stride
         self._replace(atom, whole - (linear - atom.term), linear, whole)
         return []
 
     # -- coordinates -----------------------------------------------------------------------------
 
     def _items(self, factor: Term, position: Term) -> Term:
-        """Take out of a position where the data of an item begin, as memory says."""
-        kept: dict[Monomial, int] = {}
+        """Remove from a position the begins of items that are loaded from memory."""
+        remaining: dict[Monomial, int] = {}
         for monomial, number in position.coefficients.items():
             atom = monomial[0] if len(monomial) == 1 else None
             if not isinstance(atom, Symbol) or atom.kind != "content":
-                kept[monomial] = number
+                remaining[monomial] = number
                 continue
-            for own in self._entries(atom):
-                self._axes.append(Axis(own, factor, self._step(factor), is_own=True))
-        return position if len(kept) == len(position.coefficients) else Term(kept)
+            for entry in self._entries(atom):
+                self._axes.append(Axis(entry, factor, self._step(factor), is_own=True))
+        return position if len(remaining) == len(position.coefficients) else Term(remaining)
 
     def _entries(self, content: Symbol) -> list[Symbol]:
         """Return the coordinate of the entry of a tensor of integers that a content is of.
@@ -310,11 +310,11 @@ class _Coordinates:
                 return [self._index(position)[0]]
             except Unfollowed:
                 symbols = list(placing(address))
-        found = []
+        coordinates = []
         for symbol in sorted(symbols, key=lambda each: each.order):
-            found.append(self._coordinate(symbol.low, symbol.high))
-            self._replaced[symbol] = found[-1].term
-        return found
+            coordinates.append(self._coordinate(symbol.low, symbol.high))
+            self._replaced[symbol] = coordinates[-1].term
+        return coordinates
 
     def _axis(self, factor: Term, position: Term, *, is_index: bool) -> None:
         position = Substitution(self._replaced)(position)
@@ -330,7 +330,7 @@ class _Coordinates:
         self._axes.append(Axis(own, factor, step, is_index=is_index and is_position))
 
     def _index(self, position: Term) -> tuple[Symbol, bool]:
-        """Write a symbol by a coordinate that numbers a position; and whether it is the position.
+        """Return a new coordinate of a position, and whether it equals the position.
 
         Raises:
             Unfollowed: the position is not numbered by one symbol.
@@ -342,14 +342,14 @@ class _Coordinates:
         if atom is None:
             return self._renamed(position - position.coefficients.get((), 0)), False
         low, high = self._ranges_of_sizes.interval(position)
-        own = self._coordinate(max(low, -MOST), min(high, MOST))
+        coordinate = self._coordinate(max(low, -MOST), min(high, MOST))
         sign = position.coefficients[(atom,)]
         rest = position - atom.term * sign
-        self._replace(atom, (own.term - rest) * sign, position, own.term)
-        return own, True
+        self._replace(atom, (coordinate.term - rest) * sign, position, coordinate.term)
+        return coordinate, True
 
     def _flipped(self, position: Term) -> Symbol | None:
-        """Number an index of which some bits are flipped, as where programs exchange their rows."""
+        """Return the coordinate of an index with some bits flipped, as in swapped rows."""
         exchange = single(position)
         if not isinstance(exchange, Bitwise) or exchange.operator != "xor":
             return None
@@ -357,10 +357,10 @@ class _Coordinates:
         atom = solvable(index, self._replaced)
         if atom is None or flips.constant is None or flips.constant < 0 or index.low < 0:
             return None
-        own, sign = self._coordinate(0, MOST), index.coefficients[(atom,)]
-        back = bitwise("xor", own.term, flips.constant, exchange.bits)
+        coordinate, sign = self._coordinate(0, MOST), index.coefficients[(atom,)]
+        back = bitwise("xor", coordinate.term, flips.constant, exchange.bits)
         self._replace(atom, (back - (index - atom.term * sign)) * sign)
-        return own
+        return coordinate
 
     def _coordinate(self, low: int, high: int) -> Symbol:
         self._count += 1
@@ -382,9 +382,9 @@ class _Coordinates:
         if len(symbols) != 1:
             raise Unfollowed(_NO_SUM)
         (symbol,) = symbols
-        own = self._coordinate(symbol.low, symbol.high)
-        self._replace(symbol, own.term)
-        return own
+        coordinate = self._coordinate(symbol.low, symbol.high)
+        self._replace(symbol, coordinate.term)
+        return coordinate
 
     def _digit(self, position: Term, whole: Term, index: Symbol) -> Symbol | None:
         """Write a symbol of an index by all digits that an address takes of it.
@@ -415,7 +415,7 @@ class _Coordinates:
         return own
 
     def _divided(self, part: Quotient | Remainder, index: Symbol) -> Symbol:
-        """Write a symbol of an index by the index's quotient and remainder, each a coordinate."""
+        """Replace a symbol of an index by coordinates for the index's quotient and remainder."""
         whole, by = part.arguments
         first = self._coordinate(0, MOST)
         second = self._coordinate(0, max(by.high - 1, 0))
@@ -432,7 +432,7 @@ class _Coordinates:
     def _replace(
         self, atom: Symbol, by: Term, position: Term | None = None, index: Term | None = None
     ) -> None:
-        """Write a symbol by coordinates; `position` is the sum of it that `index` is."""
+        """Replace a symbol by coordinates; `position` is its sum that equals `index`."""
         if position is not None and index is not None:
             self._determine(atom, position, index)
         earlier = Substitution({atom: by})

@@ -51,9 +51,9 @@ def invariance_of(
     Args:
         selection: The runs.
         kernels: Names to judge; none: all.
-        shown: Where progress is shown.
-        seconds: So long, in seconds, calls of a kernel are judged and compared; what is left makes
-            its outputs unknown. None: as long as it takes.
+        shown: Callback that shows progress.
+        seconds: Time limit, in seconds, for judging and comparing the calls of a kernel; calls that
+            are not reached make its outputs unknown. None: no limit.
 
     """
     failures: list[str] = []
@@ -80,7 +80,7 @@ def invariance_of(
 
 
 def _options_of(selection: Selection, run: Run) -> dict[int, dict[str, object]]:
-    """Return what orders sums in the compiled code of each call of a run."""
+    """Return the compile options that order sums, for each call of a run."""
     rows = selection.trace.table("kernels", (run,), ["kernel_id", *ORDERING]).to_pylist()
     kernels = {row.pop("kernel_id"): row for row in rows}
     calls = selection.trace.table("calls", (run,), ["call_id", "kernel_id"]).to_pylist()
@@ -88,23 +88,23 @@ def _options_of(selection: Selection, run: Run) -> dict[int, dict[str, object]]:
 
 
 def _note_unseen(outputs: Sequence[OutputResult]) -> None:
-    """Note which sizes of the batch a kernel was not launched for, and others were.
+    """Note sizes of the batch for which other kernels were launched and this one was not.
 
     What an output counts as rows may be all elements of a tensor. So it is compared with those
     alone that were seen at a size that it was seen at; where there are none, with all, if it was
     seen at several sizes.
     """
     sizes: dict[tuple[str, str], set[int]] = {}
-    for each in outputs:
-        rows = {one.batch.rows for kept in each.kept.values() for one in kept}
-        sizes.setdefault((each.kernel, each.output), set()).update(rows)
-    for each in outputs:
-        name = (each.kernel, each.output)
+    for result in outputs:
+        rows = {one.batch.rows for kept in result.kept.values() for one in kept}
+        sizes.setdefault((result.kernel, result.output), set()).update(rows)
+    for result in outputs:
+        name = (result.kernel, result.output)
         own = sizes[name]
         others = [rows for key, rows in sizes.items() if key != name and rows & own]
         if not others and len(own) > 1:
             others = list(sizes.values())
-        each.unseen = tuple(sorted(set().union(*others) - own))
+        result.unseen = tuple(sorted(set().union(*others) - own))
 
 
 def _spread(calls: Sequence[Call]) -> list[Call]:
@@ -129,24 +129,28 @@ def _of_kernel(
     The largest call tells which axes of each output number its rows. A call of one row cannot: it
     is only compared with the others.
     """
-    found: dict[tuple[str, int], OutputResult] = {}
+    results: dict[tuple[str, int], OutputResult] = {}
     calls = [(call, variant) for variant, own in enumerate(variants) for call in own]
     growing = _growing([call for call, _ in calls])
     deadline, left = thread_time() + (inf if seconds is None else seconds), 0
     kernels: list[Kernel] = []
     for call, variant in sorted(calls, key=lambda pair: -_elements(pair[0])):
-        if found and thread_time() > deadline:
+        if results and thread_time() > deadline:
             left += 1
             continue
         try:
-            known = next(iter(found.values())).determinism if found else None
-            again = determinism_of(call) if known is None or known.answer == "proven" else known
+            determinism = next(iter(results.values())).determinism if results else None
+            again = (
+                determinism_of(call)
+                if determinism is None or determinism.answer == "proven"
+                else determinism
+            )
             kernels.append(Kernel(call, growing=growing, deadline=deadline))
-            _add(kernels[-1], found, variant, again)
+            _add(kernels[-1], results, variant, again)
         except KvtraceError as error:
             failures.append(f"call {call.call_id} of {call.kernel}: {error}")
     left += sum(kernel.is_late for kernel in kernels)
-    for result in found.values():
+    for result in results.values():
         is_compared = not left and thread_time() <= deadline
         if is_compared:
             compare_sizes(result, options)
@@ -158,19 +162,19 @@ def _of_kernel(
             result.verdict = "unknown"
     for kernel in kernels:
         kernel.end_deadline()  # what is made of it from here on is drawn
-    return list(found.values())
+    return list(results.values())
 
 
 def _growing(calls: Sequence[Call]) -> dict[int, frozenset[int]]:
-    """Return which axes of tensors, by the arguments' positions, are not as long in all calls."""
-    found: dict[int, frozenset[int]] = {}
+    """Return the axes of tensors, by argument position, whose length differs between calls."""
+    growing: dict[int, frozenset[int]] = {}
     for position in range(max(len(call.arguments) for call in calls)):
         given = [call.arguments[position] for call in calls if position < len(call.arguments)]
         shapes = {each.shape for each in given if isinstance(each, TensorArgument)}
         if len({len(shape) for shape in shapes}) == 1:
             axes = enumerate(zip(*shapes, strict=True))
-            found[position] = frozenset(axis for axis, extents in axes if len(set(extents)) > 1)
-    return found
+            growing[position] = frozenset(axis for axis, extents in axes if len(set(extents)) > 1)
+    return growing
 
 
 def _add(
@@ -215,7 +219,7 @@ def _row_guards(verdict: RowVerdict, kernel: Kernel) -> tuple[RowGuard, ...]:
 
 
 def _row_axes(verdict: RowVerdict, kernel: Kernel) -> frozenset[int]:
-    """Return which axes of the tensor number the rows of an output."""
+    """Return the axes of the tensor that number the rows of an output."""
     tensor = kernel.tensor(verdict.access.argument)
     if tensor is None or verdict.unsplit is None or not verdict.unsplit.axes:
         return frozenset()
@@ -236,7 +240,7 @@ def _batch(result: OutputResult, verdict: RowVerdict, kernel: Kernel, variant: i
 
 
 def _merge(known: OutputResult, other: OutputResult) -> None:
-    """Add another call of the same output: the worse of the two counts."""
+    """Merge the result of another call into an output's result: the worse verdict counts."""
     known.calls += 1
     if _WORST.index(other.verdict) < _WORST.index(known.verdict):
         known.verdict, known.place, known.rows = other.verdict, other.place, other.rows
@@ -267,7 +271,7 @@ def _result(call: Call, verdict: RowVerdict, determinism: Determinism) -> Output
 
 
 def _ordered_by(tree: Tree | None) -> frozenset[str]:
-    """Return what the layout that the compiler chose orders in a tree."""
+    """Return the operations in a tree whose order the compiler's layout decides."""
     nodes: Iterable[Tree] = () if tree is None else tree.walk()
     return frozenset(node.what for node in nodes) & {"reduction", "product"}
 
@@ -319,11 +323,11 @@ def _keep_tree(result: OutputResult, verdict: RowVerdict, kernel: Kernel, batch:
 
 
 def _shared_shapes(result: OutputResult, kernel: Kernel, rows: int) -> tuple[tuple[int, ...], ...]:
-    """Return the shapes of what all rows share, without axes that are as long as the batch is."""
-    found = []
+    """Return the shapes of tensors that all rows share, without axes as long as the batch."""
+    shapes = []
     for position in (kernel.names.index(name) for name in result.shared if name in kernel.names):
         tensor, growing = kernel.tensor(position), kernel.growing_axes(position)
         if tensor is not None:
             extents = enumerate(tensor.shape)
-            found.append(tuple(-1 if n == rows and axis in growing else n for axis, n in extents))
-    return tuple(found)
+            shapes.append(tuple(-1 if n == rows and axis in growing else n for axis, n in extents))
+    return tuple(shapes)

@@ -1,4 +1,4 @@
-"""Is the value of a row of an output the same in every batch? The question, put to one kernel."""
+"""Batch invariance of one kernel's stores: is a row's value a function of the row alone?"""
 
 from __future__ import annotations
 
@@ -57,14 +57,15 @@ Outcome = Literal["proven", "violation", "depends", "whole", "unknown"]
 
 @dataclass(frozen=True)
 class RowVerdict:
-    """Whether what a store writes is a function of its row alone.
+    """The verdict on a store: is the stored value a function of its row alone?
 
-    `rows` are the axes of the output that number the rows, outermost first: as many as it holds
-    for. `sizes` are the numbers that say how many rows there are, `scalars` those that the value
-    depends on; `selecting` see `Dependence`. `unsplit` has the axes as strides tell them.
-    `ambiguous`: the strides of this call do not tell the axes apart. `leaving` are guards over the
-    row's coordinate and numbers that may leave out rows. `collected` are axes of the grid along
-    which programs update the same elements, by what has no order; None: by one program each.
+    `rows` are the axes of the output that number the rows, outermost first: as many axes as the
+    verdict holds for. `sizes` are the scalars that bound the number of rows, `scalars` those that
+    the value depends on; for `selecting`, `assumed` and `shared` see `Dependence`. `unsplit` is the
+    output with its axes as strides give them. `ambiguous`: the strides of this call do not tell the
+    axes apart. `leaving` are guards over the row's coordinate and scalars that may leave out rows.
+    `collected` are the axes of the grid along which programs update the same elements, in any
+    order; None: no such axes, or `reasons` say that they are not known.
     """
 
     access: Access
@@ -95,16 +96,16 @@ def rows_of(kernel: Kernel) -> tuple[RowVerdict, ...]:
     """Return a verdict for each store of a kernel: is a row's value the same in every batch?
 
     Args:
-        kernel: The kernel and a recorded call. What is proven holds for all sizes, except that
-            reads of a row's own part are compared with the strides of this call.
+        kernel: The kernel and a recorded call. Proofs hold for all sizes, except that reads of a
+            row's own part are compared with the strides of this call.
 
     """
     stores = [access for access in kernel.summary.accesses if access.kind != "load"]
     verdicts = tuple(_verdict(access, kernel) for access in stores)
     unsteady = [
-        each
-        for each in verdicts
-        if each.verdict != "proven" or not is_made_in_any_batch(each, kernel)
+        verdict
+        for verdict in verdicts
+        if verdict.verdict != "proven" or not is_made_in_any_batch(verdict, kernel)
     ]
     return tuple(with_own_writes(verdict, unsteady, kernel) for verdict in verdicts)
 
@@ -112,94 +113,98 @@ def rows_of(kernel: Kernel) -> tuple[RowVerdict, ...]:
 def with_own_writes(
     verdict: RowVerdict, unsteady: Sequence[RowVerdict], kernel: Kernel
 ) -> RowVerdict:
-    """Return a verdict with what the launch's own writes say against it.
+    """Return a verdict with further reasons: loads of memory that the launch itself writes.
 
-    Memory that the launch writes is what the row's program made of the row's data before, if all
-    writes to it are functions of the row alone and are made whatever the batch is: by induction
-    over the program's steps. That no other program writes it is what the rule `race` is about.
+    By induction over a program's steps, memory that the program wrote is a function of the row's
+    data if all stores to that memory are functions of the row alone and are made in any batch. The
+    rule `race` checks that no other program writes the same memory.
 
     Args:
-        verdict: What takes what it reads for what the launch began with.
-        unsteady: Stores of the kernel of which that is not proven.
+        verdict: The verdict under the assumption that loads give the launch's initial memory.
+        unsteady: Verdicts of stores that are not proven, or not made in any batch.
         kernel: The kernel.
 
     """
     if verdict.tree is None or verdict.verdict == "whole":
         return verdict
-    found: dict[Reason, None] = {}
+    write_reasons: dict[Reason, None] = {}
     for store in unsteady:
         name = kernel.name(store.access.argument)
         for load in read_after_write(verdict.tree, store.access, kernel):
             text = f"{name}, which the kernel writes, too"
-            found[Reason("unknown", "data", text, load.op.index)] = None
+            write_reasons[Reason("unknown", "data", text, load.op.index)] = None
         if store is not verdict and store.access.argument == verdict.access.argument:
             text = f"which of its stores to {name} writes an element"
-            found[Reason("unknown", "guard", text, store.op.index)] = None
-    reasons = (*verdict.reasons, *found)
+            write_reasons[Reason("unknown", "guard", text, store.op.index)] = None
+    reasons = (*verdict.reasons, *write_reasons)
     return replace(verdict, reasons=reasons, verdict=_outcome(reasons))
 
 
 def is_made_in_any_batch(verdict: RowVerdict, kernel: Kernel) -> bool:
-    """Whether a row's elements are written whatever the batch is: no guard tells batches apart."""
+    """Return whether a row's elements are stored in any batch: no guard depends on the batch."""
     assert verdict.output is not None
     rows = verdict.rows[:1]
     simplifier = Simplifier(verdict.output, kernel.sizes)
-    own, active = _numbering(rows, simplifier, verdict.access), simplifier.active
+    row_symbols, active = _row_symbols(rows, simplifier, verdict.access), simplifier.active
     sizes = sizes_of_batch(active, rows)
     for part in verdict.output.located(active).conjuncts():
         symbols = {atom for atom in without_contents(part) if isinstance(atom, Symbol)}
-        telling = symbols & own or symbols & sizes
-        placing = any(atom.kind == "programs" or is_placing(atom) for atom in symbols)
-        if placing or (telling and not _is_bound(part, own) and not _is_length(part, rows)):
+        batch_symbols = symbols & row_symbols or symbols & sizes
+        is_placed = any(atom.kind == "programs" or is_placing(atom) for atom in symbols)
+        if is_placed or (
+            batch_symbols and not _is_bound(part, row_symbols) and not _is_length(part, rows)
+        ):
             return False
     return True
 
 
 def _is_length(part: Condition, rows: Sequence[Axis]) -> bool:
-    """Tell whether a condition is on the row's length alone, an end minus a begin."""
+    """Return whether a condition depends only on the row's length, an end minus a begin."""
     coordinates = {axis.coordinate for axis in rows}
     return without_contents(part).isdisjoint(coordinates) and stays_when_moved(part)
 
 
-def _numbering(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
-    """Return what says which row is written: its number, and what memory has for that number."""
+def _row_symbols(rows: Sequence[Axis], simplifier: Simplifier, access: Access) -> Set[Symbol]:
+    """Return the symbols that number the row: its coordinates, and its begins in memory."""
     entries = {axis.coordinate for axis in rows if axis.is_own}
     begins = simplifier.term(access.offset).symbols("content") if entries else ()
-    found = {each for each in begins if not entries.isdisjoint(each.within())}
-    return found | {axis.coordinate for axis in rows}
+    row_begins = {begin for begin in begins if not entries.isdisjoint(begin.within())}
+    return row_begins | {axis.coordinate for axis in rows}
 
 
-def _is_bound(part: Condition, own: Set[Symbol]) -> bool:
-    """Whether a condition says no more than that there is such a row."""
+def _is_bound(part: Condition, row_symbols: Set[Symbol]) -> bool:
+    """Return whether a condition says only that the row exists."""
     if not isinstance(part, AtLeast):
         return part is TRUE
     for atom in (single(Term({m: 1})) for m, n in part.term.coefficients.items() if n == 1):
         if isinstance(atom, Minimum):
             rest = part.term - atom.term
-            return all(_is_bound(at_least(rest + each), own) for each in atom.arguments)
+            return all(
+                _is_bound(at_least(rest + argument), row_symbols) for argument in atom.arguments
+            )
     terms = part.term.coefficients.items()
-    rows = [n for m, n in terms if any(_rises(atom, own) for atom in m)]
-    rest = Term({m: n for m, n in terms if not any(_rises(atom, own) for atom in m)})
-    if not all(_is_apart(atom, own) for atom in without_contents(rest)):
+    rows = [n for m, n in terms if any(_rises(atom, row_symbols) for atom in m)]
+    rest = Term({m: n for m, n in terms if not any(_rises(atom, row_symbols) for atom in m)})
+    if not all(_is_apart(atom, row_symbols) for atom in without_contents(rest)):
         return False
     if rows and all(number > 0 for number in rows):
         return rest.constant is not None and rest.constant >= 0
     return bool(rows) and all(number < 0 for number in rows)
 
 
-def _is_apart(atom: Atom, own: Set[Symbol]) -> bool:
-    """Whether an atom says nothing of the row: it is a number, or in memory for something else."""
+def _is_apart(atom: Atom, row_symbols: Set[Symbol]) -> bool:
+    """Return whether an atom is independent of the row: a scalar, or an integer of no row."""
     if not isinstance(atom, Symbol) or atom.kind in ("scalar", "programs"):
         return True
-    return atom.kind == "content" and own.isdisjoint(atom.within())
+    return atom.kind == "content" and row_symbols.isdisjoint(atom.within())
 
 
-def _rises(atom: Atom, own: Set[Symbol]) -> bool:
-    """Whether an atom is the number of a row or of its block, which is at least 0."""
+def _rises(atom: Atom, row_symbols: Set[Symbol]) -> bool:
+    """Return whether an atom is the number of a row or of its block, which is not negative."""
     if isinstance(atom, Quotient) and atom.arguments[1].constant is not None:
         inner = single(atom.arguments[0])
-        return atom.arguments[1].low > 0 and inner is not None and _rises(inner, own)
-    return atom in own
+        return atom.arguments[1].low > 0 and inner is not None and _rises(inner, row_symbols)
+    return atom in row_symbols
 
 
 def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
@@ -211,23 +216,23 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
         output = led_by(output, kernel.growing(access.argument))
         tree = kernel.tree(access, output)
     except (Unfollowed, TooLarge) as error:
-        failed = Reason("unknown", "address", str(error), access.op.index)
+        failure = Reason("unknown", "address", str(error), access.op.index)
         ambiguous = isinstance(error, Ambiguous)
-        return RowVerdict(access, name, "unknown", reasons=(failed,), ambiguous=ambiguous)
+        return RowVerdict(access, name, "unknown", reasons=(failure,), ambiguous=ambiguous)
     if not output.axes:
         return RowVerdict(access, name, "whole", output, tree, unsplit=output)
     unsplit = output
-    best = _judged(access, output, tree, kernel, 1)
+    best = _verdict_for_rows(access, output, tree, kernel, 1)
     divisor = _divisor(tree, output.axes[0].coordinate, kernel)
     splits = divisor is not None and _has_whole_parts(divisor, access, output, kernel)
     if divisor is not None and splits and any(reason.cause == "row" for reason in best.reasons):
         output = split_axis(output, divisor, kernel.bound.ranges.interval(divisor)[1])
         tree = kernel.tree(access, output)
-        best = _judged(access, output, tree, kernel, 1)
+        best = _verdict_for_rows(access, output, tree, kernel, 1)
     for count in range(2, len(output.axes) + 1):
         if best.verdict != "proven":
             break
-        finer = _judged(access, output, tree, kernel, count)
+        finer = _verdict_for_rows(access, output, tree, kernel, count)
         if finer.verdict != "proven":
             break
         best = finer
@@ -235,29 +240,31 @@ def _verdict(access: Access, kernel: Kernel) -> RowVerdict:
 
 
 def _divisor(tree: Tree, row: Symbol, kernel: Kernel) -> Term | None:
-    """Return what rows are divided by, as tokens by the length of a sequence; None: by nothing."""
-    found: dict[Term, int] = {}
+    """Return the largest divisor of the row's number, as tokens // sequence length, if any."""
+    divisors: dict[Term, int] = {}
     for node in tree.walk():
         for formula in node.formulas():
             for atom in formula.atoms():
                 if isinstance(atom, Quotient | Remainder) and atom.arguments[0] == row.term:
                     divisor = atom.arguments[1]
-                    scalars = all(is_uniform(each) for each in divisor.atoms())
+                    scalars = all(is_uniform(candidate) for candidate in divisor.atoms())
                     number = divisor.constant
                     if (number is None and scalars) or number in kernel.shapes:
-                        found[divisor] = kernel.bound.ranges.interval(divisor)[1]
-    return max(found, key=lambda each: found[each], default=None)
+                        divisors[divisor] = kernel.bound.ranges.interval(divisor)[1]
+    return max(divisors, key=lambda candidate: divisors[candidate], default=None)
 
 
 def _has_whole_parts(divisor: Term, access: Access, output: Output, kernel: Kernel) -> bool:
-    """Tell whether a divisor of the row's number divides the number of rows, too."""
+    """Return whether a divisor of the row's number also divides the number of rows."""
     count = kernel.rows(access.argument, output.axes[:1])
     low, high = kernel.bound.ranges.interval(divisor)
     return count is None or low != high or low <= 0 or count % low == 0
 
 
-def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: int) -> RowVerdict:
-    """Judge with the first so many axes of an output as the rows."""
+def _verdict_for_rows(
+    access: Access, output: Output, tree: Tree, kernel: Kernel, count: int
+) -> RowVerdict:
+    """Return the verdict with the first `count` axes of the output as row axes."""
     assert access.argument is not None
     simplifier = Simplifier(output, kernel.sizes)
     rows = output.axes[:count]
@@ -269,27 +276,33 @@ def _judged(access: Access, output: Output, tree: Tree, kernel: Kernel, count: i
         frozenset(axis.coordinate for axis in output.axes), collected or frozenset(),
     )  # fmt: skip
     located = output.located(simplifier.active)
-    own = _numbering(rows, simplifier, access)
-    guards = _guards(located, own, output, simplifier, sizes, kernel, rows)
-    found = Follower(batch, kernel.summary).follow(tree, guards, simplifier.term(access.offset))
-    scalars = tuple(dict.fromkeys((*found.scalars, *_choosing(access, located, own, kernel))))
+    row_symbols = _row_symbols(rows, simplifier, access)
+    guards = _guards(located, row_symbols, output, simplifier, sizes, kernel, rows)
+    dependence = Follower(batch, kernel.summary).follow(
+        tree, guards, simplifier.term(access.offset)
+    )
+    scalars = tuple(
+        dict.fromkeys(
+            (*dependence.scalars, *_choosing_scalars(access, located, row_symbols, kernel))
+        )
+    )
     reasons = (
-        *found.reasons,
-        *(_updates(access) if collected is None else ()),
-        *_as_many(scalars, found.guarding, access, rows, kernel),
+        *dependence.reasons,
+        *(_update_reasons(access) if collected is None else ()),
+        *_row_count_reasons(scalars, dependence.guarding, access, rows, kernel),
     )
     return RowVerdict(
         access, kernel.name(access.argument), _outcome(reasons), output, tree, rows,
-        tuple(sorted(map(kernel.scalar, sizes))), reasons, found.reads,
-        tuple(sorted((*map(kernel.scalar, scalars), *found.floats))), found.selecting,
-        tuple(sorted(found.assumed)), tuple(sorted(found.shared)),
-        leaving=tuple(each for each in guards if _is_of_rows(each, rows)), collected=collected,
+        tuple(sorted(map(kernel.scalar, sizes))), reasons, dependence.reads,
+        tuple(sorted((*map(kernel.scalar, scalars), *dependence.floats))), dependence.selecting,
+        tuple(sorted(dependence.assumed)), tuple(sorted(dependence.shared)),
+        leaving=tuple(guard for guard in guards if _is_of_rows(guard, rows)), collected=collected,
     )  # fmt: skip
 
 
 def _guards(
     located: Condition,
-    own: Set[Symbol],
+    row_symbols: Set[Symbol],
     output: Output,
     simplifier: Simplifier,
     sizes: Set[Symbol],
@@ -298,32 +311,32 @@ def _guards(
 ) -> list[Condition]:
     """Return the formulas that decide which elements of a row are stored.
 
-    Programs that have no say in where they store do so for others: the first one is in every grid.
+    Program axes that are not in the store's address are taken as 0: program 0 is in every grid.
     """
     elsewhere = located.atoms() - output.access.offset.atoms()
-    programs = (a for a in elsewhere if isinstance(a, Symbol) and a.kind == "program")
+    programs = (atom for atom in elsewhere if isinstance(atom, Symbol) and atom.kind == "program")
     of_first = Substitution(dict.fromkeys(programs, ZERO))
-    walking = _walking(output, simplifier, sizes)
+    walking = _tile_loop_ends(output, simplifier, sizes)
     parts = located.substitute(of_first).conjuncts()
     ranges = simplifier.given.ranges
     divisions = (fact for part in parts for fact in _divisions(part, ranges))
-    known = Given((*output.facts, *divisions), ranges)
+    assumptions = Given((*output.facts, *divisions), ranges)
     return [
         part
-        for each in parts
-        if is_followed(each) and each not in walking
-        for part in _without_minimum(each)
+        for conjunct in parts
+        if is_followed(conjunct) and conjunct not in walking
+        for part in _without_minimum(conjunct)
         if (
-            not _is_bound(part, own)
+            not _is_bound(part, row_symbols)
             or _leaves_out_rows(part, rows, output, simplifier.active, kernel)
         )
         and not _is_end(part, output)
-        and follows(part, known) is None
+        and follows(part, assumptions) is None
     ]
 
 
 def _divisions(part: Condition, ranges: Ranges) -> Iterator[Condition]:
-    """Yield facts of division: remainders by passed numbers are from 0 to below the number."""
+    """Yield facts of division by scalars: remainders are from 0 to below the divisor."""
     for atom in part.atoms():
         if isinstance(atom, Quotient) and atom.arguments[1].constant is None:
             dividend, divisor = atom.arguments
@@ -335,7 +348,7 @@ def _divisions(part: Condition, ranges: Ranges) -> Iterator[Condition]:
 
 
 def _is_of_rows(part: Condition, rows: Sequence[Axis]) -> bool:
-    """Tell whether a condition is on a row's number and passed numbers, and nothing else."""
+    """Return whether a condition is over the row's number and scalar arguments alone."""
     atoms = {atom for atom in part.atoms() if isinstance(atom, Symbol)}
     numbers = {atom for atom in atoms if atom.kind == "scalar" and isinstance(atom.key, int)}
     is_alone = len(rows) == 1 and rows[0].is_index and atoms - numbers == {rows[0].coordinate}
@@ -345,10 +358,11 @@ def _is_of_rows(part: Condition, rows: Sequence[Axis]) -> bool:
 def _leaves_out_rows(
     part: Condition, rows: Sequence[Axis], output: Output, active: Condition, kernel: Kernel
 ) -> bool:
-    """Tell whether a guard may leave out rows at a size of the batch that was not recorded.
+    """Return whether a guard may leave out rows at a size of the batch that was not recorded.
 
-    The number of rows itself must admit each of them: `4 * tile + 4 <= M` loses those of a tile
-    that is not full. A number that ends an inner axis does not count rows, nor does a constant.
+    The guard must hold for every row below the number of rows: `4 * tile + 4 <= M` loses the rows
+    of a last tile that is not full. Scalars that end an inner axis, and constants, do not count
+    rows.
     """
     count = kernel.rows(output.access.argument, rows)
     if len(rows) > 1 or rows[0].is_own or count is None:
@@ -371,19 +385,19 @@ def _leaves_out_rows(
 
 
 def _without_minimum(part: Condition) -> list[Condition]:
-    """Return conditions that are one: a smaller of two is at least what both are."""
+    """Return the parts of a condition on a minimum: `min(a, b) >= c` is `a >= c` and `b >= c`."""
     if isinstance(part, AtLeast):
         for atom in (single(Term({m: 1})) for m, n in part.term.coefficients.items() if n == 1):
             if isinstance(atom, Minimum):
                 rest = part.term - atom.term
-                return [at_least(rest + each) for each in atom.arguments]
+                return [at_least(rest + argument) for argument in atom.arguments]
     return [part]
 
 
-def _walking(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[Condition]:
-    """Return that tiles that a loop walks over end where the batch does.
+def _tile_loop_ends(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[Condition]:
+    """Return the loop conditions that end a walk over tiles where the batch ends.
 
-    Which rows these are, formulas do not tell there: recorded launches are asked.
+    Formulas do not give the rows that are left out there; recorded launches are compared instead.
     """
     placed = output.access.offset.atoms()
     runs = [loop.running for loop in output.access.loops if loop.trip in placed]
@@ -396,10 +410,10 @@ def _walking(output: Output, simplifier: Simplifier, sizes: Set[Symbol]) -> set[
 
 
 def _is_end(part: Condition, output: Output) -> bool:
-    """Whether a condition says that an element's place in memory is before an end.
+    """Return whether a condition says only that an element's place in memory is before an end.
 
-    A number that is passed, or a product of such, may be one; what the kernel makes of them by
-    division, as M - M // 16, may be less at another size.
+    An end is a scalar argument or a product of scalars; a quotient, as in M - M // 16, may be less
+    than the end at another size.
     """
     if not isinstance(part, AtLeast):
         return False
@@ -412,63 +426,65 @@ def _is_end(part: Condition, output: Output) -> bool:
 
 
 def _facts(simplifier: Simplifier, output: Output) -> tuple[Condition, ...]:
-    """Return what holds where an element is written, of coordinates alone where that is known."""
+    """Return the conditions that hold where an element is written, also over coordinates."""
     exact = simplifier.given.exact
     located = map(output.located, exact)
     return tuple(dict.fromkeys((*exact, *located)))
 
 
 def _extents(access: Access, axes: Sequence[Axis], kernel: Kernel) -> tuple[Condition, ...]:
-    """Return that an index along an inner axis ends where the axis outside of it takes a step.
+    """Return bounds of the output's coordinates: each is below its outer axis's next step.
 
-    One along an axis outside of the rows ends where the tensor does. All begin at 0.
+    The coordinate of an axis outside of the rows ends where the tensor does. All begin at 0.
     """
     steps = [axis for axis in axes if not axis.is_own and axis.step > 0]
     steps.sort(key=lambda axis: -axis.step)
-    found = [
+    conditions = [
         less(inner.coordinate.term, -(-outer.step // inner.step))
         for outer, inner in itertools.pairwise(steps)
     ]
-    found += [at_least(axis.coordinate.term) for axis in axes if axis.is_index]
+    conditions += [at_least(axis.coordinate.term) for axis in axes if axis.is_index]
     tensor = kernel.tensor(access.argument)
     if tensor is not None and steps and steps[0] is not axes[0]:
         first, last = tensor.view_bytes
-        found.append(less(steps[0].coordinate.term, -(-(last - first) // steps[0].step)))
-    return tuple(found)
+        conditions.append(less(steps[0].coordinate.term, -(-(last - first) // steps[0].step)))
+    return tuple(conditions)
 
 
-def _choosing(access: Access, active: Condition, own: Set[Symbol], kernel: Kernel) -> list[Symbol]:
-    """Return the numbers that choose which of several stores writes an element of an output.
+def _choosing_scalars(
+    access: Access, active: Condition, row_symbols: Set[Symbol], kernel: Kernel
+) -> list[Symbol]:
+    """Return the scalars that choose which of several stores writes an element of an output.
 
-    One that only says that there is such a row chooses nothing.
+    Scalars in conditions that only say that the row exists are left out.
     """
-    stores = [each for each in kernel.summary.accesses if each.kind != "load"]
-    if sum(each.argument == access.argument for each in stores) < 2:
+    stores = [store for store in kernel.summary.accesses if store.kind != "load"]
+    if sum(store.argument == access.argument for store in stores) < 2:
         return []
     return [
         atom
         for part in active.conjuncts()
-        if not _is_bound(part, own)
+        if not _is_bound(part, row_symbols)
         for atom in without_contents(part)
         if isinstance(atom, Symbol) and atom.kind == "scalar"
     ]
 
 
-def _as_many(
+def _row_count_reasons(
     scalars: Sequence[Symbol],
     guarding: Set[Symbol],
     access: Access,
     rows: Sequence[Axis],
     kernel: Kernel,
 ) -> tuple[Reason, ...]:
-    """Return a reason for each number that a value depends on and that is the number of rows here.
+    """Return a reason for each scalar that a value depends on and that equals the number of rows.
 
-    Where it is an extent of a row, too, one call cannot tell which of the two it is; a mask of an
-    axis is taken to end where the axis does.
+    If the scalar also equals an extent of a row, one call cannot tell which of the two it is; a
+    mask over an inner axis is assumed to end where the axis does.
     """
     count = kernel.rows(access.argument, rows)
     inner = kernel.inner(access.argument, rows)
-    found = []
+    reasons = []
     for scalar in scalars:
         if count is not None and kernel.bound.ranges.of(scalar) == (count, count):
             if scalar in guarding and (count in inner or count == 1):
@@ -478,8 +494,8 @@ def _as_many(
             if count in inner or count == 1:
                 text = f"{name}, which may be the number of rows: record the kernel at another size"
             cause: Cause = "unknown" if count in inner or count == 1 else "size"
-            found.append(Reason(cause, "data", text, access.op.index))
-    return tuple(found)
+            reasons.append(Reason(cause, "data", text, access.op.index))
+    return tuple(reasons)
 
 
 def _outcome(reasons: Sequence[Reason]) -> Outcome:
@@ -491,29 +507,34 @@ def _outcome(reasons: Sequence[Reason]) -> Outcome:
 def _collected(
     access: Access, output: Output, simplifier: Simplifier, kernel: Kernel
 ) -> frozenset[int] | None:
-    """Return along which axes of the grid programs update the same elements, each once.
+    """Return the axes of the grid along which programs update the same elements, each once.
 
-    None where other programs or lanes than these may update an element, or not all of these do.
-    Whether their order matters, `determinism_of` says.
+    None if other programs or lanes may update such an element, or not all of these programs do.
+    `determinism_of` says whether their order matters.
     """
     if access.kind != "atomic" or access.operator in FREE or access.loops:
         return None
     if not kernel.has_one_store(access.argument):
         return None
-    places = placing(access.offset)
-    lanes = sum(each.kind == "lane" for each in places)
+    symbols = placing(access.offset)
+    lanes = sum(symbol.kind == "lane" for symbol in symbols)
     rows = output.axes[0]
     if rows.is_own or not rows.is_index or lanes < sum(extent > 1 for extent in access.shape):
         return None
-    if any(map(is_placing, (a for each in places for a in simplifier.term(each.term).atoms()))):
+    if any(
+        map(
+            is_placing,
+            (atom for symbol in symbols for atom in simplifier.term(symbol.term).atoms()),
+        )
+    ):
         return None
-    if any(program not in places for program in access.active.symbols("program")):
+    if any(program not in symbols for program in access.active.symbols("program")):
         return None
-    return frozenset(range(3)) - {each.key for each in places if each.kind == "program"}
+    return frozenset(range(3)) - {symbol.key for symbol in symbols if symbol.kind == "program"}
 
 
-def _updates(access: Access) -> tuple[Reason, ...]:
-    """Return why an atomic update has no value of a row's own."""
+def _update_reasons(access: Access) -> tuple[Reason, ...]:
+    """Return the reason for which an atomic update may depend on other rows, if any."""
     if access.kind != "atomic":
         return ()
     if access.operator in FREE:

@@ -1,4 +1,4 @@
-"""Formulas as they are where an output's element is written: its mask holds."""
+"""Simplification of formulas under the mask of the output element that they belong to."""
 
 from __future__ import annotations
 
@@ -40,10 +40,10 @@ _MOST_ROUNDS: Final = 8
 
 
 class Simplifier:
-    """Rewrites formulas over an output's coordinates, and simplifies them by its mask.
+    """Simplifier of formulas over an output's coordinates, by the output's mask.
 
-    What it concludes holds for all sizes within `sizes`: numbers of recorded calls are not used.
-    Of numbers alone it concludes something where they are `counted`: others may be switches.
+    Conclusions hold for all sizes within `sizes`: numbers of recorded calls are not used. Formulas
+    of scalars alone are simplified only if these are `counted`: other scalars may be switches.
     """
 
     def __init__(self, output: Output, sizes: Ranges, counted: Collection[Atom] = ()) -> None:
@@ -55,12 +55,12 @@ class Simplifier:
 
     @cached_property
     def active(self) -> Condition:
-        """That the element is written, over its coordinates."""
+        """The condition that the element is written, over its coordinates."""
         return self.rewritten(self._output.access.active)
 
     @cached_property
     def given(self) -> Given:
-        """What holds of coordinates and sizes where the element is written."""
+        """The assumptions on coordinates and sizes where the element is written."""
         return Given((*self.active.conjuncts(), *self._output.facts), self._sizes)
 
     def term(self, term: Term) -> Term:
@@ -88,10 +88,10 @@ class Simplifier:
         return condition
 
     def _part(self, part: Condition) -> Condition:
-        found = self._conditions.get(part)
-        if found is None:
-            found = self._conditions[part] = self._decided(part)
-        return found
+        simplified = self._conditions.get(part)
+        if simplified is None:
+            simplified = self._conditions[part] = self._decided(part)
+        return simplified
 
     def _decided(self, part: Condition) -> Condition:
         if part.decided is not None:
@@ -115,17 +115,17 @@ class Simplifier:
         return _joined(term)
 
     def _replaced(self, atoms: frozenset[Atom]) -> dict[Atom, Term]:
-        found = {}
+        replacements = {}
         for atom in atoms:
             if atom not in self._atoms:
                 self._atoms[atom] = self._as_plain(atom)
             by = self._atoms[atom]
             if by is not None:
-                found[atom] = by
-        return found
+                replacements[atom] = by
+        return replacements
 
     def _as_plain(self, atom: Atom) -> Term | None:
-        """Return what a function is where the element is written; None: no less than itself."""
+        """Return a function's simpler form where the element is written, if there is one."""
         if isinstance(atom, Choice):
             truth = self._truth(atom.condition)
             return None if truth is None else atom.then if truth else atom.otherwise
@@ -143,7 +143,7 @@ class Simplifier:
         return None
 
     def _truth(self, condition: Condition) -> bool | None:
-        """Return what a condition is where the element is written; None: either, or not known."""
+        """Return a condition's constant truth where the element is written, if it is known."""
         if not _is_placed(condition.atoms()):
             return self._truth_of_numbers(condition)
         for truth, claim in ((True, condition), (False, ~condition)):
@@ -152,7 +152,7 @@ class Simplifier:
         return None
 
     def _truth_of_numbers(self, condition: Condition) -> bool | None:
-        """Return what a condition on numbers that are passed is in all calls; None: either."""
+        """Return the constant truth of a condition on scalars in all calls, if it is known."""
         if not isinstance(condition, AtLeast) or not self._is_counted(condition.term):
             return None
         low, high = self._sizes.interval(condition.term)
@@ -165,7 +165,7 @@ class Simplifier:
     def _of_numbers(
         self, atom: Quotient | Remainder | Minimum | Maximum, left: Term, right: Term
     ) -> Term | None:
-        """Return what a function of numbers that are passed is in all calls, by their ranges."""
+        """Return a function of scalars simplified for all calls, by the scalars' ranges."""
         if isinstance(atom, Quotient | Remainder):
             if left != right or self._sizes.interval(right)[0] < 1:
                 return None
@@ -213,5 +213,5 @@ def _joined(term: Term) -> Term:
 
 
 def _is_placed(atoms: frozenset[Atom]) -> bool:
-    """Whether what is written where has a say in a formula."""
+    """Return whether a formula depends on the element that is written."""
     return any(is_placing(atom) or number_of_coordinate(atom) is not None for atom in atoms)

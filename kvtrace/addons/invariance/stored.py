@@ -1,4 +1,4 @@
-"""Which elements of its outputs a recorded launch stores, from the formulas of its addresses."""
+"""Elements of outputs that a recorded launch stores, from the formulas of the addresses."""
 
 from __future__ import annotations
 
@@ -26,9 +26,9 @@ _AT_ONCE: Final = 1 << 20
 
 
 def stored_elements(kernel: Kernel, argument: int) -> NDArray[np.bool_] | None:
-    """Return which elements of a tensor the recorded call stores, in the tensor's shape.
+    """Return a mask of the elements that the recorded call stores, in the tensor's shape.
 
-    None where data decide, a formula is not followed, or there are too many lanes.
+    None if data decide, a formula is not followed, or there are too many lanes.
     """
     tensor = kernel.tensor(argument)
     if tensor is None or 0 in tensor.shape or any(stride < 0 for stride in tensor.strides):
@@ -76,20 +76,20 @@ def _offsets(access: Access, kernel: Kernel) -> Iterator[NDArray[np.int64]] | No
 def _extents(
     access: Access, kernel: Kernel, symbols: set[Symbol], scalars: dict[Symbol, int]
 ) -> dict[Symbol, int] | None:
-    """Return how many numbers each symbol has; None: of a loop that is not known."""
-    found: dict[Symbol, int] = {
+    """Return the number of values of each symbol; None if a loop's trips are not known."""
+    extents_by_symbol: dict[Symbol, int] = {
         each: kernel.call.grid[each.key] for each in symbols
         if each.kind == "program" and isinstance(each.key, int)
     }  # fmt: skip
     for loop in access.loops:
         if loop.trip not in symbols:
             continue
-        most = _most(loop.trips, found, scalars, kernel)
+        most = _most(loop.trips, extents_by_symbol, scalars, kernel)
         if most is None:
             return None
-        found[loop.trip] = max(most, 0)
-    found |= {each: each.high + 1 for each in symbols if each.kind == "lane"}
-    return found if found.keys() == symbols else None
+        extents_by_symbol[loop.trip] = max(most, 0)
+    extents_by_symbol |= {each: each.high + 1 for each in symbols if each.kind == "lane"}
+    return extents_by_symbol if extents_by_symbol.keys() == symbols else None
 
 
 def _most(

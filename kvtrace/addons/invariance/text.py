@@ -29,29 +29,29 @@ _MOST_REASONS: Final = 3
 
 
 def invariance_lines(found: Invariance, width: int) -> list[str]:
-    """Return what a terminal shows: a table of outputs, reasons, and what proofs cover."""
+    """Return lines for a terminal: a table of outputs, reasons, and the scope of proofs."""
     if not found.outputs:
         return ["No kernel with IR was launched, so there is nothing to judge."]
     names = _names(found.outputs)
     rows = [
         (
-            each.kernel, name, _verdict_text(each), each.determinism.answer,
-            _across_text(each), _reads_text(each),
+            result.kernel, name, _verdict_text(result), result.determinism.answer,
+            _across_text(result), _reads_text(result),
         )
-        for each, name in zip(found.outputs, names, strict=True)
+        for result, name in zip(found.outputs, names, strict=True)
     ]  # fmt: skip
     lines = columns(
         ("kernel", "output", "a row's value", "again", "at several sizes", "is made of"),
         rows, width=width, texts=(0, 1, 2, 3, 4, 5), optional=(5,),
     )  # fmt: skip
     again = set()
-    for each, name in zip(found.outputs, names, strict=True):
-        details = _details(each, name, width)
-        determinism = each.determinism
-        said = (each.kernel, determinism.reason)
+    for result, name in zip(found.outputs, names, strict=True):
+        details = _details(result, name, width)
+        determinism = result.determinism
+        said = (result.kernel, determinism.reason)
         if determinism.answer != "proven" and determinism.reason and said not in again:
             again.add(said)
-            details += wrapped(f"{each.kernel}: when run again: {determinism.reason}", width, 2)
+            details += wrapped(f"{result.kernel}: when run again: {determinism.reason}", width, 2)
         lines += ["", *details] if details else []
     lines += ["", *wrapped(_summary(found), width), *wrapped(_COVERS, width)]
     return lines
@@ -82,21 +82,21 @@ def _summary(found: Invariance) -> str:
     return f"{total} of {plural(kernels, 'kernel')}: {', '.join(parts)}."
 
 
-def _verdict_text(each: OutputResult) -> str:
-    """Return a verdict; what is proven of a kernel names the sizes it was not launched at."""
-    said = [_VERDICTS[each.verdict]]
-    if each.options:
-        said.append(f"by TTIR, compiled with {', '.join(each.options)}")
-    if each.verdict == "proven" and (unseen := unseen_text(each)):
-        said.append(unseen)
-    return "; ".join(said)
+def _verdict_text(result: OutputResult) -> str:
+    """Return the text of a verdict; a proof names the sizes at which only others were launched."""
+    verdict = [_VERDICTS[result.verdict]]
+    if result.options:
+        verdict.append(f"by TTIR, compiled with {', '.join(result.options)}")
+    if result.verdict == "proven" and (unseen := unseen_text(result)):
+        verdict.append(unseen)
+    return "; ".join(verdict)
 
 
-def unseen_text(each: OutputResult) -> str:
-    """Return at which sizes of the batch only other kernels were launched; empty: at none."""
-    if not each.unseen:
+def unseen_text(result: OutputResult) -> str:
+    """Return the text about sizes at which only other kernels were launched; empty: none."""
+    if not result.unseen:
         return ""
-    sizes = ", ".join(map(str, each.unseen[:3])) + (", …" if len(each.unseen) > 3 else "")
+    sizes = ", ".join(map(str, result.unseen[:3])) + (", …" if len(result.unseen) > 3 else "")
     return f"not launched at {sizes} rows"
 
 
@@ -124,19 +124,19 @@ def _across_text(each: OutputResult) -> str:
 
 
 def _names(outputs: Sequence[OutputResult]) -> list[str]:
-    """Return what outputs are called: those that several stores write also by the store's line."""
-    stores = Counter((each.kernel, each.output) for each in outputs)
+    """Return names of outputs; with several stores to one output, the store's line is added."""
+    stores = Counter((output.kernel, output.output) for output in outputs)
     names = [
-        f"{each.output}, line {each.place.line}"
-        if stores[each.kernel, each.output] > 1 and each.place.line
-        else each.output
-        for each in outputs
+        f"{output.output}, line {output.place.line}"
+        if stores[output.kernel, output.output] > 1 and output.place.line
+        else output.output
+        for output in outputs
     ]
-    alike = Counter((each.kernel, name) for each, name in zip(outputs, names, strict=True))
+    alike = Counter((output.kernel, name) for output, name in zip(outputs, names, strict=True))
     numbered: Counter[tuple[str, str]] = Counter()
     found = []
-    for each, name in zip(outputs, names, strict=True):
-        key = each.kernel, name
+    for output, name in zip(outputs, names, strict=True):
+        key = output.kernel, name
         numbered[key] += 1
         found.append(f"{name}, store {numbered[key]}" if alike[key] > 1 else name)
     return found
@@ -158,21 +158,21 @@ def _details(each: OutputResult, name: str, width: int) -> list[str]:
     return lines
 
 
-def assumed_text(each: OutputResult) -> str:
-    """Return what is assumed of integers in memory; empty: nothing."""
+def assumed_text(result: OutputResult) -> str:
+    """Return the assumptions about integers in memory as text; empty: none."""
     parts = []
-    if each.assumed:
-        names = ", ".join(each.assumed)
+    if result.assumed:
+        names = ", ".join(result.assumed)
         parts.append(f"what {names} hold for a row is the row's own, decided by no other row")
-    if each.selecting:
-        parts.append(f"{', '.join(each.selecting)} select an element inside the row")
-    if each.constant:
-        parts.append(f"{', '.join(each.constant)} hold the same in all batches")
+    if result.selecting:
+        parts.append(f"{', '.join(result.selecting)} select an element inside the row")
+    if result.constant:
+        parts.append(f"{', '.join(result.constant)} hold the same in all batches")
     return "; ".join(parts)
 
 
 def outcome_text(outcome: Outcome) -> str:
-    """Return a verdict as the table has it."""
+    """Return the text of a verdict in the table."""
     return _VERDICTS[outcome]
 
 
@@ -228,7 +228,7 @@ def _place(place: Place) -> str:
 def invariance_objects(found: Invariance) -> dict[str, Any]:
     """Return the same for JSON."""
     return {
-        "outputs": [_object(each) for each in found.outputs],
+        "outputs": [_object(result) for result in found.outputs],
         "failures": list(found.failures),
     }
 
@@ -294,38 +294,40 @@ MEANINGS: Final[Mapping[Meaning, str]] = {
 
 
 def meaning_lines(found: Sequence[OutputMeaning], width: int) -> list[str]:
-    """Return how two versions of kernels compare, for a terminal."""
+    """Return lines for a terminal about the outputs of two versions of kernels."""
     if not found:
         return ["No kernel was called with the same tensors in both traces."]
-    rows = [(each.kernel, each.output, MEANINGS[each.meaning]) for each in found]
+    rows = [(meaning.kernel, meaning.output, MEANINGS[meaning.meaning]) for meaning in found]
     lines = columns(("kernel", "output", "by TTIR"), rows, width=width, texts=(0, 1, 2))
-    for each in found:
-        said = [f"{each.kernel}, {each.output}: {text}" for text in versions_text(each)]
+    for meaning in found:
+        said = [f"{meaning.kernel}, {meaning.output}: {text}" for text in versions_text(meaning)]
         if said:
             lines += ["", *(line for text in said for line in wrapped(text, width, 2))]
     return lines
 
 
-def versions_text(each: OutputMeaning) -> list[str]:
-    """Return where two versions part, and two values of an element, as sentences."""
+def versions_text(meaning: OutputMeaning) -> list[str]:
+    """Return sentences on the difference of two versions, and two values of an element."""
     lines = []
-    if each.second is not None:
-        lines += [f"before: {each.first}", f"after: {each.second}"]
-    elif each.first is not None:
-        lines.append(each.first)
-    if each.meaning in ("equal", "reassociated", "exact", "sampled"):
-        lines.append(f"{each.compared:,} of {plural(each.elements, 'element')} were compared")
-    if each.witness is not None and each.meaning == "violation":
-        lines.append(f"on {each.inputs}, {_apart_text(each.witness)}, by the evaluator")
+    if meaning.second is not None:
+        lines += [f"before: {meaning.first}", f"after: {meaning.second}"]
+    elif meaning.first is not None:
+        lines.append(meaning.first)
+    if meaning.meaning in ("equal", "reassociated", "exact", "sampled"):
+        lines.append(f"{meaning.compared:,} of {plural(meaning.elements, 'element')} were compared")
+    if meaning.witness is not None and meaning.meaning == "violation":
+        lines.append(f"on {meaning.inputs}, {_apart_text(meaning.witness)}, by the evaluator")
     lines += [
-        f"on {apart.inputs}: {_apart_text(apart.witness)}" for apart in each.apart if apart.witness
+        f"on {apart.inputs}: {_apart_text(apart.witness)}"
+        for apart in meaning.apart
+        if apart.witness
     ]
-    alike = [apart.inputs for apart in each.apart if apart.witness is None]
+    alike = [apart.inputs for apart in meaning.apart if apart.witness is None]
     return [*lines, f"on {', '.join(alike)}: the same bits"] if alike else lines
 
 
 def _apart_text(witness: Witness) -> str:
-    """Return two values of an element, and how far they are apart."""
+    """Return the text of an element's two values and their distance."""
     text = (
         f"element {witness.element} is {witness.values[0]} by {witness.first} and "
         f"{witness.values[1]} by {witness.second}"
@@ -339,17 +341,18 @@ def meaning_objects(found: Sequence[OutputMeaning]) -> list[dict[str, Any]]:
     """Return the same for JSON."""
     return [
         {
-            "kernel": each.kernel, "output": each.output, "meaning": each.meaning,
-            "first": each.first, "second": each.second,
-            "compared": each.compared, "elements": each.elements,
-            "witness": None if each.witness is None else {
-                "inputs": each.inputs, **_witness_object(each.witness),
+            "kernel": meaning.kernel, "output": meaning.output, "meaning": meaning.meaning,
+            "first": meaning.first, "second": meaning.second,
+            "compared": meaning.compared, "elements": meaning.elements,
+            "witness": None if meaning.witness is None else {
+                "inputs": meaning.inputs, **_witness_object(meaning.witness),
             },
             "apart": [
-                {"inputs": apart.inputs, **_witness_object(apart.witness)} for apart in each.apart
+                {"inputs": apart.inputs, **_witness_object(apart.witness)}
+                for apart in meaning.apart
             ],
         }
-        for each in found
+        for meaning in found
     ]  # fmt: skip
 
 

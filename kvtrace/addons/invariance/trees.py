@@ -1,4 +1,4 @@
-"""Trees: what the value of one element is made of, by which operations and in which order.
+"""Expression trees: the operations that compute one element, in order.
 
 A tree is the expression of an element over elements of the kernel's arguments. Equal trees are one
 object, so comparing two costs nothing however large they are. Axes over which a tree sums, and the
@@ -66,15 +66,15 @@ class Tree:
 
     def walk(self) -> Iterator[Tree]:
         """Yield the tree and all inside it, each once, in no particular order."""
-        seen = {self}
-        waiting = [self]
-        while waiting:
-            node = waiting.pop()
+        visited = {self}
+        pending = [self]
+        while pending:
+            node = pending.pop()
             yield node
             for part in node.parts:
-                if part not in seen:
-                    seen.add(part)
-                    waiting.append(part)
+                if part not in visited:
+                    visited.add(part)
+                    pending.append(part)
 
     def formulas(self) -> Iterator[Term | Condition]:
         """Yield the formulas of this node alone."""
@@ -91,22 +91,22 @@ class Tree:
 def tree(what: What, detail: tuple[Any, ...], parts: tuple[Tree, ...] = (), op: int = -1) -> Tree:
     """Return the one node of a kind, details and parts."""
     key = (what, detail, parts)
-    found = _interned.get(key)
-    if found is not None:
-        return found
+    node = _interned.get(key)
+    if node is not None:
+        return node
     with _interning:
-        found = _interned.get(key)
-        if found is None:
-            found = object.__new__(Tree)
-            found.what, found.detail, found.parts, found.op = what, detail, parts, op
-            _interned[key] = found
-        return found
+        node = _interned.get(key)
+        if node is None:
+            node = object.__new__(Tree)
+            node.what, node.detail, node.parts, node.op = what, detail, parts, op
+            _interned[key] = node
+        return node
 
 
 def truth_of(condition: Tree) -> bool | None:
-    """Return what a condition always is; None: it may be either, or is not followed."""
-    known = condition.detail[0] if condition.what == "condition" else None
-    return known.decided if isinstance(known, Condition) else None
+    """Return the constant truth of a condition; None: not constant, or not followed."""
+    truth = condition.detail[0] if condition.what == "condition" else None
+    return truth.decided if isinstance(truth, Condition) else None
 
 
 def constant_of(node: Tree) -> float | None:
@@ -123,7 +123,7 @@ def bound(level: int, extent: int) -> Symbol:
 
 
 def level_of(symbol: object) -> int | None:
-    """Return the level of a bound symbol; None: it is another."""
+    """Return the level of a bound symbol; None for a symbol of another kind."""
     match symbol:
         case Symbol(kind="lane", key=("bound", int(level))):
             return level

@@ -1,4 +1,4 @@
-"""What ran at each recorded size of the batch: the grid, the variant, what was compiled for it."""
+"""Variants at each recorded size of the batch: the grid, the settings and the compiled code."""
 
 from __future__ import annotations
 
@@ -28,12 +28,12 @@ _Compiled: TypeAlias = "tuple[frozenset[str] | None, frozenset[tuple[int, int, s
 
 @dataclass(frozen=True, slots=True)
 class SizeVariant:
-    """What ran at a size of the batch.
+    """The variant that ran at a size of the batch.
 
     Attributes:
-        rows: The size.
+        rows: The number of rows.
         settings: The grid, constexprs and compile options, by name.
-        tree: Which of the output's trees it has, from 1.
+        tree: The number of the variant's tree among the output's trees, from 1.
         layouts: The layouts and warps that its TTGIR names; None: it was not recorded.
         arithmetic: The instructions on floats in its PTX, each with the line and column that it
             was made for; None: it was not recorded.
@@ -49,7 +49,7 @@ class SizeVariant:
 
 @dataclass(frozen=True, slots=True)
 class Variants:
-    """What ran at the sizes of the batch that an output was compared at, the smallest first."""
+    """The variants at the batch sizes at which an output was compared, the smallest first."""
 
     kernel: str
     output: str
@@ -63,33 +63,33 @@ class Variants:
 
     @property
     def same_tree(self) -> bool:
-        """Whether all sizes have one tree."""
+        """Return whether all sizes have one tree."""
         return len({each.tree for each in self.sizes}) == 1
 
     @property
     def same_layouts(self) -> bool | None:
-        """Whether all sizes have the same layouts in TTGIR; None where one was not recorded."""
+        """Return whether all sizes have the same layouts in TTGIR; None: one was not recorded."""
         layouts = {each.layouts for each in self.sizes}
         return None if None in layouts else len(layouts) == 1
 
     @property
     def other_lines(self) -> tuple[int, ...] | None:
-        """Lines for which not all sizes have the same instructions on floats; None: as above.
+        """Lines whose float instructions differ between sizes; None: a PTX was not recorded.
 
         A product that one variant joins with a sum (`fma`) and another does not is rounded once
         more in the other.
         """
-        found = [each.arithmetic for each in self.sizes if each.arithmetic is not None]
-        if len(found) < len(self.sizes):
+        arithmetics = [size.arithmetic for size in self.sizes if size.arithmetic is not None]
+        if len(arithmetics) < len(self.sizes):
             return None
-        different = frozenset().union(*found) - frozenset.intersection(*found)
+        different = frozenset().union(*arithmetics) - frozenset.intersection(*arithmetics)
         return tuple(sorted({line for line, _, _ in different}))
 
 
 def variants_of(selection: Selection, outputs: Sequence[OutputResult]) -> tuple[Variants, ...]:
-    """Return what ran at the sizes that outputs were compared at, of a trace of one run.
+    """Return the variants at the sizes at which outputs were compared, for a trace of one run.
 
-    Of several runs nothing is returned: a call does not say which run it is of.
+    Empty for several runs: a call does not say to which run it belongs.
     """
     if len(selection.runs) != 1:
         return ()
@@ -149,18 +149,23 @@ def _stage(selection: Selection, kernel: Mapping[str, Any], stage: str) -> str |
 
 
 def variant_lines(found: Sequence[Variants], width: int) -> list[str]:
-    """Return for a terminal what changed with the batch, and whether the tree did."""
+    """Return lines for a terminal: settings that change with the batch, and whether trees do."""
     lines: list[str] = []
-    for each in found:
-        if not each.changed:
+    for variants in found:
+        if not variants.changed:
             continue
-        tree = "the tree is the same" if each.same_tree else "the tree changes"
-        text = f"{each.kernel}, {each.output}: with the batch change {', '.join(each.changed)}; "
-        compiled = f"TTGIR: {_LAYOUTS[each.same_layouts]}; PTX: {_arithmetic(each.other_lines)}"
+        tree = "the tree is the same" if variants.same_tree else "the tree changes"
+        changed = ", ".join(variants.changed)
+        text = f"{variants.kernel}, {variants.output}: with the batch change {changed}; "
+        compiled = (
+            f"TTGIR: {_LAYOUTS[variants.same_layouts]}; PTX: {_arithmetic(variants.other_lines)}"
+        )
         lines += wrapped(f"{text}{tree}; {compiled}", width)
-        for size in each.sizes:
-            given = ", ".join(f"{name} {size.settings.get(name, '-')}" for name in each.changed)
-            lines += wrapped(f"{size.rows} rows: {given}: tree {size.tree}", width, 4)
+        for size in variants.sizes:
+            changes = ", ".join(
+                f"{name} {size.settings.get(name, '-')}" for name in variants.changed
+            )
+            lines += wrapped(f"{size.rows} rows: {changes}: tree {size.tree}", width, 4)
     return ["", *lines] if lines else []
 
 
@@ -179,16 +184,16 @@ def _arithmetic(other_lines: Sequence[int] | None) -> str:
 
 
 def variant_objects(found: Sequence[Variants]) -> list[dict[str, Any]]:
-    """Return the same for JSON, and what did not change."""
+    """Return the variants for JSON, with all settings."""
     return [
         {
-            "kernel": each.kernel, "output": each.output, "changed": list(each.changed),
-            "same_tree": each.same_tree, "same_layouts": each.same_layouts,
-            "other_arithmetic": each.other_lines,
+            "kernel": variants.kernel, "output": variants.output, "changed": list(variants.changed),
+            "same_tree": variants.same_tree, "same_layouts": variants.same_layouts,
+            "other_arithmetic": variants.other_lines,
             "sizes": [
                 {"rows": size.rows, "settings": dict(size.settings), "tree": size.tree}
-                for size in each.sizes
+                for size in variants.sizes
             ],
         }
-        for each in found
+        for variants in found
     ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Two versions of a kernel: do they compute the same, bit for bit, or up to the order of sums?"""
+"""Comparison of two versions of a kernel: equal bits, or equal up to the order of sums?"""
 
 from __future__ import annotations
 
@@ -77,22 +77,23 @@ _SUMS: Final = 1 << 10
 """Beyond so many units in the last place of the output's type, at its largest element, two values
 differ by more than random sums in another order explain, where not all elements were compared."""
 ROUNDINGS: Final = 32.0
-"""Up to so many units in the last place two values may be roundings of one."""
+"""Units in the last place up to which two values may be roundings of one number."""
 _MOST_CANCELED: Final = float(1 << 20)
 """Units in the last place beyond which cancellation explains no difference of two versions."""
 _SECONDS_OF_TREES: Final = 2.5
-"""So long the trees of a version are built."""
+"""CPU time limit for building the trees of one version."""
 _SECONDS: Final = 6.0
-"""So long an output is compared: trees, then evaluations on further inputs."""
+"""CPU time limit for comparing an output: trees, then evaluations on further inputs."""
 _MOST_ELEMENTS: Final = 1 << 20
-"""Of an output that are looked up in both versions; of larger ones some are."""
+"""Limit on the elements of an output that are compared; larger outputs are sampled."""
 
 
 @dataclass(frozen=True, slots=True)
-class Apart:
-    """The difference of two versions on inputs of a kind; `witness` None: the bits are equal.
+class InputsDifference:
+    """The difference of two versions on a kind of inputs; `witness` None: the bits are equal.
 
-    `accuracy`: why values may be farther apart than `ROUNDINGS`, or that they may not be.
+    `accuracy`: the reason for which values may differ by more than `ROUNDINGS`, or "lost" if they
+    may not.
     """
 
     inputs: Inputs
@@ -102,11 +103,11 @@ class Apart:
 
 @dataclass(frozen=True, slots=True)
 class OutputMeaning:
-    """How an output of two versions of a kernel compares.
+    """The comparison of an output between two versions of a kernel.
 
-    `first` and `second` are where the trees part, `compared` of `elements` were compared. A
-    `witness` is an element with two values, on `inputs` of a kind; `apart` says how far the
-    versions part on each kind of inputs, where they may by rounding.
+    `first` and `second` are the parts at which the trees differ; `compared` of `elements` were
+    compared. A `witness` is an element with two values, on a kind of `inputs`; `apart` has the
+    rounding differences of the versions on each kind of inputs.
     """
 
     kernel: str
@@ -116,7 +117,7 @@ class OutputMeaning:
     second: str | None = None
     witness: Witness | None = None
     inputs: Inputs = INPUTS[0]
-    apart: tuple[Apart, ...] = ()
+    apart: tuple[InputsDifference, ...] = ()
     compared: int = 0
     elements: int = 0
 
@@ -130,10 +131,10 @@ def meanings_of(
     """Compare the kernels that two traces called with the same arguments.
 
     Args:
-        before: Runs of the one version.
-        after: Runs of the other.
-        kernels: Names of those to compare; None: all.
-        match: By names of kernels and tensors of the other version, what the one calls them.
+        before: Runs of the first version.
+        after: Runs of the second version.
+        kernels: Names of the kernels to compare; None: all.
+        match: Names of kernels and tensors in the first version, by those of the second.
 
     """
     meanings: dict[OutputMeaning, None] = {}
@@ -149,10 +150,10 @@ def same_meaning(
     """Compare two versions of a kernel, called with the same tensors, output by output.
 
     Args:
-        first: A call of the one.
-        second: A call of the other.
-        match: By names of the other's tensors, those of the first one's that they are. Tensors that
-            it does not name are matched by their order.
+        first: A call of the first version.
+        second: A call of the second version.
+        match: Names of tensors in the first version, by those of the second. Other tensors are
+            matched by their order.
 
     """
     deadline = thread_time() + _SECONDS_OF_TREES
@@ -173,7 +174,7 @@ def same_meaning(
 
 
 def _pairs(first: Call, second: Call, match: Mapping[str, str]) -> list[tuple[int, int]]:
-    """Return the positions of the same tensors in both; none where there are not as many."""
+    """Return the positions of each tensor in both calls; empty if tensors cannot be matched."""
     mine, theirs = (
         {
             value.name.lstrip("%"): n
@@ -195,73 +196,80 @@ def _pairs(first: Call, second: Call, match: Mapping[str, str]) -> list[tuple[in
 
 
 def _compared(
-    first: Call, second: Call, name: str, place: int, pairs: Sequence[tuple[int, int]],
+    first: Call, second: Call, name: str, position: int, pairs: Sequence[tuple[int, int]],
     trees: tuple[_Stores, _Stores],
 ) -> OutputMeaning:  # fmt: skip
     deadline = thread_time() + _SECONDS
-    mine, theirs = (each.get(name) for each in trees)
+    mine, theirs = (stores.get(name) for stores in trees)
     drawn = _drawn(
-        first, second, *([store.tree for store in each or ()] for each in (mine, theirs))
+        first, second, *([store.tree for store in stores or ()] for stores in (mine, theirs))
     )
-    versions = (first, second, place, pairs, drawn)
-    seen = versions_differ(*versions)
-    if isinstance(seen, str):
-        return OutputMeaning(first.kernel, name, "violation", seen)
-    witness = seen if isinstance(seen, Witness) else None
-    tensor = first.arguments[place]
-    if seen is None and stored_alike(first, second, place, pairs):
-        seen = False
-    if mine is None or theirs is None or seen is None or not isinstance(tensor, TensorArgument):
-        free = any(map(_has_free_order, (first, second)))
-        if witness is None or (free and witness.ulps <= _SUMS):
+    versions = (first, second, position, pairs, drawn)
+    difference = versions_differ(*versions)
+    if isinstance(difference, str):
+        return OutputMeaning(first.kernel, name, "violation", difference)
+    witness = difference if isinstance(difference, Witness) else None
+    tensor = first.arguments[position]
+    if difference is None and stored_alike(first, second, position, pairs):
+        difference = False
+    if (
+        mine is None
+        or theirs is None
+        or difference is None
+        or not isinstance(tensor, TensorArgument)
+    ):
+        is_order_free = any(map(_has_free_order, (first, second)))
+        if witness is None or (is_order_free and witness.ulps <= _SUMS):
             return OutputMeaning(first.kernel, name, "unknown")
         return OutputMeaning(first.kernel, name, "violation", witness=witness)
     comparison = _comparison(mine, theirs, tensor, deadline)
-    found = OutputMeaning(
+    result = OutputMeaning(
         first.kernel, name, comparison.relation, comparison.first, comparison.second, witness,
         compared=comparison.compared, elements=comparison.elements,
     )  # fmt: skip
     if comparison.relation in ("same", "equal"):
         meaning: Meaning = comparison.relation if comparison.is_whole else "sampled"
-        return replace(found, meaning="violation" if witness else meaning)
+        return replace(result, meaning="violation" if witness else meaning)
     is_far = witness is not None and witness.ulps > _SUMS and not comparison.is_whole
     is_different = comparison.relation == "different"
     is_explained = witness is not None and _is_explained(witness, INPUTS[0], versions)
     is_violation = is_far or (is_different and witness is not None and not is_explained)
-    apart = [Apart(INPUTS[0], witness)]
+    apart = [InputsDifference(INPUTS[0], witness)]
     for inputs in INPUTS[1:]:
         is_decided = is_violation and witness is not None and witness.ulps > ROUNDINGS
         if is_decided or thread_time() > deadline:
             break
         if inputs == "infinities among numbers" and (not is_different or witness is not None):
             continue  # sums of infinities go either way
-        more = versions_differ_on(inputs, *versions)
-        if inputs == EXPONENTS and isinstance(more, Witness) and more.is_finite:
-            apart.append(Apart(inputs, more, "a number"))
+        further = versions_differ_on(inputs, *versions)
+        if inputs == EXPONENTS and isinstance(further, Witness) and further.is_finite:
+            apart.append(InputsDifference(inputs, further, "a number"))
             continue
-        if isinstance(more, Witness) and _is_violation(more, inputs, comparison, witness):
-            if not _is_explained(more, inputs, versions):
-                return replace(found, meaning="violation", witness=more, inputs=inputs)
-        elif isinstance(more, Witness) and more.ulps > ROUNDINGS and not is_different:
+        if isinstance(further, Witness) and _is_violation(further, inputs, comparison, witness):
+            if not _is_explained(further, inputs, versions):
+                return replace(result, meaning="violation", witness=further, inputs=inputs)
+        elif isinstance(further, Witness) and further.ulps > ROUNDINGS and not is_different:
             bounds = bounds_of(inputs, *versions, ROUNDINGS)
-            known = None if bounds is None else bounds.accuracy(inputs)
-            if known == "lost":
-                return replace(found, meaning="violation", witness=more, inputs=inputs)
-            apart.append(Apart(inputs, more, known))
-        elif more is not None:
-            apart.append(Apart(inputs, more if isinstance(more, Witness) else None))
+            accuracy = None if bounds is None else bounds.accuracy(inputs)
+            if accuracy == "lost":
+                return replace(result, meaning="violation", witness=further, inputs=inputs)
+            apart.append(InputsDifference(inputs, further, accuracy))
+        elif further is not None:
+            apart.append(
+                InputsDifference(inputs, further if isinstance(further, Witness) else None)
+            )
     if is_violation:
-        return replace(found, meaning="violation")
+        return replace(result, meaning="violation")
     if is_different:
-        return replace(found, witness=None)
+        return replace(result, witness=None)
     meaning = comparison.relation if comparison.is_whole else "sampled"
-    return replace(found, meaning=meaning, witness=None, apart=tuple(apart))
+    return replace(result, meaning=meaning, witness=None, apart=tuple(apart))
 
 
 def _is_explained(witness: Witness, inputs: Inputs, versions: _Versions) -> bool:
-    """Whether a difference is within the first version's error bound, derived from its IR.
+    """Return whether a difference is within the first version's error bound, derived from its IR.
 
-    An `expm1` for `exp(x) - 1` gives another number where that has lost its digits.
+    For example, `expm1(x)` differs from `exp(x) - 1` where the latter cancels most digits.
     """
     if not witness.is_finite or not ROUNDINGS < witness.ulps < _MOST_CANCELED:
         return False
@@ -272,10 +280,11 @@ def _is_explained(witness: Witness, inputs: Inputs, versions: _Versions) -> bool
 def _is_violation(
     more: Witness, inputs: Inputs, comparison: Comparison, witness: Witness | None
 ) -> bool:
-    """Return whether two values on further inputs are other results, whatever random numbers gave.
+    """Return whether two values on further inputs show a violation, not a rounding.
 
-    A `witness` on random numbers that may be a rounding is replaced by one that is none; of
-    formulas that differ any is one; of formulas that are equal except for roundings few are.
+    `witness`: the element with two values on random numbers, if any. Formulas that are equal except
+    for roundings need a difference that no rounding explains; other formulas need a difference that
+    is larger than roundings, or any if random numbers gave none.
     """
     if comparison.relation != "different":
         return _is_no_rounding(more, inputs, witness)
@@ -283,7 +292,7 @@ def _is_violation(
 
 
 def _shows_more(witness: Witness, inputs: Inputs) -> bool:
-    """Whether two values are farther apart than roundings bring them, or one is none any more."""
+    """Return whether two values differ by more than roundings, or the second is not finite."""
     before, after = map(is_finite, witness.values)
     if inputs == "numbers around 10,000":  # which roundings may cancel
         return before and not after
@@ -292,10 +301,10 @@ def _shows_more(witness: Witness, inputs: Inputs) -> bool:
 
 
 def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -> bool:
-    """Whether sums and products that are not rounded cannot be the reason of two values.
+    """Return whether another order of sums and products cannot explain two values.
 
-    A NaN passes through sums and products in any order; 0 times a NaN is not 0. Of an infinity one
-    of them may make a NaN, but not its negative.
+    A NaN passes through sums and products in any order; 0 times a NaN is not 0. Another order may
+    turn an infinity into a NaN, but not into its negative.
     """
     if "NaNs" in inputs and "infinities" not in inputs:
         return more.has_one_nan and not (on_numbers is not None and on_numbers.has_one_nan)
@@ -305,16 +314,17 @@ def _is_no_rounding(more: Witness, inputs: Inputs, on_numbers: Witness | None) -
 
 
 def _drawn(first: Call, second: Call, mine: Sequence[Tree], theirs: Sequence[Tree]) -> Drawn:
-    """Return the integers and constants of both versions, for tensors to hold."""
+    """Return integers and constants from both versions' trees, to fill tensors with."""
     return Drawn(_integers(first, second, mine, theirs), constants_of((*mine, *theirs)))
 
 
 def _integers(
     first: Call, second: Call, mine: Sequence[Tree], theirs: Sequence[Tree]
 ) -> tuple[int, ...]:
-    """Return what integers in memory may be for an evaluation; none where they say where data are.
+    """Return integers to fill tensors with; empty if integers in memory lead to addresses.
 
-    Those that formulas compare them with, and at which formulas part, are among them.
+    The numbers that formulas compare loaded integers with, and those at which the versions'
+    formulas may differ, are among them.
     """
     accesses = (each for call in (first, second) for each in summarise(call.module).accesses)
     if any(each.argument is None or each.offset.symbols("content") for each in accesses):
@@ -324,7 +334,7 @@ def _integers(
 
 
 def stored_alike(first: Call, second: Call, place: int, pairs: Sequence[tuple[int, int]]) -> bool:
-    """Whether two calls store the same elements of a tensor, by the formulas of their addresses."""
+    """Return whether two calls store the same elements of a tensor, by their address formulas."""
     theirs = dict(pairs).get(place)
     if theirs is None:
         return False
@@ -333,8 +343,8 @@ def stored_alike(first: Call, second: Call, place: int, pairs: Sequence[tuple[in
 
 
 def _has_free_order(call: Call) -> bool:
-    """Whether a kernel has sums of floats whose order no version fixes."""
-    return any(each.operator in FREE for each in summarise(call.module).accesses)
+    """Return whether a kernel has sums of floats whose order no version fixes."""
+    return any(access.operator in FREE for access in summarise(call.module).accesses)
 
 
 def _comparison(
@@ -357,14 +367,22 @@ def _comparison(
     alone &= (owners != _SEVERAL) & (theirs_of != _SEVERAL)
     if alone.any():
         element = int(np.flatnonzero(alone)[0])
-        by = "after" if owners[element] == _NOBODY else "before"
-        return Comparison("different", f"where integers in memory say so, only {by} writes some")
+        writer = "after" if owners[element] == _NOBODY else "before"
+        return Comparison(
+            "different", f"where integers in memory say so, only {writer} writes some"
+        )
     pairs: list[Pair] = []
     for number, store in enumerate(mine):
         for other_number, other_store in enumerate(theirs):
-            both = offsets[(owners == number) & (theirs_of == other_number)]
-            if both.size:
-                pairs.append(Pair(both.size, _elements(store, both), _elements(other_store, both)))
+            shared_offsets = offsets[(owners == number) & (theirs_of == other_number)]
+            if shared_offsets.size:
+                pairs.append(
+                    Pair(
+                        shared_offsets.size,
+                        _elements(store, shared_offsets),
+                        _elements(other_store, shared_offsets),
+                    )
+                )
     written = int(((owners != _NOBODY) | (theirs_of != _NOBODY)).sum())
     total = written if offsets.size == prod(tensor.shape) else prod(tensor.shape)
     return compared(one, other, pairs, total, deadline, tuple(active))
@@ -375,7 +393,7 @@ _SEVERAL: Final = -2
 
 
 def _offsets(tensor: TensorArgument) -> NDArray[np.int64]:
-    """Return byte offsets of a tensor's elements, each once: of a large one of some of them."""
+    """Return the byte offsets of a tensor's elements, each once; a large tensor is sampled."""
     total = prod(tensor.shape)
     places = np.arange(total, dtype=np.int64)
     if total > _MOST_ELEMENTS:
@@ -397,31 +415,36 @@ def _elements(store: _Store, offsets: NDArray[np.int64]) -> Elements:
 def _owners(
     stores: Sequence[_Store], offsets: NDArray[np.int64], content: Resolve, *, shared: bool
 ) -> NDArray[np.int64]:
-    """Return which store writes each element; it may be nobody, or several and so not known.
+    """Return the index of the store that writes each element, or `_NOBODY`, or `_SEVERAL`.
 
-    `shared`: all stores of both versions have one condition, which need not be evaluated.
+    `shared`: all stores of both versions have the same condition, which need not be evaluated.
     """
     owners = np.full(offsets.size, _NOBODY, np.int64)
     for number, store in enumerate(stores):
         if any(step <= 0 for _, step in store.steps):
             return np.full(offsets.size, _SEVERAL, np.int64)
         at = _elements(store, offsets).at
-        apart = offsets - store.base
-        inside = (apart % min(step for _, step in store.steps) if store.steps else apart) == 0
+        distances = offsets - store.base
+        is_stored = (
+            distances % min(step for _, step in store.steps) if store.steps else distances
+        ) == 0
         try:
-            inside = inside & ((shared and len(stores) == 1) or store.active.values(at, content))
+            is_stored = is_stored & (
+                (shared and len(stores) == 1) or store.active.values(at, content)
+            )
         except KeyError:
             if len(stores) > 1:
                 return np.full(offsets.size, _SEVERAL, np.int64)
-        owners = np.where(inside, np.where(owners == _NOBODY, number, _SEVERAL), owners)
+        owners = np.where(is_stored, np.where(owners == _NOBODY, number, _SEVERAL), owners)
     return owners
 
 
 @dataclass(frozen=True, slots=True)
 class _Store:
-    """What a store writes: the coordinates of elements with their steps, and where it does.
+    """The tree that a store writes, and the elements that it writes to.
 
-    `base` is the byte offset of the element whose coordinates are 0.
+    `steps` are the coordinates with their byte steps, `active` the condition of the store, and
+    `base` the byte offset of the element whose coordinates are 0.
     """
 
     tree: Tree
@@ -433,9 +456,9 @@ class _Store:
 def _stores(
     kernel: Kernel, unfollowed: Collection[str] = ()
 ) -> dict[str, tuple[_Store, ...] | None]:
-    """Return what each output is given, store by store; None: one is not followed.
+    """Return the stores to each output; None for an output with a store that is not followed.
 
-    Nor are `unfollowed` outputs, which the other version cannot be compared in: trees take seconds.
+    `unfollowed` outputs of the other version are skipped, as building trees takes seconds.
     """
     found: dict[str, list[_Store] | None] = {}
     for access in kernel.summary.accesses:
@@ -453,7 +476,7 @@ def _stores(
 def _store(access: Access, kernel: Kernel) -> _Store | None:
     if access.kind == "atomic":
         return None
-    found = None
+    result = None
     for tensor in _with_axes_joined(kernel.tensor(access.argument)):
         try:
             output = coordinates_of(access, tensor, kernel.bound.ranges, kernel.sizes, here=True)
@@ -465,23 +488,25 @@ def _store(access: Access, kernel: Kernel) -> _Store | None:
         base = kernel.base(output)
         if base is None:
             continue
-        found = _Store(tree, tuple(kernel.steps(output)), _followed(kernel.active(output)), base)
+        result = _Store(tree, tuple(kernel.steps(output)), _followed(kernel.active(output)), base)
         if not _is_placed_by_more(tree):
             break
     stores = [each for each in kernel.summary.accesses if each.kind != "load"]
-    own = found and any(read_after_write(found.tree, store, kernel) for store in stores)
-    return None if own else found
+    reads_own_writes = result and any(
+        read_after_write(result.tree, store, kernel) for store in stores
+    )
+    return None if reads_own_writes else result
 
 
 def _followed(active: Condition) -> Condition:
-    """Return what formulas say about where a store writes; trees say the rest."""
+    """Return the parts of a store's condition that are formulas; trees have the other parts."""
     return conjunction(part for part in active.conjuncts() if is_followed(part))
 
 
 def _with_axes_joined(tensor: TensorArgument | None) -> Iterator[TensorArgument | None]:
-    """Yield a tensor as it is, and with two axes or more as one: a kernel may number their pairs.
+    """Yield a tensor, then the tensor with contiguous axes joined, for each choice of axes.
 
-    Only those whose elements are behind each other.
+    A kernel may number the elements of several axes by one index.
     """
     yield tensor
     if tensor is None:
@@ -502,7 +527,7 @@ def _with_axes_joined(tensor: TensorArgument | None) -> Iterator[TensorArgument 
 
 
 def _is_placed_by_more(tree: Tree) -> bool:
-    """Whether programs, trips or lanes have a say in a tree, besides coordinates."""
+    """Return whether a tree depends on programs, trips or lanes besides coordinates."""
     return any(
         is_placing(atom)
         for node in tree.walk()

@@ -1,4 +1,4 @@
-"""Witnesses: launches in which a row holds the same data and the evaluator gives it two values."""
+"""Witnesses against invariance: rows of the same data to which the evaluator gives two values."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ _MOST_BYTES: Final = 1 << 26
 MOST_STEPS: Final = 50_000
 _SEEDS: Final = 2
 _MOST_PROGRAMS: Final = 256
-"""Of a launch that is evaluated in another order."""
+"""Limit on the programs of a launch that is evaluated in another order."""
 
 _EXTREMES: Final = tuple(
     sign * number
@@ -42,17 +42,18 @@ _EXTREMES: Final = tuple(
     for number in (2**bits - 1, 2**bits, 2 ** (bits - 1) + 5)
     for sign in (-1, 1)
 )
-"""Integers at which arithmetic leaves its width."""
+"""Integers at which arithmetic overflows its width."""
 Dims = frozenset[int]
 """Axes of a tensor that number rows of the batch."""
 
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """An element of a row that has two values, by the evaluator, for the same data in the row.
+    """An element to which the evaluator gives two values for the same data in its row.
 
-    `first` and `second` say in which launch and row, as "100 rows, row 0". `ulps` is how far apart
-    the values are: units in the last place of the output's type, at the row's largest element.
+    `first` and `second` name the launch and row of each value, as "100 rows, row 0". `ulps` is the
+    distance of the values in units in the last place of the output's type, at the row's largest
+    element.
     """
 
     element: int
@@ -63,12 +64,12 @@ class Witness:
 
     @property
     def is_finite(self) -> bool:
-        """Whether both values are finite numbers."""
+        """Return whether both values are finite numbers."""
         return all(map(is_finite, self.values))
 
     @property
     def has_one_nan(self) -> bool:
-        """Whether one value alone is a NaN."""
+        """Return whether a value is a NaN; `_differing` never pairs two NaNs."""
         return any(value == "nan" for value in self.values)
 
 
@@ -79,12 +80,12 @@ def is_finite(value: str) -> bool:
 
 @dataclass(frozen=True)
 class Batched:
-    """A call whose tensors' batch axes are known, by the arguments' positions."""
+    """A call with the batch axes of its tensors, by the arguments' positions."""
 
     call: Call
     axes: Mapping[int, Dims]
     extents: Mapping[int, tuple[int, ...]] = field(default_factory=dict)
-    """How large tensors are in the launch that pads them the most, where they differ."""
+    """Shapes of padded tensors in the launch that pads them the most, where launches differ."""
 
     def rows(self, output: int) -> int:
         """Return how many rows an output has."""
@@ -94,22 +95,22 @@ class Batched:
 
 
 def batch_axes(first: Call, second: Call, rows: tuple[int, int]) -> Mapping[int, Dims]:
-    """Return which axes of tensors number rows: those that grow as the batch does.
+    """Return the axes of each tensor that number rows: those that grow as the batch does.
 
     Args:
         first: A call.
-        second: One of another batch.
-        rows: How many rows the output has in each.
+        second: A call with another size of the batch.
+        rows: The number of the output's rows in each call.
 
     """
-    found = {}
+    axes_by_position = {}
     for position, (one, other) in enumerate(zip(first.arguments, second.arguments, strict=False)):
         if isinstance(one, TensorArgument) and isinstance(other, TensorArgument):
             pairs = enumerate(zip(one.shape, other.shape, strict=False))
-            found[position] = frozenset(
+            axes_by_position[position] = frozenset(
                 axis for axis, (m, n) in pairs if m != n and m * rows[1] == n * rows[0]
             )
-    return found
+    return axes_by_position
 
 
 def between(
@@ -120,17 +121,17 @@ def between(
     any_row: bool = False,
     numbers: Collection[str] = (),
 ) -> Witness | None:
-    """Return an element of a row that two launches of different batches give two values.
+    """Return an element to which launches of two batch sizes give two values for equal rows.
 
-    All rows hold the same data in both.
+    All rows of both launches hold the same data.
 
     Args:
         first: A launch, of which row 0 is compared.
         second: A launch of another batch.
         output: The position of the output among the arguments.
-        any_row: Whether all rows of the second are compared. Else row 0 alone is, and so it is
-            where integers in memory may lead rows to other data; where not, all rows hold the same.
-        numbers: Names of numbers of the launch that the size of the batch decides.
+        any_row: Compare all rows of the second launch, unless integers in memory may lead rows to
+            other data. Else only row 0 is compared.
+        numbers: Names of scalar arguments that the size of the batch decides.
 
     """
     if _first_integers(first) != _first_integers(second):
@@ -141,30 +142,32 @@ def between(
     if padded is None:
         return None
     first, second = replace(first, extents=padded), replace(second, extents=padded)
-    compared = None if any_row and not _leading(second.call) else 1
-    names = [f"{each.rows(output)} rows" for each in (first, second)]
+    compared_rows = None if any_row and not _leading(second.call) else 1
+    names = [f"{batched.rows(output)} rows" for batched in (first, second)]
     for seed in range(_SEEDS):
-        one, other = (_rows_of(each, output, _same_rows, seed) for each in (first, second))
+        one, other = (_rows_of(batched, output, _same_rows, seed) for batched in (first, second))
         if one is None or other is None or one.shape[1:] != other.shape[1:]:
             return None
-        found = _differing(one[:1], other[:compared], f"{names[0]}, row 0", f"{names[1]}, row")
-        if found is not None:
-            return found
+        witness = _differing(
+            one[:1], other[:compared_rows], f"{names[0]}, row 0", f"{names[1]}, row"
+        )
+        if witness is not None:
+            return witness
     return None
 
 
-def _numbers(call: Call, but: Collection[str]) -> list[float]:
-    """Return the floats that are passed to a call, except some."""
-    scalars = (each for each in call.arguments if isinstance(each, ScalarArgument))
-    given = (each.value for each in scalars if each.name not in but)
-    return [value for value in given if isinstance(value, float)]
+def _numbers(call: Call, excluded: Collection[str]) -> list[float]:
+    """Return the float arguments of a call, except those with excluded names."""
+    scalars = (argument for argument in call.arguments if isinstance(argument, ScalarArgument))
+    scalar_values = (argument.value for argument in scalars if argument.name not in excluded)
+    return [value for value in scalar_values if isinstance(value, float)]
 
 
 def with_other_rows(batched: Batched, output: int) -> Witness | None:
-    """Return an element of the first or last row that changes with what all other rows hold.
+    """Return an element of the first or last row that changes with the contents of other rows.
 
-    Not where integers may lead it there: other rows may be part of a row's own data, as the tokens
-    of its sequence are.
+    None if integers in memory lead to data: other rows may then be part of the row's own data, as
+    the tokens of its sequence are.
     """
     count = batched.rows(output)
     if count < 2 or _leading(batched.call):
@@ -172,26 +175,28 @@ def with_other_rows(batched: Batched, output: int) -> Witness | None:
     tensor = batched.call.arguments[output]
     assert isinstance(tensor, TensorArgument)
     rows = [tensor.shape[axis] for axis in sorted(batched.axes.get(output, ()))]
-    alike = _rows_of(batched, output, _same_rows, 0)
-    if alike is None:
+    output_of_same_rows = _rows_of(batched, output, _same_rows, 0)
+    if output_of_same_rows is None:
         return None
     for inputs, row in itertools.product(_OTHER_ROWS, (0, count - 1)):
-        fill = partial(_own_rows, rows=rows, kept=0 if row == 0 else -1, inputs=inputs)
-        unlike = _rows_of(batched, output, fill, 0)
-        if unlike is None:
+        fill = partial(
+            _differing_rows, rows=rows, unchanged_row=0 if row == 0 else -1, inputs=inputs
+        )
+        output_of_other_rows = _rows_of(batched, output, fill, 0)
+        if output_of_other_rows is None:
             return None
         name = f"{count} rows, row {row}, the others"
-        one, other = alike[row : row + 1], unlike[row : row + 1]
-        found = _differing(one, other, f"{name} alike", f"{name} not")
-        if found is not None:
-            return found
+        one, other = output_of_same_rows[row : row + 1], output_of_other_rows[row : row + 1]
+        witness = _differing(one, other, f"{name} alike", f"{name} not")
+        if witness is not None:
+            return witness
     return None
 
 
 def in_other_order(call: Call, output: int) -> Witness | None:
     """Return an element that changes with the order in which a launch's programs run.
 
-    Programs have none; of atomic updates that are not sums, the last or the first decides.
+    The device fixes no order; among atomic updates other than sums, the last or first one decides.
     """
     if prod(call.grid) > _MOST_PROGRAMS:
         return None
@@ -199,59 +204,57 @@ def in_other_order(call: Call, output: int) -> Witness | None:
     def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
         return _random(tensor.shape, position, tensor)
 
-    forth, back = (_left_by(call, output, fill, backwards=way) for way in (False, True))
-    if forth is None or back is None:
+    forward, backward = (_output_after(call, output, fill, backwards=way) for way in (False, True))
+    if forward is None or backward is None:
         return None
     names = (f"programs {way}" for way in ("from the first to the last", "from the last"))
-    return _differing(forth.reshape(1, -1), back.reshape(1, -1), *names)
+    return _differing(forward.reshape(1, -1), backward.reshape(1, -1), *names)
 
 
 def with_other_number(call: Call, output: str, name: str) -> Witness | None:
-    """Return an element of the first row that changes with a float that is passed to a call.
+    """Return an element of an output that changes with a float argument of a call.
 
     Args:
-        call: It.
-        output: The name of what it writes.
-        name: The float's; of an integer, or a number that was not recorded, there is none.
+        call: The call.
+        output: The name of the output.
+        name: The name of the argument; the result is None unless it is a recorded float.
 
     """
     names = [value.name.lstrip("%") for value in call.module.main.arguments]
-    given = next((each for each in call.arguments if each.name == name), None)
-    if not isinstance(given, ScalarArgument) or not isinstance(given.value, float):
+    scalar = next((argument for argument in call.arguments if argument.name == name), None)
+    if not isinstance(scalar, ScalarArgument) or not isinstance(scalar.value, float):
         return None
-    position, numbers = names.index(output), (given.value, 2 * given.value + 1)
-    left = []
+    position, numbers = names.index(output), (scalar.value, 2 * scalar.value + 1)
+    outputs = []
     for number in numbers:
         arguments = tuple(
-            replace(each, value=number) if isinstance(each, ScalarArgument) and each is given
-            else each
-            for each in call.arguments
-        )  # fmt: skip
-        found = _left_by(
+            replace(scalar, value=number) if argument is scalar else argument
+            for argument in call.arguments
+        )
+        result = _output_after(
             replace(call, arguments=arguments), position,
             lambda tensor, n: _random(tensor.shape, n, tensor),
         )  # fmt: skip
-        if found is None:
+        if result is None:
             return None
-        left.append(found.reshape(1, -1))
+        outputs.append(result.reshape(1, -1))
     first, second = (f"{name} = {number:g}" for number in numbers)
-    return _differing(left[0], left[1], first, second)
+    return _differing(outputs[0], outputs[1], first, second)
 
 
 def _padded(first: Batched, second: Batched) -> dict[int, tuple[int, ...]] | None:
-    """Return the larger extents of tensors that differ in how far their rows are padded.
+    """Return the larger shape of each tensor whose padding differs between two calls.
 
-    None where tensors differ in something else than that and how many rows they have. An extent
-    of a tensor of rows is one of padding if it is, in both calls, the largest of a tensor's
-    integers, as of lengths.
+    None if tensors differ in anything but padding and the number of rows. An extent is padding if,
+    in both calls, it equals the largest integer in some tensor, such as one of lengths.
     """
     pairs = list(enumerate(zip(first.call.arguments, second.call.arguments, strict=False)))
-    longest = {
+    largest_integers = {
         (_largest(one), _largest(other))
         for _, (one, other) in pairs
         if isinstance(one, TensorArgument) and isinstance(other, TensorArgument)
     }
-    found: dict[int, tuple[int, ...]] = {}
+    padded_extents: dict[int, tuple[int, ...]] = {}
     for position, (one, other) in pairs:
         if not isinstance(one, TensorArgument) or not isinstance(other, TensorArgument):
             if isinstance(one, TensorArgument) or isinstance(other, TensorArgument):
@@ -261,16 +264,18 @@ def _padded(first: Batched, second: Batched) -> dict[int, tuple[int, ...]] | Non
             return None
         sizes = list(zip(one.shape, other.shape, strict=True))
         rows = first.axes.get(position, frozenset())
-        unlike = {pair for n, pair in enumerate(sizes) if n not in rows and pair[0] != pair[1]}
-        if unlike and (not rows or not unlike <= longest):
+        differing_extents = {
+            pair for n, pair in enumerate(sizes) if n not in rows and pair[0] != pair[1]
+        }
+        if differing_extents and (not rows or not differing_extents <= largest_integers):
             return None
-        if unlike:
-            found[position] = tuple(max(pair) for pair in sizes)
-    return found
+        if differing_extents:
+            padded_extents[position] = tuple(max(pair) for pair in sizes)
+    return padded_extents
 
 
 def _largest(tensor: TensorArgument) -> int | None:
-    """Return the largest recorded integer of a tensor; None: none was recorded."""
+    """Return the largest recorded integer of a tensor, or None if none was recorded."""
     if tensor.element.kind == "f" or tensor.storage.data is None or 0 in tensor.shape:
         return None
     return int(_view(tensor).max())
@@ -278,17 +283,17 @@ def _largest(tensor: TensorArgument) -> int | None:
 
 def _first_integers(batched: Batched) -> list[bytes]:
     """Return the recorded integers of the first row of each tensor."""
-    found = []
+    integers = []
     for position, axes in batched.axes.items():
         tensor = batched.call.arguments[position]
         assert isinstance(tensor, TensorArgument)
         if axes and tensor.element.kind != "f" and tensor.storage.data is not None:
-            found.append(_view(tensor)[_first_row(tensor, axes)].tobytes())
-    return found
+            integers.append(_view(tensor)[_first_row(tensor, axes)].tobytes())
+    return integers
 
 
 _OTHER_ROWS: Final[tuple[Inputs, ...]] = ("random numbers", "huge numbers")
-"""What other rows hold where a row is to stay as it is; of huge numbers a tiny share shows."""
+"""Contents of the other rows in `with_other_rows`; even a tiny share of huge numbers shows."""
 
 
 def versions_differ(
@@ -298,35 +303,36 @@ def versions_differ(
     pairs: Sequence[tuple[int, int]],
     drawn: Drawn = NOTHING,
 ) -> Witness | str | bool | None:
-    """Compare what two versions of a kernel leave in an output, by the evaluator.
+    """Compare the results of two versions of a kernel in an output, by the evaluator.
 
     Args:
-        first: A call of the one.
-        second: A call of the other.
-        output: The position of the output among the first one's arguments.
-        pairs: The positions of each tensor among the arguments of the one and of the other.
-        drawn: What tensors hold besides; without integers, these must be recorded.
+        first: A call of the first version.
+        second: A call of the second version.
+        output: The position of the output among the first call's arguments.
+        pairs: The positions of each tensor among the arguments of the first and second call.
+        drawn: Integers and constants for tensors to hold; without integers, the tensors' integers
+            must be recorded.
 
     Returns:
-        An element with two values; a sentence if one writes elements that the other does not; False
-        if both leave the same; None if one cannot be evaluated.
+        An element with two values; a sentence if only one version writes some element; False if
+        the results are equal; None if a version cannot be evaluated.
 
     """
     tensors = list(zip(*pairs, strict=True))
     if not tensors or output not in tensors[0]:
         return None
     rank = tensors[0].index(output)
-    held = _held(first, second, pairs, drawn.integers)
-    if held is None:
+    integers = _integer_contents(first, second, pairs, drawn.integers)
+    if integers is None:
         return None
-    left: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
+    results: list[tuple[NDArray[Any], NDArray[np.bool_]]] = []
     for call, places in zip((first, second), tensors, strict=True):
-        found = _written(call, places, rank, held)
-        if found is None:
+        result = _result_and_mask(call, places, rank, integers)
+        if result is None:
             return None
-        left.append(found)
+        results.append(result)
     (mine, my_places), (theirs, their_places) = (
-        (values.reshape(-1), places.reshape(-1)) for values, places in left
+        (values.reshape(-1), places.reshape(-1)) for values, places in results
     )
     if mine.size != theirs.size:
         return None
@@ -334,7 +340,7 @@ def versions_differ(
         element = int(np.flatnonzero(my_places != their_places)[0])
         who = "the first" if my_places[element] else "the second"
         return f"only {who} version writes element {element}"
-    return _apart(mine, theirs)
+    return _witness_between(mine, theirs)
 
 
 def versions_differ_on(
@@ -345,17 +351,17 @@ def versions_differ_on(
     pairs: Sequence[tuple[int, int]],
     drawn: Drawn = NOTHING,
 ) -> Witness | bool | None:
-    """Compare likewise on other numbers; what both leave as it was is the same."""
+    """Compare as `versions_differ` on a kind of inputs; elements that neither writes are equal."""
     rank = [mine for mine, _ in pairs].index(output)
-    left: list[NDArray[Any]] = []
+    outputs: list[NDArray[Any]] = []
     for call, places in zip((first, second), zip(*pairs, strict=True), strict=True):
         fill = filled_with(inputs, first, second, places, pairs, drawn)
-        found = fill and _left_by(call, places[rank], fill, any_integers=True)
-        if found is None:
+        result = fill and _output_after(call, places[rank], fill, any_integers=True)
+        if result is None:
             return None
-        left.append(found.reshape(-1))
-    mine, theirs = left
-    return None if mine.size != theirs.size else _apart(mine, theirs, inputs)
+        outputs.append(result.reshape(-1))
+    mine, theirs = outputs
+    return None if mine.size != theirs.size else _witness_between(mine, theirs, inputs)
 
 
 def filled_with(
@@ -366,73 +372,79 @@ def filled_with(
     pairs: Sequence[tuple[int, int]],
     drawn: Drawn,
 ) -> Fill | None:
-    """Return a function that fills a version's tensors with a kind of inputs; None: not possible.
+    """Return a function that fills a version's tensors with a kind of inputs, if possible.
 
     Args:
         inputs: The kind.
-        first: A call of the one version.
-        second: A call of the other.
+        first: A call of the first version.
+        second: A call of the second version.
         places: The positions of the pairs' tensors in the version that is filled.
-        pairs: The positions of each tensor among the arguments of the one and of the other.
-        drawn: What tensors hold besides.
+        pairs: The positions of each tensor among the arguments of the first and second call.
+        drawn: Integers and constants for tensors to hold.
 
     """
-    others = inputs in WITH_INTEGERS
-    held = _held(first, second, pairs, drawn.integers, others=others)
-    if held is None or (others and not (held and drawn.integers)):
+    needs_integers = inputs in WITH_INTEGERS
+    integers = _integer_contents(first, second, pairs, drawn.integers, others=needs_integers)
+    if integers is None or (needs_integers and not (integers and drawn.integers)):
         return None
     if inputs == "integers that are 0":
-        held = {rank: np.zeros_like(each) for rank, each in held.items()}
+        integers = {rank: np.zeros_like(array) for rank, array in integers.items()}
     if inputs == "constants of the kernels" and not drawn.constants:
         return None
 
     def fill(tensor: TensorArgument, position: int) -> NDArray[Any]:
         if tensor.element.kind != "f":
-            return held[places.index(position)]
+            return integers[places.index(position)]
         return numbers_of(inputs, tensor, places.index(position), drawn.constants)
 
     return fill
 
 
-def _apart(
+def _witness_between(
     mine: NDArray[Any], theirs: NDArray[Any], inputs: Inputs = "random numbers"
 ) -> Witness | bool:
-    """Return an element with two values, if there is one: where a number was before, if it can.
+    """Return an element with two values, or False; preferably one finite in the first version.
 
-    What becomes of an overflow says least about a change. Where nothing overflows, a NaN that is
-    gained or lost says most.
+    An overflow says least about a change. On inputs without overflow, a NaN that is gained or lost
+    says most, so that all elements count alike.
     """
     one, other = mine.reshape(1, -1), theirs.reshape(1, -1)
     names = "the first version", "the second"
-    found = None
+    witness = None
     if inputs not in WITHOUT_OVERFLOW:
         with np.errstate(invalid="ignore"):
             was_number = np.isfinite(one.astype(np.float64))
-        found = _differing(one, np.where(was_number, other, one), *names)
-    return found or _differing(one, other, *names) or False
+        witness = _differing(one, np.where(was_number, other, one), *names)
+    return witness or _differing(one, other, *names) or False
 
 
-def _written(
-    call: Call, places: Sequence[int], rank: int, held: Mapping[int, NDArray[Any]]
+def _result_and_mask(
+    call: Call, places: Sequence[int], rank: int, integers: Mapping[int, NDArray[Any]]
 ) -> tuple[NDArray[Any], NDArray[np.bool_]] | None:
-    """Return what a launch leaves in a tensor, and which of its elements it changed."""
-    left = []
+    """Return a tensor's contents after a launch, and a mask of the elements that it wrote."""
+    results = []
     for seed in (0, 1):  # what is not written keeps both of its values
 
         def fill(tensor: TensorArgument, position: int, seed: int = seed) -> NDArray[Any]:
-            own = places.index(position)
+            tensor_rank = places.index(position)
             if tensor.element.kind != "f":
-                return held[own] ^ held[own].dtype.type(seed) if own == rank else held[own]
-            return _random(tensor.shape, own + (1000 * seed if own == rank else 0), tensor)
+                return (
+                    integers[tensor_rank] ^ integers[tensor_rank].dtype.type(seed)
+                    if tensor_rank == rank
+                    else integers[tensor_rank]
+                )
+            return _random(
+                tensor.shape, tensor_rank + (1000 * seed if tensor_rank == rank else 0), tensor
+            )
 
-        found = _left_by(call, places[rank], fill, any_integers=True)
-        if found is None:
+        result = _output_after(call, places[rank], fill, any_integers=True)
+        if result is None:
             return None
         tensor = call.arguments[places[rank]]
         assert isinstance(tensor, TensorArgument)
-        left.append((found, fill(tensor, places[rank])))
-    kept = np.logical_and(*(_bits(now) == _bits(before) for now, before in left))
-    return left[0][0], ~kept.reshape(*left[0][0].shape, -1).all(axis=-1)
+        results.append((result, fill(tensor, places[rank])))
+    is_unchanged = np.logical_and(*(_bits(now) == _bits(before) for now, before in results))
+    return results[0][0], ~is_unchanged.reshape(*results[0][0].shape, -1).all(axis=-1)
 
 
 def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
@@ -440,26 +452,26 @@ def _bits(array: NDArray[Any]) -> NDArray[np.uint8]:
 
 
 def _differing(one: Any, others: Any, first: str, second: str) -> Witness | None:
-    """Return the element that is farthest apart between a row and others; None: all bits agree.
+    """Return the element with the largest distance between a row and others, if any bit differs.
 
-    A second name that ends in "row" is given the row's number. All NaNs are one value.
+    The row's number is appended to `second` if that ends in "row". All NaNs are equal.
     """
-    first_row, rows = (each.reshape(len(each), -1) for each in (one, others))
-    unlike = _bits_of(first_row) != _bits_of(rows)
+    first_row, rows = (array.reshape(len(array), -1) for array in (one, others))
+    differs = _bits_of(first_row) != _bits_of(rows)
     with np.errstate(invalid="ignore"):
-        values = [each.astype(np.float64) for each in (first_row, rows)]
-        nans = [np.isnan(each) for each in values]
-        apart = np.abs(values[0] - values[1])
-    unlike &= ~(nans[0] & nans[1])
-    if not unlike.any():
+        values = [array.astype(np.float64) for array in (first_row, rows)]
+        nans = [np.isnan(array) for array in values]
+        distances = np.abs(values[0] - values[1])
+    differs &= ~(nans[0] & nans[1])
+    if not differs.any():
         return None
-    apart = np.where(unlike, np.where(np.isnan(apart), np.inf, apart), -1.0)
-    row, element = (int(index) for index in np.unravel_index(np.argmax(apart), apart.shape))
+    distances = np.where(differs, np.where(np.isnan(distances), np.inf, distances), -1.0)
+    row, element = (int(index) for index in np.unravel_index(np.argmax(distances), distances.shape))
     largest = np.abs(values[0][np.isfinite(values[0])]).max(initial=1e-30)
     return Witness(
         element, first, f"{second} {row}" if second.endswith(" row") else second,
         (_shown(first_row[0, element]), _shown(rows[row, element])),
-        float(apart[row, element]) / (_epsilon(first_row.dtype) * float(largest)),
+        float(distances[row, element]) / (_epsilon(first_row.dtype) * float(largest)),
     )  # fmt: skip
 
 
@@ -484,20 +496,20 @@ def _shown(value: Any) -> str:
 
 
 Fill = Callable[[TensorArgument, int], NDArray[Any]]
-"""Gives the numbers of a tensor, from it and its position among the arguments."""
+"""Function from a tensor and its position among the arguments to the tensor's contents."""
 
 
 def _rows_of(
     batched: Batched,
     output: int,
-    filled: Callable[[TensorArgument, Dims, int, Sequence[int]], NDArray[Any]],
+    fill: Callable[[TensorArgument, Dims, int, Sequence[int]], NDArray[Any]],
     seed: int,
 ) -> NDArray[Any] | None:
-    """Return the rows of an output of a launch, (rows, …); None where it cannot be evaluated."""
-    left = _left_by(
+    """Return an output's rows after a launch, shaped (rows, …); None if evaluation fails."""
+    result = _output_after(
         batched.call,
         output,
-        lambda tensor, n: filled(
+        lambda tensor, n: fill(
             tensor,
             batched.axes.get(n, frozenset()),
             n + 10_000 * seed,
@@ -505,14 +517,14 @@ def _rows_of(
         ),
         filled_integers=not _leading(batched.call),
     )
-    if left is None:
+    if result is None:
         return None
     axes = sorted(batched.axes.get(output, ()))
-    rows = np.moveaxis(left, axes, range(len(axes)))
+    rows = np.moveaxis(result, axes, range(len(axes)))
     return rows.reshape(batched.rows(output), *rows.shape[len(axes) :])
 
 
-def _held(
+def _integer_contents(
     first: Call,
     second: Call,
     pairs: Sequence[tuple[int, int]],
@@ -520,40 +532,42 @@ def _held(
     *,
     others: bool = False,
 ) -> dict[int, NDArray[Any]] | None:
-    """Return what tensors of integers hold for both versions, by their places among the pairs.
+    """Return contents of integer tensors for both versions, by their index in `pairs`.
 
-    `others`: not what was recorded. None where a version reads what was not recorded, and which may
-    not be any integers.
+    Recorded contents are used unless `others`; else random ones of `integers`. None if a version
+    reads a tensor that was not recorded and `integers` is empty.
     """
-    found: dict[int, NDArray[Any]] = {}
+    contents: dict[int, NDArray[Any]] = {}
     reads = [_read_positions(call) for call in (first, second)]
     for rank, pair in enumerate(pairs):
         tensors = [call.arguments[n] for call, n in zip((first, second), pair, strict=True)]
-        own = [each for each in tensors if isinstance(each, TensorArgument)]
-        if not own or own[0].element.kind == "f":
+        present_tensors = [tensor for tensor in tensors if isinstance(tensor, TensorArgument)]
+        if not present_tensors or present_tensors[0].element.kind == "f":
             continue
-        known = next((each for each in own if each.storage.data is not None), None)
+        recorded = next(
+            (tensor for tensor in present_tensors if tensor.storage.data is not None), None
+        )
         is_read = any(n in read for n, read in zip(pair, reads, strict=True))
-        if known is not None and not others:
-            found[rank] = _view(known).copy()
+        if recorded is not None and not others:
+            contents[rank] = _view(recorded).copy()
         elif is_read and not integers:
             return None
         else:
             more = _EXTREMES if others else ()
-            found[rank] = _picked((*integers, *more), own[0], rank)
-    return found
+            contents[rank] = _random_integers((*integers, *more), present_tensors[0], rank)
+    return contents
 
 
-def _picked(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArray[Any]:
-    """Return integers of some, as far as a tensor's type has them."""
+def _random_integers(integers: Sequence[int], tensor: TensorArgument, seed: int) -> NDArray[Any]:
+    """Return a random choice of the integers that a tensor's type can hold, in its shape."""
     limits = np.iinfo(tensor.element.memory) if tensor.element.memory.kind in "iu" else None
     low, high = (0, 1) if limits is None else (limits.min, limits.max)
-    fitting = [each for each in integers if low <= each <= high] or [0]
+    fitting = [integer for integer in integers if low <= integer <= high] or [0]
     numbers = np.random.default_rng(seed).choice(fitting, tensor.shape)
     return numbers.astype(tensor.element.memory)
 
 
-def _left_by(
+def _output_after(
     call: Call,
     output: int,
     fill: Fill,
@@ -562,16 +576,16 @@ def _left_by(
     filled_integers: bool = False,
     backwards: bool = False,
 ) -> NDArray[Any] | None:
-    """Return what a launch leaves in a tensor; None where it cannot be evaluated.
+    """Return a tensor's contents after a launch, or None if evaluation fails.
 
     Args:
         call: The launch.
         output: The tensor's position among the arguments.
-        fill: Gives the floats, and the integers if they may be any or are filled.
-        any_integers: Whether integers may be any. Else they are those that were recorded; those
-            that were not, and lead nowhere, are 1.
-        filled_integers: Whether they are filled, from what they are otherwise.
-        backwards: Whether programs run from the last to the first.
+        fill: Returns the floats, and the integers with `any_integers` or `filled_integers`.
+        any_integers: Fill integers, and ignore those recorded. Else integers are as recorded, or 1
+            where they were not recorded and select no data.
+        filled_integers: Fill integers by `fill`, which sees the contents that they have otherwise.
+        backwards: Run programs from the last to the first.
 
     """
     arguments = filled_arguments(
@@ -588,44 +602,47 @@ def _left_by(
                 )  # fmt: skip
     except (KvtraceError, *UNFIT):
         return None
-    left = arguments[output]
-    assert isinstance(left, TensorArgument)
-    return _view(left).copy()
+    tensor = arguments[output]
+    assert isinstance(tensor, TensorArgument)
+    return _view(tensor).copy()
 
 
 def filled_arguments(
     call: Call, fill: Fill, *, any_integers: bool = False, filled_integers: bool = False
 ) -> list[Argument] | None:
-    """Return a call's arguments with new contents, as for `_left_by`; None: the call has none."""
-    if sum(_nbytes(each) for each in call.arguments) > _MOST_BYTES:
+    """Return a call's arguments with new contents, as for `_output_after`, or None.
+
+    None if the tensors are too large, or if integers that select data were not recorded.
+    """
+    if sum(map(_nbytes, call.arguments)) > _MOST_BYTES:
         return None
     leading = _leading(call)
     storages: dict[int, Storage] = {}
     arguments: list[Argument] = []
-    for position, given in enumerate(call.arguments):
-        if not isinstance(given, TensorArgument):
-            arguments.append(given)
+    for position, argument in enumerate(call.arguments):
+        if not isinstance(argument, TensorArgument):
+            arguments.append(argument)
             continue
-        own = given.storage
-        if id(own) not in storages:
-            data = np.zeros(own.nbytes, np.uint8)
-            if given.element.kind != "f" and not any_integers:
-                if own.data is not None:
-                    data[:] = own.data
+        original = argument.storage
+        if id(original) not in storages:
+            data = np.zeros(original.nbytes, np.uint8)
+            if argument.element.kind != "f" and not any_integers:
+                if original.data is not None:
+                    data[:] = original.data
                 elif position in leading:
                     return None  # any integers would lead rows to each other's data
-            storages[id(own)] = Storage(own.nbytes, data, own.address)
-        tensor = replace(given, storage=storages[id(own)])
-        if own.data is None and given.element.kind != "f":
+            storages[id(original)] = Storage(original.nbytes, data, original.address)
+        tensor = replace(argument, storage=storages[id(original)])
+        if original.data is None and argument.element.kind != "f":
             _view(tensor)[...] = 1
-        if given.element.kind == "f" or any_integers or filled_integers:
+        if argument.element.kind == "f" or any_integers or filled_integers:
             _view(tensor)[...] = fill(tensor, position)
         arguments.append(tensor)
     return arguments
 
 
 def _orders(call: Call, *, backwards: bool) -> list[NDArray[np.int64] | None]:
-    """Return the groups of programs to evaluate, in order; None: the whole grid, as numbered."""
+    """Return the groups of programs to evaluate, in order; a None is the whole grid in order."""
     return [np.asarray([n]) for n in reversed(range(prod(call.grid)))] if backwards else [None]
 
 
@@ -644,9 +661,11 @@ def _leading(call: Call) -> frozenset[int]:
     from kvtrace.symbolic.walk import summarise
 
     leading = leading_integers(call.module)
-    reads = {each.argument for each in summarise(call.module).accesses if each.op.index in leading}
-    known = frozenset(position for position in reads if position is not None)
-    return frozenset(range(len(call.arguments))) if len(known) < len(reads) else known
+    reads = {
+        access.argument for access in summarise(call.module).accesses if access.op.index in leading
+    }
+    positions = frozenset(position for position in reads if position is not None)
+    return frozenset(range(len(call.arguments))) if len(positions) < len(reads) else positions
 
 
 def _nbytes(argument: Argument) -> int:
@@ -665,7 +684,7 @@ def _view(tensor: TensorArgument) -> NDArray[Any]:
 
 
 def _first_row(tensor: TensorArgument, axes: Dims) -> tuple[slice, ...]:
-    """Return what picks the first row of a tensor, whose axes stay."""
+    """Return the index of a tensor's first row, which keeps all axes."""
     return tuple(slice(0, 1) if n in axes else slice(None) for n in range(len(tensor.shape)))
 
 
@@ -685,29 +704,31 @@ def _same_rows(
     return np.broadcast_to(_random(inner, seed, tensor)[within], tensor.shape)
 
 
-def _own_rows(
+def _differing_rows(
     tensor: TensorArgument,
     axes: Dims,
     seed: int,
     extents: Sequence[int],
     *,
     rows: Sequence[int],
-    kept: int,
+    unchanged_row: int,
     inputs: Inputs,
 ) -> NDArray[Any]:
-    """Return contents whose rows differ, except row `kept`, which is as `_same_rows` has it.
+    """Return contents whose rows differ, except row `unchanged_row`, which is as in `_same_rows`.
 
-    Of a tensor with another number of rows than the output, it is not known which row is whose:
-    all of them are as `_same_rows` has them.
+    A tensor with another number of rows than the output is wholly as in `_same_rows`: nothing says
+    which of its rows belongs to which row of the output.
     """
     same = _same_rows(tensor, axes, seed, extents)
     if [tensor.shape[axis] for axis in sorted(axes)] != list(rows):
         return same
     if tensor.element.kind == "f":
         others = numbers_of(inputs, tensor, seed + 1000)
-        found = np.asarray(others * tensor.element.memory.type(4))  # so that maxima change, too
+        contents = np.asarray(others * tensor.element.memory.type(4))  # so that maxima change, too
     else:
-        found = _view(tensor).copy()
-    place = tuple(kept if axis in axes else slice(None) for axis in range(len(tensor.shape)))
-    found[place] = same[place]
-    return found
+        contents = _view(tensor).copy()
+    index = tuple(
+        unchanged_row if axis in axes else slice(None) for axis in range(len(tensor.shape))
+    )
+    contents[index] = same[index]
+    return contents

@@ -38,9 +38,9 @@ def formula_text(
     """Return a formula by the names of the kernel's arguments.
 
     Args:
-        formula: It.
-        summary: The kernel's; None: numbers are in place of its arguments.
-        names: Of the output's coordinates, where they are not to be called by their numbers.
+        formula: The formula.
+        summary: The kernel's summary; None: numbers replace the kernel's arguments.
+        names: Names of the output's coordinates, in place of their numbers.
 
     """
     if isinstance(formula, Condition):
@@ -101,8 +101,8 @@ def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:
     return f"{detail[0]}"
 
 
-def _said(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
-    """Yield what an op's attributes say that its name does not: how it compares, what it calls."""
+def _attribute_texts(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
+    """Yield the predicate of a comparison, and the symbol of a library call."""
     numbers = re.findall(r"\d+", attributes.get("predicate", ""))
     if numbers:
         names = _FLOATS if name.endswith("f") else _INTEGERS
@@ -111,16 +111,16 @@ def _said(name: str, attributes: Mapping[str, str]) -> Iterator[str]:
 
 
 def _op_text(node: Tree) -> str:
-    """Return an op with what its attributes say about its result."""
+    """Return the text of an op with the attributes that decide its result."""
     name, attributes, kind, _ = node.detail
     operator = KINDS[name].operator if name in KINDS else ""
-    said = list(_said(name, dict(attributes)))
+    said = list(_attribute_texts(name, dict(attributes)))
     form = f" ({', '.join((*filter(None, [operator]), *said))})" if operator or said else ""
     return f"{name}{form} to {kind or 'its type'}"
 
 
 def _number(kind: str, bits: tuple[int | float, ...]) -> str:
-    """Return a constant's number; of several the first."""
+    """Return the text of a constant's number, or of the first of several."""
     first = bits[0] if bits else 0
     decoded = float_from_bits(first, kind) if kind in FORMATS and isinstance(first, int) else first
     return f"{decoded:g}{', …' if len(bits) > 1 else ''}"

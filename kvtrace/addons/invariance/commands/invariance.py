@@ -134,16 +134,16 @@ def command(
 
 
 def _renamed(match: "Iterable[str]") -> dict[str, str]:
-    """Return old names by new ones."""
+    """Return a mapping from names in AFTER to names in BEFORE."""
     from kvtrace.schema.errors import BadSetting
 
-    found = {}
-    for each in match:
-        old, equals, new = each.partition("=")
+    renamed = {}
+    for option in match:
+        old, equals, new = option.partition("=")
         if not (old and equals and new):
-            raise BadSetting(f"--match takes OLD=NEW, two names; {each!r} is not that.")
-        found[new] = old
-    return found
+            raise BadSetting(f"--match takes OLD=NEW, two names; {option!r} is not that.")
+        renamed[new] = old
+    return renamed
 
 
 def _compare(
@@ -154,11 +154,11 @@ def _compare(
     from kvtrace.addons.invariance.versions import meanings_of
     from kvtrace.text import terminal_width
 
-    found = meanings_of(before, after, match=match)
+    meanings = meanings_of(before, after, match=match)
     if as_json:
-        print(json.dumps(meaning_objects(found), indent=2))
+        print(json.dumps(meaning_objects(meanings), indent=2))
     else:
-        print_lines(meaning_lines(found, terminal_width()))
+        print_lines(meaning_lines(meanings, terminal_width()))
     for selection in (before, after):
         complain_of(selection.trace)
-    return int(any(each.meaning == "violation" for each in found))
+    return int(any(each.meaning == "violation" for each in meanings))
