@@ -53,8 +53,8 @@ class Across:
 class Kept:
     """A call with what makes an output's trees, numbers bound: of all rows, or of the first.
 
-    `several`: it has one of all rows. `extents` has the output's coordinates, `rows` those of them
-    that are 0 in the first row; `places` the ops that the nodes of its trees were made for.
+    `several`: the call has a tree of all rows. `extents` has the output's coordinates, `rows` those
+    of them that are 0 in the first row; `places` the ops that the nodes of its trees were made for.
     `stored` gives which elements of the output the call stores, None where that is not known.
     """
 

@@ -57,7 +57,7 @@ def contracts_of(trace: Trace, runs: Sequence[Run]) -> Mapping[str, Contract]:
 
 
 def _contracts_in(file: str, lines: SourceLines) -> Iterator[tuple[Contract, int]]:
-    """Return each contract in a file, and the last line of the statement that it is at."""
+    """Return each contract in a file, and the last line of the statement next to the contract."""
     for first_line, block in lines.blocks(file):
         for line, first, last, text in marked_comments(block):
             match = _CONTRACT.search(text)

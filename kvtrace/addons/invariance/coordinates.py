@@ -109,7 +109,8 @@ def strides_of(tensor: TensorArgument) -> list[int]:
 def led_by(output: Output, steps: Collection[int]) -> Output:
     """Return an output with the axes of some steps, in bytes, before all others.
 
-    As it is where its outermost axis is one of them, none is, or memory says where items begin.
+    Return the output unchanged if its outermost axis has such a step, no axis has one, or memory
+    says where items begin.
     """
     own = [axis for axis in output.axes if axis.step in steps]
     if not own or output.axes[0].step in steps or output.axes[0].is_own:

@@ -10,7 +10,7 @@ from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term
 
 
 def divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict[Atom, Term]:
-    """Return what an index's quotients and remainders are as coordinates, rounded either way."""
+    """Return coordinates for an index's quotients and remainders, in both roundings."""
     parts: dict[Atom, Term] = {}
     for floor in (False, True):
         for term, part in (
@@ -24,7 +24,7 @@ def divided_parts(index: Term, by: Term, first: Symbol, second: Symbol) -> dict[
 
 
 def divided_index(part: Quotient | Remainder) -> Term:
-    """Return what is divided, once or several times."""
+    """Return the dividend of a quotient or remainder, or of nested ones."""
     while isinstance(inner := single(part.arguments[0]), Quotient | Remainder):
         part = inner
     return part.arguments[0]
@@ -112,5 +112,5 @@ def solvable(position: Term, replaced: Iterable[Atom]) -> Symbol | None:
 
 
 def divided(term: Term, by: int) -> Term:
-    """Return a term divided by a number that divides all of it."""
+    """Return a term divided by a number that divides all its coefficients."""
     return Term({monomial: number // by for monomial, number in term.coefficients.items()})

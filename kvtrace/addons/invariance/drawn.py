@@ -167,7 +167,7 @@ class _Drawer:
         self._known: set[Tree] = set()
 
     def root(self, tree: Tree, *, whole: bool) -> int:
-        """Draw what stores a tree's value, `whole`: of all rows; return its place in the table."""
+        """Draw the store of a tree, `whole`: of all rows; return the node's index in the table."""
         kept, access = self._kept, self._kept.access
         offset = sum(
             (Term({(each,): _number(each)}) for each in kept.extents if whole

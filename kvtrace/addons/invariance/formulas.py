@@ -36,7 +36,7 @@ def _opaques(atom: object) -> frozenset[Opaque]:
 
 
 def attributes_of(op: Op) -> tuple[tuple[str, str], ...]:
-    """Return what an op's attributes say about its result, hints left out."""
+    """Return the attributes of an op that decide its result, without hints."""
     return tuple(
         sorted((name, str(each)) for name, each in op.attributes.items() if name not in _HINTS)
     )
@@ -91,7 +91,7 @@ def source_of(
     source: Sequence[int],
     target: Sequence[int],
 ) -> Coordinates:
-    """Return which element of its source an op moves to a place."""
+    """Return the indices of the source element that an op moves to a result's indices."""
     if operator == "expand_dims":
         axis = number_of(op, "axis")
         return (*at[:axis], *at[axis + 1 :])

@@ -353,7 +353,7 @@ class Kernel:
         return Substitution(self._numbers(term.atoms(), indexed))(term)
 
     def _numbers(self, atoms: frozenset[Atom], indexed: bool) -> dict[Atom, Term]:
-        """Return what to write for what differs between variants: numbers, and tensors' names."""
+        """Return replacements for atoms that differ between variants: values and tensors' names."""
         replacements: dict[Atom, Term] = {}
         for atom in atoms:
             if not isinstance(atom, Symbol):

@@ -23,8 +23,8 @@ def read_after_write(tree: Tree, store: Access, kernel: Kernel) -> list[Access]:
     """Return the loads in a tree that a store of the same program may come before.
 
     Args:
-        tree: What some store of the kernel writes.
-        store: A store of it.
+        tree: The tree of a store of the kernel.
+        store: A store of the kernel.
         kernel: The kernel, with the tensors of a recorded call: two of one storage may be one.
 
     """

@@ -110,7 +110,7 @@ def truth_of(condition: Tree) -> bool | None:
 
 
 def constant_of(node: Tree) -> float | None:
-    """Return the value of a node that is a constant of floats, also NaN; None: it is another."""
+    """Return the value of a float constant, also NaN; None for another node."""
     if node.what != "constant" or node.parts:
         return None
     kind, bits = node.detail

@@ -70,7 +70,7 @@ def coordinate_names(trees: Iterable[Tree]) -> Mapping[int, str]:
 
 
 def node_text(node: Tree, names: Mapping[int, str] = {}) -> str:
-    """Return one line about a node of a tree whose numbers are bound."""
+    """Return one line of text about a node of a bound tree."""
     detail: tuple[Any, ...] = node.detail
     match node.what:
         case "integer" | "condition":
