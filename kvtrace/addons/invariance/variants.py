@@ -79,10 +79,10 @@ class Variants:
         A product that one variant joins with a sum (`fma`) and another does not is rounded once
         more in the other.
         """
-        arithmetics = [size.arithmetic for size in self.sizes if size.arithmetic is not None]
-        if len(arithmetics) < len(self.sizes):
+        arithmetic_ops = [size.arithmetic for size in self.sizes if size.arithmetic is not None]
+        if len(arithmetic_ops) < len(self.sizes):
             return None
-        different = frozenset().union(*arithmetics) - frozenset.intersection(*arithmetics)
+        different = frozenset().union(*arithmetic_ops) - frozenset.intersection(*arithmetic_ops)
         return tuple(sorted({line for line, _, _ in different}))
 
 
