@@ -138,7 +138,7 @@ def test_a_run_that_has_ended_leaves_nothing_to_watch(kvtrace, sound_trace):
     code, out, err = kvtrace("top", sound_trace)
 
     assert (code, err) == (0, "")
-    assert "nothing that is being recorded" in out
+    assert "no recorded process has launched a kernel yet" in out
 
 
 @pytest.mark.parametrize("make", ["missing", "file", "empty"])

@@ -243,7 +243,7 @@ def test_defects_after_a_skipped_launch_are_not_reported(tmp_path, tensors, caps
     assert sanitize(tmp_path, capsys)[0] == 0
     assert listed(tmp_path) == []
     reasons = [finding.reason for finding in listed(tmp_path, "unknown")]
-    assert any("1 of 2 launches were not judged" in reason for reason in reasons)
+    assert any("1 of 2 launches lack recorded contents" in reason for reason in reasons)
 
 
 def test_kernels_that_are_not_recorded_leave_no_finding(tmp_path, tensors):

@@ -272,7 +272,7 @@ def test_a_race_names_both_sides(report_browser, page, report):
 def test_an_unknown_finding_shows_its_reason_and_how_to_decide(report_browser, page, report):
     placed = found_in(report, "gathered", verdict="unknown")
     with opened_page(report_browser, page, address_of(placed)) as opened:
-        assert "was not recorded" in opened.text("#finding-reason")
+        assert "which were not recorded" in opened.text("#finding-reason")
         assert opened.text("#finding-assumption") == placed["found"]["assumption"]
         assert "KVTRACE_TENSORS=int" in opened.text("#reproduce")
         assert opened.page.locator("#excerpt .cm-line.unknown").count() == 1
