@@ -128,7 +128,7 @@ class Measured:
             return {}
         before = [data.copy() for data in contents]
         figures: dict[str, Row] = {}
-        after: list[bytes] = []
+        with_all: list[bytes] = []
         rounds = self._rounds
         number = 0
         while number < rounds:
@@ -139,9 +139,9 @@ class Measured:
                 figure["first"] = min(figure["first"], first)
                 figure["again"] = min(figure["again"], again)
                 if not number:
-                    left = [data.tobytes() for data in contents]
-                    after = after or left
-                    figure["same"] = left == after
+                    results = [data.tobytes() for data in contents]
+                    with_all = with_all or results
+                    figure["same"] = results == with_all
                 if first > SLOW_SECONDS:
                     rounds = 1
             number += 1
@@ -174,7 +174,7 @@ class Measured:
 def tutorials() -> dict[str, Callable[[], object]]:
     """Return Triton's tutorials as evaluator.py has them, and causal attention."""
     import torch
-    from evaluator_kernels import attention_case, cases, random
+    from evaluator_kernels import cases, random
 
     from tests.kernels.attention import attention
 
@@ -193,10 +193,8 @@ def tutorials() -> dict[str, Callable[[], object]]:
 
         return run
 
-    del attention_case
-    found: dict[str, Callable[[], object]] = {name: launch(case) for name, case in cases().items()}
-    found |= {f"causal attention {t}": causal(t) for t in (torch.float32, torch.bfloat16)}
-    return found
+    runs: dict[str, Callable[[], object]] = {name: launch(case) for name, case in cases().items()}
+    return runs | {f"causal attention {t}": causal(t) for t in (torch.float32, torch.bfloat16)}
 
 
 def liger() -> dict[str, Callable[[], object]]:
@@ -245,21 +243,21 @@ def rows_of(name: str, chosen: argparse.Namespace, folder: Path) -> list[Row]:
     cases = cases_of(name, chosen.files)
     gc.collect()
     gc.freeze()
-    found: list[Row] = []
-    wanted = [case for case in cases if fnmatchcase(case, chosen.case)]
-    for case in wanted[:: chosen.every]:
-        answer = folder / f"{len(found)}.json"
+    measured_cases: list[Row] = []
+    matching = [case for case in cases if fnmatchcase(case, chosen.case)]
+    for case in matching[:: chosen.every]:
+        answer = folder / f"{len(measured_cases)}.json"
         pid = os.fork()
         if pid == 0:
             _in_child(name, cases[case], chosen, folder, answer)
         os.waitpid(pid, 0)
         rows = json.loads(answer.read_text()) if answer.is_file() else []
-        found.append({"set": name, "case": case, "launches": rows})
+        measured_cases.append({"set": name, "case": case, "launches": rows})
         planned = sum("times" in row for row in rows)
         print(
             f"{name} {case}: {len(rows)} launches, {planned} measured", file=sys.stderr, flush=True
         )
-    return found
+    return measured_cases
 
 
 def _in_child(
@@ -287,7 +285,7 @@ def _in_child(
     try:
         with kvtrace.capture(folder / f"out-{os.getpid()}", **settings):
             run()
-    except BaseException:  # noqa: BLE001 - what was measured before counts
+    except BaseException:  # noqa: BLE001 - launches measured before the error count
         traceback.print_exc()
         sys.stderr.flush()
     end()
@@ -299,7 +297,7 @@ def _in_child(
 def gains(rows: list[Row], passes: list[str]) -> dict[str, dict[str, float]]:
     """Return the figures of each pass over launches."""
     times = [launch["times"] for row in rows for launch in row["launches"] if "times" in launch]
-    found = {}
+    by_pass = {}
     for name in passes:
         both = [(each[""], each[name]) for each in times if name in each]
         figures: dict[str, float] = {}
@@ -309,8 +307,8 @@ def gains(rows: list[Row], passes: list[str]) -> dict[str, dict[str, float]]:
             ratios = [off[what] / on[what] for on, off in both if off[what] >= LEAST_SECONDS]
             figures[f"most {what}"] = max(ratios, default=1.0)
         figures["other bits"] = sum(not off["same"] for _, off in both)
-        found[name] = figures
-    return found
+        by_pass[name] = figures
+    return by_pass
 
 
 def print_tables(rows: list[Row], passes: list[str], *, each: bool) -> None:

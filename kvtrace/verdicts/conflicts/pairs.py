@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Any, ClassVar, Final, Generic, TypeVar
 
 from kvtrace.ir import Op
 from kvtrace.metrics.of_ops import kind_of
+from kvtrace.symbolic.prover import strongest
 from kvtrace.verdicts.concrete import Concrete
 from kvtrace.verdicts.conflicts.messages import proven, unknown
 from kvtrace.verdicts.conflicts.outcomes import NoConflict, ShownConflict, Undecided
@@ -25,8 +26,6 @@ if TYPE_CHECKING:
     from kvtrace.verdicts.binding import BoundCall
     from kvtrace.verdicts.conflicts.sharers import Sharer
 
-#: Methods of a proof, the cheapest first.
-_STRENGTH: Final = ("interval", "affine", "solver", "evaluated")
 #: Reasons why grids with 0 and 1 programs have no two actors.
 _ALONE: Final = ("the grid has no program", "the grid has one program")
 
@@ -82,10 +81,9 @@ class Finding:
     @property
     def solver_ns(self) -> int:
         """The time of the solver for the op's pairs, ns."""
-        times = [outcome.solver_ns for outcome in self.free] + [
-            outcome.solver_ns for outcome in self.open
-        ]
-        return sum(times) + sum(outcome.solver_ns for outcome in self.shown)
+        outcomes: list[NoConflict | Undecided | ShownConflict]
+        outcomes = [*self.free, *self.open, *self.shown]
+        return sum(outcome.solver_ns for outcome in outcomes)
 
     def verdict(self, bound: BoundCall, rule: str, unless: Op | None = None) -> Verdict:
         """Return the verdict of an op without a shown race.
@@ -101,12 +99,13 @@ class Finding:
                 rule, bound, self.op, first.reason, evaluating=first.evaluating,
                 solver_ns=self.solver_ns, assumption=assumption, unless=unless,
             )  # fmt: skip
-        methods = (outcome.method for outcome in self.free)
-        method = max(methods, key=_STRENGTH.index, default=_STRENGTH[0])
+        proofs = [outcome.method for outcome in self.free if outcome.method != "evaluated"]
+        by_evaluation = len(proofs) < len(self.free)
         why = [outcome.why for outcome in self.free]
         return proven(
-            rule, bound, self.op, method, why, solver_ns=self.solver_ns, assumption=assumption
-        )
+            rule, bound, self.op, "evaluated" if by_evaluation else strongest(proofs), why,
+            solver_ns=self.solver_ns, assumption=assumption,
+        )  # fmt: skip
 
 
 @dataclass(frozen=True)

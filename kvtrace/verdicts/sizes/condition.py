@@ -46,6 +46,7 @@ from kvtrace.verdicts.sizes.upper_bounds import (
     is_of_parameters,
     smaller_of,
     varying_choice,
+    without_implied,
 )
 
 if TYPE_CHECKING:
@@ -380,13 +381,7 @@ class _ConditionBuilder:
 
 def _without_implied(conditions: Iterable[Condition]) -> tuple[Condition, ...]:
     """Return conditions without those that another condition plainly implies."""
-    strongest: list[Condition] = []
-    for condition in dict.fromkeys(conditions):
-        if any(_plainly_implies(other, condition) for other in strongest):
-            continue
-        strongest = [other for other in strongest if not _plainly_implies(condition, other)]
-        strongest.append(condition)
-    return tuple(strongest)
+    return without_implied(dict.fromkeys(conditions), _plainly_implies)
 
 
 def _plainly_implies(one: Condition, other: Condition) -> bool:

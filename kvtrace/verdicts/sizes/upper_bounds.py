@@ -9,13 +9,15 @@ check `scale * term + sum(factor * fact) == limit` without the search.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 from math import gcd
-from typing import Final
+from typing import Final, TypeVar
 
 from kvtrace.symbolic.functions import Choice, Maximum, Minimum, Quotient, Remainder, quotient
 from kvtrace.symbolic.terms import Atom, Monomial, Symbol, Term, as_term, programs
+
+_Item = TypeVar("_Item")
 
 _MOST_STATES: Final = 160
 _MOST_SCALE: Final = 1 << 12
@@ -298,11 +300,19 @@ def _rank(atom: Atom) -> tuple[int, int]:
 
 def _strongest(bounds: Iterable[Bound]) -> tuple[Bound, ...]:
     """Return bounds without those that others imply if sizes are at least 1."""
-    strongest: list[Bound] = []
-    for bound in sorted(bounds, key=lambda bound: (len(bound.limit.coefficients), bound.scale)):
-        if any(_implies(other, bound) for other in strongest):
+    simplest_first = sorted(bounds, key=lambda b: (len(b.limit.coefficients), b.scale))
+    return without_implied(simplest_first, _implies)
+
+
+def without_implied(
+    items: Iterable[_Item], implies: Callable[[_Item, _Item], bool]
+) -> tuple[_Item, ...]:
+    """Return items without those that another one implies; of two equal ones the first stays."""
+    strongest: list[_Item] = []
+    for item in items:
+        if any(implies(other, item) for other in strongest):
             continue
-        strongest = [other for other in strongest if not _implies(bound, other)] + [bound]
+        strongest = [other for other in strongest if not implies(item, other)] + [item]
     return tuple(strongest)
 
 
