@@ -249,7 +249,7 @@ def _plain(column: pa.Array) -> pa.Array:
 
 
 def part_facts(file: Any, path: Path, table: str) -> FileFacts:
-    """Return the facts in an open part's metadata; DamagedFile if it is of another table."""
+    """Return the facts in the metadata of an opened part file; DamagedFile if of another table."""
     facts = read_facts(file.metadata.metadata, str(path))
     if facts.table != table:
         raise DamagedFile(

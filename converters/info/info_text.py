@@ -173,13 +173,12 @@ def _lost(run: RunOverview) -> str | None:
     if run.dropped_rows:
         parts.append(f"{plural(run.dropped_rows, 'row')} could not be kept")
     if not run.sealed:
-        parts.append(
-            f"not sealed: still running or killed; {_known_until(run)}kvtrace trace recover seals"
-        )
+        last = _last_launch_text(run)
+        parts.append(f"not sealed: still running or killed; {last}kvtrace trace recover seals")
     return "; ".join(parts) or None
 
 
-def _known_until(run: RunOverview) -> str:
+def _last_launch_text(run: RunOverview) -> str:
     """Return the time of the last recorded launch of a run without an end, as text."""
     if run.last_launch is None or run.started is None:
         return ""

@@ -35,7 +35,7 @@ def kernel_module(text: str, name: str, line: int | None) -> str | None:
     kernel.decorator_list = [jit] if jit else []
     statements = _dependencies(module.body, kernel, _names_read([kernel]))
     pieces = [_text(lines, statement) for statement in statements]
-    if jit is None and "triton" not in {name for s in statements for name in _bound(s)}:
+    if jit is None and "triton" not in {name for s in statements for name in _names_set(s)}:
         pieces.append("import triton")
     decorator = "triton.jit" if jit is None else ast.get_source_segment(text, jit)
     body = "\n".join(lines[kernel.lineno - 1 : kernel.end_lineno])
@@ -66,7 +66,7 @@ def _dependencies(body: Sequence[ast.stmt], kernel: ast.stmt, names: set[str]) -
     while not is_complete:
         is_complete = True
         for index, statement in enumerate(body):
-            if index in copied or statement is kernel or not needed & set(_bound(statement)):
+            if index in copied or statement is kernel or not needed & set(_names_set(statement)):
                 continue
             copied.add(index)
             needed |= _names_read([statement])
@@ -81,8 +81,8 @@ def _is_always_copied(statement: ast.stmt) -> bool:
     return statement.module == "__future__" or any(alias.name == "*" for alias in statement.names)
 
 
-def _bound(statement: ast.stmt) -> Iterator[str]:
-    """Yield the names of the module that a statement binds."""
+def _names_set(statement: ast.stmt) -> Iterator[str]:
+    """Yield the module's names that a statement defines, assigns or imports."""
     if isinstance(statement, (*_FUNCTION, ast.ClassDef)):
         yield statement.name
         return

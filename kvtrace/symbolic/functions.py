@@ -170,7 +170,7 @@ class Quotient(_Division):
     __slots__ = ()
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Divide again."""
+        """Return the quotient of the substituted terms."""
         left, right = self.arguments
         return quotient(substitution(left), substitution(right), floor=self.floor)
 
@@ -201,7 +201,7 @@ class Remainder(_Division):
     __slots__ = ()
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Divide again."""
+        """Return the remainder of the substituted terms."""
         left, right = self.arguments
         return remainder(substitution(left), substitution(right), floor=self.floor)
 
@@ -259,11 +259,11 @@ class Minimum(Applied):
     __slots__ = ()
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Compare again."""
+        """Return the smaller of the substituted terms."""
         return minimum(*(substitution(term) for term in self.arguments))
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Compare numbers."""
+        """Return the smaller of two numbers, or of two arrays by element."""
         left, right = (evaluation(term) for term in self.arguments)
         return np.minimum(left, right) if evaluation.arrays else min(left, right)
 
@@ -278,11 +278,11 @@ class Maximum(Applied):
     __slots__ = ()
 
     def substituted(self, substitution: Substitution) -> Term:
-        """Compare again."""
+        """Return the larger of the substituted terms."""
         return maximum(*(substitution(term) for term in self.arguments))
 
     def compute(self, evaluation: Evaluation) -> Any:
-        """Compare numbers."""
+        """Return the larger of two numbers, or of two arrays by element."""
         left, right = (evaluation(term) for term in self.arguments)
         return np.maximum(left, right) if evaluation.arrays else max(left, right)
 

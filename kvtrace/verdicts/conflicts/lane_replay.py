@@ -209,7 +209,10 @@ class _Run:
         self.memory: Memory
 
     def run(self, make: Callable[[Memory, Storage, int], _Lanes]) -> _Lanes:
-        """Evaluate with the instrument that `make` returns; a `failure` says why it broke off."""
+        """Evaluate with the instrument that `make` returns, and return the instrument.
+
+        If the evaluation broke off, `self.failure` has the reason.
+        """
         call = self._bound.call
         arguments = _writable(call.arguments, self._position, self._byte)
         watched = arguments[self._position]

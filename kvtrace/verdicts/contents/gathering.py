@@ -70,7 +70,7 @@ class Gathering(Substitution):
         return at_least(Term(enumerated) + most).conjuncts()
 
     def leaves(self, atoms: frozenset[Atom]) -> bool:
-        """Return whether no atom has an enumerated symbol."""
+        """Return whether a term of these atoms stays as it is: none has an enumerated symbol."""
         return not any(self._is_own(atom) for atom in atoms)
 
     def _is_own(self, atom: Atom) -> bool:

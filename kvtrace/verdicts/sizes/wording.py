@@ -113,12 +113,12 @@ class _Printer:
 
     def _least(self, terms: Sequence[Term]) -> str:
         """Return the text of the least of terms, with common summands outside of the minimum."""
-        base, pairs = _factored(terms)
+        base, groups = _factored(terms)
         summands = dict(base.coefficients)
         products: list[_Product] = []
-        for pair in pairs:
-            common = _common_factor(pair)
-            texts = sorted((self._sum(_without(term, common)) for term in pair), key=_by_grid)
+        for group in groups:
+            common = _common_factor(group)
+            texts = sorted((self._sum(_without(term, common)) for term in group), key=_by_grid)
             factors = (f"min({', '.join(texts)})",)
             products.append(self._product(common, factors, summands))
         products += self._products(summands)

@@ -138,8 +138,9 @@ def _roles(
 def _places(
     positions: frozenset[int] | None, arguments: "IndexArguments", parameters: Sequence[Parameter]
 ) -> frozenset[int]:
-    """Return signature positions of pointers and descriptors; all if unknown which ones.
+    """Return the signature positions of the memory parameters at `positions` of the IR's arguments.
 
+    If `positions` is None, or does not fit the signature, these are all memory parameters.
     A descriptor is several arguments of the IR, but the order of memory arguments is the same.
     """
     memory = [place for place, parameter in enumerate(parameters) if is_memory(parameter)]

@@ -25,13 +25,13 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 class Arguments:
     """Arguments of a call: the arrays with their names, and the key of this signature.
 
-    `fixed` keeps objects alive that the key contains by identity.
+    `kept_alive` has the objects that the key contains by identity.
     """
 
     names: list[str] = field(default_factory=list)
     arrays: list[Any] = field(default_factory=list)
     key: list[Any] = field(default_factory=list)
-    fixed: list[Any] = field(default_factory=list)
+    kept_alive: list[Any] = field(default_factory=list)
 
     def leaves(self) -> Iterator[tuple[str, tuple[int, ...], Dtype]]:
         """Yield name, shape and element type of each array."""
@@ -69,7 +69,7 @@ def collect(value: Any, name: str, arguments: Arguments) -> None:
         for entry, item in zip(fields, value, strict=True):
             collect(item, f"{name}.{entry}", arguments)
     else:
-        key.append(_fixed_key(value, arguments.fixed))
+        key.append(_fixed_key(value, arguments.kept_alive))
 
 
 def _fixed_key(value: Any, fixed: list[Any]) -> Any:

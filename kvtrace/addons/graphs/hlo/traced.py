@@ -181,7 +181,7 @@ class TracedFunction:
         key = tuple(arguments.key)
         entry = self._graphs.get(key)
         if entry is None:
-            entry = self._graphs[key] = (self._traced(bound, arguments), arguments.fixed)
+            entry = self._graphs[key] = (self._traced(bound, arguments), arguments.kept_alive)
         return entry[0]
 
     def _traced(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:

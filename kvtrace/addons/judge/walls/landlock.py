@@ -23,7 +23,10 @@ _SCOPES: Final = 0b11  # abstract sockets, signals
 
 
 def restrict(folder: Path) -> int:
-    """Allow file changes in one folder alone; return Landlock's version, 0 if it is missing.
+    """Restrict this process by Landlock; return Landlock's version, 0 if it is missing.
+
+    Only `folder` and /dev/null can be written. Where the version can, there are no TCP connections,
+    and no signals and abstract sockets to processes outside.
 
     This is a second wall inside of the mounts, and the only wall for files without mounts.
     https://docs.kernel.org/userspace-api/landlock.html lists the features of each version.

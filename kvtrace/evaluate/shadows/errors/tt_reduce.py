@@ -205,14 +205,14 @@ class _Sum(_Combination):
         magnitudes but the largest: of 1 and many tiny numbers hardly anything is lost.
         """
         passed = result_planes["worst"].copy()
-        grown, beyond = self._grown(result_planes, "worst", magnitude)
-        own_loss = self._extent * 2.0**-53 * grown  # by the sums in float64 here
+        bounded_sum, overflows = self._grown(result_planes, "worst", magnitude)
+        own_loss = self._extent * 2.0**-53 * bounded_sum  # by the sums in float64 here
         with np.errstate(all="ignore"):
-            rest = grown - self._along(np.maximum, sizes) + own_loss
+            rest = bounded_sum - self._along(np.maximum, sizes) + own_loss
             rest = np.where(np.isfinite(rest), rest * (1 + self._extent * self._unit), np.inf)
-        one_rounding = np.minimum(self._unit * grown, rest)
+        one_rounding = np.minimum(self._unit * bounded_sum, rest)
         worst = passed + (self._extent + math.log2(max(self._extent, 2))) * one_rounding
-        worst = np.where(exact, passed, np.where(beyond, np.inf, worst))
+        worst = np.where(exact, passed, np.where(overflows, np.inf, worst))
         # A sum with an infinity is infinite in any order.
         of_infinite = np.where(passed > 0, np.inf, 0.0)
         result_planes["worst"] = np.where(np.isfinite(magnitude), worst, of_infinite)
@@ -221,8 +221,8 @@ class _Sum(_Combination):
     def _grown(self, made: Array, plane: str, magnitude: Array) -> tuple[Array, Array]:
         """Return bounds of the sums' magnitudes, and where they are too large for the type."""
         reach = np.where(np.isfinite(magnitude), magnitude, 0.0)
-        grown = reach + np.where(np.isfinite(made[plane]), made[plane], 0.0)
-        return grown, np.isfinite(magnitude) & (grown > largest_of(self._element))
+        bounded_sum = reach + np.where(np.isfinite(made[plane]), made[plane], 0.0)
+        return bounded_sum, np.isfinite(magnitude) & (bounded_sum > largest_of(self._element))
 
     def _round(
         self,
@@ -238,19 +238,19 @@ class _Sum(_Combination):
         elements, is at most the sum of all positive or of all negative elements.
         """
         roundings = max(1, self._extent - 1)
-        grown, beyond = self._grown(made, "worst", magnitude)
-        made["worst"] += roundings * self._unit * grown
-        made["worst"] = np.where(beyond, np.inf, made["worst"])
-        grown, beyond = self._grown(made, "near", magnitude)
+        bounded_sum, overflows = self._grown(made, "worst", magnitude)
+        made["worst"] += roundings * self._unit * bounded_sum
+        made["worst"] = np.where(overflows, np.inf, made["worst"])
+        bounded_sum, overflows = self._grown(made, "near", magnitude)
         partial = np.maximum(
             self._along(np.add, np.maximum(exact, 0)), self._along(np.add, np.maximum(-exact, 0))
         )
         reach = np.where(np.isfinite(magnitude), magnitude, 0.0)
-        partial = np.where(np.isfinite(partial), partial, 0.0) + (grown - reach)
+        partial = np.where(np.isfinite(partial), partial, 0.0) + (bounded_sum - reach)
         repeated = self._along(np.add, repetition(exact, self._axis + 1))
         fresh = np.sqrt(np.minimum(repeated, roundings**2)) * self._unit * partial
         made["near"] += self._roundings.deviations * fresh
-        made["near"] = np.where(beyond, np.inf, made["near"])
+        made["near"] = np.where(overflows, np.inf, made["near"])
         parts = [(made["own"], own_span), (fresh, self._roundings.birth())]
         made["own"], own_span = together(parts)
         if self._is_scan:  # an early error is in all later sums
@@ -308,9 +308,9 @@ class _Product(_Combination):
         sizes = np.abs(numbers)
         largest, least = largest_of(self._element), smallest_of(self._element.name)
         # A partial product may be too large for the type, or too small.
-        beyond = self._along(np.multiply, np.fmax(sizes, 1.0)) > largest
+        overflows = self._along(np.multiply, np.fmax(sizes, 1.0)) > largest
         below = self._along(np.multiply, np.where(sizes > 0, np.fmin(sizes, 1.0), 1.0)) < least
-        lost = lost | (beyond | below) & np.isfinite(self._along(np.add, sizes))
+        lost = lost | (overflows | below) & np.isfinite(self._along(np.add, sizes))
         for plane in self._roundings.distances:
             unit = 2.0**-53 if plane == "meaning" else unit_of(self._element.name)
             radii = np.broadcast_to(planes[plane], sizes.shape)
@@ -323,8 +323,8 @@ class _Product(_Combination):
         """Return a bound of the product's error over the device's and the evaluator's order."""
         with np.errstate(all="ignore"):
             relative = np.log1p(np.where(radii > 0, radii / sizes, 0.0))
-            grown = self._along(np.add, relative) + 2 * self._extent * math.log1p(unit)
-            away = self._along(np.multiply, sizes) * np.expm1(grown)
+            exponent = self._along(np.add, relative) + 2 * self._extent * math.log1p(unit)
+            away = self._along(np.multiply, sizes) * np.expm1(exponent)
         return np.where(np.isnan(away), np.inf, away)
 
 
