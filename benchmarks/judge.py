@@ -22,7 +22,7 @@ from pathlib import Path
 sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
 
 from kvtrace.addons.judge.judge_file import judge_file
-from tests.addons.judge.labelled import deceptions, labelled, request_of
+from tests.addons.judge.labeled import deceptions, labeled, request_of
 
 
 def main() -> int:
@@ -33,7 +33,7 @@ def main() -> int:
     print(f"{packages}; load average {load:.1f}")
     alone, together, wrong = [], [], []
     processor: list[float] = []
-    kernels = [(kind, path) for kind in ("right", "wrong") for path in labelled(kind).values()]
+    kernels = [(kind, path) for kind in ("right", "wrong") for path in labeled(kind).values()]
     for kind, path in kernels:
         request = request_of(path)
         reference = request.reference

@@ -102,12 +102,12 @@ def attended() -> tuple[Any, ...]:
     return q, k, v, torch.zeros(32, 32, dtype=torch.bfloat16), 128, 32**-0.5
 
 
-def labelled() -> tuple[Any, ...]:
+def labeled() -> tuple[Any, ...]:
     return torch.randn(16, 300), torch.randint(0, 300, (16,)), torch.zeros(16), 300
 
 
 def certain() -> tuple[Any, ...]:
-    x, labels, out, columns = labelled()
+    x, labels, out, columns = labeled()
     x[torch.arange(16), labels] += 14.0
     return x, labels, out, columns
 
@@ -260,7 +260,7 @@ CASES = [
          rows(wide()), 8, softmax, B, computes_its_formula=True),
     Case("log-softmax", True, kernels.log_softmax,
          rows(wide(0.0, 5.0)), 8, lambda x: torch.log_softmax(x, -1), B),
-    Case("cross entropy", True, kernels.cross_entropy, labelled, 16,
+    Case("cross entropy", True, kernels.cross_entropy, labeled, 16,
          lambda x, labels: torch.nn.functional.cross_entropy(x, labels, reduction="none"),
          {"BLOCK": 512}),
     Case("cross entropy of nearly certain labels", True, kernels.cross_entropy,

@@ -118,7 +118,7 @@ def compare(
     judged = read_findings(before.trace, before.runs), read_findings(after.trace, after.runs)
     findings, still = finding_differences(*judged, notes, names)
     if gate is not None:
-        gate.compare_findings(findings, judged=all(side.analysed for side in judged))
+        gate.compare_findings(findings, judged=all(side.analyzed for side in judged))
         _judge(gate, pairing, (*matched, *((None, key) for key in added)))
     bounds, unjudged = bound_changes(conditions, names)
     measured = times.of_kernels(matched)

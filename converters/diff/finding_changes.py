@@ -14,7 +14,7 @@ def finding_differences(
 
     `renamed` maps names in BEFORE to names in AFTER of renamed kernels.
     """
-    if not (a.analysed and b.analysed):
+    if not (a.analyzed and b.analyzed):
         return (), ()
     rules_of_one_side = [
         sorted(side_rules.rules.keys() - other.rules.keys())

@@ -22,7 +22,7 @@ def side_of(side: Snapshot, findings: Findings) -> Side:
         commit=commits.pop() if len(commits) == 1 else None,
         kernels=len(side.kernels),
         totals=side.totals,
-        judged_by=tuple(findings.rules) if findings.analysed else None,
+        judged_by=tuple(findings.rules) if findings.analyzed else None,
     )
 
 

@@ -105,10 +105,10 @@ class Printer:
         finding = group[0]
         lines = self._heading(group)
         lines += self.excerpt(finding)
-        for label, text in self.labelled_facts(group):
+        for label, text in self.labeled_facts(group):
             if label == "launch" and above is not None and text == self._launch(above):
                 text = "as above"
-            lines += self._labelled(label, text)
+            lines += self._labeled(label, text)
         return lines
 
     def summary(self, findings: Findings, lints: Sequence[Finding] = ()) -> list[str]:
@@ -116,7 +116,7 @@ class Printer:
 
         `lints` are findings of lint rules in generated code, which are counted apart.
         """
-        if not findings.analysed and not findings.tallies:
+        if not findings.analyzed and not findings.tallies:
             return ["not analyzed yet: kvtrace sanitize fills the findings"]
         lint_counts = Counter(dict.fromkeys(findings.counts, 0))
         for finding in lints:
@@ -182,7 +182,7 @@ class Printer:
                 bar = self._paint(f"  {'':>{gutter}} |", "gutter")
                 yield f"{bar} {' ' * caret}{self._paint('^', 'caret')}"
 
-    def labelled_facts(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
+    def labeled_facts(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
         """Yield the facts below heading and source: pairs of a label and a text."""
         finding = group[0]
         yield (
@@ -219,7 +219,7 @@ class Printer:
             if text:
                 yield label, text
 
-    def _labelled(self, label: str, text: str) -> list[str]:
+    def _labeled(self, label: str, text: str) -> list[str]:
         head = f"  {label + ':':<{_LABEL}} "
         return textwrap.wrap(
             printable(text),

@@ -137,7 +137,7 @@ class Tally:
 class Findings:
     """Findings ordered by severity and place, and counts of all verdicts.
 
-    `listed` has proven accesses only if they were asked for. `analysed` means that the pass
+    `listed` has proven accesses only if they were asked for. `analyzed` means that the pass
     `sanitizer` has judged every run; otherwise there may be findings made while recording.
     `reasons` counts unknown verdicts by reason. `rules` has the rules of the passes by id. `lines`
     has recorded source lines around the places of `listed`, by file and line. `named` are rules
@@ -147,7 +147,7 @@ class Findings:
     listed: tuple[Finding, ...] = ()
     tallies: tuple[Tally, ...] = ()
     reasons: Mapping[str, int] = field(default_factory=dict)
-    analysed: bool = False
+    analyzed: bool = False
     rules: Mapping[str, RuleText] = field(default_factory=dict)
     lines: Mapping[tuple[str, int], str] = field(default_factory=dict)
     named: frozenset[str] = frozenset()

@@ -93,7 +93,7 @@ def read_findings(
     """
     table = trace.table("findings", runs)
     passes = [trace.passes(run.run_id) for run in runs]
-    analysed = all(
+    analyzed = all(
         pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER) for run in runs
     )
     texts = _rule_texts(settings for by_pass in passes for settings in by_pass.values())
@@ -102,8 +102,8 @@ def read_findings(
         texts = {rule: text for rule, text in texts.items() if rule in selected}
         names = pa.array(sorted(selected))
         table = table.filter(pc.is_in(without_dictionary(table["rule"]), names))
-    if not table.num_rows and not analysed:
-        return Findings(analysed=analysed, rules=texts)
+    if not table.num_rows and not analyzed:
+        return Findings(analyzed=analyzed, rules=texts)
     lines = SourceLines(trace, runs)
     suppressions = Suppressions(lines)
     is_open = pc.not_equal(table["verdict"].cast(pa.string()), "proven")
@@ -127,7 +127,7 @@ def read_findings(
         for tally, count in _proven(table.filter(pc.invert(is_open)), calls):
             tallies[tally] += count
     notes: list[Finding] = []
-    if analysed:
+    if analyzed:
         kernels = {Definition(c.file or "", c.line or 0, c.kernel) for c in calls.values()}
         ids = pc.unique(table["stack_id"]).to_pylist()
         judged_lines = lines_judged(lines, kernels, (stacks.get(i, ()) for i in ids))
@@ -138,7 +138,7 @@ def read_findings(
         listed=listed,
         tallies=tuple(replace(tally, count=count) for tally, count in tallies.items()),
         reasons=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
-        analysed=analysed,
+        analyzed=analyzed,
         rules=texts,
         lines=dict(_excerpts(listed, lines)),
     )

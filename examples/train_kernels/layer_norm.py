@@ -17,11 +17,11 @@ def layer_norm_forward(
     inside = column < columns
     value = tl.load(x + row * columns + column, mask=inside, other=0.0)
     mean = tl.sum(value, axis=0) / columns
-    centred = tl.where(inside, value - mean, 0.0)
-    inverse = 1.0 / tl.sqrt(tl.sum(centred * centred, axis=0) / columns + epsilon)
+    centered = tl.where(inside, value - mean, 0.0)
+    inverse = 1.0 / tl.sqrt(tl.sum(centered * centered, axis=0) / columns + epsilon)
     scale = tl.load(weight + column, mask=inside, other=0.0)
     shift = tl.load(bias + column, mask=inside, other=0.0)
-    tl.store(out + row * columns + column, centred * inverse * scale + shift, mask=inside)
+    tl.store(out + row * columns + column, centered * inverse * scale + shift, mask=inside)
     tl.store(mean_out + row, mean)
     tl.store(inverse_out + row, inverse)
 

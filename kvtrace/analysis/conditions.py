@@ -247,11 +247,11 @@ def _at_sizes(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
 
 def _conditions_of(call: Call) -> KernelConditions:
     from kvtrace.ir import source_stack
-    from kvtrace.symbolic.walk import summarise
+    from kvtrace.symbolic.walk import summarize
     from kvtrace.verdicts.sizes.condition import conditions_of
     from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
 
-    summary = summarise(call.module)
+    summary = summarize(call.module)
     names = [value.name.lstrip("%") for value in call.module.main.arguments]
     accesses: list[AccessLine] = []
     widths: dict[str, None] = {}

@@ -30,7 +30,7 @@ class Profiler(Client):
         self._ops += metrics.op_rows(call.call_id, names, around, self.stacks)
         self._loops += metrics.loop_rows(call.call_id, self.stacks)
         self._notes += metrics.notes(call.call_id)
-        self._modelled = [a + b for a, b in zip(self._modelled, metrics.modelled, strict=True)]
+        self._modelled = [a + b for a, b in zip(self._modelled, metrics.modeled, strict=True)]
 
     def finalize(self) -> Mapping[str, Rows]:
         """Return the rows of `ops` and `loops`."""

@@ -108,13 +108,13 @@ def assembly(text: str) -> Callable[[_Function], _Function]:
     """
 
     def register(function: _Function) -> _Function:
-        ASSEMBLY[normalised(text)] = function
+        ASSEMBLY[normalized(text)] = function
         return function
 
     return register
 
 
-def normalised(text: str) -> str:
+def normalized(text: str) -> str:
     """Return assembly with single spaces, and none around punctuation or at the ends."""
     return re.sub(r"\s*([,;{}])\s*", r"\1", " ".join(text.split())).strip().rstrip(";")
 

@@ -155,7 +155,7 @@ class Metrics(Observer):
         return cls(call.layouts, facts, call.arguments)
 
     @property
-    def modelled(self) -> tuple[int, int]:
+    def modeled(self) -> tuple[int, int]:
         """Numbers of memory ops whose sectors are counted by compiled layout, and by lane order."""
         compiled = sum(index in self._layouts for index in self._memory)
         return compiled, len(self._memory) - compiled

@@ -76,7 +76,7 @@ _WIDEST = 1 << 192
 
 
 @once_per_module
-def summarise(module: Module) -> Summary:
+def summarize(module: Module) -> Summary:
     """Return the summary of a module's kernel, cached by module.
 
     Raises:

@@ -31,7 +31,7 @@ from kvtrace.symbolic.prover import (
 )
 from kvtrace.symbolic.summary import Access, Arithmetic, Loop, Place, Summary
 from kvtrace.symbolic.terms import MOST_PROGRAMS, Symbol, signed_range
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.carried import CarriedRanges
 from kvtrace.verdicts.contents.by_contents import ByContents
 from kvtrace.verdicts.contents.loaded import Contents, depends_on
@@ -105,7 +105,7 @@ class BoundCall:
     ) -> None:
         """`supposed`: ranges of symbols, by kind and key, in place of the call's numbers."""
         self.call = call
-        self.summary: Summary = summarise(call.module)
+        self.summary: Summary = summarize(call.module)
         self.rules = frozenset(rules)
         self.budget = Budget() if budget is None else budget
         self.contents = Contents(call, self.summary)

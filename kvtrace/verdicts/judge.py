@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 _BOUNDS: Final = "out-of-bounds"
 
 
-class Judgement:
+class Judgment:
     """The verdicts of one call, in two steps.
 
     The constructor judges by formulas. `observers` are then to observe an evaluation of the whole
@@ -161,13 +161,13 @@ def judge(
 
 
 def _judge(call: Call, rules: Iterable[str], budget: Budget | None) -> list[Verdict]:
-    judgement = Judgement(call, rules, budget)
-    if not judgement.observers:
-        return judgement.verdicts()
-    lanes = judgement.bound.budget.lanes
-    failure = run(call, judgement.observers, contents="integers", lanes=lanes)
-    verdicts = judgement.verdicts(failure)
+    judgment = Judgment(call, rules, budget)
+    if not judgment.observers:
+        return judgment.verdicts()
+    lanes = judgment.bound.budget.lanes
+    failure = run(call, judgment.observers, contents="integers", lanes=lanes)
+    verdicts = judgment.verdicts(failure)
     if not holds_floats(call) or not any(v.evaluating and v.verdict == "unknown" for v in verdicts):
         return verdicts
-    again = Judgement(call, rules, budget)
+    again = Judgment(call, rules, budget)
     return again.verdicts(run(call, again.observers, contents="all", lanes=lanes))

@@ -50,7 +50,7 @@ from kvtrace.symbolic.hashes import is_hash, is_mixed
 from kvtrace.symbolic.meanings.arith import comparison
 from kvtrace.symbolic.summary import Access, Arithmetic, BlockPointer, Place, Pointer, Summary
 from kvtrace.symbolic.terms import Atom, Substitution, Symbol, Term, lane, signed_range
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import element_of, integer_bits, is_pointer, number_of, shape_of
 from kvtrace.verdicts.deciding import Purpose, modular_ops, stored_index
 from kvtrace.verdicts.feeding import feeding_values
@@ -94,7 +94,7 @@ class Use:
 @once_per_module
 def uses(module: Module) -> tuple[Use, ...]:
     """Return the uses that decide memory accesses of the kernel itself."""
-    return tuple(_UseSearch(summarise(module)).all())
+    return tuple(_UseSearch(summarize(module)).all())
 
 
 class _UseSearch:

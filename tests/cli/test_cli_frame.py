@@ -68,7 +68,7 @@ def test_version(kvtrace):
 
 
 def test_a_mistyped_command_names_the_nearest(kvtrace):
-    code, _, err = kvtrace("sanitise")
+    code, _, err = kvtrace("sanitize")
     assert code == 2
     assert "did you mean 'sanitize'?" in err
 
@@ -111,21 +111,21 @@ def test_a_commands_module_imports_nothing_heavy(command):
     assert python("-c", program).stdout.strip() == "[]"
 
 
-def replaced_command(monkeypatch, behaviour):
+def replaced_command(monkeypatch, behavior):
     """Make `kvtrace trace validate TRACE` do something else for a test."""
     module = importlib.import_module(COMMANDS["trace validate"].module)
 
     def command(trace: str) -> None:
-        behaviour(trace)
+        behavior(trace)
 
     monkeypatch.setattr(module, "command", command)
 
 
 def raising(error):
-    def behaviour(trace):
+    def behavior(trace):
         raise error
 
-    return behaviour
+    return behavior
 
 
 def test_a_known_error_is_one_sentence(kvtrace, monkeypatch):
@@ -152,7 +152,7 @@ def test_the_traceback_comes_on_request(kvtrace, monkeypatch):
     code, _, err = kvtrace("trace", "validate", "x")
     assert code == 2
     assert "Traceback" in err
-    assert "in behaviour" in err
+    assert "in behavior" in err
 
 
 @pytest.mark.parametrize(("error", "code"), [(KeyboardInterrupt(), 130), (MemoryError(), 2)])

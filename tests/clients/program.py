@@ -51,12 +51,12 @@ def threads(out):
 
 def faulty(out):
     """Run `plain` with a sanitizer that fails; the program and other clients must go on."""
-    from kvtrace.verdicts.judge import Judgement
+    from kvtrace.verdicts.judge import Judgment
 
     def fail(self, failure=None):
         raise RuntimeError("on purpose")
 
-    Judgement.verdicts = fail
+    Judgment.verdicts = fail
     plain(out)
 
 

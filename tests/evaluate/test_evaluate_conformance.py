@@ -1,10 +1,10 @@
-"""Cases of the catalogue have the expected results in the evaluator; usually one case in three."""
+"""Cases of the catalog have the expected results in the evaluator; usually one case in three."""
 
 import numpy as np
 import pytest
 
 from tests.kernels.case import Case, difference
-from tests.kernels.catalogue import ALL_CASES, LEFT_OUT
+from tests.kernels.catalog import ALL_CASES, LEFT_OUT
 from tests.kernels.launching import launch, to_array, to_tensor
 from tests.support.thorough import usually
 

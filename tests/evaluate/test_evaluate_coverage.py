@@ -1,9 +1,9 @@
-"""The table of coverage in the documentation equals the catalogue's, and is complete."""
+"""The table of coverage in the documentation equals the catalog's, and is complete."""
 
 import re
 
 from tests.kernels.case import DTYPES
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.coverage import DOCUMENT, cells_of_cases, forgotten
 from tests.kernels.coverage_table import LIBRARY_DTYPES, MISSING, TESTED, UNDEFINED
 
@@ -29,7 +29,7 @@ def documented():
     return cells
 
 
-def test_the_document_says_what_the_catalogue_tests():
+def test_the_document_says_what_the_catalog_tests():
     compared = {key: mark for key, mark in documented().items() if mark in (TESTED, UNDEFINED)}
     assert compared == cells_of_cases(), UPDATE
 

@@ -6,7 +6,7 @@ import torch
 
 from tests.kernels.attention import attention, attention_with_descriptors
 from tests.kernels.launching import launch
-from tests.kernels.normalisation import (
+from tests.kernels.normalization import (
     dropout,
     layer_norm_backward_input,
     layer_norm_backward_weight,

@@ -32,7 +32,7 @@ def expected_of(pid, a, b, c, d):
 @settings(max_examples=150, deadline=None)
 @given(a=NUMBERS, b=NUMBERS, c=NUMBERS, d=NUMBERS)
 def test_factored_integers_equal_32_bit_registers(a, b, c, d):
-    # Keep Triton from specialising a value of 1 or of another width: all are passed as i32.
+    # Keep Triton from specializing a value of 1 or of another width: all are passed as i32.
     out = torch.empty(PROGRAMS, BLOCK * BLOCK + 4 * BLOCK, dtype=torch.int32)
 
     launch(

@@ -11,7 +11,7 @@ from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.scope import Launch
 from tests.kernels import basic, memory
 from tests.kernels.launching import bind, compile_for, launch
-from tests.kernels.normalisation import layer_norm_backward_input
+from tests.kernels.normalization import layer_norm_backward_input
 
 
 def runs_in_order(function, grid, arguments, constexprs):

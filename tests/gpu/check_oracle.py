@@ -1,4 +1,4 @@
-"""To be run by hand on a machine with an NVIDIA GPU: the catalogue's cases there, and checked.
+"""To be run by hand on a machine with an NVIDIA GPU: the catalog's cases there, and checked.
 
     python tests/gpu/check_oracle.py [--only WORDS] [--workers N]
 
@@ -75,7 +75,7 @@ def work(start: int, step: int, words: list[str]) -> None:
     import triton
 
     from tests.gpu.differential import REFUSALS
-    from tests.kernels.catalogue import CASES
+    from tests.kernels.catalog import CASES
 
     triton.set_allocator(
         lambda size, _align, _stream: torch.empty(size, device="cuda", dtype=torch.int8)
@@ -100,7 +100,7 @@ def work(start: int, step: int, words: list[str]) -> None:
 
 def all_rows(workers: int, words: list[str]) -> list[dict[str, Any]]:
     """Run the cases in processes of their own; one that dies is replaced."""
-    from tests.kernels.catalogue import CASES
+    from tests.kernels.catalog import CASES
 
     count = len([each for each in CASES if not words or any(w in each.name for w in words)])
     rows: list[dict[str, Any]] = []

@@ -44,7 +44,7 @@ EDITS: tuple[tuple[str, str, str, str], ...] = (
     ("many", "the step of a loop", r"add\.s32(\s+%\w+, %\w+), 32;", r"add.s32\1, 64;"),
 )  # fmt: skip
 
-#: Edits of every place: of a vectorised access not each predicate is that of the last lane.
+#: Edits of every place: of a vectorized access not each predicate is that of the last lane.
 ALL = frozenset({"all barriers dropped", "predicates with one lane more"})
 
 

@@ -117,7 +117,7 @@ def child_launch(names: list[str], device: str) -> None:
 
 
 def child_time(name: str, device: str) -> None:
-    """Print the median milliseconds of a launch of a benchmark's kernel, synchronised."""
+    """Print the median milliseconds of a launch of a benchmark's kernel, synchronized."""
     from sanitizer_kernels import cases
 
     case = cases()[name]

@@ -9,7 +9,7 @@ kvtrace's evaluator. Beside it stands kvtrace's verdict on that launch, recorded
 PTX. Planted kernels are tried with 1, 4 and 8 warps, counters with 16 as well, the others with 4
 and 8.
 
-Ends with 1 if a launch that is proven, or a sample that is labelled right, is wrong on the device.
+Ends with 1 if a launch that is proven, or a sample that is labeled right, is wrong on the device.
 
 `--device none` compiles for Hopper and prints verdicts alone.
 """

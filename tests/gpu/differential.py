@@ -1,9 +1,9 @@
-"""To be run by hand on a machine with a GPU: the catalogue's cases there, and in the evaluator.
+"""To be run by hand on a machine with a GPU: the catalog's cases there, and in the evaluator.
 
     python tests/gpu/differential.py [--device cuda|cpu] [--only WORDS] [--seed N] [--workers N]
 
 For each case the kernel runs on the GPU; the evaluator then runs the TTIR of the very kernel that
-Triton compiled, on copies of the inputs. Besides the catalogue's own inputs, cases whose inputs are
+Triton compiled, on copies of the inputs. Besides the catalog's own inputs, cases whose inputs are
 arrays of floats run on further random ones (`--seed`). What may differ is each case's `device`
 bound: a number of units in the last place, or a part of the largest magnitude, with its reason.
 Cases of what Triton leaves undefined, and differences that are known, are told, not judged; cases
@@ -41,7 +41,7 @@ from triton.runtime import driver
 from kvtrace.backends.compiled_kernels.generic import generic_ttir
 from kvtrace.evaluate import evaluate, parsed
 from tests.kernels.case import Bound, Case, Difference, difference, random_of
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.launching import bind, to_array, to_tensor
 
 Arrays = Mapping[str, np.ndarray]
@@ -289,7 +289,7 @@ def save(path: str, outcomes: Sequence[Outcome]) -> None:
 
 @dataclass(frozen=True)
 class Task:
-    """Cases of the catalogue by number, for one process."""
+    """Cases of the catalog by number, for one process."""
 
     device: str
     seed: int

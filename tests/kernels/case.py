@@ -1,6 +1,6 @@
 """One kernel on one set of inputs, with what must come out and how exactly.
 
-The catalogue of cases drives three things: the evaluator's conformance tests, the table of coverage
+The catalog of cases drives three things: the evaluator's conformance tests, the table of coverage
 in the documentation, and the comparison with a GPU.
 """
 
@@ -161,7 +161,7 @@ def numbers(rng: np.random.Generator, dtype: str, size: int) -> np.ndarray:
 
 
 def ulp(array: np.ndarray, dtype: str) -> np.ndarray:
-    """Distance between neighbouring numbers of the type at each number."""
+    """Distance between neighboring numbers of the type at each number."""
     wide = np.abs(array.astype(np.float64))
     exponent = np.frexp(np.where(np.isfinite(wide), wide, 1.0))[1] - 1
     exponent = np.maximum(np.where(wide == 0, SMALLEST[dtype], exponent), SMALLEST[dtype])

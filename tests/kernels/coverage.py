@@ -17,7 +17,7 @@ from triton.runtime import driver
 from kvtrace.backends.triton.free_driver import DeviceFreeDriver
 from kvtrace.schema.errors import KvtraceError
 from tests.kernels.case import DTYPES, NUMPY, Case
-from tests.kernels.catalogue import ALL_CASES, CASES, LEFT_OUT
+from tests.kernels.catalog import ALL_CASES, CASES, LEFT_OUT
 from tests.kernels.coverage_table import (
     LEGEND,
     MEANING,
@@ -97,7 +97,7 @@ def forgotten() -> list[str]:
 
 
 def cells_of_cases() -> dict[tuple[str, str], str]:
-    """Marks by op and type, from the catalogue."""
+    """Marks by op and type, from the catalog."""
     return cells_of((case.op, case.dtype, bool(case.undefined), True) for case in ALL_CASES)
 
 
@@ -148,7 +148,7 @@ def document() -> str:
     parts = [
         "# What the evaluator covers",
         "",
-        "Written by `python -m tests.kernels.coverage`; a test compares it with the catalogue.",
+        "Written by `python -m tests.kernels.coverage`; a test compares it with the catalog.",
         "",
         text.strip(),
         "",

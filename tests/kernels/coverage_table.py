@@ -29,7 +29,7 @@ def cells_of(cases: Iterable[tuple[str, str, bool, bool]]) -> dict[tuple[str, st
 
 
 def rows_of(cells: Cells, *, library: bool) -> list[str]:
-    """Ops in the order of the catalogue."""
+    """Ops in the order of the catalog."""
     ops = dict.fromkeys(op for op, _ in cells if op.startswith("libdevice.") is library)
     return list(ops)
 

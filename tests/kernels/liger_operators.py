@@ -73,7 +73,7 @@ def multimodal(q: torch.Tensor, k: torch.Tensor, cos: torch.Tensor, sin: torch.T
 
 
 def rope_of_pairs(q: torch.Tensor, k: torch.Tensor, turns: torch.Tensor) -> Tensors:
-    """Llama 4: neighbours are real and imaginary parts."""
+    """Llama 4: neighbors are real and imaginary parts."""
 
     def turned(x: torch.Tensor) -> torch.Tensor:
         pairs = torch.view_as_complex(x.reshape(*x.shape[:-1], -1, 2))

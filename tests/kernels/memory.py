@@ -162,8 +162,8 @@ def grid_barrier(x, arrived, out, PROGRAMS: tl.constexpr, BLOCK: tl.constexpr):
     tl.atomic_add(arrived, 1)
     while tl.atomic_add(arrived, 0) < PROGRAMS:
         pass
-    neighbour = (pid + 1) % PROGRAMS
-    tl.store(out + pid * BLOCK + lanes, tl.load(x + neighbour * BLOCK + lanes))
+    neighbor = (pid + 1) % PROGRAMS
+    tl.store(out + pid * BLOCK + lanes, tl.load(x + neighbor * BLOCK + lanes))
 
 
 @triton.jit

@@ -6,7 +6,7 @@ import numpy as np
 from triton.backends.compiler import GPUTarget
 
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import attention, normalisation
+from tests.kernels import attention, normalization
 from tests.kernels import oracle_kernels as kernels
 from tests.kernels.case import random_of
 from tests.kernels.launched import Launched
@@ -57,11 +57,11 @@ def layer_norm(**options):
         "mean": np.zeros(4, F32), "rstd": np.zeros(4, F32), "stride": 100, "columns": 100,
         "eps": 1e-5,
     }  # fmt: skip
-    names = [each for each in normalisation.layer_norm_forward.arg_names if each != "BLOCK"]
+    names = [each for each in normalization.layer_norm_forward.arg_names if each != "BLOCK"]
     given = dict(zip(names, _in_order(inputs), strict=True))
     outputs = (names[1], names[4], names[5])
     return Launched(
-        normalisation.layer_norm_forward, given, outputs, {"BLOCK": 128}, (4,), options=options
+        normalization.layer_norm_forward, given, outputs, {"BLOCK": 128}, (4,), options=options
     )
 
 

@@ -213,7 +213,7 @@ def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
     from kvtrace.evaluate.errors import DeviceAssertion
     from kvtrace.recorded_calls.recorded import calls_of
     from kvtrace.schema.trace import open_trace
-    from kvtrace.verdicts.judge import Judgement
+    from kvtrace.verdicts.judge import Judgment
     from tests.metrics import kernels
 
     chosen = torch.arange(1000)
@@ -228,10 +228,10 @@ def test_a_device_assert_that_fails_is_a_finding_with_its_program(tmp_path):
     indices = call.arguments[1].storage.data.view("i8")
     indices[700] = 1000
 
-    judgement = Judgement(call)
+    judgment = Judgment(call)
     with pytest.raises(DeviceAssertion) as ended:
-        evaluate(call.module, call.arguments, call.grid, observers=judgement.observers)
-    verdicts = judgement.verdicts(str(ended.value))
+        evaluate(call.module, call.arguments, call.grid, observers=judgment.observers)
+    verdicts = judgment.verdicts(str(ended.value))
 
     (result,) = [verdict for verdict in verdicts if verdict.verdict == "violation"]
     assert result.rule == "device-assert"

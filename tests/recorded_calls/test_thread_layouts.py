@@ -102,7 +102,7 @@ def test_sectors_go_by_the_layout_where_there_is_one():
         metrics = Metrics(layouts)
         metrics.access(access)
         (row,) = metrics.op_rows(0, ["x"], {}, StackRows())
-        return row["sectors"], metrics.modelled
+        return row["sectors"], metrics.modeled
 
     assert sectors({}) == (256, (0, 1))  # a group is two rows: two lanes a sector
     assert sectors({LOAD.index: COLUMNS}) == (64, (1, 0))

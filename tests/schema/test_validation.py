@@ -79,8 +79,8 @@ def test_damage_inside_a_column_is_found(out):
         ("kernels", lambda t: t.drop_columns(["name"]), "column name is missing"),
         (
             "kernels",
-            lambda t: t.append_column("colour", pa.array(["red"] * len(t))),
-            "the format has no column colour",
+            lambda t: t.append_column("color", pa.array(["red"] * len(t))),
+            "the format has no column color",
         ),
         (
             "launches",

@@ -36,14 +36,12 @@ def rewrite(path, change=lambda rows: rows, **facts):
 def test_a_later_minor_version_is_read_and_what_is_new_in_it_ignored(run):
     out, run_id = run
     path = part_path(out, "kernels", run_id, 0)
-    rewrite(
-        path, lambda rows: rows.append_column("colour", pa.array(["red"])), format_version="1.9"
-    )
+    rewrite(path, lambda rows: rows.append_column("color", pa.array(["red"])), format_version="1.9")
 
     (row,) = open_trace(out).table("kernels").to_pylist()
 
     assert row["name"] == "scale"
-    assert "colour" not in row
+    assert "color" not in row
 
 
 def test_columns_that_a_file_lacks_are_null(run):

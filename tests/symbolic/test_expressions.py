@@ -10,7 +10,7 @@ from kvtrace.symbolic.expressions import (
     expression,
     value_expression,
 )
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from tests.support.compile_ttir import compile_generic
 
 
@@ -36,7 +36,7 @@ def summary():
         | {"stride": "i32", "BLOCK": "constexpr"},
         {"BLOCK": 16},
     )
-    return summarise(parse(text))
+    return summarize(parse(text))
 
 
 def test_addresses_are_in_the_kernels_own_variables():

@@ -1,6 +1,6 @@
-"""What summaries say of the catalogue's launches is what the evaluator sees them touch.
+"""What summaries say of the catalog's launches is what the evaluator sees them touch.
 
-A part of the catalogue is looked at; `KVTRACE_TEST_THOROUGH=1` looks at all of it (a minute;
+A part of the catalog is looked at; `KVTRACE_TEST_THOROUGH=1` looks at all of it (a minute;
 4,724 of 4,749 memory ops the same, 25 unknown: masks made of a float's bits, and a spin lock).
 """
 
@@ -9,8 +9,8 @@ from collections import Counter
 import numpy as np
 import pytest
 
-from kvtrace.symbolic.walk import summarise
-from tests.kernels.catalogue import CASES
+from kvtrace.symbolic.walk import summarize
+from tests.kernels.catalog import CASES
 from tests.kernels.launching import bind, compile_for, to_tensor
 from tests.support.thorough import THOROUGH
 from tests.symbolic.predicting import compared
@@ -34,7 +34,7 @@ def outcome_of(case):
         for name, value in case.inputs.items()
     }
     module = compile_for(case.kernel, arguments, case.constexprs)
-    return compared(summarise(module), bind(case.kernel, arguments), case.grid)
+    return compared(summarize(module), bind(case.kernel, arguments), case.grid)
 
 
 @pytest.mark.sweep

@@ -5,7 +5,7 @@ import torch
 import triton
 import triton.language as tl
 
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from tests.kernels.launching import bind, compile_for
 from tests.symbolic.predicting import compared
 
@@ -229,7 +229,7 @@ def test_a_summary_says_what_is_touched(kernel, number):
     arguments, constexprs, grid = CASES[kernel][number]
     module = compile_for(kernel, arguments, constexprs)
 
-    outcome = compared(summarise(module), bind(kernel, arguments), grid)
+    outcome = compared(summarize(module), bind(kernel, arguments), grid)
 
     honest = {"unknown: the trips of a while loop"} if kernel is counting_while else set()
     assert outcome

@@ -5,7 +5,7 @@ import triton.language as tl
 
 from kvtrace.ir import parse
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.symbolic.walk import Walk, summarise
+from kvtrace.symbolic.walk import Walk, summarize
 from tests.support.compile_ttir import compile_generic
 
 F32, I32 = "*fp32", "i32"
@@ -13,7 +13,7 @@ F32, I32 = "*fp32", "i32"
 
 def summary_of(kernel, constexprs=None, options=None, **signature):
     types = {**signature, **dict.fromkeys(constexprs or {}, "constexpr")}
-    return summarise(parse(compile_generic(kernel, types, constexprs or {}, **(options or {}))))
+    return summarize(parse(compile_generic(kernel, types, constexprs or {}, **(options or {}))))
 
 
 def unknowns(term):
@@ -176,7 +176,7 @@ LOOP = (
 
 
 def test_block_pointers_advance_and_check_the_axes_they_say():
-    load, store = summarise(parse(LOOP)).accesses
+    load, store = summarize(parse(LOOP)).accesses
 
     numbers = dict.fromkeys(load.offset.atoms() | load.mask.atoms(), 0)
     by_kind = {(symbol.kind, symbol.key): symbol for symbol in numbers}
@@ -218,7 +218,7 @@ JUMPING_BACK = """
 
 
 def test_a_loop_of_blocks_is_unknown_but_for_its_guards():
-    summary = summarise(parse(JUMPING_BACK))
+    summary = summarize(parse(JUMPING_BACK))
 
     inside, after = sorted(summary.accesses, key=lambda access: access.op.index)
     assert len(inside.loops) == 1
@@ -242,7 +242,7 @@ def test_an_op_of_an_unknown_dialect_gives_unknowns():
 }) : () -> ()
 """
     )
-    (access,) = summarise(parse(text)).accesses
+    (access,) = summarize(parse(text)).accesses
 
     assert unknowns(access.offset) == {"comes from other.thing"}
     assert {leaf.reason for leaf in access.mask.opaques()} == {"comes from other.flag"}
@@ -251,5 +251,5 @@ def test_an_op_of_an_unknown_dialect_gives_unknowns():
 def test_a_summary_is_made_once_per_module_and_goes_with_it():
     module = parse(JUMPING_BACK)
 
-    assert summarise(module) is summarise(module)
-    assert Walk(module).summary() is not summarise(module)
+    assert summarize(module) is summarize(module)
+    assert Walk(module).summary() is not summarize(module)

@@ -141,7 +141,7 @@ def straddling(x, out, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def straddling_masked(x, out, n, BLOCK: tl.constexpr):
-    """That branch, with a mask that nothing fulfils."""
+    """That branch, with a mask that nothing fulfills."""
     first = tl.program_id(0) * BLOCK
     lanes = first + tl.arange(0, BLOCK)
     if first + BLOCK > n:  # noqa: SIM102
@@ -178,7 +178,7 @@ def softmax(x, out, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def cancelling(first, second, x, out, n, DECIDES: tl.constexpr, BLOCK: tl.constexpr):
+def canceling(first, second, x, out, n, DECIDES: tl.constexpr, BLOCK: tl.constexpr):
     """A difference of two loads: 0 where the same number is in lanes that have none."""
     lanes = tl.arange(0, BLOCK)
     one = tl.load(first + lanes, mask=lanes < n)

@@ -10,7 +10,7 @@ import pytest
 from kvtrace.schema.errors import BadSetting
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.rules.table import RULES, chosen_rules, default_rules
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import bind, compile_for, to_tensor
 from tests.metrics import kernels
@@ -20,7 +20,7 @@ from tests.verdicts.mutants import call_of, evaluated, mutants
 
 BOUNDS = ("out-of-bounds", "out-of-view")
 EVERY = 40
-"""Of the catalogue, one case in so many is taken here."""
+"""Of the catalog, one case in so many is taken here."""
 
 
 def compare(one) -> Counter:
@@ -41,7 +41,7 @@ def compare(one) -> Counter:
 
 @pytest.mark.sweep
 @pytest.mark.usefixtures("free_driver")
-def test_verdicts_on_the_catalogue_and_its_mutants_agree_with_an_evaluation(say):
+def test_verdicts_on_the_catalog_and_its_mutants_agree_with_an_evaluation(say):
     total: Counter = Counter()
     for case in CASES[::EVERY]:
         arguments = {
@@ -53,7 +53,7 @@ def test_verdicts_on_the_catalogue_and_its_mutants_agree_with_an_evaluation(say)
         for what, mutant in mutants(whole):
             total += compare(mutant)
             total[what.split()[-1]] += 1
-    say("soundness", f"one in {EVERY} of the catalogue with mutants: {dict(total)}")
+    say("soundness", f"one in {EVERY} of the catalog with mutants: {dict(total)}")
     assert total["proven"] > 400
     assert total["violation"] > 50
     assert total["unknown"] < 5

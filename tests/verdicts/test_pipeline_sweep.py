@@ -16,7 +16,7 @@ from kvtrace.schema.errors import KvtraceError
 from kvtrace.verdicts.pipeline import replay
 from kvtrace.verdicts.pipeline.explore import explore
 from kvtrace.verdicts.pipeline.faults import READS_EARLY, Fault
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.launched import Launched
 from tests.kernels.staged import (
     KERNELS,
@@ -47,7 +47,7 @@ def seen(module):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_catalogue_has_no_fault(target, say):
+def test_the_catalog_has_no_fault(target, say):
     found = Counter()
     for case in CASES[::EACH]:
         options = {"target": TARGETS[target]}
@@ -65,7 +65,7 @@ def test_the_catalogue_has_no_fault(target, say):
         came = explore(parse(text))
         assert (came.fault, came.possible, came.endless_wait) == (None, [], None), case.name
         found["proven"] += 1
-    say("ttgir", f"catalogue, {target}: {dict(found)}")
+    say("ttgir", f"catalog, {target}: {dict(found)}")
 
 
 def mutants(text):

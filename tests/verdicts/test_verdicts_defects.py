@@ -41,7 +41,7 @@ every_sample = each(lambda sample: True)
 run_by_all_programs = each(lambda sample: not sample.look_at)
 
 
-def labelled(sample: Sample, *rules: str) -> set[tuple[str, str]]:
+def labeled(sample: Sample, *rules: str) -> set[tuple[str, str]]:
     return {(e.rule, e.mark) for e in sample.violations if not rules or e.rule in rules}
 
 
@@ -70,9 +70,9 @@ def test_labels_of_bounds_are_what_every_lane_of_every_program_does(sample):
     watcher = watched(sample)
 
     broken = brute_force.bounds_broken(sample, watcher)
-    assert labelled(sample, *BOUNDS) <= broken <= labelled(sample, *BOUNDS) | following(sample)
+    assert labeled(sample, *BOUNDS) <= broken <= labeled(sample, *BOUNDS) | following(sample)
     failed = watcher.assertion is not None
-    assert failed == bool(labelled(sample, "device-assert"))
+    assert failed == bool(labeled(sample, "device-assert"))
     if not watcher.unknown:
         assert not [e for e in sample.unknowns if e.rule == "out-of-bounds"]
 
@@ -81,7 +81,7 @@ def test_labels_of_bounds_are_what_every_lane_of_every_program_does(sample):
 def test_labels_of_races_are_what_pairs_of_programs_do(sample):
     marks = {sample.mark_of(op) for pair in met(sample) for op in (pair[0], pair[2])}
     marks -= {mark for rule, mark in following(sample) if rule == "race"}
-    races = {mark for _, mark in labelled(sample, "race")}
+    races = {mark for _, mark in labeled(sample, "race")}
 
     assert bool(marks) == (bool(races) or sample.meets)
     assert races <= marks
@@ -91,22 +91,22 @@ def test_labels_of_races_are_what_pairs_of_programs_do(sample):
 def test_labels_of_overflow_are_what_64_bits_change(sample):
     changed = brute_force.where_wide_differs(sample)
 
-    assert changed == bool(labelled(sample, "overflow"))
+    assert changed == bool(labeled(sample, "overflow"))
 
 
-@each(lambda s: not s.look_at and not labelled(s, "device-assert", "null-pointer"), OF_LABELS)
+@each(lambda s: not s.look_at and not labeled(s, "device-assert", "null-pointer"), OF_LABELS)
 def test_labels_of_undefined_lanes_are_what_other_values_in_them_change(sample):
     changed = brute_force.stored_with(sample, 0) != brute_force.stored_with(sample, 100)
 
     # An address from such a lane does not show in what is stored, if the store masks it off.
-    hidden = labelled(sample) == {("undefined-use", "load")}
-    assert changed == (bool(labelled(sample, *UNDEFINED)) and not hidden)
+    hidden = labeled(sample) == {("undefined-use", "load")}
+    assert changed == (bool(labeled(sample, *UNDEFINED)) and not hidden)
 
 
 @each(lambda _: True, OF_LABELS)
 def test_labels_of_alignment_and_of_dead_masks_are_what_addresses_are(sample):
-    misaligned = {mark for _, mark in labelled(sample, "misaligned")}
-    dead = {mark for _, mark in labelled(sample, "mask-always-false")}
+    misaligned = {mark for _, mark in labeled(sample, "misaligned")}
+    dead = {mark for _, mark in labeled(sample, "mask-always-false")}
 
     assert brute_force.misaligned(sample, watched(sample)) == misaligned
     assert brute_force.never_active(sample, watched(sample)) == dead
@@ -115,14 +115,14 @@ def test_labels_of_alignment_and_of_dead_masks_are_what_addresses_are(sample):
 @each(lambda sample: sample.theme == "descriptors")
 def test_labels_of_descriptors_are_what_chunks_add_and_multiples_of_16(sample):
     added = brute_force.stored_past_extents(sample, watched(sample))
-    marks = {mark for _, mark in labelled(sample, "descriptor-contract")}
+    marks = {mark for _, mark in labeled(sample, "descriptor-contract")}
 
     assert marks == added | brute_force.unlike_tensor_maps(sample)
 
 
-@each(lambda sample: not sample.look_at and not labelled(sample, "device-assert"), OF_LABELS)
+@each(lambda sample: not sample.look_at and not labeled(sample, "device-assert"), OF_LABELS)
 def test_labels_of_divisions_are_what_divisors_are(sample):
-    marks = {mark for _, mark in labelled(sample, "division-by-zero")}
+    marks = {mark for _, mark in labeled(sample, "division-by-zero")}
     follow = {mark for rule, mark in following(sample) if rule == "division-by-zero"}
 
     assert marks <= brute_force.divided_by_zero(sample) <= marks | follow
@@ -130,23 +130,23 @@ def test_labels_of_divisions_are_what_divisors_are(sample):
 
 @each(
     lambda s: (
-        not (s.look_at or s.unknowns or s.doubtful or labelled(s, "device-assert"))
-        and (s.theme == "lane conflicts" or not labelled(s, *BOUNDS, "null-pointer"))
+        not (s.look_at or s.unknowns or s.doubtful or labeled(s, "device-assert"))
+        and (s.theme == "lane conflicts" or not labeled(s, *BOUNDS, "null-pointer"))
     ),
     OF_LABELS,
 )
 def test_labels_of_lane_conflicts_are_what_lanes_of_one_store_leave(sample):
     conflicts = {sample.mark_of(op) for op in brute_force.stores_of(sample).conflict.values()}
 
-    assert conflicts <= {mark for _, mark in labelled(sample, "lane-conflict")}
+    assert conflicts <= {mark for _, mark in labeled(sample, "lane-conflict")}
 
 
-@each(lambda sample: labelled(sample, "lane-conflict") and not sample.doubtful)
+@each(lambda sample: labeled(sample, "lane-conflict") and not sample.doubtful)
 def test_lanes_labeled_as_conflicting_conflict(sample):
     by_pointer = {op.index for op in sample.module().ops if op.name == "tt.store"}
     by_pointer -= {op.index for op in sample.module().ops if "ptr<tensor" in str(op.operands[:1])}
     seen = brute_force.stores_of(sample).conflict
-    labels = {mark for _, mark in labelled(sample, "lane-conflict")}
+    labels = {mark for _, mark in labeled(sample, "lane-conflict")}
 
     assert labels == {sample.mark_of(op) for op in seen.values()} or not by_pointer
 
@@ -204,13 +204,13 @@ def both_ends(sample: Sample) -> set[tuple[str, str]]:
 
 @every_sample
 def test_no_defect_is_missed(sample):
-    assert labelled(sample) <= both_ends(sample)
+    assert labeled(sample) <= both_ends(sample)
 
 
 @every_sample
 def test_no_defect_is_invented_or_reported_twice(sample):
-    expected = labelled(sample) | following(sample)
-    if labelled(sample, "race"):  # one race may show in several pairs of ops: all must be true
+    expected = labeled(sample) | following(sample)
+    if labeled(sample, "race"):  # one race may show in several pairs of ops: all must be true
         expected |= {
             ("race", sample.mark_of(op)) for pair in met(sample) for op in (pair[0], pair[2])
         }
@@ -233,8 +233,8 @@ def test_unknown_verdicts_have_the_reason_of_the_label(sample):
         places = {each for each in places if each[0] != "overflow" or each in wanted}
 
     assert wanted <= places <= wanted | following(sample)
-    labelled_so = [v for v in unknown if (v.rule, sample.mark_of(v.op)) in wanted]
-    assert all(sample.because in verdict.reason for verdict in labelled_so)
+    labeled_so = [v for v in unknown if (v.rule, sample.mark_of(v.op)) in wanted]
+    assert all(sample.because in verdict.reason for verdict in labeled_so)
 
 
 @each(lambda sample: sample.doubtful)
@@ -245,14 +245,14 @@ def test_verdicts_that_depend_on_unknown_values_are_not_proven(sample):
 
 
 def test_every_default_rule_is_broken_somewhere_in_the_corpus():
-    assert set(default_rules()) <= {rule for sample in CORPUS for rule, _ in labelled(sample)}
-    assert {rule for sample in CORPUS for rule, _ in labelled(sample)} <= set(RULES)
+    assert set(default_rules()) <= {rule for sample in CORPUS for rule, _ in labeled(sample)}
+    assert {rule for sample in CORPUS for rule, _ in labeled(sample)} <= set(RULES)
 
 
 @pytest.mark.sweep
 def test_the_corpus_in_figures(say):
     answers = Counter(verdict.verdict for sample in CORPUS for verdict in judged(sample))
-    missed = [(s.name, e) for s in CORPUS for e in sorted(labelled(s) - both_ends(s))]
+    missed = [(s.name, e) for s in CORPUS for e in sorted(labeled(s) - both_ends(s))]
     bad = sum(bool(sample.violations) for sample in CORPUS)
     undecided = [sample for sample in CORPUS if found(sample, "unknown")]
     kernels = len({id(sample.kernel) for sample in CORPUS})
@@ -317,7 +317,7 @@ def touched(sample: Sample, verdict: Verdict, program, op: Op) -> Touch:
     return seen
 
 
-@each(lambda sample: labelled(sample, *BOUNDS))
+@each(lambda sample: labeled(sample, *BOUNDS))
 def test_the_witness_of_an_access_touches_what_it_says(sample):
     arguments = sample.bound()
     for verdict in judged(sample):
@@ -335,7 +335,7 @@ def test_the_witness_of_an_access_touches_what_it_says(sample):
             assert verdict.address_offset - limits[0] == verdict.past_end_bytes
 
 
-@each(lambda sample: labelled(sample, "race"))
+@each(lambda sample: labeled(sample, "race"))
 def test_both_programs_of_a_race_touch_the_same_bytes(sample):
     for verdict in judged(sample):
         if verdict.verdict != "violation" or verdict.rule != "race":
@@ -388,7 +388,7 @@ SHOWN_BY_ONE_PROGRAM = {
 """How running the program of a witness, and no other, shows what it says."""
 
 
-@each(lambda sample: labelled(sample, *SHOWN_BY_ONE_PROGRAM))
+@each(lambda sample: labeled(sample, *SHOWN_BY_ONE_PROGRAM))
 def test_the_program_of_a_witness_shows_the_defect(sample):
     for verdict in judged(sample):
         if verdict.verdict != "violation" or verdict.rule not in SHOWN_BY_ONE_PROGRAM:

@@ -1,6 +1,6 @@
 """The corpus of defects with one number changed: a scalar by one, an axis of the grid by one.
 
-Nobody labelled these calls. Brute force says what is true of them, and verdicts may not differ:
+Nobody labeled these calls. Brute force says what is true of them, and verdicts may not differ:
 what is proven holds, what is a violation is one, and what is wrong is not passed over in silence.
 """
 

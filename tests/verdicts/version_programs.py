@@ -15,7 +15,7 @@ from typing import Any, Final
 import torch
 
 import kvtrace
-from tests.kernels import attention, basic, liger_operators, normalisation
+from tests.kernels import attention, basic, liger_operators, normalization
 from tests.kernels.defects import within
 from tests.kernels.defects.sample import Sample, Tensor
 from tests.public.packages import PACKAGES, folder_of, load
@@ -63,8 +63,8 @@ def _tutorials() -> Iterator[tuple[str, Program]]:
     blocks = {"BM": 32, "BN": 32, "BK": 16, "GROUP": 2, "ACTIVATION": "", "PRECISION": "tf32"}
     yield "matmul", lambda: basic.matmul[(9,)](a, b, c, 96, 70, 80, *strides, **blocks)
     keep = (torch.arange(1000) % 3 > 0).int()
-    yield "dropout", lambda: normalisation.dropout[(8,)](x, keep, out, 1000, 0.3, BLOCK=128)
-    seeded = normalisation.seeded_dropout
+    yield "dropout", lambda: normalization.dropout[(8,)](x, keep, out, 1000, 0.3, BLOCK=128)
+    seeded = normalization.seeded_dropout
     yield "seeded dropout", lambda: seeded[(8,)](x, out, 1000, 0.5, 5, BLOCK=128)
     yield "layer norm", _layer_norm
     yield "attention", partial(_attention, causal=False)
@@ -76,7 +76,7 @@ def _layer_norm() -> None:
     x, y = torch.randn(rows, columns), torch.empty(rows, columns)
     weight, bias = torch.randn(2, columns)
     mean, scale = torch.empty(2, rows)
-    normalisation.layer_norm_forward[(rows,)](
+    normalization.layer_norm_forward[(rows,)](
         x=x, y=y, weight=weight, bias=bias, mean_out=mean, rstd_out=scale, stride=columns,
         columns=columns, eps=1e-5, BLOCK=128,
     )  # fmt: skip

@@ -104,7 +104,7 @@ def gather_unless_none(ids, table, result, BLOCK: tl.constexpr):
 
 @triton.jit
 def ragged(starts, table, result):
-    """As many trips as two neighbours are apart: none where they fall."""
+    """As many trips as two neighbors are apart: none where they fall."""
     row = tl.program_id(0)
     for place in range(tl.load(starts + row + 1) - tl.load(starts + row) + 1):
         tl.store(result + row, tl.load(table + row * 4 + place))

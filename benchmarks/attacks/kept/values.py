@@ -81,7 +81,7 @@ PAIRS = (
           "(value / 3).to(tl.float16).to(tl.float32)"),
     _pair("8 bits", False, "the next number of fp8", "(value * 0.7).to(tl.float8e4nv)",
           "(value * 0.77).to(tl.float8e4nv)", _on(torch.float8_e4m3fn)),
-    _pair("a cancelling sum", False, "zero is not 0.001, whatever rounds",
+    _pair("a canceling sum", False, "zero is not 0.001, whatever rounds",
           "(value + 0.0009765625 + 1024.0) - 1024.0 - value", "value - value"),
     _pair("one element among large ones", False, "the small one is wrong, by all of itself",
           "tl.where(at == 0, value * 1e-3, value * 1e6)",

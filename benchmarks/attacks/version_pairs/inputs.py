@@ -8,7 +8,7 @@ BENIGN = ("random", "integers")
 """Kinds on which versions that are equal in exact arithmetic are close."""
 FLOATS = (
     *BENIGN, "large", "tiny", "huge", "denormal", "nan", "all nan", "infinite", "minus infinity",
-    "zeros", "equal", "negative", "cancelling",
+    "zeros", "equal", "negative", "canceling",
 )  # fmt: skip
 INTS = ("random", "negative", "extreme", "equal", "bytes")
 
@@ -47,7 +47,7 @@ def floats(
         flat.fill_(1.5)
     elif kind == "negative":
         flat.abs_().add_(0.5).neg_()
-    elif kind == "cancelling":
+    elif kind == "canceling":
         flat.mul_(1e4)
         flat[1::2] = -flat[: flat[1::2].numel() * 2 : 2]
     return x.to(dtype).to("cuda")

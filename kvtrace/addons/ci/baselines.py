@@ -162,7 +162,7 @@ def _listed(folder: Path) -> Baseline:
         runs=len(selection.runs),
         kernels=len(set(selection.table("kernels", ["name"])["name"].to_pylist())),
         launches=launches,
-        judged=read_findings(selection.trace, selection.runs).analysed,
+        judged=read_findings(selection.trace, selection.runs).analyzed,
         size_bytes=sum(path.stat().st_size for path in folder.rglob("*") if path.is_file()),
     )
 

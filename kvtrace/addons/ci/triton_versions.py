@@ -156,7 +156,7 @@ def figures_of(selection: Selection) -> dict[Variant, Figures]:
             shared_bytes=row["shared_bytes"],
             ptx_bytes=_size_of(selection, row, "ptx"),
             compile_ns=row["compile_ns"],
-            findings=violations if findings.analysed else None,
+            findings=violations if findings.analyzed else None,
         )
         figures_by_variant.setdefault((name, _label(row)), figures)
     return figures_by_variant

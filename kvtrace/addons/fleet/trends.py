@@ -73,16 +73,16 @@ class _Comparisons:
 
 
 def _compared(logs: Real, threshold: float) -> _Comparisons:
-    centred = logs - logs.mean()
-    sums = np.concatenate([[0.0], np.cumsum(centred)])
-    squares = np.concatenate([[0.0], np.cumsum(centred * centred)])
+    centered = logs - logs.mean()
+    sums = np.concatenate([[0.0], np.cumsum(centered)])
+    squares = np.concatenate([[0.0], np.cumsum(centered * centered)])
     index = np.arange(LEAST, logs.size)
     window = np.minimum(index, WINDOW)
     mean = (sums[index] - sums[index - window]) / window
     squared_deviations = squares[index] - squares[index - window] - window * mean * mean
     spread = np.sqrt(np.maximum(squared_deviations, 0.0) / (window - 1))
     reach = _T[window - LEAST] * spread * np.sqrt(1 + 1 / window)
-    difference = centred[index] - mean
+    difference = centered[index] - mean
     ratio, low, high = (np.exp(d) for d in (difference, difference - reach, difference + reach))
     return _Comparisons(
         ratio, low, high, ((low > 1) | (high < 1)) & (np.abs(ratio - 1) >= threshold)

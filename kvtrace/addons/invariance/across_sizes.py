@@ -31,7 +31,7 @@ from kvtrace.addons.invariance.witness import (
     with_other_rows,
 )
 from kvtrace.evaluate.arguments import ScalarArgument, TensorArgument
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -96,7 +96,7 @@ def compare_sizes(result: OutputResult, options: Options) -> None:
 def _of_orders(kept: Sequence[Kept]) -> Witness | None:
     """Return an element whose atomic updates depend on the order of programs, if one is found."""
     for launch in kept[:1]:
-        accesses = summarise(launch.call.module).accesses
+        accesses = summarize(launch.call.module).accesses
         if any(access.kind == "atomic" for access in accesses):
             return in_other_order(launch.call, launch.position)
     return None

@@ -37,10 +37,10 @@ def determinism_of(call: Call) -> Determinism:
     and no race by the rule `race`. The verdict is for one variant, for which the compiler has fixed
     the order of the sums inside a program.
     """
-    from kvtrace.symbolic.walk import summarise
+    from kvtrace.symbolic.walk import summarize
 
     found: Determinism | None = None
-    for access in summarise(call.module).accesses:
+    for access in summarize(call.module).accesses:
         if access.kind == "atomic":
             each = _of_update(access, call)
             if each is not None and (found is None or each.answer == "depends"):

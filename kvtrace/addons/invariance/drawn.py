@@ -19,7 +19,7 @@ from kvtrace.ir.updates import update_of
 from kvtrace.symbolic.conditions import Condition
 from kvtrace.symbolic.expressions import condition_expression, expression
 from kvtrace.symbolic.terms import ZERO, Substitution, Symbol, Term
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:
     from collections.abc import Iterator, Mapping, Sequence
@@ -292,7 +292,7 @@ class _Texts:
     """
 
     def __init__(self, kept: Kept, names: Mapping[int, str]) -> None:
-        self._summary = summarise(kept.call.module)
+        self._summary = summarize(kept.call.module)
         arguments = self._summary.module.main.arguments
         self.names = [value.name.lstrip("%") for value in arguments]
         self._tensors: Mapping[str, TensorArgument] = {

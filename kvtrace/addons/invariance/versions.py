@@ -43,7 +43,7 @@ from kvtrace.addons.invariance.witness import (
 from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.symbolic.conditions import conjunction
 from kvtrace.symbolic.terms import Symbol
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -326,7 +326,7 @@ def _integers(
     The numbers that formulas compare loaded integers with, and those at which the versions'
     formulas may differ, are among them.
     """
-    accesses = (each for call in (first, second) for each in summarise(call.module).accesses)
+    accesses = (each for call in (first, second) for each in summarize(call.module).accesses)
     if any(each.argument is None or each.offset.symbols("content") for each in accesses):
         return ()
     parting = sorted(parting_integers(mine, theirs))
@@ -344,7 +344,7 @@ def stored_alike(first: Call, second: Call, place: int, pairs: Sequence[tuple[in
 
 def _has_free_order(call: Call) -> bool:
     """Return whether a kernel has sums of floats whose order no version fixes."""
-    return any(access.operator in FREE for access in summarise(call.module).accesses)
+    return any(access.operator in FREE for access in summarize(call.module).accesses)
 
 
 def _comparison(

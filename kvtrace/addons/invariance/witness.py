@@ -648,9 +648,9 @@ def _orders(call: Call, *, backwards: bool) -> list[NDArray[np.int64] | None]:
 
 def _read_positions(call: Call) -> frozenset[int]:
     """Return the positions of the arguments that a kernel may read."""
-    from kvtrace.symbolic.walk import summarise
+    from kvtrace.symbolic.walk import summarize
 
-    loads = [access for access in summarise(call.module).accesses if access.kind != "store"]
+    loads = [access for access in summarize(call.module).accesses if access.kind != "store"]
     if any(access.argument is None for access in loads):
         return frozenset(range(len(call.arguments)))
     return frozenset(access.argument for access in loads if access.argument is not None)
@@ -658,11 +658,11 @@ def _read_positions(call: Call) -> frozenset[int]:
 
 def _leading(call: Call) -> frozenset[int]:
     """Return the positions of tensors whose integers select what is read, written or run."""
-    from kvtrace.symbolic.walk import summarise
+    from kvtrace.symbolic.walk import summarize
 
     leading = leading_integers(call.module)
     reads = {
-        access.argument for access in summarise(call.module).accesses if access.op.index in leading
+        access.argument for access in summarize(call.module).accesses if access.op.index in leading
     }
     positions = frozenset(position for position in reads if position is not None)
     return frozenset(range(len(call.arguments))) if len(positions) < len(reads) else positions

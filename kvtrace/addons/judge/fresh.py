@@ -24,7 +24,7 @@ from kvtrace.addons.judge.inputs import Input, TensorInput
 
 #: Awkward values, for which a formula may overflow, cancel, or divide by zero.
 AWKWARD: Final = (
-    "large", "nearly equal", "zero", "equal", "negative", "tiny", "cancelling", "all equal",
+    "large", "nearly equal", "zero", "equal", "negative", "tiny", "canceling", "all equal",
     "sorted", "denormal", "huge",
 )  # fmt: skip
 #: Numbers whose squares overflow; only drawn where the reference does not overflow.
@@ -169,7 +169,7 @@ def _awkward(
         middle = float(np.abs(nonzero).max())
         nonzero = middle * (1.0 - _NEAR * random.random(nonzero.size))
         nonzero[: nonzero.size // 4] = middle
-    elif kind == "cancelling" and signed:
+    elif kind == "canceling" and signed:
         half = nonzero.size // 2
         nonzero[1 : 2 * half : 2] = -nonzero[: 2 * half : 2] * (1 + _CANCELS * random.random(half))
     elif kind == "all equal":

@@ -64,8 +64,8 @@ _EXAMINER: Final = (
 
 
 @dataclass(frozen=True, slots=True)
-class Judgement:
-    """A judgment as an object of the schema `judgement.schema.json`."""
+class Judgment:
+    """A judgment as an object of the schema `judgment.schema.json`."""
 
     object: dict[str, Any]
 
@@ -82,12 +82,12 @@ class Judgement:
 
 def schema() -> dict[str, Any]:
     """Return the JSON schema of the output of `kvtrace judge`."""
-    path = Path(__file__).with_name("judgement.schema.json")
+    path = Path(__file__).with_name("judgment.schema.json")
     schema_object: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
     return schema_object
 
 
-def judge_file(request: Request, seed: int | None = None) -> Judgement:
+def judge_file(request: Request, seed: int | None = None) -> Judgment:
     """Judge a candidate, without running any of the file's code in this process.
 
     A separate process imports torch while this process imports the other modules. That process is
@@ -115,7 +115,7 @@ def judge_file(request: Request, seed: int | None = None) -> Judgement:
     finally:
         leftovers.remove(scratch)
     run.times["whole"] = time.monotonic() - begun
-    return Judgement(_object(request, run, problems, examined))
+    return Judgment(_object(request, run, problems, examined))
 
 
 class _Run:
@@ -341,9 +341,9 @@ def _object(
     }
 
 
-def judgement_text(judgement: Judgement) -> list[str]:
+def judgment_text(judgment: Judgment) -> list[str]:
     """Return a judgment as lines: the verdict, then findings, tolerances and figures."""
-    content = judgement.object
+    content = judgment.object
     entry = content["entry"]
     lines = [
         f"{entry['file']}:{entry['name']}: {content['verdict']} "

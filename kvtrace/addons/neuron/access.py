@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from kvtrace.addons.neuron import dtypes, sharing
 from kvtrace.addons.neuron.errors import NkiError
-from kvtrace.addons.neuron.findings import MEMORY_SPACE, UNDEFINED_LANES, UNINITIALISED
+from kvtrace.addons.neuron.findings import MEMORY_SPACE, UNDEFINED_LANES, UNINITIALIZED
 from kvtrace.addons.neuron.memory import DEFINED, GARBAGE, NEVER_WRITTEN, Memory, size_of
 from kvtrace.addons.neuron.recorder import AccessRow
 from kvtrace.addons.neuron.selections import broadcast_mask, describe, differs, gather, scatter
@@ -96,7 +96,7 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
     else:
         issue.chip_bytes += nbytes
     if states is not None:
-        states = _report_uninitialised(issue, tensor, states, lanes)
+        states = _report_uninitialized(issue, tensor, states, lanes)
     if tensor.on_chip and values.ndim == 1:
         values = values.reshape(-1, 1)
         states = None if states is None else states.reshape(-1, 1)
@@ -187,7 +187,7 @@ def _note_block_use(issue: "Issue", tensor: Tensor) -> None:
         memory.life.blocks.setdefault(number, [issue.order, 0])[1] = issue.order
 
 
-def _report_uninitialised(
+def _report_uninitialized(
     issue: "Issue",
     tensor: Tensor,
     states: NDArray[np.uint8],
@@ -209,7 +209,7 @@ def _report_uninitialised(
             f"{issue.operation.name} reads {count} elements of {describe(tensor)} "
             "that nothing was written to"
         )
-        issue.report(UNINITIALISED, text, access="load", lane=lane, lanes=count)
+        issue.report(UNINITIALIZED, text, access="load", lane=lane, lanes=count)
     return np.maximum(states, GARBAGE)
 
 

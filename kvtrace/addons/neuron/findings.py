@@ -11,7 +11,7 @@ from kvtrace.verdicts.rules.added import AddedRules
 OUT_OF_BOUNDS: Final = "out-of-bounds"
 RACE: Final = "race"
 UNDEFINED_LANES: Final = "undefined-lanes"
-UNINITIALISED: Final = "uninitialised-read"
+UNINITIALIZED: Final = "uninitialized-read"
 PARTITION_LIMIT: Final = "partition-limit"
 MATMUL_LIMIT: Final = "matmul-limit"
 TILE_LIMIT: Final = "tile-limit"
@@ -72,7 +72,7 @@ RULES: Final = {
         "lanes that a mask left without a value are stored",
         "pass the load's mask to the store as well",
     ),
-    UNINITIALISED: Rule(
+    UNINITIALIZED: Rule(
         "error",
         "memory is read that nothing was written to",
         "write it first, or allocate it with nl.zeros",

@@ -68,5 +68,5 @@ def _finding(printer: Printer, group: Sequence[Finding]) -> str:
         heading
         + markup.paragraph(message_of(finding))
         + excerpt
-        + markup.facts(printer.labelled_facts(group))
+        + markup.facts(printer.labeled_facts(group))
     )

@@ -176,7 +176,7 @@ class Timeline:
             self._session.message("warning", "host-events-lost", text)
         self._join_waiting()
         self._write(journal, self._joiner.take(final=True))
-        self._summarise()
+        self._summarize()
         if self._foreign:
             journal.add("messages", foreign_message(self._foreign))
 
@@ -372,7 +372,7 @@ class Timeline:
         assert best is not None
         return best[1]
 
-    def _summarise(self) -> None:
+    def _summarize(self) -> None:
         counts = self._joiner.counts
         total = counts.joined + counts.foreign + counts.ambiguous
         text = (

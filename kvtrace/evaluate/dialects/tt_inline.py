@@ -17,7 +17,7 @@ from kvtrace.evaluate.registry import (
     ASSEMBLY,
     Step,
     assembly,
-    normalised,
+    normalized,
     semantics,
     unsupported,
 )
@@ -105,10 +105,10 @@ def _meaning_of(
     op: Op, text: str, types: list[ValueType], result_types: list[ValueType]
 ) -> Callable[..., Any]:
     """Return the function of assembly: registered as a whole, as an instruction, or read as PTX."""
-    whole = ASSEMBLY.get(normalised(text))
+    whole = ASSEMBLY.get(normalized(text))
     if whole is not None:
         return whole
-    match = re.fullmatch(r"([\w.]+) \$0((?:,(?:\$\d+|-?(?:0x)?[\da-fA-F]+))+)", normalised(text))
+    match = re.fullmatch(r"([\w.]+) \$0((?:,(?:\$\d+|-?(?:0x)?[\da-fA-F]+))+)", normalized(text))
     instruction = ASSEMBLY.get(match.group(1)) if match else None
     packed = int(attribute(op, "packed_element", 1))
     if match is None or instruction is None or packed != 1 or len(op.results) != 1:

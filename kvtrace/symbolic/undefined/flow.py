@@ -48,7 +48,7 @@ from kvtrace.symbolic.undefined.definedness import (
     where_true,
 )
 from kvtrace.symbolic.undefined.meanings import anywhere, as_condition, elementwise, meaning_of
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import pointee_bytes, shape_of
 from kvtrace.symbolic.zeros import Zeros
 
@@ -78,7 +78,7 @@ class Sink:
 @once_per_module
 def sinks_of(module: Module) -> tuple[Sink, ...]:
     """Return the sinks that undefined elements may reach in a kernel."""
-    return _Flow(summarise(module)).sinks()
+    return _Flow(summarize(module)).sinks()
 
 
 class _Flow:

@@ -61,12 +61,12 @@ class Part:
 class Parts:
     """The roles of all memory ops of a module, by op index.
 
-    `synchronises`: some op acquires and some op releases, so atomics may order programs. `unseen`
+    `synchronizes`: some op acquires and some op releases, so atomics may order programs. `unseen`
     names an op that may touch memory or order programs in ways that kvtrace does not track.
     """
 
     by_op: Mapping[int, Part]
-    synchronises: bool
+    synchronizes: bool
     unseen: str | None
 
 
@@ -86,8 +86,8 @@ def parts_of(module: Module) -> Parts:
         elif operator_of(op) == "extern" and not attribute(op, "pure", False):
             unseen = "a library function with side effects"
     parts = by_op.values()
-    synchronises = any(p.acquires for p in parts) and any(p.releases for p in parts)
-    return Parts(by_op, synchronises, unseen)
+    synchronizes = any(p.acquires for p in parts) and any(p.releases for p in parts)
+    return Parts(by_op, synchronizes, unseen)
 
 
 def updates_by(op: Op, how: int) -> bool:

@@ -87,7 +87,7 @@ class ProgramPairs(Pairs):
         if not isinstance(meeting, SuspectedConflict):
             return meeting
         bound, solver_ns = self._bound, meeting.solver_ns
-        if self._parts.synchronises:
+        if self._parts.synchronizes:
             hidden = self._unrecorded_atomics()
             reason = f"{_ORDERED}, by {unrecorded(hidden)}" if hidden else _ORDERED
             return Undecided(reason, solver_ns=solver_ns)

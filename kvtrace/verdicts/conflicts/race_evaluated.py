@@ -107,7 +107,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
             return Undecided(self._sweep.doubt or "whether the accesses happen depends on data")
         ops, programs = (meeting.first, meeting.second), meeting.programs
         byte, order = meeting.byte, ordered.order
-        if self._parts.synchronises:
+        if self._parts.synchronizes:
             if self._ordering.doubt is not None:
                 return Undecided(self._ordering.doubt)
             first_index, second_index = sorted(op_.index for op_ in ops)
@@ -125,7 +125,7 @@ class EvaluatedRaces(EvaluatedPairs[Pairs]):
         )
         if witness is None:
             return Undecided("two programs accessed the same byte, but not in the replay")
-        missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronises else None
+        missed = releases_of(self._bound).missed_by(*ops) if self._parts.synchronizes else None
         return ShownConflict(witness, "evaluated", missed_by=missed)
 
     def _unknown_addresses(self, op: Op) -> Iterator[str]:

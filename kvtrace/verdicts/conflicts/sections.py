@@ -38,7 +38,7 @@ def sections_of(module: Module) -> tuple[Section, ...]:
 
 def _sections(module: Module) -> Iterator[Section]:
     parts = parts_of(module)
-    if not parts.synchronises:
+    if not parts.synchronizes:
         return
     for op in module.ops:
         if op.name in LOOPS and counter_of(op) is None and op.block is not None:

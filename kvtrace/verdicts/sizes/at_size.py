@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 from kvtrace.symbolic.expressions import operation_expression
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.envelope import limit_of
@@ -75,7 +75,7 @@ def _undefined_shifts(call: Call) -> Iterator[Verdict]:
     bound = BoundCall(call, (), _BUDGET)
     for op, place, in_width in shifts_of(call.module):
         if not is_defined(place, in_width, bound):
-            text = operation_expression(op, summarise(call.module))
+            text = operation_expression(op, summarize(call.module))
             reason = f"{text} may shift by less than 0 bits, or by its width or more"
             yield Verdict("out-of-bounds", "unknown", op, f"undefined: {reason}", reason=reason)
 
@@ -83,7 +83,7 @@ def _undefined_shifts(call: Call) -> Iterator[Verdict]:
 def _respecialized(relations: Relations, numbers: Mapping[Number, int]) -> dict[str, str]:
     """Return a text for each scalar that the divisor of this variant no longer divides, by name."""
     reasons = {}
-    for hint in summarise(relations.call.module).hints:
+    for hint in summarize(relations.call.module).hints:
         if hint.position is None or hint.argument is not None or hint.what != "divisibility":
             continue
         value, divisor = numbers.get(("scalar", hint.position, 0)), hint.numbers[0]

@@ -35,7 +35,7 @@ from kvtrace.symbolic.conditions import (
 from kvtrace.symbolic.functions import Choice, Quotient, Remainder
 from kvtrace.symbolic.summary import Access, Arithmetic, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, signed_range
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.feeding import feeding
 from kvtrace.verdicts.sizes.certificate import Certifier, is_reached
 from kvtrace.verdicts.sizes.reach import reach
@@ -103,7 +103,7 @@ def conditions_of(module: Module) -> tuple[AccessCondition, ...]:
         NoKernel: the module has no function to run.
 
     """
-    builder = _ConditionBuilder(summarise(module))
+    builder = _ConditionBuilder(summarize(module))
     return tuple(map(builder.access, builder.summary.accesses))
 
 

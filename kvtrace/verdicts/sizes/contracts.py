@@ -24,7 +24,7 @@ from kvtrace.symbolic.functions import quotient
 from kvtrace.symbolic.prover import Interval
 from kvtrace.symbolic.summary import Access
 from kvtrace.symbolic.terms import Term, as_term
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.envelope_values import index_symbols, index_tensors
 from kvtrace.verdicts.sizes.growth import Relations, Terms
@@ -94,7 +94,7 @@ def contracts_in(source: str) -> list[str]:
 
 def symbols_of(contract: Contract, call: Call) -> list[tuple[int, Symbol]]:
     """Return the symbols of the loads that a contract is about, each after its argument."""
-    loads: dict[int, Access] = {a.op.index: a for a in summarise(call.module).accesses}
+    loads: dict[int, Access] = {a.op.index: a for a in summarize(call.module).accesses}
     symbols = []
     for place in index_tensors(call):
         for symbol in index_symbols(call, place):

@@ -16,7 +16,7 @@ from kvtrace.evaluate import TensorArgument
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.prover import Refuted
 from kvtrace.symbolic.terms import Symbol, Term, signed_range
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.sizes.condition import conditions_of
@@ -165,7 +165,7 @@ def _of_quantity(
 
 def _deciding_numbers(relations: Relations) -> set[Number]:
     """Return the numbers that decide accesses, and the grid."""
-    summary = summarise(relations.call.module)
+    summary = summarize(relations.call.module)
     atoms = frozenset().union(
         *(access.offset.atoms() | access.active.atoms() for access in summary.accesses)
     )
@@ -356,7 +356,7 @@ class _Size(Subject):
         """Return why a tensor or the grid may depend on the size in an unknown way, else None."""
         if claim.group != "tensor" or claim.access is None:
             return None
-        place = summarise(self.kernel.call.module).accesses[claim.access].argument
+        place = summarize(self.kernel.call.module).accesses[claim.access].argument
         varies = self._relations.varies(self._quantity[0])
         if place is None:
             return None

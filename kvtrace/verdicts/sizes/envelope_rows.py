@@ -19,7 +19,7 @@ from kvtrace.symbolic.conditions import Opaque
 from kvtrace.symbolic.expressions import operation_expression
 from kvtrace.symbolic.prover import Interval, Refuted, prove
 from kvtrace.symbolic.terms import Atom, Symbol
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.ideal import followed
 from kvtrace.verdicts.judge import judge
@@ -282,7 +282,7 @@ def is_wrap_confirmed(call: Call | None, use: Use, program: int) -> bool:
 def overflow_text(call: Call, use: Use) -> tuple[str, str]:
     """Return text on an overflow, and the expression that wraps around."""
     arithmetic = use.arithmetic
-    text = operation_expression(arithmetic.op, summarise(call.module))
+    text = operation_expression(arithmetic.op, summarize(call.module))
     argument = use.access.argument
     of = "" if argument is None else f" of {call.arguments[argument].name}"
     decides = "" if use.purpose == "address" else f" (by its {use.purpose})"
@@ -508,7 +508,7 @@ class Subject:
 
     def _outside(self, call: Call, ranges: AssumedRanges, number: int) -> tuple[str, None] | None:
         """Return text if an access certainly leaves its tensor, else None."""
-        access = summarise(call.module).accesses[number]
+        access = summarize(call.module).accesses[number]
         tensor = None if access.argument is None else call.arguments[access.argument]
         if not isinstance(tensor, TensorArgument):
             return None
@@ -541,7 +541,7 @@ def recorded_ranges(call: Call) -> dict[tuple[str, Any], Interval]:
 def loaded_symbols(module: Module) -> list[Symbol]:
     """Return the symbols of loads that decide where, whether or how often memory is accessed."""
     atoms: set[Atom] = set()
-    for access in summarise(module).accesses:
+    for access in summarize(module).accesses:
         atoms |= access.offset.atoms() | access.active.atoms()
     symbols = (a for a in atoms if isinstance(a, Symbol) and a.kind == "content")
     return sorted(symbols, key=lambda symbol: symbol.order)

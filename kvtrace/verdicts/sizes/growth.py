@@ -27,7 +27,7 @@ from kvtrace.symbolic.conditions import AtLeast
 from kvtrace.symbolic.expressions import expression
 from kvtrace.symbolic.functions import Quotient, quotient
 from kvtrace.symbolic.terms import ONE, Substitution, Symbol, Term, as_term
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.growth_ties import (
     block_extents,
@@ -362,7 +362,7 @@ class Relations:
             scalars = [a for a in atom.within() if isinstance(a, Symbol)]
             if not all(("scalar", symbol.key, 0) in self._shared for symbol in scalars):
                 continue
-            text = _bare(expression(atom.term, summarise(self.call.module)))
+            text = _bare(expression(atom.term, summarize(self.call.module)))
             reading = _Reading(text, partial(_substituted, atom, scalars))
             if self._fits(extent, reading):
                 readings[text] = reading

@@ -10,7 +10,7 @@ from kvtrace.ir.memo import once_per_module
 from kvtrace.symbolic.conditions import And, AtLeast, Condition, Equal, Not, Or
 from kvtrace.symbolic.functions import Applied, Choice, Quotient, Remainder
 from kvtrace.symbolic.terms import Atom, Symbol, Term
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
@@ -34,7 +34,7 @@ def ties_of(module: Module) -> frozenset[Tie]:
     """
     return frozenset(
         (_NUMBERS[symbol.kind](symbol.key), access.argument)
-        for access in summarise(module).accesses
+        for access in summarize(module).accesses
         if access.argument is not None
         for symbol in (*_of_term(access.offset), *_of_condition(access.active))
         if symbol.kind in _NUMBERS and isinstance(symbol.key, int)
@@ -46,7 +46,7 @@ def constant_moduli(module: Module) -> frozenset[tuple[int, int]]:
     """Return (argument, modulus) of accesses by a remainder of a constant: `i % 8`."""
     return frozenset(
         (access.argument, atom.arguments[1].constant)
-        for access in summarise(module).accesses
+        for access in summarize(module).accesses
         if access.argument is not None
         for atom in access.offset.atoms()
         if isinstance(atom, Remainder) and atom.arguments[1].constant is not None
@@ -58,7 +58,7 @@ def quotients_in(module: Module) -> frozenset[tuple[int, Quotient]]:
     """Return (argument, quotient) of accesses by a quotient of scalars: `n // 2`."""
     return frozenset(
         (access.argument, atom)
-        for access in summarise(module).accesses
+        for access in summarize(module).accesses
         if access.argument is not None
         for atom in access.offset.atoms() | access.active.atoms()
         if isinstance(atom, Quotient)
@@ -75,7 +75,7 @@ def compared_in(module: Module) -> frozenset[tuple[tuple[str, int], int]]:
     """Return (number, scalar argument) of numbers that an access's condition has together."""
     return frozenset(
         (_NUMBERS[one.kind](one.key), other.key)
-        for access in summarise(module).accesses
+        for access in summarize(module).accesses
         for condition in access.active.conjuncts()
         for symbols in (tuple(_of_condition(condition)),)
         for one in symbols
@@ -90,7 +90,7 @@ def limits_of(module: Module) -> frozenset[int]:
     """Return the scalar arguments that decide whether memory is accessed."""
     return frozenset(
         symbol.key
-        for access in summarise(module).accesses
+        for access in summarize(module).accesses
         for symbol in _of_condition(access.active)
         if symbol.kind == "scalar" and isinstance(symbol.key, int)
     )
@@ -99,7 +99,7 @@ def limits_of(module: Module) -> frozenset[int]:
 @once_per_module
 def fixed_numbers(module: Module) -> frozenset[int]:
     """Return the extents of a kernel's blocks, and its integer constants."""
-    extents = (size for access in summarise(module).accesses for size in access.shape)
+    extents = (size for access in summarize(module).accesses for size in access.shape)
     constants = (constant_of(op.results[0]) for op in module.ops if op.results)
     return frozenset((*extents, *(number for number in constants if isinstance(number, int))))
 
@@ -125,7 +125,7 @@ def size_by_grid(term: Term) -> tuple[int, int, int] | None:
 def factors_of_program(module: Module, axis: int) -> frozenset[int]:
     """Return the constants that the program index of an axis is multiplied by."""
     factors = set()
-    for arithmetic in summarise(module).arithmetic:
+    for arithmetic in summarize(module).arithmetic:
         for monomial, factor in arithmetic.result.coefficients.items():
             if len(monomial) == 1 and isinstance(monomial[0], Symbol):
                 symbol = monomial[0]
@@ -139,7 +139,7 @@ def divisors_of(module: Module) -> frozenset[int]:
     """Return the constants, above 1, that an address or a mask divides by."""
     divisors = (
         atom.arguments[1].constant
-        for access in summarise(module).accesses
+        for access in summarize(module).accesses
         for atom in access.offset.atoms() | access.active.atoms()
         if isinstance(atom, Quotient | Remainder)
     )
@@ -148,7 +148,7 @@ def divisors_of(module: Module) -> frozenset[int]:
 
 def block_extents(module: Module) -> tuple[int, ...]:
     """Return the extents of a kernel's blocks."""
-    accesses = summarise(module).accesses
+    accesses = summarize(module).accesses
     return tuple(sorted({size for access in accesses for size in access.shape if size > 1}))
 
 

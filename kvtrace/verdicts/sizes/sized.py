@@ -28,7 +28,7 @@ from kvtrace.symbolic.prover import (
 )
 from kvtrace.symbolic.summary import Loop, Summary
 from kvtrace.symbolic.terms import Substitution, Symbol, Term, as_term, program
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.rules.table import default_rules
 from kvtrace.verdicts.sizes.growth import Terms
@@ -112,7 +112,7 @@ class Sized:
         self.clock = clock
         self._sizes: dict[Key, Term] = {key_of(number): term for number, term in terms.items()}
         self._replaced: dict[Condition | Term, Any] = {}
-        self.summary = self._summary(summarise(call.module))
+        self.summary = self._summary(summarize(call.module))
         self.facts = tuple(fact for fact in self._facts() if fact.decided is None)
         """Conditions that bound programs and contents by the size."""
 

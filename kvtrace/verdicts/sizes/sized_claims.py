@@ -19,7 +19,7 @@ from kvtrace.symbolic.prover import Proven, follows
 from kvtrace.symbolic.summary import Place
 from kvtrace.symbolic.terms import Substitution, Symbol, Term
 from kvtrace.symbolic.undefined.flow import sinks_of
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.symbolic.walk_types import integer_bits
 from kvtrace.verdicts.binding import BoundCall
 from kvtrace.verdicts.conflicts.parts import parts_of
@@ -83,11 +83,11 @@ def _of_widths(module: Module) -> Iterator[Claim]:
         if key in seen:  # by another access in the same loop
             continue
         seen.add(key)
-        text = operation_expression(use.arithmetic.op, summarise(module))
+        text = operation_expression(use.arithmetic.op, summarize(module))
         what = f"whether {text} stays within {use.arithmetic.bits} bits"
         holds = partial(_fits, use)
         yield Claim("overflow", ("overflow",), use.access.op, what, holds, use)
-    for number, access in enumerate(summarise(module).accesses):
+    for number, access in enumerate(summarize(module).accesses):
         if access.calls:
             what = "whether integers of a called function wrap around"
             holds = partial(_does_not_wrap, number)
@@ -122,7 +122,7 @@ def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
     A shift by a number other than 0 to the width - 1 is undefined. The condition is FALSE if the
     number has no formula; the place is None if it is unknown.
     """
-    summary = summarise(module)
+    summary = summarize(module)
     deciding = {index for access in summary.accesses for index in feeding(access.op, module)}
     for op in (module.ops[index] for index in sorted(deciding)):
         if operator_of(op) not in ("<<", ">>"):
@@ -139,7 +139,7 @@ def shifts_of(module: Module) -> Iterator[tuple[Op, Place | None, Condition]]:
 def _of_shifts(module: Module) -> Iterator[Claim]:
     for op, place, in_width in shifts_of(module):
         what = (
-            f"whether {operation_expression(op, summarise(module))} shifts by less than its width"
+            f"whether {operation_expression(op, summarize(module))} shifts by less than its width"
         )
         yield Claim("rule", (), op, what, partial(is_defined, place, in_width))
 
@@ -213,7 +213,7 @@ def _always(condition: Condition, bound: SizedCall) -> bool:
 
 
 def _of_rules(module: Module) -> Iterator[Claim]:
-    summary = summarise(module)
+    summary = summarize(module)
     hints = [h for h in summary.hints if h.position is None and h.term is not None]
     rules_by_file: Mapping[str, tuple[tuple[str, ...], bool]] = {
         "alignment": (("misaligned", "null-pointer"), bool(summary.accesses)),
@@ -268,7 +268,7 @@ def _of_races(call: Call) -> Iterator[Claim]:
         main = call.module.main.op
         yield Claim("rule", ("race",), main, "whether programs race", lambda _: False)
         return
-    accesses = summarise(call.module).accesses
+    accesses = summarize(call.module).accesses
     for one, other in racing_pairs(call):
         holds = partial(pair_is_free, one, other)
         yield Claim("rule", ("race",), accesses[one].op, "whether programs race", holds)

@@ -51,7 +51,7 @@ def large_power(x, out, n, BLOCK: tl.constexpr):
 
 @triton.jit
 def no_variance(x, out, n, BLOCK: tl.constexpr):
-    """A normalisation without an epsilon."""
+    """A normalization without an epsilon."""
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     values = tl.load(x + lanes, mask=lanes < n, other=1.0)
     tl.store(out + lanes, 1.0 / values, mask=lanes < n)  # bad

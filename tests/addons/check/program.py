@@ -7,7 +7,7 @@ import triton
 
 from tests.addons.check import bad_kernels
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import basic, normalisation
+from tests.kernels import basic, normalization
 
 
 def launch_all() -> None:
@@ -18,7 +18,7 @@ def launch_all() -> None:
     rows = torch.randn(6, 100)
     basic.softmax[(3,)](torch.zeros(6, 100), rows, 100, 100, 6, 100, BLOCK=128)
     weight, bias, mean, rstd = (torch.randn(n) for n in (100, 100, 6, 6))
-    normalisation.layer_norm_forward[(6,)](
+    normalization.layer_norm_forward[(6,)](
         rows, torch.zeros(6, 100), weight, bias, mean, rstd, 100, 100, 1e-5, BLOCK=128
     )
     a, b = torch.randn(48, 32).bfloat16(), torch.randn(32, 64).bfloat16()

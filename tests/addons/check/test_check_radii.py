@@ -15,7 +15,7 @@ from hypothesis.extra.numpy import arrays
 
 from tests.addons.check.launched import Launched
 from tests.backends.compiled_kernels import check_kernels
-from tests.kernels import accesses, basic, blocks, normalisation
+from tests.kernels import accesses, basic, blocks, normalization
 from tests.kernels import oracle_kernels as kernels
 from tests.kernels.case import random_of
 
@@ -318,7 +318,7 @@ def test_layer_norm(seed):
         "stride": columns, "columns": columns, "eps": 1e-5,
     }  # fmt: skip
     launched = Launched(
-        normalisation.layer_norm_forward, inputs, ("y", "mean_out", "rstd_out"), {"BLOCK": 64},
+        normalization.layer_norm_forward, inputs, ("y", "mean_out", "rstd_out"), {"BLOCK": 64},
         (rows,),
     )  # fmt: skip
     made = {"y": np.zeros_like(x), "mean_out": np.zeros(rows, F32), "rstd_out": np.zeros(rows, F32)}

@@ -11,7 +11,7 @@ from kvtrace.addons.check.stages import stage_at_fault
 from kvtrace.evaluate import parsed
 from tests.addons.check.launched import launch as launch_of
 from tests.kernels import oracle_kernels as kernels
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.launched import Launched
 from tests.kernels.staged import (
     AMPERE,
@@ -33,7 +33,7 @@ from tests.support.tiers import some
 
 pytestmark = pytest.mark.usefixtures("free_driver")
 
-#: One case of the catalogue in so many.
+#: One case of the catalog in so many.
 EACH = usually(40, thorough=1)
 
 
@@ -64,7 +64,7 @@ def test_copies_that_barriers_are_about_mean_what_ttir_does(stages):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("target", TARGETS)
-def test_the_catalogue_means_the_same_in_ttgir(target, say):
+def test_the_catalog_means_the_same_in_ttgir(target, say):
     refused, compared, cases = [], 0, CASES[::EACH]
     for case in cases:
         options = {"target": TARGETS[target]}
@@ -80,7 +80,7 @@ def test_the_catalogue_means_the_same_in_ttgir(target, say):
             found = check(launch_of(launched, launched.left_by(ttgir)))
         assert found.answer != "differs", case.name
         compared += 1
-    say("ttgir", f"catalogue, {target}: {compared} compared, {len(refused)} refused", *refused)
+    say("ttgir", f"catalog, {target}: {compared} compared, {len(refused)} refused", *refused)
     assert compared > len(cases) * 0.9
     assert not refused or target == "sm80"
 

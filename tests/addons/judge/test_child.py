@@ -4,12 +4,12 @@ import pytest
 
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request
-from tests.addons.judge.labelled import FOLDER, labelled
+from tests.addons.judge.labeled import FOLDER, labeled
 
 pytestmark = pytest.mark.process
 
 REFERENCE = Place(FOLDER / "references.py", "relu")
-SOURCE = labelled("right")["relu"].read_text(encoding="utf-8")
+SOURCE = labeled("right")["relu"].read_text(encoding="utf-8")
 
 
 def judged(tmp_path, lines):
@@ -17,8 +17,8 @@ def judged(tmp_path, lines):
     path = tmp_path / "relu.py"
     body = "".join(f"    {line}\n" for line in lines)
     path.write_text(SOURCE.replace("def relu(x):\n", f"def relu(x):\n{body}"))
-    judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
-    findings = judgement.object["findings"]  # the kernel maps NaN to 0, which is a note
+    judgment = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
+    findings = judgment.object["findings"]  # the kernel maps NaN to 0, which is a note
     return {f["rule"]: f["message"] for f in findings if f["rule"] != "awkward-values"}
 
 
@@ -111,8 +111,8 @@ def test_temporary_folders_of_the_candidate_do_not_count_as_writes(tmp_path):
 def test_replaced_functions_and_process_settings_are_reported(tmp_path, lines, name):
     path = tmp_path / "relu.py"
     path.write_text(SOURCE + "\n" + "\n".join(lines) + "\n")
-    judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
-    messages = {finding["rule"]: finding["message"] for finding in judgement.object["findings"]}
+    judgment = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
+    messages = {finding["rule"]: finding["message"] for finding in judgment.object["findings"]}
     assert name in messages["patches"]
 
 
@@ -130,6 +130,6 @@ def relu(x):
 def test_candidate_that_keeps_results_is_unjudged(tmp_path):
     path = tmp_path / "relu.py"
     path.write_text(SOURCE + KEEPING)
-    judgement = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
-    assert judgement.verdict == "unjudged"
-    assert "result-changed" in {finding["rule"] for finding in judgement.object["findings"]}
+    judgment = judge_file(Request(Place(path, "relu"), REFERENCE, views=False))
+    assert judgment.verdict == "unjudged"
+    assert "result-changed" in {finding["rule"] for finding in judgment.object["findings"]}

@@ -13,7 +13,7 @@ import pytest
 from kvtrace.addons.judge.confining import EVENTS, EVENTS_FILE, run_confined
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
-from tests.addons.judge.labelled import FOLDER
+from tests.addons.judge.labeled import FOLDER
 
 pytestmark = pytest.mark.process
 
@@ -33,10 +33,10 @@ def attacked(tmp_path, monkeypatch):
         path = tmp_path / f"{name}.py"
         path.write_text(with_targets(text_of(name), folder))
         request = Request(entry_of(read_file(path), None), REFERENCE, seconds=20)
-        judgement = judge_file(replace(request, **settings))
+        judgment = judge_file(replace(request, **settings))
         assert {path.name for path in folder.iterdir()} == {"precious"}
         assert (folder / "precious").read_text() == "kept"
-        return judgement
+        return judgment
 
     return judge
 
@@ -54,13 +54,13 @@ def with_targets(text, folder):
     return text.replace("@HOST@", str(folder)).replace("@JUDGE@", str(os.getpid()))
 
 
-def problems_of(judgement):
-    findings = judgement.object["findings"]
+def problems_of(judgment):
+    findings = judgment.object["findings"]
     return {finding["rule"] for finding in findings if finding["severity"] in ("error", "unjudged")}
 
 
-def rules_of(judgement):
-    return {finding["rule"]: finding for finding in judgement.object["findings"]}
+def rules_of(judgment):
+    return {finding["rule"]: finding for finding in judgment.object["findings"]}
 
 
 @pytest.mark.parametrize(
@@ -76,10 +76,10 @@ def rules_of(judgement):
     ],
 )
 def test_attack_is_reported_and_does_no_harm(attacked, name, rule, message):
-    judgement = attacked(name)
-    assert judgement.verdict == "wrong"
-    assert message in rules_of(judgement)[rule]["message"]
-    assert all(judgement.object["confined"][wall] for wall in ("network", "writes", "processes"))
+    judgment = attacked(name)
+    assert judgment.verdict == "wrong"
+    assert message in rules_of(judgment)[rule]["message"]
+    assert all(judgment.object["confined"][wall] for wall in ("network", "writes", "processes"))
 
 
 @pytest.mark.parametrize("name", ["patches_torch", "patches_kvtrace"])
@@ -89,34 +89,34 @@ def test_patched_functions_do_not_change_the_verdict(attacked, name):
 
 def test_endless_loop_is_killed_at_the_time_limit(attacked):
     begun = time.monotonic()
-    judgement = attacked("loops", seconds=3)
+    judgment = attacked("loops", seconds=3)
     assert time.monotonic() - begun < 20
-    assert (judgement.verdict, judgement.status) == ("wrong", 1)
-    assert "did not end within 3 s" in rules_of(judgement)["never-ends"]["message"]
+    assert (judgment.verdict, judgment.status) == ("wrong", 1)
+    assert "did not end within 3 s" in rules_of(judgment)["never-ends"]["message"]
 
 
-def test_forked_processes_do_not_outlive_the_judgement(attacked):
+def test_forked_processes_do_not_outlive_the_judgment(attacked):
     attacked("forks")
     children = Path(f"/proc/self/task/{os.getpid()}/children").read_text().split()
     assert [c for c in children if "forks" in Path(f"/proc/{c}/cmdline").read_text()] == []
 
 
 def test_too_much_memory_is_refused(attacked):
-    judgement = attacked("eats_memory", memory_mb=600)
-    assert judgement.verdict == "wrong"
-    assert "MemoryError" in rules_of(judgement)["raises"]["message"]
+    judgment = attacked("eats_memory", memory_mb=600)
+    assert judgment.verdict == "wrong"
+    assert "MemoryError" in rules_of(judgment)["raises"]["message"]
 
 
 def test_candidate_that_exits_is_not_judged_right(attacked):
-    judgement = attacked("exits")
-    assert judgement.verdict != "right"
-    assert "dies" in rules_of(judgement)
+    judgment = attacked("exits")
+    assert judgment.verdict != "right"
+    assert "dies" in rules_of(judgment)
 
 
 def test_result_corrected_by_the_host_is_unjudged(attacked):
-    judgement = attacked("changes_result")
-    assert judgement.verdict == "unjudged"
-    assert "PyTorch" in rules_of(judgement)["host-computed"]["message"]
+    judgment = attacked("changes_result")
+    assert judgment.verdict == "unjudged"
+    assert "PyTorch" in rules_of(judgment)["host-computed"]["message"]
 
 
 @pytest.mark.parametrize("name", ["forges_log", "forges_trace"])
@@ -126,9 +126,9 @@ def test_forged_log_or_trace_is_not_judged_right(attacked, name):
 
 @pytest.mark.parametrize("name", ["lists_processes", "reads_secrets"])
 def test_reads_of_processes_and_secrets_are_reported_and_find_nothing(attacked, name):
-    judgement = attacked(name)
-    assert problems_of(judgement) == {"surroundings"}
-    assert "ESCAPED" not in str(judgement.object)
+    judgment = attacked(name)
+    assert problems_of(judgment) == {"surroundings"}
+    assert "ESCAPED" not in str(judgment.object)
 
 
 @pytest.mark.parametrize(
@@ -139,16 +139,16 @@ def test_odd_files_left_behind_do_not_block_the_judgment(attacked, name, monkeyp
     temporary.mkdir()
     monkeypatch.setattr(tempfile, "tempdir", str(temporary))
     begun = time.monotonic()
-    judgement = attacked(name, seconds=10)
+    judgment = attacked(name, seconds=10)
     assert time.monotonic() - begun < 60
-    assert "dies" not in rules_of(judgement)
+    assert "dies" not in rules_of(judgment)
     assert list(temporary.iterdir()) == []
 
 
 def test_memory_and_files_together_are_bounded(attacked):
-    judgement = attacked("takes_memory_and_disk", memory_mb=300)
-    assert judgement.verdict != "right"
-    message = rules_of(judgement)["dies"]["message"]
+    judgment = attacked("takes_memory_and_disk", memory_mb=300)
+    assert judgment.verdict != "right"
+    message = rules_of(judgment)["dies"]["message"]
     assert message.endswith("it and its files took more memory together than they may")
 
 
@@ -174,10 +174,10 @@ def test_links_beside_the_file_are_not_copied_but_reported(tmp_path):
     (folder / "relu.py").write_text(source.replace("def relu(x):\n", f"def relu(x):\n{lines}"))
     request = Request(entry_of(read_file(folder / "relu.py"), None), REFERENCE, views=False)
 
-    judgement = judge_file(request)
+    judgment = judge_file(request)
 
-    assert problems_of(judgement) == {"surroundings"}  # the file asks for the links itself
-    (note,) = [finding for finding in judgement.object["findings"] if finding["rule"] == "left-out"]
+    assert problems_of(judgment) == {"surroundings"}  # the file asks for the links itself
+    (note,) = [finding for finding in judgment.object["findings"] if finding["rule"] == "left-out"]
     assert (note["rule"], note["severity"]) == ("left-out", "note")
     assert note["message"].endswith(": all.py (a link), key.py (a link)")
 

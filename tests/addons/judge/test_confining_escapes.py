@@ -14,7 +14,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.addons.judge.labelled import FOLDER
+from tests.addons.judge.labeled import FOLDER
 
 PROGRAM = Path(__file__).with_name("escapes_as.py")
 ESCAPES = sorted(path.stem for path in (FOLDER / "escapes").glob("*.py"))

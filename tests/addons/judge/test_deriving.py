@@ -6,10 +6,10 @@ import pytest
 
 from kvtrace.addons.judge.comparing import compared
 from kvtrace.addons.judge.deriving import DerivedBounds
-from kvtrace.addons.judge.judge_file import judge_file, judgement_text, schema
+from kvtrace.addons.judge.judge_file import judge_file, judgment_text, schema
 from kvtrace.addons.judge.request import Place, Request
 from kvtrace.evaluate.shadows.errors.planes import PLANES
-from tests.addons.judge.labelled import FOLDER, request_of
+from tests.addons.judge.labeled import FOLDER, request_of
 
 HEAD = """
 import torch
@@ -60,52 +60,50 @@ def judged(tmp_path, entry, reference, epsilon="+ 1e-5"):
     return judge_file(Request(Place(path, entry), Place(path, reference), views=False))
 
 
-def tolerances(judgement):
-    cases = judgement.object["cases"]
+def tolerances(judgment):
+    cases = judgment.object["cases"]
     return {(r["tolerance"], r["because"]) for case in cases for r in case.get("results", ())}
 
 
 @pytest.mark.process
 def test_results_are_compared_by_derived_bounds_over_two_launches(tmp_path):
-    judgement = judged(tmp_path, "twice", "by_root_twice")
+    judgment = judged(tmp_path, "twice", "by_root_twice")
 
-    jsonschema.validate(judgement.object, schema())
-    assert judgement.verdict == "right"
-    assert tolerances(judgement) == {("derived", "")}
-    assert any("compared by derived bounds" in line for line in judgement_text(judgement))
+    jsonschema.validate(judgment.object, schema())
+    assert judgment.verdict == "right"
+    assert tolerances(judgment) == {("derived", "")}
+    assert any("compared by derived bounds" in line for line in judgment_text(judgment))
 
 
 @pytest.mark.process
 def test_result_moved_by_pytorch_gets_the_granted_tolerance(tmp_path):
-    judgement = judged(tmp_path, "twice_with_a_move", "by_root_twice")
+    judgment = judged(tmp_path, "twice_with_a_move", "by_root_twice")
 
-    assert judgement.verdict == "right"
-    assert ("granted", "PyTorch moves what a kernel wrote") in tolerances(judgement)
+    assert judgment.verdict == "right"
+    assert ("granted", "PyTorch moves what a kernel wrote") in tolerances(judgment)
     assert any(
         "by what the problem grants, because PyTorch moves what a kernel wrote" in line
-        for line in judgement_text(judgement)
+        for line in judgment_text(judgment)
     )
 
 
 @pytest.mark.process
 def test_a_reference_that_rounds_has_a_fixed_tolerance(tmp_path):
-    judgement = judged(tmp_path, "norm", "by_root_in_float32")
+    judgment = judged(tmp_path, "norm", "by_root_in_float32")
 
-    assert judgement.verdict == "right"
-    assert tolerances(judgement) == {("fixed", "the reference does not compute in float64")}
+    assert judgment.verdict == "right"
+    assert tolerances(judgment) == {("fixed", "the reference does not compute in float64")}
 
 
 @pytest.mark.process
 def test_missing_term_hidden_by_rounding_is_reported_as_other_meaning(tmp_path):
     """In bfloat16 an epsilon of 1e-5 is far below a step; the fixed tolerance let it pass."""
-    judgement = judged(tmp_path, "norm", "by_root", epsilon="")
+    judgment = judged(tmp_path, "norm", "by_root", epsilon="")
 
     errors = {
-        finding["rule"]
-        for finding in judgement.object["findings"]
-        if finding["severity"] == "error"
+        finding["rule"] for finding in judgment.object["findings"] if finding["severity"] == "error"
     }
-    assert judgement.verdict == "wrong"
+    assert judgment.verdict == "wrong"
     assert "other-meaning" in errors
 
 
@@ -161,22 +159,20 @@ def reference(x: "f32[1000]"):
 def test_candidate_cannot_widen_the_granted_tolerance(tmp_path, entry, errors):
     path = tmp_path / "relu.py"
     path.write_text(RELU)
-    judgement = judge_file(Request(Place(path, entry), Place(path, "reference"), views=False))
+    judgment = judge_file(Request(Place(path, entry), Place(path, "reference"), views=False))
 
     rules = {
-        finding["rule"]
-        for finding in judgement.object["findings"]
-        if finding["severity"] == "error"
+        finding["rule"] for finding in judgment.object["findings"] if finding["severity"] == "error"
     }
-    assert judgement.verdict == ("wrong" if errors else "right")
+    assert judgment.verdict == ("wrong" if errors else "right")
     assert rules == errors
 
 
 @pytest.mark.process
 def test_launch_with_order_dependent_results_has_no_derived_bounds(tmp_path):
-    judgement = judge_file(request_of(FOLDER / "kernels" / "wrong" / "total_race.py"))
+    judgment = judge_file(request_of(FOLDER / "kernels" / "wrong" / "total_race.py"))
 
-    reasons = {because for tolerance, because in tolerances(judgement) if tolerance == "granted"}
+    reasons = {because for tolerance, because in tolerances(judgment) if tolerance == "granted"}
     assert any("their order matters" in each for each in reasons)
 
 

@@ -110,9 +110,7 @@ def test_awkward_values_have_the_named_property():
         == draw_values(before[:5], "float32", awkward="all equal")[0, 0]
     )
     assert (np.diff(drawn_values["sorted"].ravel()) >= 0).all()
-    assert (
-        np.abs(drawn_values["cancelling"].sum()) < 1e-3 * np.abs(drawn_values["cancelling"]).sum()
-    )
+    assert np.abs(drawn_values["canceling"].sum()) < 1e-3 * np.abs(drawn_values["canceling"]).sum()
     assert 0 < np.abs(drawn_values["denormal"]).max() < 2.0**-126
     assert np.isnan(drawn_values[SPECIAL]).any()
     assert np.isinf(drawn_values[SPECIAL]).any()

@@ -7,7 +7,7 @@ import pytest
 
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request, entry_of, read_file
-from tests.addons.judge.labelled import FOLDER
+from tests.addons.judge.labeled import FOLDER
 
 ROOT = Path(__file__).parents[3]
 PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")

@@ -9,7 +9,7 @@ from functools import cache
 import jsonschema
 import pytest
 
-from kvtrace.addons.judge.judge_file import judge_file, judgement_text, schema
+from kvtrace.addons.judge.judge_file import judge_file, judgment_text, schema
 from kvtrace.addons.judge.request import (
     CannotJudge,
     Place,
@@ -19,10 +19,10 @@ from kvtrace.addons.judge.request import (
     read_file,
 )
 from kvtrace.cli import main
-from tests.addons.judge.labelled import FOLDER, expected_rule, labelled, request_of
+from tests.addons.judge.labeled import FOLDER, expected_rule, labeled, request_of
 from tests.support.thorough import usually
 
-RIGHT, WRONG = labelled("right"), labelled("wrong")
+RIGHT, WRONG = labeled("right"), labeled("wrong")
 #: Step through the kernels; `benchmarks/judge.py` judges all of them, too.
 EACH = usually(4, thorough=1)
 
@@ -33,8 +33,8 @@ def judged(path):
     return judge_file(request_of(path))
 
 
-def rules_of(judgement, *severities):
-    findings = judgement.object["findings"]
+def rules_of(judgment, *severities):
+    findings = judgment.object["findings"]
     return {
         finding["rule"]
         for finding in findings
@@ -45,18 +45,18 @@ def rules_of(judgement, *severities):
 @pytest.mark.process
 @pytest.mark.parametrize("name", list(RIGHT)[::EACH])
 def test_right_kernel_is_judged_right(name):
-    judgement = judged(RIGHT[name])
+    judgment = judged(RIGHT[name])
 
-    assert judgement.object["findings"] == [
-        finding for finding in judgement.object["findings"] if finding["severity"] == "note"
+    assert judgment.object["findings"] == [
+        finding for finding in judgment.object["findings"] if finding["severity"] == "note"
     ]
-    assert (judgement.verdict, judgement.status) == ("right", 0)
-    jsonschema.validate(judgement.object, schema())
-    assert all(figures["bytes"] for figures in judgement.object["figures"])
+    assert (judgment.verdict, judgment.status) == ("right", 0)
+    jsonschema.validate(judgment.object, schema())
+    assert all(figures["bytes"] for figures in judgment.object["figures"])
 
 
 @pytest.mark.process
-def test_a_judgement_is_repeated_by_its_seed():
+def test_a_judgment_is_repeated_by_its_seed():
     request = request_of(next(iter(WRONG.values())))
     assert judged(next(iter(WRONG.values()))).object["seed"]["given"] is False
     seed = 0x7 << 120 | 1
@@ -79,11 +79,11 @@ def test_invalid_seed_is_a_one_sentence_error(seed, capsys, tmp_path):
 @pytest.mark.process
 @pytest.mark.parametrize("name", list(WRONG)[::EACH])
 def test_wrong_kernel_is_judged_wrong_by_the_expected_rule(name):
-    judgement = judged(WRONG[name])
+    judgment = judged(WRONG[name])
 
-    assert (judgement.verdict, judgement.status) == ("wrong", 1)
-    assert expected_rule(WRONG[name]) in rules_of(judgement, "error")
-    jsonschema.validate(judgement.object, schema())
+    assert (judgment.verdict, judgment.status) == ("wrong", 1)
+    assert expected_rule(WRONG[name]) in rules_of(judgment, "error")
+    jsonschema.validate(judgment.object, schema())
 
 
 def test_there_are_twenty_right_and_twenty_wrong_kernels():
@@ -92,9 +92,9 @@ def test_there_are_twenty_right_and_twenty_wrong_kernels():
 
 @pytest.mark.process
 def test_finding_has_its_line_and_a_hint():
-    judgement = judged(WRONG["add_no_mask"])
+    judgment = judged(WRONG["add_no_mask"])
 
-    finding = next(e for e in judgement.object["findings"] if e["rule"] == "out-of-bounds")
+    finding = next(e for e in judgment.object["findings"] if e["rule"] == "out-of-bounds")
     assert finding["file"] == str(WRONG["add_no_mask"])
     assert "tl.load(x + i)" in WRONG["add_no_mask"].read_text().splitlines()[finding["line"] - 1]
     assert "mask" in finding["hint"]
@@ -102,14 +102,14 @@ def test_finding_has_its_line_and_a_hint():
 
 @pytest.mark.process
 def test_judgment_is_plain_json():
-    judgement = judged(WRONG["total_not_cleared"])
-    assert json.loads(json.dumps(judgement.object, allow_nan=False)) == judgement.object
+    judgment = judged(WRONG["total_not_cleared"])
+    assert json.loads(json.dumps(judgment.object, allow_nan=False)) == judgment.object
 
 
 @pytest.mark.process
 def test_sizes_tails_views_and_other_values_are_tried():
-    judgement = judged(RIGHT["add"])
-    cases = {(case["kind"], case["case"]) for case in judgement.object["cases"]}
+    judgment = judged(RIGHT["add"])
+    cases = {(case["kind"], case["case"]) for case in judgment.object["cases"]}
     assert {
         ("given", "x=f32[197], y=f32[197]"), ("values", "other values"),
         ("view", "strided views"), ("view", "offset views"),
@@ -127,10 +127,10 @@ def test_views_are_skipped_on_request():
 def test_given_shapes_need_no_reference():
     path = WRONG["add_no_mask"]
     request = Request(entry_of(read_file(path), None), shapes=("f32[1000], f32[1000]",))
-    judgement = judge_file(request)
-    assert judgement.object["reference"] is None
-    assert "out-of-bounds" in rules_of(judgement, "error")
-    assert judgement.object["cases"][0]["case"] == "f32[1000], f32[1000]"
+    judgment = judge_file(request)
+    assert judgment.object["reference"] is None
+    assert "out-of-bounds" in rules_of(judgment, "error")
+    assert judgment.object["cases"][0]["case"] == "f32[1000], f32[1000]"
 
 
 @pytest.mark.process
@@ -146,9 +146,9 @@ def test_inputs_may_be_made_by_the_file_itself(tmp_path):
     path = tmp_path / "own.py"
     path.write_text(source + "\n\ndef inputs():\n    return {'x': torch.rand(77) - 0.5}\n")
     reference = Place(FOLDER / "references.py", "relu")
-    judgement = judge_file(Request(entry_of(read_file(path), None), reference))
-    assert judgement.verdict == "right"
-    assert judgement.object["cases"][0]["case"] == "x=f32[77]"
+    judgment = judge_file(Request(entry_of(read_file(path), None), reference))
+    assert judgment.verdict == "right"
+    assert judgment.object["cases"][0]["case"] == "x=f32[77]"
 
 
 @pytest.mark.process
@@ -159,9 +159,9 @@ def test_pytorch_result_after_the_last_launch_is_unjudged_unless_trusted(tmp_pat
     path.write_text(source[:start] + "    return partial.sum().reshape(1)\n")
     request = replace(request_of(RIGHT["total_in_two"]), entry=Place(path, "total"))
 
-    judgement = judge_file(request)
-    assert (judgement.verdict, judgement.status) == ("unjudged", 2)
-    assert "host-computed" in rules_of(judgement, "unjudged")
+    judgment = judge_file(request)
+    assert (judgment.verdict, judgment.status) == ("unjudged", 2)
+    assert "host-computed" in rules_of(judgment, "unjudged")
 
     believed = judge_file(replace(request, trust_host=True))
     assert believed.verdict == "right"
@@ -200,7 +200,7 @@ def test_the_command_prints_its_schema(capsys):
 
 @pytest.mark.process
 def test_text_has_one_line_per_finding():
-    lines = judgement_text(judged(WRONG["total_race"]))
+    lines = judgment_text(judged(WRONG["total_race"]))
     assert any("error[race]" in line and "total_race.py:12:" in line for line in lines)
 
 
@@ -238,9 +238,9 @@ def test_missing_entry_is_an_error():
 def test_files_for_a_gpu_are_judged_as_they_are():
     path = FOLDER / "files" / "autotuned.py"
     request = Request(entry_of(read_file(path), None), Place(FOLDER / "references.py", "relu"))
-    judgement = judge_file(request)
-    assert judgement.verdict == "right", judgement.object["findings"]
-    assert rules_of(judgement, "error", "warning") == set()
+    judgment = judge_file(request)
+    assert judgment.verdict == "right", judgment.object["findings"]
+    assert rules_of(judgment, "error", "warning") == set()
 
 
 @pytest.mark.process
@@ -256,8 +256,8 @@ def test_functions_replaced_by_imported_libraries_are_not_reported(tmp_path):
 @pytest.mark.process
 def test_inputs_may_be_moved_and_cast_before_launches_and_results_after_them():
     path = FOLDER / "files" / "moves.py"
-    judgement = judge_file(Request(Place(path, "moved"), Place(path, "reference")))
-    assert judgement.verdict == "right", judgement.object["findings"]
+    judgment = judge_file(Request(Place(path, "moved"), Place(path, "reference")))
+    assert judgment.verdict == "right", judgment.object["findings"]
 
 
 @pytest.mark.process
@@ -266,8 +266,8 @@ def test_model_is_constructed_with_the_arguments_of_its_reference(tmp_path):
     reference = tmp_path / "reference.py"
     reference.write_text(f"{source}\n\ndef get_init_inputs():\n    return [40]\n")
     path = FOLDER / "files" / "model_without_initial.py"
-    judgement = judge_file(Request(Place(path, "ModelNew"), Place(reference, "Model")))
-    assert judgement.verdict == "right", judgement.object["findings"]
+    judgment = judge_file(Request(Place(path, "ModelNew"), Place(reference, "Model")))
+    assert judgment.verdict == "right", judgment.object["findings"]
 
 
 @pytest.mark.process
@@ -317,9 +317,9 @@ def test_an_out_of_bounds_load_at_sizes_beyond_the_given_ones_is_unjudged():
     equal = Request(Place(path, "joined"), reference, ("x=f32[300], y=f32[300]",))
     unequal = replace(equal, shapes=("x=f32[300], y=f32[200]",))
 
-    judgement = judge_file(equal)
-    assert rules_of(judgement, "error") == set()
-    beyond = [e for e in judgement.object["findings"] if e["rule"] == "beyond-given"]
+    judgment = judge_file(equal)
+    assert rules_of(judgment, "error") == set()
+    beyond = [e for e in judgment.object["findings"] if e["rule"] == "beyond-given"]
     assert any("past the end of y" in finding["message"] and finding["line"] for finding in beyond)
-    assert judgement.verdict == "unjudged"
+    assert judgment.verdict == "unjudged"
     assert "out-of-bounds" in rules_of(judge_file(unequal), "error")

@@ -10,7 +10,7 @@ import pytest
 
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request
-from tests.addons.judge.labelled import FOLDER, pairs, request_for
+from tests.addons.judge.labeled import FOLDER, pairs, request_for
 from tests.support.thorough import usually
 
 PAIRS = pairs()
@@ -52,9 +52,9 @@ def test_scalar_computed_by_pytorch_is_named_by_its_argument():
 @pytest.mark.process
 def test_integers_of_the_host_may_say_where_a_kernel_reads():
     """Sorted indices say which element a program reads; no result is made of them."""
-    judgement = judge_file(request_for(PAIRS["one_hot_by_the_host"], "honest"))
-    rules = {finding["rule"]: finding["message"] for finding in judgement.object["findings"]}
-    assert judgement.verdict == "right"
+    judgment = judge_file(request_for(PAIRS["one_hot_by_the_host"], "honest"))
+    rules = {finding["rule"]: finding["message"] for finding in judgment.object["findings"]}
+    assert judgment.verdict == "right"
     assert rules.get("host-indices", "").startswith("the contents of index of kernel: ")
 
 

@@ -3,7 +3,7 @@
 import pytest
 
 from kvtrace.addons.judge.judge_file import judge_file
-from tests.addons.judge.labelled import deceptions
+from tests.addons.judge.labeled import deceptions
 from tests.support.thorough import usually
 
 ALL = deceptions()
@@ -63,17 +63,17 @@ def test_there_are_at_least_twenty_eight_deceptions():
 @pytest.mark.process
 @pytest.mark.parametrize("name", NAMES)
 def test_deception_is_not_judged_right(name):
-    judgement = judge_file(WRONG[name])
+    judgment = judge_file(WRONG[name])
 
-    assert judgement.verdict != "right"
+    assert judgment.verdict != "right"
     rules = {
-        finding["rule"] for finding in judgement.object["findings"] if finding["severity"] != "note"
+        finding["rule"] for finding in judgment.object["findings"] if finding["severity"] != "note"
     }
-    assert TELLING.get(name, next(iter(rules))) in rules, judgement.object["findings"]
+    assert TELLING.get(name, next(iter(rules))) in rules, judgment.object["findings"]
 
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", RIGHT)
 def test_right_candidate_for_the_same_reference_is_judged_right(name):
-    judgement = judge_file(RIGHT[name])
-    assert judgement.verdict == "right", judgement.object["findings"]
+    judgment = judge_file(RIGHT[name])
+    assert judgment.verdict == "right", judgment.object["findings"]

@@ -6,7 +6,7 @@ import pytest
 
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import CannotJudge, Place, Request
-from tests.addons.judge.labelled import FOLDER
+from tests.addons.judge.labeled import FOLDER
 
 SOURCE = (FOLDER / "kernels" / "right" / "relu.py").read_text(encoding="utf-8")
 REFERENCE = 'import torch\n\n\ndef relu(x: "f32[M, N]"):\n    return torch.relu(x)\n'
@@ -33,8 +33,8 @@ def test_missing_import_is_an_error_before_anything_runs(tmp_path, at):
 def test_optional_imports_and_files_beside_are_accepted(tmp_path):
     (tmp_path / "beside.py").write_text("")
     optional = "try:\n    import no_such_module\nexcept ImportError:\n    pass\n"
-    judgement = judge_file(request(tmp_path, f"import beside\n{optional}{SOURCE}")).object
-    assert judgement["verdict"] == "right", judgement["findings"]
+    judgment = judge_file(request(tmp_path, f"import beside\n{optional}{SOURCE}")).object
+    assert judgment["verdict"] == "right", judgment["findings"]
 
 
 def test_missing_inputs_are_an_error_before_anything_runs(tmp_path):
@@ -53,14 +53,14 @@ def test_missing_inputs_are_an_error_before_anything_runs(tmp_path):
 )
 def test_candidate_that_raises_is_reported_in_one_line_with_its_place(tmp_path, old, new, message):
     assert old in SOURCE
-    judgement = judge_file(request(tmp_path, SOURCE.replace(old, new, 1))).object
-    assert judgement["verdict"] == "wrong"
-    (finding,) = judgement["findings"]
+    judgment = judge_file(request(tmp_path, SOURCE.replace(old, new, 1))).object
+    assert judgment["verdict"] == "wrong"
+    (finding,) = judgment["findings"]
     assert finding["rule"] == "raises"
     assert message in finding["message"]
     assert "\n" not in finding["message"]
     assert (finding["line"] is None) == ("missing" in message)
-    assert judgement["cases"] == []
+    assert judgment["cases"] == []
 
 
 def test_failing_reference_is_unjudged_with_its_error(tmp_path):

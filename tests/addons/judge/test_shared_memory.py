@@ -7,7 +7,7 @@ import triton.language as tl
 from kvtrace.addons.judge.judge_file import judge_file
 from kvtrace.addons.judge.request import Place, Request
 from kvtrace.addons.judge.shared_memory import shared_bytes
-from tests.addons.judge.labelled import FOLDER
+from tests.addons.judge.labeled import FOLDER
 from tests.support.compile_ttir import compile_ttir
 
 SOURCE = """
@@ -69,10 +69,10 @@ def test_kernel_beyond_its_shared_memory_is_wrong_unless_tuned(tmp_path, source,
     path.write_text(source)
     reference = Place(FOLDER / "references.py", "matmul")
     shapes = ("a=f32[200, 250], b=f32[250, 100]",)
-    judgement = judge_file(Request(Place(path, "matmul"), reference, shapes, views=False)).object
+    judgment = judge_file(Request(Place(path, "matmul"), reference, shapes, views=False)).object
     messages = [
-        listed["message"] for listed in judgement["findings"] if listed["rule"] == "shared-memory"
+        listed["message"] for listed in judgment["findings"] if listed["rule"] == "shared-memory"
     ]
-    assert bool(messages) == is_wrong, judgement["findings"]
+    assert bool(messages) == is_wrong, judgment["findings"]
     for listed in messages:
         assert "232,448 on cuda:90 (H100)" in listed

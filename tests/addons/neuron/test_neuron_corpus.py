@@ -11,7 +11,7 @@ from kvtrace.addons.neuron.findings import RULES
 from kvtrace.addons.neuron.launching import bound_arguments, execute
 from tests.addons.neuron.kernels.broken import BROKEN
 from tests.addons.neuron.kernels.case import Case
-from tests.addons.neuron.kernels.catalogue import CASES
+from tests.addons.neuron.kernels.catalog import CASES
 
 
 @pytest.mark.parametrize("case", CASES, ids=lambda case: case.name)

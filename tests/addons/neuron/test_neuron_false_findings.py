@@ -128,7 +128,7 @@ def test_a_masked_store_reads_only_active_lanes(run_older: Run, masked: bool) ->
     outcome = run_older(kernel, ROWS[:100, :50].copy())
 
     assert np.array_equal(outcome.result[:100, :50], ROWS[:100, :50])
-    wrong = ["uninitialised-read", "undefined-lanes"]
+    wrong = ["uninitialized-read", "undefined-lanes"]
     assert rules(outcome) == (["unwritten-result"] if masked else wrong)
 
 
@@ -179,7 +179,7 @@ def test_a_masked_op_reads_only_active_rows_of_its_column(
     sums = ROWS[:100] + ROWS[:100, 1:2]
     expected = sums * ROWS[:100] if name == "scalar_tensor_tensor" else sums
     assert np.allclose(outcome.result, expected)
-    assert rules(outcome) == ([] if masked else ["uninitialised-read"])
+    assert rules(outcome) == ([] if masked else ["uninitialized-read"])
 
 
 def test_a_masked_instruction_reduces_only_active_lanes(run_older: Run) -> None:
@@ -228,7 +228,7 @@ def test_a_masked_product_contracts_only_active_partitions(run_older: Run, maske
     outcome = run_older(kernel, x)
 
     assert np.allclose(outcome.result, x.T @ x, rtol=1e-4) == masked
-    assert rules(outcome) == ([] if masked else ["uninitialised-read", "undefined-lanes"])
+    assert rules(outcome) == ([] if masked else ["uninitialized-read", "undefined-lanes"])
 
 
 @pytest.mark.parametrize("axis", [1, [1]])

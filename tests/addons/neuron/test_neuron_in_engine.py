@@ -7,7 +7,7 @@ import kvtrace
 from kvtrace.addons.neuron.views.on_chip import on_chip_calls
 from kvtrace.converters.registry import load_converter
 from kvtrace.schema.trace import resolve
-from tests.addons.neuron.kernels.catalogue import CASES
+from tests.addons.neuron.kernels.catalog import CASES
 from tests.engine.trace_processor import TraceProcessor
 
 IN_ORDER = "ops in their order, not their times"

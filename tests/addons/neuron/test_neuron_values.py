@@ -119,7 +119,7 @@ def test_lanes_left_out_by_a_masked_assignment_stay_undefined(run_older: Run) ->
         nl.store(out, value=t)
         return out
 
-    assert rules(run_older(kernel, ROWS)) == ["uninitialised-read", "undefined-lanes"]
+    assert rules(run_older(kernel, ROWS)) == ["uninitialized-read", "undefined-lanes"]
 
 
 # -- the tensor engine ------------------------------------------------------------------------

@@ -31,7 +31,7 @@ def test_violations_first_and_proven_ones_only_counted(side):
         "scale": {"violation": 1, "unknown": 1, "proven": 1, "suppressed": 0}
     }
     assert findings.violations == 1
-    assert findings.analysed
+    assert findings.analyzed
 
 
 def test_proven_ones_are_listed_on_request(side):
@@ -200,7 +200,7 @@ def test_the_same_finding_of_two_ranks_is_one(tmp_path):
     assert (found.calls, found.launches) == (2, 8)
 
 
-def test_nothing_found_and_not_analysed_are_told_apart(tmp_path):
+def test_nothing_found_and_not_analyzed_are_told_apart(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     assert findings_text(found_in(side)) == [
         "not analyzed yet: kvtrace sanitize fills the findings"

@@ -133,7 +133,7 @@ def test_unknown_by_one_reason_names_every_rule_that_leaves_it_open() -> None:
     reason = {"verdict": "unknown", "severity": "note", "reason": "it was not kept", **PLACED}
     found = finding(**reason), finding(**reason, finding_id="g", rule="race")
     listed = tuple(replace(each, cause=cause_of(each)) for each in found)
-    (line, *_) = findings_text(Findings(listed, analysed=True), width=1000)
+    (line, *_) = findings_text(Findings(listed, analyzed=True), width=1000)
 
     assert "unknown[out-of-bounds, race]: it was not kept" in line
 
@@ -282,7 +282,7 @@ def test_copies_that_inductor_makes_of_a_kernel_have_one_cause() -> None:
 def test_two_lines_of_one_generated_kernel_are_both_named() -> None:
     both = (finding(), finding(finding_id="g", line=31))
     listed = tuple(replace(each, cause=cause_of(each), run="r", call=0) for each in both)
-    text = findings_text(Findings(listed, analysed=True))
+    text = findings_text(Findings(listed, analyzed=True))
 
     assert "  also in:   triton_poi_fused_add_0:31" in text
     assert "  seen in:   1 unique call, 0 launches" in text
@@ -298,7 +298,7 @@ def test_what_is_unknown_for_one_reason_is_told_once_with_its_places() -> None:
         for line in range(1, 11)
     )  # fmt: skip
     listed = tuple(replace(f, cause=cause_of(f)) for f in (first, *others))
-    text = "\n".join(findings_text(Findings(listed, analysed=True), width=1000))
+    text = "\n".join(findings_text(Findings(listed, analyzed=True), width=1000))
 
     assert text.count("unknown[") == 1
     assert "also in:   kernels.py:2:9,3:9,4:9,5:9,6:9,7:9,and 3 more" in text
@@ -318,7 +318,7 @@ def test_the_worst_kernels_are_counted_one_by_one_and_the_others_together() -> N
     tallies = [replace(unknown, kernel=f"k{number:02}", count=number + 1) for number in range(20)]
     tallies.append(replace(unknown, kernel="fine", verdict="proven", count=7))
     tallies.append(replace(unknown, kernel="broken", verdict="violation", severity="error"))
-    text = findings_text(Findings(tallies=tuple(tallies), analysed=True))
+    text = findings_text(Findings(tallies=tuple(tallies), analyzed=True))
 
     kernels = [line.strip().partition(":")[0] for line in text if ": " in line]
     assert kernels[1:-2] == ["broken", *(f"k{number:02}" for number in range(9, 20))]

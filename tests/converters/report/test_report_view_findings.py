@@ -100,7 +100,7 @@ def hash_of(opened):
     return opened.page.evaluate("() => decodeURIComponent(location.hash)")
 
 
-def test_what_a_run_saw_of_itself_is_listed_and_is_no_judgement(report_browser, tmp_path):
+def test_what_a_run_saw_of_itself_is_listed_and_is_no_judgment(report_browser, tmp_path):
     import kvtrace
     from tests.backends import live_kernels as kernels
 

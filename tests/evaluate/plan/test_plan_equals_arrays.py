@@ -8,7 +8,7 @@ from tests.evaluate.plan.both_ways import assert_same, both_ways, reason
 from tests.kernels.attention import attention, attention_with_descriptors
 from tests.kernels.basic import matmul, softmax, vector_add
 from tests.kernels.memory import copy_tile, in_place_scale, shifted_copy
-from tests.kernels.normalisation import (
+from tests.kernels.normalization import (
     layer_norm_backward_weight,
     layer_norm_forward,
     seeded_dropout,

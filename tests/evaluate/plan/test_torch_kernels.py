@@ -21,7 +21,7 @@ from tests.evaluate.plan.both_ways import values, with_copied_storages
 from tests.kernels.attention import attention
 from tests.kernels.basic import matmul, softmax
 from tests.kernels.launching import bind, compile_for
-from tests.kernels.normalisation import layer_norm_forward
+from tests.kernels.normalization import layer_norm_forward
 
 
 class Watch(TorchDispatchMode):

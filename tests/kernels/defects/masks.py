@@ -110,7 +110,7 @@ SAMPLES.bad(
 
 
 @triton.jit
-def neighbours(x, out, n, SIDE: tl.constexpr, GUARD: tl.constexpr, BLOCK: tl.constexpr):
+def neighbors(x, out, n, SIDE: tl.constexpr, GUARD: tl.constexpr, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     inside = lanes < n
     place = lanes + SIDE
@@ -130,30 +130,30 @@ def neighbours(x, out, n, SIDE: tl.constexpr, GUARD: tl.constexpr, BLOCK: tl.con
 
 
 SAMPLES.bad(
-    "left neighbour of the first element",
-    neighbours, VECTORS, {"SIDE": -1, "GUARD": "", **BLOCKS}, (4,), out_of_bounds="load",
+    "left neighbor of the first element",
+    neighbors, VECTORS, {"SIDE": -1, "GUARD": "", **BLOCKS}, (4,), out_of_bounds="load",
 )  # fmt: skip
 SAMPLES.bad(
-    "left neighbour with the guard of the right one",
-    neighbours, VECTORS, {"SIDE": -1, "GUARD": "upper", **BLOCKS}, (4,), out_of_bounds="load",
+    "left neighbor with the guard of the right one",
+    neighbors, VECTORS, {"SIDE": -1, "GUARD": "upper", **BLOCKS}, (4,), out_of_bounds="load",
 )  # fmt: skip
 SAMPLES.bad(
-    "right neighbour of the last element",
-    neighbours, VECTORS, {"SIDE": 1, "GUARD": "", **BLOCKS}, (4,), out_of_bounds="load",
+    "right neighbor of the last element",
+    neighbors, VECTORS, {"SIDE": 1, "GUARD": "", **BLOCKS}, (4,), out_of_bounds="load",
 )  # fmt: skip
 SAMPLES.good(
-    "left neighbour, guarded", neighbours, VECTORS, {"SIDE": -1, "GUARD": "lower", **BLOCKS}, (4,)
+    "left neighbor, guarded", neighbors, VECTORS, {"SIDE": -1, "GUARD": "lower", **BLOCKS}, (4,)
 )
 SAMPLES.good(
-    "right neighbour, guarded", neighbours, VECTORS, {"SIDE": 1, "GUARD": "upper", **BLOCKS}, (4,)
+    "right neighbor, guarded", neighbors, VECTORS, {"SIDE": 1, "GUARD": "upper", **BLOCKS}, (4,)
 )
 SAMPLES.good(
-    "left neighbour, guarded by one unsigned comparison: -1 is large",
-    neighbours, VECTORS, {"SIDE": -1, "GUARD": "unsigned", **BLOCKS}, (4,),
+    "left neighbor, guarded by one unsigned comparison: -1 is large",
+    neighbors, VECTORS, {"SIDE": -1, "GUARD": "unsigned", **BLOCKS}, (4,),
 )  # fmt: skip
 SAMPLES.good(
-    "neighbour by select: an index outside becomes 0",
-    neighbours, VECTORS, {"SIDE": -3, "GUARD": "select", **BLOCKS}, (4,),
+    "neighbor by select: an index outside becomes 0",
+    neighbors, VECTORS, {"SIDE": -3, "GUARD": "select", **BLOCKS}, (4,),
 )  # fmt: skip
 
 
@@ -184,7 +184,7 @@ def never(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, values, mask=lanes < n)
 
 
-SAMPLES.bad("mask that no lane fulfils", never, VECTORS, BLOCKS, (4,), mask_always_false="load")
+SAMPLES.bad("mask that no lane fulfills", never, VECTORS, BLOCKS, (4,), mask_always_false="load")
 
 
 @triton.jit

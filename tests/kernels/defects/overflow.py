@@ -136,7 +136,7 @@ SAMPLES.good(
 
 
 @triton.jit
-def cancelled(x, out, stride, base, n, BLOCK: tl.constexpr):
+def canceled(x, out, stride, base, n, BLOCK: tl.constexpr):
     """Both products wrap, and their difference is right again, modulo 2^32."""
     row = tl.program_id(0) + base
     lanes = tl.arange(0, BLOCK)
@@ -147,7 +147,7 @@ def cancelled(x, out, stride, base, n, BLOCK: tl.constexpr):
 
 SAMPLES.good(
     "products that wrap and cancel",
-    cancelled, {"x": tensor(10, 50), "out": tensor(10, 50), "stride": 50, "base": 90_000_000,
+    canceled, {"x": tensor(10, 50), "out": tensor(10, 50), "stride": 50, "base": 90_000_000,
                 "n": 50}, {"BLOCK": 64}, (10,),
 )  # fmt: skip
 

@@ -61,7 +61,7 @@ SAMPLES.good("split depth, each part stored apart", split_depth,
 
 
 @triton.jit
-def neighbour(x, out, n, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
+def neighbor(x, out, n, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
     lanes = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
     here = tl.load(x + lanes, mask=lanes < n, other=0.0)
     there = tl.load(x + lanes + SHIFT, mask=lanes + SHIFT < n, other=0.0)
@@ -70,16 +70,16 @@ def neighbour(x, out, n, SHIFT: tl.constexpr, BLOCK: tl.constexpr):
 
 APART = {"x": tensor(1000), "out": tensor(1000), "n": 1000}
 TOGETHER = {"x": tensor(1000), "out": tensor(1000, shares="x"), "n": 1000}
-SAMPLES.good("neighbour's sum into another tensor", neighbour, APART,
+SAMPLES.good("neighbor's sum into another tensor", neighbor, APART,
              {"SHIFT": 1, "BLOCK": 128}, (8,))  # fmt: skip
-SAMPLES.bad("neighbour's sum in place: input and output are one", neighbour, TOGETHER,
+SAMPLES.bad("neighbor's sum in place: input and output are one", neighbor, TOGETHER,
             {"SHIFT": 1, "BLOCK": 128}, (8,), race="store",
             race_within_program="store")  # fmt: skip
-SAMPLES.good("sum in place, each element from itself", neighbour, TOGETHER,
+SAMPLES.good("sum in place, each element from itself", neighbor, TOGETHER,
              {"SHIFT": 0, "BLOCK": 128}, (8,))  # fmt: skip
-SAMPLES.bad("neighbour's sum in place by one program", neighbour, TOGETHER | {"n": 100},
+SAMPLES.bad("neighbor's sum in place by one program", neighbor, TOGETHER | {"n": 100},
             {"SHIFT": 1, "BLOCK": 128}, (1,), race_within_program="store")  # fmt: skip
-SAMPLES.bad("output that begins inside the input", neighbour,
+SAMPLES.bad("output that begins inside the input", neighbor,
             {"x": tensor(1000, room=1100), "out": tensor(1000, offset=100, shares="x"),
              "n": 1000}, {"SHIFT": 0, "BLOCK": 128}, (8,), race="store",
             race_within_program="store")  # fmt: skip

@@ -1,4 +1,4 @@
-"""One kernel on one set of arguments, labelled: which rule it breaks and at which line, or none.
+"""One kernel on one set of arguments, labeled: which rule it breaks and at which line, or none.
 
 Arguments are described, never allocated: a tensor is a shape, a type, strides and a place in a
 storage, and has contents only where the label needs them. So tensors of 2^31 elements cost nothing.
@@ -82,7 +82,7 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A labelled call.
+    """A labeled call.
 
     violations: all that must be found, and nothing else. follows: what follows from them, and may
     be found or be left unknown. doubtful: likewise, but it rests on what nobody knows, as on what a

@@ -111,7 +111,7 @@ def penalties(logits, seen, lengths, vocabulary, stride, stride_seen, factor,
 SEEN = [[3, 9, 19, 1, 20, 20], [0, 20, 20, 20, 20, 20], [7, 2, 4, 8, 16, 15]]
 
 
-def penalised(seen, lengths=(4, 1, 6)):
+def penalized(seen, lengths=(4, 1, 6)):
     return {
         "logits": tensor(3, 20), "seen": seen, "lengths": holding(lengths), "vocabulary": 20,
         "stride": 20, "stride_seen": 6, "factor": 1.5,
@@ -122,27 +122,27 @@ def penalty(kind=""):
     return {"KIND": kind, "BLOCK": 4}
 
 
-SAMPLES.good("penalties for tokens that were seen", penalties, penalised(holding(SEEN, "i64")),
+SAMPLES.good("penalties for tokens that were seen", penalties, penalized(holding(SEEN, "i64")),
              penalty(), (3,))  # fmt: skip
 SAMPLES.good("penalties, rows filled up with the vocabulary's size", penalties,
-             penalised(holding(SEEN, "i64"), (6, 6, 6)), penalty("by the filling"),
+             penalized(holding(SEEN, "i64"), (6, 6, 6)), penalty("by the filling"),
              (3,))  # fmt: skip
 SAMPLES.bad("penalties for the filling: another row's first token", penalties,
-            penalised(holding(SEEN, "i64"), (5, 1, 6)), penalty(), (3,),
+            penalized(holding(SEEN, "i64"), (5, 1, 6)), penalty(), (3,),
             race="store")  # fmt: skip
 SAMPLES.bad("penalties for the filling of the last row", penalties,
-            penalised(holding([*SEEN[:2], [7, 2, 4, 8, 16, 20]], "i64")), penalty(), (3,),
+            penalized(holding([*SEEN[:2], [7, 2, 4, 8, 16, 20]], "i64")), penalty(), (3,),
             out_of_bounds=("load", "store"))  # fmt: skip
 SAMPLES.bad("penalties, a row's filled lanes loaded as tokens", penalties,
-            penalised(holding(SEEN, "i64")), penalty("filled lanes too"), (3,),
+            penalized(holding(SEEN, "i64")), penalty("filled lanes too"), (3,),
             out_of_bounds="filled", lane_conflict="store",
             doubtful={"out_of_bounds": ("load", "store"), "race": ("load", "store")})  # fmt: skip
 SAMPLES.bad("penalties, a row's filled lanes loaded as tokens, two of them the next row's",
-            penalties, penalised(holding(SEEN, "i64"), (5, 1, 6)), penalty("filled lanes too"),
+            penalties, penalized(holding(SEEN, "i64"), (5, 1, 6)), penalty("filled lanes too"),
             (3,), out_of_bounds="filled", race="store", lane_conflict="store",
             doubtful={"out_of_bounds": ("load", "store")})  # fmt: skip
 SAMPLES.undecided("penalties for tokens that were not recorded", penalties,
-                  penalised(tensor(3, 6, dtype="i64")), penalty(), (3,), because="seen",
+                  penalized(tensor(3, 6, dtype="i64")), penalty(), (3,), because="seen",
                   out_of_bounds=("load", "store"), race="store")  # fmt: skip
 
 

@@ -276,7 +276,7 @@ def overlapping(x, y, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def normalised(x, n, BLOCK: tl.constexpr):
+def normalized(x, n, BLOCK: tl.constexpr):
     """A row in place, in two passes over it, each lane its own elements."""
     row = x + tl.program_id(0) * n
     lanes = tl.arange(0, BLOCK)
@@ -517,7 +517,7 @@ good("a view that lies a block on", overlapping,
      {"BLOCK": LANES})  # fmt: skip
 good("one tensor given twice", overlapping,
      {"x": tensor(LANES), "y": tensor(LANES, shares="x")}, {"BLOCK": LANES})  # fmt: skip
-SAMPLES.good("rows normalised in place", normalised, {"x": tensor(4, 1000), "n": 1000},
+SAMPLES.good("rows normalized in place", normalized, {"x": tensor(4, 1000), "n": 1000},
              {"BLOCK": 256}, (4,))  # fmt: skip
 good("cleared twice with the same value", cleared, block(), how("alike"))
 SAMPLES.undecided("a sum lies between a store and a load by other lanes", summed,

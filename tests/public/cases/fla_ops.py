@@ -256,7 +256,7 @@ def heads_first(path: str, *given: torch.Tensor) -> torch.Tensor:
     return _first(_found(path)(*(x.transpose(1, 2) for x in given))).transpose(1, 2)
 
 
-def normalised(path: str, **given: torch.Tensor) -> Any:
+def normalized(path: str, **given: torch.Tensor) -> Any:
     """Call a reference with what its operator's kernels do first: directions of length one."""
     unit = {key: F.normalize(x, dim=-1) for key, x in given.items() if key in "qkp"}
     return _found(path)(**(given | unit))
@@ -309,12 +309,12 @@ for kind in ("chunk", "fused_chunk", "fused_recurrent"):
             backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.precond_kda:{kind}_precond_kda",
             UNIT | {"g": "keydecay", "g_atk": "decay", "beta_atk": "share", "beta": "share"},
-            partial(normalised, f"{PRECOND}_kda.naive:naive_recurrent_precond_kda"),
+            partial(normalized, f"{PRECOND}_kda.naive:naive_recurrent_precond_kda"),
             backward=not recurrent)  # fmt: skip
         _op(f"fla.ops.momentum_delta_rule:{kind}_momentum_delta_rule",
             UNIT | {"log_alpha": "decay", "log_mu": "decay", "p": "unit", "beta": "share",
                     "eta": "share"},
-            partial(normalised,
+            partial(normalized,
                     "fla.ops.momentum_delta_rule.naive:recurrent_momentum_delta_rule_ref"),
             also={"use_p_times_alpha": False}, backward=not recurrent, varlen=False)  # fmt: skip
     _op(f"fla.ops.simple_gla:{kind}_simple_gla", QKV | {"g": "decay"},

@@ -17,7 +17,7 @@ from kvtrace.verdicts.binding import BoundCall, Budget
 from kvtrace.verdicts.conflicts import lane_conflict
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.replaying import untouched
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.launching import to_tensor
 from tests.support.thorough import usually
 from tests.support.tiers import some
@@ -200,7 +200,7 @@ def mutants(one):
 EACH = usually(3, thorough=1)
 
 
-def test_the_catalogue_and_its_mutants(say):
+def test_the_catalog_and_its_mutants(say):
     answers, calls = Counter(), 0
     for case in list({id(case.kernel): case for case in CASES}.values())[::EACH]:
         arguments = {
@@ -211,7 +211,7 @@ def test_the_catalogue_and_its_mutants(say):
         for mutant in mutants(one):
             answers += check(mutant)
             calls += 1
-    say("lane-conflict", f"catalogue and mutants, {calls} calls: {dict(answers)}, none wrong")
+    say("lane-conflict", f"catalog and mutants, {calls} calls: {dict(answers)}, none wrong")
     assert answers["proven"] > 60 / EACH
 
 

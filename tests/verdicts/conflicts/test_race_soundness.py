@@ -1,4 +1,4 @@
-"""Verdicts of the rule `race` on the catalogue, on the corpus of defects, and on mutants of both.
+"""Verdicts of the rule `race` on the catalog, on the corpus of defects, and on mutants of both.
 
 What is proven must never meet byte by byte, and what is shown to race must.
 """
@@ -13,7 +13,7 @@ import pytest
 
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.schema.errors import KvtraceError
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
 from tests.support.thorough import usually
@@ -76,11 +76,11 @@ def check(call):
 
 
 def cases():
-    """One case of each kernel of the catalogue."""
+    """One case of each kernel of the catalog."""
     return list({id(case.kernel): case for case in CASES}.values())
 
 
-def test_the_catalogue_and_its_mutants(say):
+def test_the_catalog_and_its_mutants(say):
     answers, calls = Counter(), 0
     for case in cases():
         arguments = {
@@ -91,7 +91,7 @@ def test_the_catalogue_and_its_mutants(say):
         for mutant in islice(mutants(call), MOST_MUTANTS):
             answers += check(mutant)
             calls += 1
-    say("races", f"catalogue and mutants, {calls} calls: {dict(answers)}, none of them wrong")
+    say("races", f"catalog and mutants, {calls} calls: {dict(answers)}, none of them wrong")
     assert answers["proven"] > 300
     assert answers["violation"] > 100
 

@@ -171,7 +171,7 @@ def test_atomics_of_a_grid_barrier_acquire_and_release():
     parts = parts_of(barrier)
     atomics = [part for part in parts.by_op.values() if part.kind == "atomic"]
 
-    assert parts.synchronises
+    assert parts.synchronizes
     assert parts.unseen is None
     # The first one's result is not looked at: nothing can have waited for it.
     assert [(part.acquires, part.releases) for part in atomics] == [(False, True), (True, True)]

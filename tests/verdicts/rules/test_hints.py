@@ -104,7 +104,7 @@ def copied(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.load(x + lanes, mask=lanes < n), mask=lanes < n)
 
 
-def test_what_the_kernel_was_specialised_for_is_held_against_the_arguments():
+def test_what_the_kernel_was_specialized_for_is_held_against_the_arguments():
     types = {"x": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "constexpr"}
     text = compile_generic(copied, types, {"BLOCK": 16}, divisible_by_16=("x", "n"))
     plain = call(copied, (8,), x=tensor(112), out=tensor(112), n=112, BLOCK=16)

@@ -106,7 +106,7 @@ def test_verdicts_agree_with_an_evaluation_of_all_programs(say):
 
 @pytest.mark.parametrize("seconds", [0.0, 0.5])
 def test_an_access_in_a_branch_that_only_a_solver_rules_out_gets_no_verdict(seconds):
-    """A mask that is false in a branch whose own condition nobody fulfils, which takes a solver."""
+    """A mask that is false in a branch whose condition never holds, as only a solver knows."""
     tensors = {"x": tensor(1024), "out": tensor(1024)}
     made = call(kernels.straddling_masked, (5,), **tensors, n=1024, BLOCK=256)
 

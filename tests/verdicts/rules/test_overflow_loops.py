@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.judge import judge
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.wording import width_text
@@ -116,7 +116,7 @@ def test_a_loop_that_counts_down_by_a_constant_counts_up_in_the_code():
 def test_conditions_name_the_end_of_the_counter():
     module = flat(kernels.summed, 1000).module
     widths = {
-        width_text(width, summarise(module))
+        width_text(width, summarize(module))
         for each in conditions_of(module)
         for width in each.widths
     }

@@ -150,13 +150,13 @@ def test_the_flow_is_worked_out_once_for_a_kernel():
     ],
 )
 def test_two_loads_that_cancel_decide_all_the_same(decides, n, lanes, data):
-    cancelling = call(
-        kernels.cancelling, (1,), first=tensor(16, dtype="i32", data=data),
+    canceling = call(
+        kernels.canceling, (1,), first=tensor(16, dtype="i32", data=data),
         second=tensor(16, dtype="i32", data=data), x=tensor(16), out=tensor(16), n=n,
         DECIDES=decides, BLOCK=16,
     )  # fmt: skip
 
-    found = [each for each in judge(cancelling, RULES[1:]) if each.verdict != "proven"]
+    found = [each for each in judge(canceling, RULES[1:]) if each.verdict != "proven"]
 
     assert {each.lane for each in found if each.verdict == "violation"} == lanes
     assert len(found) == len(lanes)

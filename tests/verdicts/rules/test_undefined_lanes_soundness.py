@@ -1,6 +1,6 @@
 """Verdicts on undefined lanes compared with runs with other numbers in them.
 
-The kernels of the catalogue have their loads' `other` taken away. Where runs of the whole grid then
+The kernels of the catalog have their loads' `other` taken away. Where runs of the whole grid then
 store something else for another number in these lanes, that must have been found, or be unknown.
 """
 
@@ -21,7 +21,7 @@ from kvtrace.recorded_calls.recorded import Call
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.symbolic.taint import leaves_lanes
 from kvtrace.verdicts.judge import judge
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.defects.corpus import CORPUS
 from tests.kernels.launching import to_tensor
 from tests.support.thorough import usually
@@ -89,12 +89,12 @@ def check(call: Call) -> Counter:
 
 
 def cases():
-    """One case of each kernel of the catalogue."""
+    """One case of each kernel of the catalog."""
     return list({id(case.kernel): case for case in CASES}.values())
 
 
 @pytest.mark.sweep
-def test_the_catalogue_without_other_and_its_mutants(say):
+def test_the_catalog_without_other_and_its_mutants(say):
     answers, calls = Counter(), 0
     for case in cases():
         arguments = {
@@ -110,7 +110,7 @@ def test_the_catalogue_without_other_and_its_mutants(say):
         for _, mutant in islice(mutants(bare), MOST_MUTANTS):
             answers += check(mutant)
             calls += 1
-    say("undefined lanes", f"catalogue without other, {calls} calls: {dict(answers)}")
+    say("undefined lanes", f"catalog without other, {calls} calls: {dict(answers)}")
     assert answers["violation"]
     assert answers["changed"]
     assert answers["nothing as it is"] == len(cases())

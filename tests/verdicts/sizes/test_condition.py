@@ -13,7 +13,7 @@ import pytest
 from kvtrace.evaluate import ScalarArgument, TensorArgument
 from kvtrace.symbolic.conditions import at_least
 from kvtrace.symbolic.terms import scalar
-from kvtrace.symbolic.walk import summarise
+from kvtrace.symbolic.walk import summarize
 from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judged
 from kvtrace.verdicts.sizes.condition import conditions_of
 from kvtrace.verdicts.sizes.wording import assumption_text, inside_text, width_text
@@ -32,7 +32,7 @@ PER_KERNEL = 120
 
 def told(one):
     """What is said of each access: kind, tensor, "exactly" or "at least", the condition."""
-    summary = summarise(one.module)
+    summary = summarize(one.module)
     names = [value.name.lstrip("%") for value in one.module.main.arguments]
     return [
         (
@@ -48,13 +48,13 @@ def told(one):
 
 
 def widths(one):
-    summary = summarise(one.module)
+    summary = summarize(one.module)
     texts = [width_text(w, summary) for found in conditions_of(one.module) for w in found.widths]
     return list(dict.fromkeys(texts))
 
 
 def assumptions(one):
-    summary = summarise(one.module)
+    summary = summarize(one.module)
     return {
         assumption_text(symbol, least, summary)
         for found in conditions_of(one.module)
@@ -350,7 +350,7 @@ def test_softmax_asks_for_the_columns_or_the_block_whichever_is_less():
 
 
 def reaches(one):
-    summary = summarise(one.module)
+    summary = summarize(one.module)
     return [width_text(c, summary) for found in conditions_of(one.module) for c in found.reach]
 
 
@@ -479,6 +479,6 @@ def test_each_summand_of_a_condition_is_printed_once():
     rows = {"x_stride": 4, "result_stride": 4, "columns": 4}
     one = call(kernels.softmax, (1,), x=tensor(4), result=tensor(4), **rows, BLOCK=4)
 
-    assert width_text(needed, summarise(one.module)) == (
+    assert width_text(needed, summarize(one.module)) == (
         "(columns - 1) * result_stride * x_stride - x_stride <= 2**31 - 1"
     )

@@ -99,7 +99,7 @@ def command(
         kvtrace judge softmax.py --reference ref.py:softmax --trace out/
 
     """
-    from kvtrace.addons.judge.judge_file import judge_file, judgement_text
+    from kvtrace.addons.judge.judge_file import judge_file, judgment_text
     from kvtrace.addons.judge.judge_file import schema as written_schema
     from kvtrace.addons.judge.request import (
         MODELS,
@@ -124,9 +124,9 @@ def command(
         tuple(shapes or ()), target, device, at, views, trust_host, seconds, memory,
         unconfined, trace,
     )  # fmt: skip
-    judgement = judge_file(request, None if seed is None else seed_of(seed))
+    judgment = judge_file(request, None if seed is None else seed_of(seed))
     if text or (sys.stdout.isatty() and not as_json):
-        print_lines(judgement_text(judgement))
+        print_lines(judgment_text(judgment))
     else:
-        print(json.dumps(judgement.object, indent=2))
-    return judgement.status
+        print(json.dumps(judgment.object, indent=2))
+    return judgment.status

@@ -121,11 +121,11 @@ def radius_around(value: Array, low: Array, high: Array, loose: Array | None) ->
     Ends that equal an infinite or NaN value have distance 0. `loose`: where an operand is uncertain
     (None: nowhere), so that a NaN proves nothing.
     """
-    centre = value.astype(np.float64)
-    away = np.maximum(high - centre, centre - low)
-    same = _same(centre, low) & _same(centre, high)
+    center = value.astype(np.float64)
+    away = np.maximum(high - center, center - low)
+    same = _same(center, low) & _same(center, high)
     if loose is not None:
-        same &= ~(np.isnan(centre) & loose)
+        same &= ~(np.isnan(center) & loose)
     away = np.where(same, 0.0, away)
     return np.where(np.isnan(away), np.inf, away)
 

@@ -30,7 +30,7 @@ def compiled(text, replicas):
     options.num_replicas, options.num_partitions = replicas, 1
     assignment = np.arange(replicas).reshape(replicas, 1)
     options.device_assignment = xla_client.DeviceAssignment.create(assignment)
-    # The least optimising compiles fastest, and leaves the ops' meanings as they are.
+    # The least optimizing compiles fastest, and leaves the ops' meanings as they are.
     options.executable_build_options.debug_options.xla_backend_optimization_level = 0
     options.executable_build_options.debug_options.xla_llvm_disable_expensive_passes = True
     devices = client.devices()[:replicas]

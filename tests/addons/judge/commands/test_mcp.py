@@ -12,7 +12,7 @@ import pytest
 from mcp import Client, StdioServerParameters
 
 from kvtrace.addons.judge.commands.mcp import Roots, server
-from tests.addons.judge.labelled import FOLDER, labelled
+from tests.addons.judge.labeled import FOLDER, labeled
 from tests.cli.conftest import own_trace, sound_trace
 
 __all__ = ["own_trace", "sound_trace"]
@@ -38,7 +38,7 @@ def trace(own_trace, tmp_path):
 
 @pytest.mark.process
 def test_a_real_client_finds_the_tools_and_judges(trace):
-    kernel = str(labelled("wrong")["add_no_mask"])
+    kernel = str(labeled("wrong")["add_no_mask"])
     reference = f"{FOLDER / 'references.py'}:add"
 
     tools, (judged, unlike, counted) = answers_of(
@@ -54,9 +54,9 @@ def test_a_real_client_finds_the_tools_and_judges(trace):
     assert all(tool.description for tool in tools.values())
     assert "unconfined" not in tools["judge"].input_schema["properties"]
     assert not judged.is_error
-    judgement = json.loads(judged.content[0].text)
-    assert judgement["verdict"] == "wrong"
-    assert judgement["findings"][0]["rule"] == "out-of-bounds"
+    judgment = json.loads(judged.content[0].text)
+    assert judgment["verdict"] == "wrong"
+    assert judgment["findings"][0]["rule"] == "out-of-bounds"
     assert unlike.is_error
     assert f"no launch in {trace} fits add(x, y)" in unlike.content[0].text
     answer = json.loads(counted.content[0].text)
@@ -136,7 +136,7 @@ def test_paths_outside_of_roots_are_refused(trace, tmp_path):
     (tmp_path / "inside" / "link").symlink_to(trace)
     shutil.copytree(trace, tmp_path / "inside" / "mixed")
     (tmp_path / "inside" / "mixed" / "stacks" / "part").symlink_to("/etc/hostname")
-    (tmp_path / "inside" / "kernel.py").symlink_to(labelled("wrong")["add_no_mask"])
+    (tmp_path / "inside" / "kernel.py").symlink_to(labeled("wrong")["add_no_mask"])
     inside = tmp_path / "inside"
     paths = [trace, "/", f"{inside}/../copy", str(inside / "link"), str(inside / "mixed")]
 

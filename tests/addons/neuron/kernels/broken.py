@@ -47,7 +47,7 @@ def read_unwritten(a: Any) -> Any:
     total = nl.ndarray(a.shape, dtype=a.dtype, buffer=nl.shared_hbm)
     tile = nl.ndarray((nl.par_dim(rows), 2 * columns), dtype=a.dtype, buffer=nl.sbuf)
     tile[0:rows, 0:columns] = nl.load(a)
-    half = nl.copy(tile[0:rows, 1 : columns + 1])  # finds: uninitialised-read
+    half = nl.copy(tile[0:rows, 1 : columns + 1])  # finds: uninitialized-read
     nl.store(total, value=half)  # finds: undefined-lanes
     return total
 

@@ -23,9 +23,9 @@ def layer_norm(source: Any, gain: Any, shift: Any, epsilon: float = 1e-5) -> Any
     for tile in nl.affine_range((rows + 127) // 128):
         inside = tile * 128 + p < rows
         loaded = nl.load(source[tile * 128 + p, f], mask=inside)
-        centred = nl.subtract(loaded, nl.mean(loaded, axis=1), mask=inside)
-        variance = nl.mean(nl.square(centred), axis=1)
-        scaled = nl.multiply(centred, nl.rsqrt(variance + epsilon), mask=inside)
+        centered = nl.subtract(loaded, nl.mean(loaded, axis=1), mask=inside)
+        variance = nl.mean(nl.square(centered), axis=1)
+        scaled = nl.multiply(centered, nl.rsqrt(variance + epsilon), mask=inside)
         result = scaled * gains + shifts
         nl.store(normed[tile * 128 + p, f], value=result, mask=inside)
     return normed
@@ -45,8 +45,8 @@ def layer_norm_statistics(source: Any, gain: Any, shift: Any, epsilon: float = 1
         stats[:, nl.ds(6 * part, 6)] = nisa.bn_stats(tile[:, nl.ds(512 * part, 512)])
     moments = nisa.bn_aggr(stats)
     scale = nl.rsqrt(moments[:, 1] + epsilon)
-    centred = nisa.tensor_scalar(tile, np.subtract, moments[:, 0], op1=np.multiply, operand1=scale)
-    nl.store(normed, value=centred * gains + shifts)
+    centered = nisa.tensor_scalar(tile, np.subtract, moments[:, 0], op1=np.multiply, operand1=scale)
+    nl.store(normed, value=centered * gains + shifts)
     return normed
 
 
@@ -108,8 +108,8 @@ def softmax_into(source: Any) -> Any:
 
 def _layer_norm(source: Any, gain: Any, shift: Any) -> Any:
     wide = source.astype(np.float64)
-    centred = wide - wide.mean(axis=1, keepdims=True)
-    return centred / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5) * gain + shift
+    centered = wide - wide.mean(axis=1, keepdims=True)
+    return centered / np.sqrt(wide.var(axis=1, keepdims=True) + 1e-5) * gain + shift
 
 
 def _rms_norm(source: Any, gain: Any) -> Any:

@@ -167,7 +167,7 @@ def product(left: Any, right: Any) -> Any:
 
 
 def _of_fours(left: Any, right: Any) -> Any:
-    """Contract partitions and groups of four neighbours."""
+    """Contract partitions and groups of four neighbors."""
     wide = [each_one.astype(np.float64).reshape(128, -1, 4) for each_one in (left, right)]
     return np.einsum("pmj,pnj->mn", *wide)
 

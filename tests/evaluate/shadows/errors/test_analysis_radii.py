@@ -15,7 +15,7 @@ BLOCK = 32
 
 
 @triton.jit
-def normalised(x, out, BLOCK: tl.constexpr):
+def normalized(x, out, BLOCK: tl.constexpr):
     lanes = tl.arange(0, BLOCK)
     powers = tl.exp(tl.load(x + lanes))
     tl.store(out + lanes, powers / tl.sum(powers, axis=0))
@@ -67,7 +67,7 @@ X = np.linspace(-2, 2, BLOCK, dtype=np.float32)
 
 
 def test_exact_results_are_within_the_radii():
-    out, radii = evaluated(normalised, X)
+    out, radii = evaluated(normalized, X)
     exact = np.exp(X.astype(np.float64))
     exact /= exact.sum()
 

@@ -47,7 +47,7 @@ def einsum(
     subscripts, tensors = _read(operands)
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
-    labels, result = _labelled(subscripts, tensors)
+    labels, result = _labeled(subscripts, tensors)
     product, product_labels = _diagonals(tensors[0], labels[0])
     product, product_labels = _summed(product, product_labels, _needed(labels[1:], result))
     for number in range(1, len(tensors)):
@@ -77,7 +77,7 @@ def _letters(labels: Sequence[Any]) -> str:
     return "".join("..." if label is Ellipsis else alphabet[label] for label in labels)
 
 
-def _labelled(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
+def _labeled(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
     """Return the labels of each tensor and of the result."""
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")

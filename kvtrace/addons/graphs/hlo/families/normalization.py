@@ -72,9 +72,9 @@ def layer_norm(
 ) -> Tensor:
     """Return (x - mean) / √(variance + eps) along axes, times `weight`, plus `bias`."""
     tensor, result = _wide(x)
-    centred = subtract(*broadcast(tensor, mean(tensor, axis, keepdims=True)))
-    spread = mean(multiply(centred, centred), axis, keepdims=True)
-    return _scaled(centred, spread, eps, weight, bias, result)
+    centered = subtract(*broadcast(tensor, mean(tensor, axis, keepdims=True)))
+    spread = mean(multiply(centered, centered), axis, keepdims=True)
+    return _scaled(centered, spread, eps, weight, bias, result)
 
 
 @operation()

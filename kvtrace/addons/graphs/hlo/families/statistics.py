@@ -74,8 +74,8 @@ def var(
     x = lift(a)
     result = fractional(x.dtype) if dtype is None else dtype_of(dtype)
     x = convert(x, wide(result))
-    centre = _mean(x, axis, True, where) if mean is None else lift(mean, x.dtype)
-    distance = subtract(*broadcast(x, centre))
+    center = _mean(x, axis, True, where) if mean is None else lift(mean, x.dtype)
+    distance = subtract(*broadcast(x, center))
     less = ddof if correction is None else correction
     spread = _mean(multiply(distance, distance), axis, keepdims, where, less)
     return into(out, convert(spread, result))

@@ -1,4 +1,4 @@
-"""A normalisation of rows in bfloat16, computed in float32."""
+"""A normalization of rows in bfloat16, computed in float32."""
 
 import torch
 import triton

@@ -12,9 +12,9 @@ def kernel(x, weight, bias, out, step, columns, eps, BLOCK: tl.constexpr):
     inside = i < columns
     values = tl.load(x + row * step + i, mask=inside, other=0.0).to(tl.float32)
     mean = tl.sum(values, axis=0) / columns
-    centred = values - mean
-    scale = 1 / tl.sqrt(tl.sum(centred * centred, axis=0) / columns + eps)
-    result = centred * scale * tl.load(weight + i, mask=inside, other=0.0)
+    centered = values - mean
+    scale = 1 / tl.sqrt(tl.sum(centered * centered, axis=0) / columns + eps)
+    result = centered * scale * tl.load(weight + i, mask=inside, other=0.0)
     result += tl.load(bias + i, mask=inside, other=0.0)
     tl.store(out + row * columns + i, result, mask=inside)
 

@@ -12,7 +12,7 @@ _REFERENCES: Final = {
 }  # fmt: skip
 
 
-def labelled(kind: str) -> dict[str, Path]:
+def labeled(kind: str) -> dict[str, Path]:
     """Return the files of the right or the wrong kernels by name."""
     return {path.stem: path for path in sorted((FOLDER / "kernels" / kind).glob("*.py"))}
 

@@ -1,4 +1,4 @@
-"""Every case of the catalogue: evaluated results are within the bounds around exact results."""
+"""Every case of the catalog: evaluated results are within the bounds around exact results."""
 
 import numpy as np
 import pytest
@@ -8,7 +8,7 @@ from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.roundings import Granted
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.kernels.launched import Launched
 from tests.support.thorough import usually
 

@@ -1,10 +1,10 @@
-"""Every case of the catalogue: a device that does exactly what the evaluator does agrees."""
+"""Every case of the catalog: a device that does exactly what the evaluator does agrees."""
 
 import numpy as np
 import pytest
 
 from tests.addons.check.launched import Launched
-from tests.kernels.catalogue import CASES
+from tests.kernels.catalog import CASES
 from tests.support.thorough import usually
 
 pytestmark = pytest.mark.usefixtures("free_driver")
@@ -35,5 +35,5 @@ def test_what_the_evaluator_gives_agrees_with_itself(part, say):
         assert found.answer == "agrees" or case.op.startswith(UNDECIDED), (case.name, found.reason)
         answers[found.answer].append((case.name, found.reason))
     counts = {answer: len(cases) for answer, cases in answers.items()}
-    say("oracle", f"catalogue, part {part}: {counts}", *map(str, answers["undecided"]))
+    say("oracle", f"catalog, part {part}: {counts}", *map(str, answers["undecided"]))
     assert len(answers["undecided"]) < len(answers["agrees"]) / 10
