@@ -26,7 +26,10 @@ _SHORT: Final = 36
 
 
 def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
-    """Return a sentence on the devices' busy time and the main causes of idle time."""
+    """Return a sentence on the devices' busy and idle time, with the main causes of idle time.
+
+    Without `gaps` the sentence refers to the command that shows the causes.
+    """
     if not busy.span_ns:
         return "when the GPU was busy is not known: the times are sums"
     where = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
@@ -34,7 +37,9 @@ def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
     text = f"{where} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
     if busy.overlapped_ns:
         text += f", {duration(busy.overlapped_ns)} with two kernels at once"
-    if gaps is None or not gaps.idle_ns:
+    if gaps is None:
+        return f"{text}; idle {duration(busy.idle_ns)} (kvtrace profile has the causes)"
+    if not gaps.idle_ns:
         return text
     causes = list(gaps.by_cause.items())
     parts = [f"{CAUSES[cause]} {duration(ns)}" for cause, ns in causes[:_NAMED] if ns]

@@ -133,16 +133,17 @@ def _figures(idle_ns: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
 
 
 def _of_small(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
-    small = [row for row in time.rows if row.median_ns < SMALL and row.kind not in ("copy", "fill")]
+    short = gaps.short_executions
     around = sum(gaps.small.values())
-    if around < LEAST * span or not small:
+    if around < LEAST * span or not short:
         return
-    most = max(small, key=lambda row: row.executions)
-    executions, running = sum(r.executions for r in small), sum(r.device_ns for r in small)
+    most = short[0]
+    executions, running = sum(s.number for s in short), sum(s.total_ns for s in short)
+    row = next((row for row in time.rows if row.name == most.name), None)
     yield Advice(
-        "small-kernels", None, most.file, most.line,
+        "small-kernels", None, row.file if row else None, row.line if row else None,
         f"{count(executions)} executions take less than {duration(SMALL)}, {most.name} "
-        f"{count(most.executions)} of them, and it takes longer to launch them: CUDA graphs, or "
+        f"{count(most.number)} of them, and it takes longer to launch them: CUDA graphs, or "
         "fuse them",
         (
             Figure("idle around them", duration(around), "measured"),

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.lines import Place, place_of
 from kvtrace.figures.steps import requests
+from kvtrace.figures.trials import TUNING
 from kvtrace.schema.symbols import titled
 from kvtrace.schema.window import TraceWindow
 
@@ -98,17 +99,28 @@ class GapGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ShortExecutions:
+    """The executions of one kernel that took less than `SMALL`; copies and fills have none."""
+
+    name: str
+    number: int
+    total_ns: int
+
+
+@dataclass(frozen=True, slots=True)
 class Gaps:
     """Idle time of devices by cause; times are measured.
 
     `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels
-    shorter than `SMALL`, while the host only launched and ran Python.
+    shorter than `SMALL`, while the host only launched and ran Python. `short_executions` has the
+    kernels that ran so shortly, the most frequent first.
     """
 
     idle_ns: int
     by_cause: Mapping[Cause, int]
     groups: tuple[GapGroup, ...]
     small: Mapping[Cause, int] = field(default_factory=dict)
+    short_executions: tuple[ShortExecutions, ...] = ()
 
     @property
     def explained(self) -> float | None:
@@ -133,6 +145,7 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     stacks: dict[int, Place | None] | None = None
     total, sums, small = 0, dict[Cause, int](), dict[Cause, int]()
     groups: list[GapGroup] = []
+    short: dict[str, ShortExecutions] = {}
     for run in runs:
         if not run.has_gaps:
             continue
@@ -148,11 +161,16 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
             around = int(gaps.duration[of_cause & gaps.around_small].sum())
             small[cause] = small.get(cause, 0) + around
         groups += gaps.groups(stacks)
+        for of_run in gaps.short_executions:
+            name, before = of_run.name, short.get(of_run.name, ShortExecutions(of_run.name, 0, 0))
+            number, total_ns = before.number + of_run.number, before.total_ns + of_run.total_ns
+            short[name] = ShortExecutions(name, number, total_ns)
     if stacks is None:
         return None
     merged = _merged(groups)
     ordered = dict(sorted(sums.items(), key=lambda item: -item[1]))
-    return Gaps(total, ordered, tuple(merged[:_GROUPS]), small)
+    frequent = sorted(short.values(), key=lambda of_kernel: (-of_kernel.number, of_kernel.name))
+    return Gaps(total, ordered, tuple(merged[:_GROUPS]), small, tuple(frequent))
 
 
 def _places(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:
@@ -203,6 +221,7 @@ class _RunGaps:
     rows: pa.Table
     stack: Integers
     events: "_HostEvents"
+    short_executions: list[ShortExecutions]
 
     @property
     def duration(self) -> Integers:
@@ -254,7 +273,10 @@ class _RunGaps:
         around &= (stop - begin < _AROUND_SMALL) & np.isin(cause, ("host", "launch", "unknown"))
         cause = np.where(short, "short", cause)
         stack = _stacks_of(whole, run, rows)
-        return cls(begin, stop, before, after, cause, activities, around, rows, stack, events)
+        short_rows = _short_executions(rows["name"], end - start, is_small)
+        return cls(
+            begin, stop, before, after, cause, activities, around, rows, stack, events, short_rows
+        )
 
     def groups(self, places: Mapping[int, Place | None]) -> list[GapGroup]:
         """Return the gaps that are not short, grouped by cause, place and ends."""
@@ -295,6 +317,17 @@ class _RunGaps:
                 )
             )
         return groups
+
+
+def _short_executions(
+    names: pa.ChunkedArray, duration: Integers, is_small: npt.NDArray[np.bool_]
+) -> list[ShortExecutions]:
+    """Return the number and time of the `is_small` executions by name; durations are in ns."""
+    table = pa.table({"name": names.cast(pa.string()), "ns": duration}).filter(pa.array(is_small))
+    sums = table.group_by("name").aggregate([("ns", "count"), ("ns", "sum")]).to_pylist()
+    return [
+        ShortExecutions(titled(row["name"] or "?"), row["ns_count"], row["ns_sum"]) for row in sums
+    ]
 
 
 def _latency(asked: Integers, start: Integers) -> int:
@@ -385,9 +418,12 @@ class _HostEvents:
             rows[cause] = (
                 integers(some["begin"]), integers(some["end"]), some["stack_id"].to_pylist()
             )  # fmt: skip
-        launches = trace.table("launches", [run], ["enter", "exit"])
+        launches = trace.table("launches", [run], ["enter", "exit", "phase"])
         enter, leave = integers(launches["enter"]), integers(launches["exit"])
-        plain = (enter > 0) & (leave - enter < _LONGEST_LAUNCH)
+        is_trial = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING])).to_numpy()
+        trials = np.sort(enter[is_trial])
+        holds_trials = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
+        plain = (enter > 0) & (leave - enter < _LONGEST_LAUNCH) & ~holds_trials
         ordered = sorted(kernels)
         spans = {cause: _union(begins, ends) for cause, (begins, ends, _) in rows.items()}
         spans["launch"] = _union(enter[plain], leave[plain])

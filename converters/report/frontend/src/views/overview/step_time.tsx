@@ -6,6 +6,7 @@ import type { Busy, GapGroup, Gaps, Place } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Folded, Name, Note, Section } from "../../parts/text";
+import { stepsText } from "../../parts/window";
 
 /** Smaller shares are not written out. */
 const LEAST = 0.001;
@@ -38,7 +39,7 @@ export function StepTime() {
             : `${formatNanoseconds(busy.span_ns)}, `}
           {gpus} busy {formatShare(busy.busy_ns, busy.span_ns)}
         </strong>
-        {steps ? ` (mean of ${plural(number, "step")}${median()})` : ""}
+        {steps ? ` (mean of ${stepsText(number, steps.runs)}${median()})` : ""}
         {busy.overlapped_ns
           ? `, ${formatNanoseconds(busy.overlapped_ns / number)} with two kernels at once`
           : ""}
