@@ -113,7 +113,8 @@ class Gaps:
 
     `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels
     shorter than `SMALL`, while the host only launched and ran Python. `short_executions` has the
-    kernels that ran so shortly, the most frequent first.
+    kernels that ran so shortly, the most frequent first. `paused_ns` is the part of the cause
+    `host` in `pauses`, gaps of at least `PAUSE`, which the pace of launching does not explain.
     """
 
     idle_ns: int
@@ -121,6 +122,8 @@ class Gaps:
     groups: tuple[GapGroup, ...]
     small: Mapping[Cause, int] = field(default_factory=dict)
     short_executions: tuple[ShortExecutions, ...] = ()
+    paused_ns: int = 0
+    pauses: int = 0
 
     @property
     def explained(self) -> float | None:
@@ -130,6 +133,8 @@ class Gaps:
         return 1 - self.by_cause.get("unknown", 0) / self.idle_ns
 
 
+#: Nanoseconds from which a gap with the cause `host` is a pause of the program.
+PAUSE: Final = 1_000_000
 #: Nanoseconds below which kernels cost more to launch than to run.
 SMALL: Final = 5_000
 #: Nanoseconds above which a gap between such kernels has another cause.
@@ -143,7 +148,7 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     """
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     stacks: dict[int, Place | None] | None = None
-    total, sums, small = 0, dict[Cause, int](), dict[Cause, int]()
+    total, paused, pauses, sums, small = 0, 0, 0, dict[Cause, int](), dict[Cause, int]()
     groups: list[GapGroup] = []
     short: dict[str, ShortExecutions] = {}
     for run in runs:
@@ -155,6 +160,9 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
         if stacks is None:
             stacks = _places(whole, runs)
         total += int(gaps.duration.sum())
+        is_pause = (gaps.cause == "host") & (gaps.duration >= PAUSE)
+        paused += int(gaps.duration[is_pause].sum())
+        pauses += int(is_pause.sum())
         for cause in sorted(set(gaps.cause.tolist())):  # not by hash: equal runs, equal output
             of_cause = gaps.cause == cause
             sums[cause] = sums.get(cause, 0) + int(gaps.duration[of_cause].sum())
@@ -170,7 +178,7 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     merged = _merged(groups)
     ordered = dict(sorted(sums.items(), key=lambda item: -item[1]))
     frequent = sorted(short.values(), key=lambda of_kernel: (-of_kernel.number, of_kernel.name))
-    return Gaps(total, ordered, tuple(merged[:_GROUPS]), small, tuple(frequent))
+    return Gaps(total, ordered, tuple(merged[:_GROUPS]), small, tuple(frequent), paused, pauses)
 
 
 def _places(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:

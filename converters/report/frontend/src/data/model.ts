@@ -673,7 +673,8 @@ export interface Finding {
  *
  * `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels shorter
  * than `SMALL`, while the host only launched and ran Python. `short_executions` has the kernels
- * that ran so shortly, the most frequent first.
+ * that ran so shortly, the most frequent first. `paused_ns` is the part of the cause `host` in
+ * `pauses`, gaps of at least `PAUSE`, which the pace of launching does not explain.
  */
 export interface Gaps {
   readonly idle_ns: number;
@@ -681,6 +682,8 @@ export interface Gaps {
   readonly groups: readonly GapGroup[];
   readonly small: Readonly<Record<string, number>>;
   readonly short_executions: readonly ShortExecutions[];
+  readonly paused_ns: number;
+  readonly pauses: number;
 }
 
 /**
