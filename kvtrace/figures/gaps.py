@@ -108,6 +108,22 @@ class ShortExecutions:
 
 
 @dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Durations of a run's steps on devices, and the idle time in each step by cause, in ns.
+
+    `first` is the number of the first step in the run, as `--steps` counts, and `begin` the begin
+    of each step after that of the window. A gap before a step's first execution belongs to the step
+    before it, since a step begins with its first execution.
+    """
+
+    run: str
+    first: int
+    begin: tuple[int, ...]
+    duration_ns: tuple[int, ...]
+    idle_ns: Mapping[Cause, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Gaps:
     """Idle time of devices by cause; times are measured.
 
@@ -115,6 +131,7 @@ class Gaps:
     shorter than `SMALL`, while the host only launched and ran Python. `short_executions` has the
     kernels that ran so shortly, the most frequent first. `paused_ns` is the part of the cause
     `host` in `pauses`, gaps of at least `PAUSE`, which the pace of launching does not explain.
+    `steps` are those of each run with at most `MOST_STEPS` steps.
     """
 
     idle_ns: int
@@ -124,6 +141,7 @@ class Gaps:
     short_executions: tuple[ShortExecutions, ...] = ()
     paused_ns: int = 0
     pauses: int = 0
+    steps: tuple[StepTimes, ...] = ()
 
     @property
     def explained(self) -> float | None:
@@ -133,6 +151,8 @@ class Gaps:
         return 1 - self.by_cause.get("unknown", 0) / self.idle_ns
 
 
+#: Runs with more steps have no times by step.
+MOST_STEPS: Final = 10_000
 #: Nanoseconds from which a gap with the cause `host` is a pause of the program.
 PAUSE: Final = 1_000_000
 #: Nanoseconds below which kernels cost more to launch than to run.
@@ -151,6 +171,7 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     total, paused, pauses, sums, small = 0, 0, 0, dict[Cause, int](), dict[Cause, int]()
     groups: list[GapGroup] = []
     short: dict[str, ShortExecutions] = {}
+    steps: list[StepTimes] = []
     for run in runs:
         if not run.has_gaps:
             continue
@@ -169,6 +190,8 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
             around = int(gaps.duration[of_cause & gaps.around_small].sum())
             small[cause] = small.get(cause, 0) + around
         groups += gaps.groups(stacks)
+        if isinstance(trace, TraceWindow):
+            steps += _step_times(trace, run, gaps)
         for of_run in gaps.short_executions:
             name, before = of_run.name, short.get(of_run.name, ShortExecutions(of_run.name, 0, 0))
             number, total_ns = before.number + of_run.number, before.total_ns + of_run.total_ns
@@ -178,7 +201,16 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     merged = _merged(groups)
     ordered = dict(sorted(sums.items(), key=lambda item: -item[1]))
     frequent = sorted(short.values(), key=lambda of_kernel: (-of_kernel.number, of_kernel.name))
-    return Gaps(total, ordered, tuple(merged[:_GROUPS]), small, tuple(frequent), paused, pauses)
+    return Gaps(
+        total,
+        ordered,
+        tuple(merged[:_GROUPS]),
+        small,
+        tuple(frequent),
+        paused,
+        pauses,
+        tuple(steps),
+    )
 
 
 def _places(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:
@@ -325,6 +357,25 @@ class _RunGaps:
                 )
             )
         return groups
+
+
+def _step_times(trace: TraceWindow, run: "Run", gaps: _RunGaps) -> list[StepTimes]:
+    """Return the times of the run's steps, as a list of one; empty without steps or with many."""
+    window = trace.window_of(run.run_id)
+    bounds = np.array(window.device_steps, np.int64)
+    if not 2 <= len(bounds) <= MOST_STEPS + 1:
+        return []
+    step = np.clip(np.searchsorted(bounds, gaps.begin, "right") - 1, 0, len(bounds) - 2)
+    idle = {}
+    for cause in sorted(set(gaps.cause.tolist())):
+        of_cause = gaps.cause == cause
+        sums = np.zeros(len(bounds) - 1, np.int64)
+        np.add.at(sums, step[of_cause], gaps.duration[of_cause])
+        idle[cause] = tuple(sums.tolist())
+    first = min(window.device_begin for window in trace.windows.values())
+    begin = tuple((bounds[:-1] - first).tolist())
+    durations = tuple(np.diff(bounds).tolist())
+    return [StepTimes(run.run_id, window.first_step, begin, durations, idle)]
 
 
 def _short_executions(

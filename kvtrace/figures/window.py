@@ -225,7 +225,12 @@ def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _PartBySte
         host = Steps(steps.name, steps.bounds[part.start : part.stop + 1], steps.ranged)
         devices = devices[part.start : part.stop + 1]
         windows[run.run_id] = RunWindow(
-            int(host.bounds[0]), int(host.bounds[-1]), int(devices[0]), int(devices[-1])
+            int(host.bounds[0]),
+            int(host.bounds[-1]),
+            int(devices[0]),
+            int(devices[-1]),
+            tuple(devices.tolist()),
+            part.start,
         )
         parts.append(Steps(steps.name, devices, steps.ranged))
     if not windows:

@@ -362,6 +362,10 @@ export interface Answer {
   readonly gaps: Gaps | null;
   /** Label of each cause of a gap. */
   readonly causes: Readonly<Record<string, string>>;
+  /** A sentence on slow steps, and what the slowest has more of; null without such steps. */
+  readonly slow_steps: string | null;
+  /** Begin of the part after the page's origin; null without a window. */
+  readonly begin_ns: number | null;
   readonly advice: readonly Advice[];
   readonly ran: readonly Ran[];
 }
@@ -674,7 +678,8 @@ export interface Finding {
  * `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels shorter
  * than `SMALL`, while the host only launched and ran Python. `short_executions` has the kernels
  * that ran so shortly, the most frequent first. `paused_ns` is the part of the cause `host` in
- * `pauses`, gaps of at least `PAUSE`, which the pace of launching does not explain.
+ * `pauses`, gaps of at least `PAUSE`, which the pace of launching does not explain. `steps` are
+ * those of each run with at most `MOST_STEPS` steps.
  */
 export interface Gaps {
   readonly idle_ns: number;
@@ -684,6 +689,7 @@ export interface Gaps {
   readonly short_executions: readonly ShortExecutions[];
   readonly paused_ns: number;
   readonly pauses: number;
+  readonly steps: readonly StepTimes[];
 }
 
 /**
@@ -885,6 +891,21 @@ export interface ShortExecutions {
   readonly name: string;
   readonly number: number;
   readonly total_ns: number;
+}
+
+/**
+ * Durations of a run's steps on devices, and the idle time in each step by cause, in ns.
+ *
+ * `first` is the number of the first step in the run, as `--steps` counts, and `begin` the begin of
+ * each step after that of the window. A gap before a step's first execution belongs to the step
+ * before it, since a step begins with its first execution.
+ */
+export interface StepTimes {
+  readonly run: string;
+  readonly first: number;
+  readonly begin: readonly number[];
+  readonly duration_ns: readonly number[];
+  readonly idle_ns: Readonly<Record<string, readonly number[]>>;
 }
 
 /** A figure that a piece of advice is based on. */
