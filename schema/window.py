@@ -28,12 +28,18 @@ _OF_KERNELS: Final = (("compile_begin", "compile_ns"), ("load_begin", "load_ns")
 
 
 class RunWindow(NamedTuple):
-    """A window of one run, in ns since 1970: for the host's requests, and for the devices."""
+    """A window of one run, in ns since 1970: for the host's requests, and for the devices.
+
+    `device_steps` has the begin of each of the window's steps on the devices and the end of the
+    last one, and `first_step` the number of the first of them in the run; empty without steps.
+    """
 
     begin: int
     end: int
     device_begin: int
     device_end: int
+    device_steps: tuple[int, ...] = ()
+    first_step: int = 0
 
 
 class TraceWindow(Trace):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Final
 from kvtrace.converters.info.info import KernelOverview, Message, Overview, RunOverview
 from kvtrace.converters.info.overhead import overhead_text
 from kvtrace.converters.profile.device_text import device_text
+from kvtrace.converters.profile.gaps_text import busy_sentence
 from kvtrace.figures.identity import names_apart
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.text import (
@@ -55,9 +56,11 @@ def overview_text(overview: Overview, *, full: bool = False, width: int = 80) ->
         lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
     if overview.window is not None and overview.window.how != "whole":
         lines += ["", *wrapped(overview.window.sentence, width)]
-    if overview.device_time is not None:
+    time = overview.device_time
+    if time is not None:
         most = None if full else _SHOWN_ON_DEVICE
-        lines += ["", *device_text(overview.device_time, most, "--all", width)]
+        lines += ["", *device_text(time, most, "--all", width)]
+        lines += wrapped(busy_sentence(time.busy, None, time.devices), width)
     if overview.missing is None:
         lines += ["", *_kernels_text(overview.kernels, full, width)]
     else:
@@ -119,7 +122,6 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
         "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
         "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace trace redact)",
         "overhead": _overhead(run),
-        "startup": _startup(run),
         "lost": _lost(run),
     }
     lines = [printable(heading)]
@@ -150,22 +152,16 @@ def _commit(run: RunOverview) -> str | None:
 
 
 def _overhead(run: RunOverview) -> str | None:
-    if run.overhead_percent is not None:
-        return overhead_text(run.overhead_percent)
+    if run.overhead_percent is not None and run.overhead is not None:
+        begin, end = duration(run.overhead["start_ns"]), duration(run.overhead["end_ns"])
+        text = overhead_text(run.overhead_percent)
+        return f"{text}; {begin} until all kernels were compiled, {end} at exit"
     if run.self_overhead_ns is None:
         return None
     text = f"{duration(run.self_overhead_ns)} (measured)"
     if run.started is None or run.ended is None or run.ended <= run.started:
         return text
     return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
-
-
-def _startup(run: RunOverview) -> str | None:
-    """Return the cost of recording until all kernels were compiled, and at exit, as text."""
-    if run.overhead is None or run.overhead_percent is None:
-        return None
-    begin, end = duration(run.overhead["start_ns"]), duration(run.overhead["end_ns"])
-    return f"{begin} until all kernels were compiled; {end} at exit"
 
 
 def _lost(run: RunOverview) -> str | None:

@@ -1,4 +1,4 @@
-"""Busy and idle time of devices, and what the host did in the idle time."""
+"""Busy and idle time of devices; `kvtrace/figures/gaps.py` has the causes of idle time."""
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, fields
@@ -17,8 +17,6 @@ if TYPE_CHECKING:
 
 #: More spans than this are made fewer by taking the shortest gaps between them for busy time.
 _MOST_SPANS: Final = 1 << 22
-#: A launch that takes longer, in ns, is the first on its thread or so, which sets up the device.
-_LONGEST_LAUNCH: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -27,17 +25,13 @@ class Busy:
 
     Of a run with several devices, one is busy while any is. `overlapped_ns` is time in which more
     than one execution ran, counted as often as there were others. `idle_ns` is the rest of
-    `span_ns`: the host was compiling or loading kernels then, was inside a launch, or neither
-    (Python, other libraries, waiting).
+    `span_ns`.
     """
 
     span_ns: int = 0
     busy_ns: int = 0
     overlapped_ns: int = 0
     idle_ns: int = 0
-    idle_compiling_ns: int = 0
-    idle_launching_ns: int = 0
-    idle_elsewhere_ns: int = 0
 
     def __add__(self, other: "Busy") -> "Busy":
         """Return the sum, figure by figure."""
@@ -48,12 +42,14 @@ class Busy:
 class Steps:
     """Steps of a window, of all runs: by the mark `name`, or None by the period of launches.
 
-    `span_ns` is how long the devices took for all of them, idle time among it.
+    `number` counts the steps of each of the `runs` that have steps. `span_ns` is how long the
+    devices took for all of them, idle time included.
     """
 
     name: str | None
     number: int
     span_ns: int
+    runs: int = 1
 
 
 def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
@@ -61,9 +57,6 @@ def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
 
     Errors as `Trace.table`.
     """
-    from kvtrace.figures.times import unsteady_launches  # with DuckDB, which takes a while
-
-    unsteady: dict[str, Integers] | None = None
     of_runs = []
     for run in runs:
         if not run.has_gaps:
@@ -82,36 +75,10 @@ def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
             ends = np.array([low, high], np.int64)
             spans.add(ends, ends)
         first, last = spans.merged()
-        unsteady = unsteady_launches(trace, runs) if unsteady is None else unsteady
-        unsteady_calls = unsteady.get(run.run_id, np.zeros(0, np.int64))
+        span = int(last[-1] - first[0])
         busy = int((last - first).sum()) - spans.filled_ns
-        of_runs.append(_busy_of(trace, run, (first, last), busy, total, unsteady_calls))
+        of_runs.append(Busy(span, busy, overlapped_ns=total - busy, idle_ns=span - busy))
     return of_runs
-
-
-def _busy_of(
-    trace: "Trace",
-    run: "Run",
-    spans: tuple[Integers, Integers],
-    busy: int,
-    total: int,
-    unsteady: Integers,
-) -> Busy:
-    """Return the figures of one run: `busy` ns, in which executions took `total` ns in sum."""
-    first, last = spans
-    span = int(last[-1] - first[0])
-    idle = _Idle(first, last)
-    compiling = min(idle.while_compiling(trace, run), span - busy)
-    launching = min(idle.while_launching(trace, run, unsteady), span - busy - compiling)
-    return Busy(
-        span_ns=span,
-        busy_ns=busy,
-        overlapped_ns=total - busy,
-        idle_ns=span - busy,
-        idle_compiling_ns=compiling,
-        idle_launching_ns=launching,
-        idle_elsewhere_ns=span - busy - compiling - launching,
-    )
 
 
 def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
@@ -180,47 +147,3 @@ def _union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
     until = np.maximum.accumulate(end)
     fresh = np.append(True, start[1:] > until[:-1])
     return start[fresh], until[np.append(np.flatnonzero(fresh)[1:] - 1, len(start) - 1)]
-
-
-class _Idle:
-    """Idle time of devices as a function of time, from the starts and ends of busy spans."""
-
-    def __init__(self, first: Integers, last: Integers) -> None:
-        self._origin = first[0]
-        # Idle time grows from where a span ends to where the next begins, and rests in between.
-        times = np.column_stack([first, last]).reshape(-1) - self._origin
-        idle = np.append(0, np.cumsum(first[1:] - last[:-1]))
-        self._times, self._before = times.astype(np.float64), np.repeat(idle, 2).astype(np.float64)
-
-    def within(self, begin: Integers, end: Integers) -> int:
-        """Return the idle time in ranges that do not overlap."""
-        if not begin.size:
-            return 0
-        begin, end = begin - self._origin, end - self._origin
-        # NumPy looks at all moments that it is given, and these are ranges of a short time.
-        first = max(int(np.searchsorted(self._times, begin.min())) - 1, 0)
-        near = slice(first, int(np.searchsorted(self._times, end.max(), side="right")) + 1)
-        times, before = self._times[near], self._before[near]
-        low, high = (np.interp(moment, times, before) for moment in (begin, end))
-        return round(float((high - low).sum()))
-
-    def while_compiling(self, trace: "Trace", run: "Run") -> int:
-        """Return the idle time while kernels were compiled or loaded."""
-        names = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
-        kernels = trace.table("kernels", [run], names)
-        begins, ends = [], []
-        for begin, duration_ns in (("compile_begin", "compile_ns"), ("load_begin", "load_ns")):
-            is_known = pc.and_(pc.is_valid(kernels[begin]), pc.is_valid(kernels[duration_ns]))
-            rows = kernels.filter(is_known)
-            begins.append(integers(rows[begin]))
-            ends.append(begins[-1] + integers(rows[duration_ns]))
-        return self.within(*_union(np.concatenate(begins), np.concatenate(ends)))
-
-    def while_launching(self, trace: "Trace", run: "Run", unsteady: Integers) -> int:
-        """Return the idle time within launches that neither compiled nor tuned anything."""
-        from kvtrace.figures.times import steady_spans  # with DuckDB, which takes a while
-
-        total = 0
-        for enter, leave in steady_spans(trace, run, unsteady, _LONGEST_LAUNCH):
-            total += self.within(*_union(enter, leave))
-        return total

@@ -4,6 +4,7 @@ from collections.abc import Iterator
 from typing import TYPE_CHECKING
 
 from kvtrace.figures.identity import names_apart
+from kvtrace.figures.window import steps_text
 from kvtrace.text import columns, count, duration, percent, plural, printable, wrapped
 
 if TYPE_CHECKING:
@@ -11,7 +12,7 @@ if TYPE_CHECKING:
 
 
 def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -> list[str]:
-    """Return lines for a terminal: the first `most` rows, and the devices' busy and idle time.
+    """Return lines for a terminal: the first `most` rows, excluded executions, and a step's time.
 
     `option` is the command's option that shows all rows.
     """
@@ -43,22 +44,6 @@ def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -
 
 
 def _device_sentences(time: "DeviceTime") -> Iterator[str]:
-    busy = time.busy
-    if not busy.span_ns:
-        yield "when the device was busy is not known: the times are sums"
-        return
-    where = "the device was" if time.devices == 1 else f"{time.devices} devices were"
-    overlap = f", {duration(busy.overlapped_ns)} of it twice" if busy.overlapped_ns else ""
-    share = percent(busy.busy_ns / busy.span_ns)
-    yield (
-        f"{where} busy for {duration(busy.busy_ns)}{overlap}, {share} of the "
-        f"{duration(busy.span_ns)} from first to last execution"
-    )
-    yield (
-        f"idle for {duration(busy.idle_compiling_ns)} while kernels were compiled or loaded, "
-        f"{duration(busy.idle_launching_ns)} while one was launched, "
-        f"{duration(busy.idle_elsewhere_ns)} during other work of the host"
-    )
     if time.tuning_executions:
         yield (
             f"excluded: {plural(time.tuning_executions, 'execution')} of autotuners and "
@@ -69,6 +54,6 @@ def _device_sentences(time: "DeviceTime") -> Iterator[str]:
         mean = duration(steps.span_ns / steps.number)
         mark = f" marked {printable(steps.name)}" if steps.name else ""
         yield (
-            f"a step (mean of {plural(steps.number, 'step')}{mark}) takes {mean}, "
+            f"a step (mean of {steps_text(steps.number, steps.runs)}{mark}) takes {mean}, "
             f"{duration(time.step_ns)} of it device time"
         )

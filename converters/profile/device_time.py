@@ -140,7 +140,9 @@ def read_device_time(
     total = sum(int(row["ns"]) for row in sums)
     busy = sum(busy_times, Busy())
     number = window.steps or 0 if window is not None else 0
-    steps = Steps(window.name, number, busy.span_ns) if window is not None and number else None
+    steps = None
+    if window is not None and number:
+        steps = Steps(window.name, number, busy.span_ns, window.runs)
     lines = lines_by_time(library_times(trace, runs))
     rows = [_row(row, total, number, lines) for row in sums]
     rows.sort(key=lambda row: (-row.device_ns, row.name))

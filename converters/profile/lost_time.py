@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Final
 
 from kvtrace.converters.profile.advice_model import Advice, Figure
 from kvtrace.converters.profile.device_time import DeviceTime
-from kvtrace.figures.gaps import SMALL, Cause, GapGroup, Gaps
+from kvtrace.figures.gaps import PAUSE, SMALL, Cause, GapGroup, Gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.lines import Place
 from kvtrace.text import count, duration, percent, plural, shorten
@@ -51,14 +51,9 @@ _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
     ),
     "host": (
         "host-bound",
-        "the devices waited for Python and other code of the host",
-        "do it ahead or in another process (a data loader's workers), compile it, or use CUDA "
-        "graphs",
-    ),
-    "launch": (
-        "launch-bound",
-        "the devices waited for launches",
-        "CUDA graphs, or fewer and larger kernels",
+        f"the devices waited {PAUSE // 1_000_000} ms and longer for Python and other code of the "
+        "host",
+        "do it ahead, or in another process such as a data loader's workers",
     ),
     "device": (
         "waiting-devices",
@@ -81,25 +76,29 @@ def lost_time(
     span = time.busy.span_ns
     if gaps is not None:
         yield from _of_gaps(gaps, span)
-        yield from _of_small(time, gaps, span)
+        yield from _of_launching(time, gaps, span)
     yield from _of_copies(time, span)
     yield from _of_rooflines(kernels, span, advised)
 
 
 def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
-    """Yield advice on gaps by cause, without gaps around small kernels."""
-    lost = {cause: idle_ns - gaps.small.get(cause, 0) for cause, idle_ns in gaps.by_cause.items()}
+    """Yield advice on gaps by cause, without those of the host's pace of launching."""
+    lost: dict[Cause, int] = {**gaps.by_cause, "host": gaps.paused_ns}
     for cause, idle_ns in lost.items():
-        least = _LAUNCHING if cause in ("launch", "device") else LEAST
+        least = _LAUNCHING if cause == "device" else LEAST
         if cause not in _ADVICE or idle_ns < least * span:
             continue
         rule, happened, try_this = _ADVICE[cause]
         groups = [group for group in gaps.groups if group.cause == cause]
+        number = sum(group.number for group in groups)
+        if cause == "host":
+            groups = [group for group in groups if group.longest_ns >= PAUSE]
+            number = gaps.pauses
         location = _place(groups[0]) if groups else None
         yield Advice(
             rule, None, location.file if location else None, location.line if location else None,
             f"{happened}{_between(groups)}: {try_this}",
-            tuple(_figures(idle_ns, groups)),
+            tuple(_figures(idle_ns, number, groups)),
             float(idle_ns),
         )  # fmt: skip
 
@@ -124,31 +123,58 @@ def _end(name: str, place: Place | None) -> str:
     return shorten(name, _NAME) + (f" ({place.short})" if place else "")
 
 
-def _figures(idle_ns: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
+def _figures(idle_ns: int, number: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
     yield Figure("idle", duration(idle_ns), "measured")
     if groups:
-        yield Figure("gaps", f"{sum(group.number for group in groups):,}", "measured")
+        yield Figure("gaps", f"{number:,}", "measured")
         longest = max(group.longest_ns for group in groups)
         yield Figure("longest", duration(longest), "measured")
 
 
-def _of_small(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
-    small = [row for row in time.rows if row.median_ns < SMALL and row.kind not in ("copy", "fill")]
+def _of_launching(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
+    """Yield advice on a host that launches more slowly than the devices execute.
+
+    The gaps are those of launching, of Python between launches, and around short kernels. What a
+    step would take without them is derived: CUDA graphs launch a whole step at once.
+    """
     around = sum(gaps.small.values())
-    if around < LEAST * span or not small:
+    lost = gaps.by_cause.get("launch", 0) + gaps.by_cause.get("host", 0) - gaps.paused_ns
+    lost += gaps.small.get("unknown", 0)
+    if lost < _LAUNCHING * span and around < LEAST * span:
         return
-    most = max(small, key=lambda row: row.executions)
-    executions, running = sum(r.executions for r in small), sum(r.device_ns for r in small)
+    figures = [Figure("idle", duration(lost), "measured")]
+    if time.steps is not None:
+        steps = time.steps.number
+        step, without = duration(span / steps), duration((span - lost) / steps)
+        price = f"{step} to {without} a step at best"
+        figures.append(Figure("a step without these gaps", without, "derived"))
+    else:
+        price = f"{duration(span)} to {duration(span - lost)} at best"
+    remedy = f'CUDA graphs (torch.compile(mode="reduce-overhead")): from {price}'
+    short = gaps.short_executions
+    if around > lost / 2 and short:
+        most = short[0]
+        row = next((row for row in time.rows if row.name == most.name), None)
+        figures.append(Figure("they run for", duration(sum(s.total_ns for s in short)), "measured"))
+        yield Advice(
+            "small-kernels", None, row.file if row else None, row.line if row else None,
+            f"{count(sum(s.number for s in short))} executions take less than {duration(SMALL)}, "
+            f"{most.name} {count(most.number)} of them, and it takes longer to launch them: fuse "
+            f"them, or {remedy}",
+            tuple(figures), float(lost),
+        )  # fmt: skip
+        return
+    groups = [
+        group
+        for group in gaps.groups
+        if group.cause == "launch" or (group.cause == "host" and group.longest_ns < PAUSE)
+    ]
+    location = _place(groups[0]) if groups else None
     yield Advice(
-        "small-kernels", None, most.file, most.line,
-        f"{count(executions)} executions take less than {duration(SMALL)}, {most.name} "
-        f"{count(most.executions)} of them, and it takes longer to launch them: CUDA graphs, or "
-        "fuse them",
-        (
-            Figure("idle around them", duration(around), "measured"),
-            Figure("they run for", duration(running), "measured"),
-        ),
-        float(around),
+        "launch-bound", None, location.file if location else None,
+        location.line if location else None,
+        f"the host launches more slowly than the devices execute{_between(groups)}: {remedy}",
+        tuple(figures), float(lost),
     )  # fmt: skip
 
 

@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from kvtrace.converters.profile.advice_model import Advice
-from kvtrace.converters.profile.gaps_text import CAUSES
+from kvtrace.converters.profile.gaps_text import CAUSES, slow_steps_sentence
 from kvtrace.converters.profile.one_table import Rate, TableRow, rate, table_rows
 from kvtrace.converters.profile.profile import Profile
 from kvtrace.figures.gaps import Gaps
@@ -41,18 +41,27 @@ class Answer:
     gaps: Gaps | None
     causes: dict[str, str]
     """Label of each cause of a gap."""
+    slow_steps: str | None
+    """A sentence on slow steps, and what the slowest has more of; None without such steps."""
+    begin_ns: int | None
+    """Begin of the part after the page's origin; None without a window."""
     advice: tuple[Advice, ...]
     ran: tuple[Ran, ...]
 
 
-def answer_of(profile: Profile, kernels: Sequence[KernelKey]) -> Answer:
-    """Return the first screen of a profile; `kernels` are the report's kernels."""
+def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> Answer:
+    """Return the first screen of a profile.
+
+    `kernels` are the report's kernels, and `origin` the page's origin of time, in ns since 1970.
+    """
     indexes = {key: place for place, key in enumerate(kernels)}
     timed = profile.device_time is not None
     return Answer(
         part=profile.window.sentence if profile.window is not None and timed else None,
         gaps=profile.gaps,
         causes={str(cause): name for cause, name in CAUSES.items()},
+        slow_steps=slow_steps_sentence(profile.gaps),
+        begin_ns=None if profile.window is None else profile.window.begin - origin,
         advice=profile.advice,
         ran=tuple(_ran(row, indexes) for row in table_rows(profile)) if timed else (),
     )

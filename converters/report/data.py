@@ -111,7 +111,7 @@ def report_data(
     if totals.gpu_kernels is not None:
         totals = replace(totals, device_ns=0 if time is None else time.device_ns)
     unevaluated = read_unevaluated(trace, runs)
-    answer = answer_of(profile, list(tables.kernels.identities))
+    answer = answer_of(profile, list(tables.kernels.identities), tables.extent()[0] or 0)
     return replace(
         report,
         notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),

@@ -28,6 +28,7 @@ import pyarrow.compute as pc
 from kvtrace.figures.columns import Integers, integers
 from kvtrace.figures.lines import Place, place_of
 from kvtrace.figures.steps import requests
+from kvtrace.figures.trials import TUNING
 from kvtrace.schema.symbols import titled
 from kvtrace.schema.window import TraceWindow
 
@@ -98,17 +99,49 @@ class GapGroup:
 
 
 @dataclass(frozen=True, slots=True)
+class ShortExecutions:
+    """The executions of one kernel that took less than `SMALL`; copies and fills have none."""
+
+    name: str
+    number: int
+    total_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class StepTimes:
+    """Durations of a run's steps on devices, and the idle time in each step by cause, in ns.
+
+    `first` is the number of the first step in the run, as `--steps` counts, and `begin` the begin
+    of each step after that of the window. A gap before a step's first execution belongs to the step
+    before it, since a step begins with its first execution.
+    """
+
+    run: str
+    first: int
+    begin: tuple[int, ...]
+    duration_ns: tuple[int, ...]
+    idle_ns: Mapping[Cause, tuple[int, ...]]
+
+
+@dataclass(frozen=True, slots=True)
 class Gaps:
     """Idle time of devices by cause; times are measured.
 
     `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels
-    shorter than `SMALL`, while the host only launched and ran Python.
+    shorter than `SMALL`, while the host only launched and ran Python. `short_executions` has the
+    kernels that ran so shortly, the most frequent first. `paused_ns` is the part of the cause
+    `host` in `pauses`, gaps of at least `PAUSE`, which the pace of launching does not explain.
+    `steps` are those of each run with at most `MOST_STEPS` steps.
     """
 
     idle_ns: int
     by_cause: Mapping[Cause, int]
     groups: tuple[GapGroup, ...]
     small: Mapping[Cause, int] = field(default_factory=dict)
+    short_executions: tuple[ShortExecutions, ...] = ()
+    paused_ns: int = 0
+    pauses: int = 0
+    steps: tuple[StepTimes, ...] = ()
 
     @property
     def explained(self) -> float | None:
@@ -118,6 +151,10 @@ class Gaps:
         return 1 - self.by_cause.get("unknown", 0) / self.idle_ns
 
 
+#: Runs with more steps have no times by step.
+MOST_STEPS: Final = 10_000
+#: Nanoseconds from which a gap with the cause `host` is a pause of the program.
+PAUSE: Final = 1_000_000
 #: Nanoseconds below which kernels cost more to launch than to run.
 SMALL: Final = 5_000
 #: Nanoseconds above which a gap between such kernels has another cause.
@@ -131,8 +168,10 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
     """
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     stacks: dict[int, Place | None] | None = None
-    total, sums, small = 0, dict[Cause, int](), dict[Cause, int]()
+    total, paused, pauses, sums, small = 0, 0, 0, dict[Cause, int](), dict[Cause, int]()
     groups: list[GapGroup] = []
+    short: dict[str, ShortExecutions] = {}
+    steps: list[StepTimes] = []
     for run in runs:
         if not run.has_gaps:
             continue
@@ -142,17 +181,36 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
         if stacks is None:
             stacks = _places(whole, runs)
         total += int(gaps.duration.sum())
+        is_pause = (gaps.cause == "host") & (gaps.duration >= PAUSE)
+        paused += int(gaps.duration[is_pause].sum())
+        pauses += int(is_pause.sum())
         for cause in sorted(set(gaps.cause.tolist())):  # not by hash: equal runs, equal output
             of_cause = gaps.cause == cause
             sums[cause] = sums.get(cause, 0) + int(gaps.duration[of_cause].sum())
             around = int(gaps.duration[of_cause & gaps.around_small].sum())
             small[cause] = small.get(cause, 0) + around
         groups += gaps.groups(stacks)
+        if isinstance(trace, TraceWindow):
+            steps += _step_times(trace, run, gaps)
+        for of_run in gaps.short_executions:
+            name, before = of_run.name, short.get(of_run.name, ShortExecutions(of_run.name, 0, 0))
+            number, total_ns = before.number + of_run.number, before.total_ns + of_run.total_ns
+            short[name] = ShortExecutions(name, number, total_ns)
     if stacks is None:
         return None
     merged = _merged(groups)
     ordered = dict(sorted(sums.items(), key=lambda item: -item[1]))
-    return Gaps(total, ordered, tuple(merged[:_GROUPS]), small)
+    frequent = sorted(short.values(), key=lambda of_kernel: (-of_kernel.number, of_kernel.name))
+    return Gaps(
+        total,
+        ordered,
+        tuple(merged[:_GROUPS]),
+        small,
+        tuple(frequent),
+        paused,
+        pauses,
+        tuple(steps),
+    )
 
 
 def _places(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:
@@ -203,6 +261,7 @@ class _RunGaps:
     rows: pa.Table
     stack: Integers
     events: "_HostEvents"
+    short_executions: list[ShortExecutions]
 
     @property
     def duration(self) -> Integers:
@@ -254,7 +313,10 @@ class _RunGaps:
         around &= (stop - begin < _AROUND_SMALL) & np.isin(cause, ("host", "launch", "unknown"))
         cause = np.where(short, "short", cause)
         stack = _stacks_of(whole, run, rows)
-        return cls(begin, stop, before, after, cause, activities, around, rows, stack, events)
+        short_rows = _short_executions(rows["name"], end - start, is_small)
+        return cls(
+            begin, stop, before, after, cause, activities, around, rows, stack, events, short_rows
+        )
 
     def groups(self, places: Mapping[int, Place | None]) -> list[GapGroup]:
         """Return the gaps that are not short, grouped by cause, place and ends."""
@@ -295,6 +357,36 @@ class _RunGaps:
                 )
             )
         return groups
+
+
+def _step_times(trace: TraceWindow, run: "Run", gaps: _RunGaps) -> list[StepTimes]:
+    """Return the times of the run's steps, as a list of one; empty without steps or with many."""
+    window = trace.window_of(run.run_id)
+    bounds = np.array(window.device_steps, np.int64)
+    if not 2 <= len(bounds) <= MOST_STEPS + 1:
+        return []
+    step = np.clip(np.searchsorted(bounds, gaps.begin, "right") - 1, 0, len(bounds) - 2)
+    idle = {}
+    for cause in sorted(set(gaps.cause.tolist())):
+        of_cause = gaps.cause == cause
+        sums = np.zeros(len(bounds) - 1, np.int64)
+        np.add.at(sums, step[of_cause], gaps.duration[of_cause])
+        idle[cause] = tuple(sums.tolist())
+    first = min(window.device_begin for window in trace.windows.values())
+    begin = tuple((bounds[:-1] - first).tolist())
+    durations = tuple(np.diff(bounds).tolist())
+    return [StepTimes(run.run_id, window.first_step, begin, durations, idle)]
+
+
+def _short_executions(
+    names: pa.ChunkedArray, duration: Integers, is_small: npt.NDArray[np.bool_]
+) -> list[ShortExecutions]:
+    """Return the number and time of the `is_small` executions by name; durations are in ns."""
+    table = pa.table({"name": names.cast(pa.string()), "ns": duration}).filter(pa.array(is_small))
+    sums = table.group_by("name").aggregate([("ns", "count"), ("ns", "sum")]).to_pylist()
+    return [
+        ShortExecutions(titled(row["name"] or "?"), row["ns_count"], row["ns_sum"]) for row in sums
+    ]
 
 
 def _latency(asked: Integers, start: Integers) -> int:
@@ -385,9 +477,12 @@ class _HostEvents:
             rows[cause] = (
                 integers(some["begin"]), integers(some["end"]), some["stack_id"].to_pylist()
             )  # fmt: skip
-        launches = trace.table("launches", [run], ["enter", "exit"])
+        launches = trace.table("launches", [run], ["enter", "exit", "phase"])
         enter, leave = integers(launches["enter"]), integers(launches["exit"])
-        plain = (enter > 0) & (leave - enter < _LONGEST_LAUNCH)
+        is_trial = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING])).to_numpy()
+        trials = np.sort(enter[is_trial])
+        holds_trials = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
+        plain = (enter > 0) & (leave - enter < _LONGEST_LAUNCH) & ~holds_trials
         ordered = sorted(kernels)
         spans = {cause: _union(begins, ends) for cause, (begins, ends, _) in rows.items()}
         spans["launch"] = _union(enter[plain], leave[plain])

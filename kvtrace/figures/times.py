@@ -10,10 +10,8 @@ from typing import TYPE_CHECKING, Final
 from weakref import WeakKeyDictionary
 
 import duckdb
-import numpy as np
 import pyarrow as pa
 
-from kvtrace.figures.columns import Integers, combined_codes, dictionary_values, integers
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.kernels import (
@@ -340,33 +338,6 @@ def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
         SELECT call_id, ns FROM execution_times WHERE steady AND call_id IS NOT NULL ORDER BY record
     """
     return _rows(trace, run, "execution_times", query)
-
-
-def steady_spans(
-    trace: "Trace", run: "Run", unsteady: Integers, longest: int
-) -> Iterator[tuple[Integers, Integers]]:
-    """Yield begins and ends of steady launches below `longest` ns, in order, in pieces.
-
-    Times are ns since 1970. `unsteady` are the run's launches that are not steady
-    (`unsteady_launches`). Errors as in `host_times`.
-    """
-    for piece in trace.pieces("launches", [run], ("seq", "enter", "exit")):
-        enter, leave = (integers(piece[name], 0) for name in ("enter", "exit"))
-        chosen = leave - enter < longest
-        if unsteady.size:
-            chosen &= ~np.isin(integers(piece["seq"]), unsteady)
-        yield enter[chosen], leave[chosen]
-
-
-def unsteady_launches(trace: "Trace", runs: Sequence["Run"]) -> dict[str, Integers]:
-    """Return the `seq` of launches that are not steady, by run; errors as `host_times`."""
-    query = "SELECT run::VARCHAR AS run, seq FROM launch_times WHERE NOT steady"
-    with open_times(trace, runs, "launch_times") as database:
-        rows = database.sql(query).to_arrow_table()
-    seq = integers(rows["seq"])
-    codes, first = combined_codes([rows["run"]])
-    names = dictionary_values(rows["run"], first)
-    return {run: seq[codes == code] for code, run in enumerate(names)}
 
 
 def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:

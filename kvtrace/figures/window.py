@@ -50,11 +50,12 @@ class Window:
         end: When the last run's devices ended the part.
         how: `mark` or `period`: repeated steps; `asked`: a requested part; `whole`: all runs.
         name: Name of the mark, if any.
-        steps: Number of steps of all runs; None if no steps are known.
+        steps: Number of steps, those of each run counted; None if no steps are known.
+        runs: Number of runs that have steps, for example the ranks of a job.
         step_ns: Median time from the begin of a step to the begin of the next.
-        before_ns: Time of the runs before the part, summed.
-        before_compiling_ns: Time before the part in which kernels were compiled or loaded.
-        after_ns: Time of the runs after the part, summed.
+        before_ns: Time before the part, of the run with the longest.
+        before_compiling_ns: Part of it in which that run compiled or loaded kernels.
+        after_ns: Time after the part, of the run with the longest.
 
     """
 
@@ -67,6 +68,7 @@ class Window:
     before_ns: int = 0
     before_compiling_ns: int = 0
     after_ns: int = 0
+    runs: int = 1
 
     @property
     def sentence(self) -> str:
@@ -74,8 +76,10 @@ class Window:
         parts = [self._part()]
         if self.before_ns:
             compiling = self.before_compiling_ns
-            of_which = f", of which {duration(compiling)} compiling" if compiling else ""
-            parts.append(f"start-up: {duration(self.before_ns)}{of_which}")
+            text = f"start-up: {duration(self.before_ns)}"
+            if compiling:
+                text += f", {duration(compiling)} of it compiling or loading kernels"
+            parts.append(text)
         if self.after_ns:
             parts.append(f"after it: {duration(self.after_ns)}")
         return "; ".join(parts)
@@ -90,7 +94,14 @@ class Window:
         by = f"marked {printable(self.name)}" if self.name else "found by the period of launches"
         each = "" if self.step_ns is None else f", {duration(self.step_ns)} each (median)"
         kind = "" if self.how == "asked" else "steady state: "
-        return f"{kind}{plural(self.steps, 'step')} {by}{each}"
+        return f"{kind}{steps_text(self.steps, self.runs)} {by}{each}"
+
+
+def steps_text(number: int, runs: int) -> str:
+    """Return a number of steps of all runs as text: of each run if all have as many."""
+    if runs > 1 and number % runs == 0:
+        return f"{plural(number // runs, 'step')} of each of {plural(runs, 'run')}"
+    return plural(number, "step") + (f" of {plural(runs, 'run')}" if runs > 1 else "")
 
 
 def windowed(
@@ -214,7 +225,12 @@ def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _PartBySte
         host = Steps(steps.name, steps.bounds[part.start : part.stop + 1], steps.ranged)
         devices = devices[part.start : part.stop + 1]
         windows[run.run_id] = RunWindow(
-            int(host.bounds[0]), int(host.bounds[-1]), int(devices[0]), int(devices[-1])
+            int(host.bounds[0]),
+            int(host.bounds[-1]),
+            int(devices[0]),
+            int(devices[-1]),
+            tuple(devices.tolist()),
+            part.start,
         )
         parts.append(Steps(steps.name, devices, steps.ranged))
     if not windows:
@@ -282,9 +298,9 @@ def _between(
     host = min(e.begin for e in windows.values()), max(e.end for e in windows.values())
     every = {run.run_id: windows.get(run.run_id, RunWindow(*host, begin, end)) for run in runs}
     durations = [np.diff(s.bounds) for s in steps or () if s.ranged or s.number > 1]
-    before = [w.device_begin - extents[run].device_begin for run, w in windows.items()]
+    before = {run: w.device_begin - extents[run].device_begin for run, w in windows.items()}
     after = [extents[run].device_end - w.device_end for run, w in windows.items()]
-    compiling = sum(_compiled_before(trace, run, every[run.run_id].begin) for run in runs)
+    slowest = max(runs, key=lambda run: before.get(run.run_id, -1))
     described = Window(
         begin=begin,
         end=end,
@@ -292,9 +308,10 @@ def _between(
         name=name,
         steps=sum(s.number for s in steps) if steps else None,
         step_ns=float(np.median(np.concatenate(durations))) if durations else None,
-        before_ns=sum(max(ns, 0) for ns in before),
-        before_compiling_ns=compiling,
-        after_ns=sum(max(ns, 0) for ns in after),
+        before_ns=max(0, *before.values()),
+        before_compiling_ns=_compiled_before(trace, slowest, every[slowest.run_id].begin),
+        after_ns=max(0, *after),
+        runs=len(steps) if steps else 1,
     )
     return TraceWindow(trace, *host, every), described
 

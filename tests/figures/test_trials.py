@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.converters.profile.device_busy import busy_of
 from kvtrace.figures import tables
+from kvtrace.figures.gaps import read_gaps
 from kvtrace.figures.times import compiling_launches, host_times
 from kvtrace.figures.trials import HoldingTrials
 from kvtrace.schema.trace import resolve
@@ -94,9 +94,11 @@ def test_the_time_of_a_launch_that_tunes_is_no_host_time(tuned):
 
 
 def test_a_device_that_waits_for_a_launch_that_tunes_does_not_wait_for_launches(tuned):
-    (busy,) = busy_of(tuned.trace, tuned.runs[:1])
+    gaps = read_gaps(tuned.trace, tuned.runs[:1])
 
-    assert busy.idle_launching_ns == 10 * 10_000
+    assert gaps is not None
+    (gap,) = gaps.groups
+    assert gap.held_ns["launch"] == 3 * 50_000 + 10 * 10_000
 
 
 @pytest.mark.parametrize("most", [0, 1 << 18])

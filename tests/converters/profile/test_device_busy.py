@@ -7,7 +7,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.profile import device_busy
-from kvtrace.converters.profile.device_busy import Busy, _Idle, _Spans
+from kvtrace.converters.profile.device_busy import Busy, _Spans
 
 INTERVALS = st.lists(
     st.tuples(st.integers(0, 60), st.integers(0, 12)).map(lambda at: (at[0], at[0] + at[1])),
@@ -42,18 +42,6 @@ def test_the_union_of_intervals_covers_the_same_times(pieces):
 
 
 @settings(deadline=None)
-@given(st.lists(INTERVALS, min_size=1, max_size=4), INTERVALS)
-def test_idle_time_within_ranges(pieces, ranges):
-    begin, end = spans_of(pieces).merged()
-    first, last = spans_of([ranges]).merged()
-
-    idle = ~covered(chain(*pieces))
-    idle[: begin[0]] = idle[end[-1] :] = False
-    wanted = int((idle & covered(ranges)).sum())
-    assert _Idle(begin, end).within(first, last) == wanted
-
-
-@settings(deadline=None)
 @given(st.lists(INTERVALS, min_size=1, max_size=6))
 def test_with_little_room_the_shortest_gaps_are_taken_for_busy_and_counted(pieces):
     most, device_busy._MOST_SPANS = device_busy._MOST_SPANS, 4
@@ -69,4 +57,4 @@ def test_with_little_room_the_shortest_gaps_are_taken_for_busy_and_counted(piece
 
 
 def test_figures_of_runs_are_added():
-    assert Busy(10, 4, 1, 6, 1, 2, 3) + Busy(1, 1) == Busy(11, 5, 1, 6, 1, 2, 3)
+    assert Busy(10, 4, 1, 6) + Busy(1, 1) == Busy(11, 5, 1, 6)

@@ -136,3 +136,20 @@ def test_an_opened_finding_is_seen_on_a_narrow_screen(report_browser, tmp_path):
         opened.page.wait_for_selector("#finding-message")
         assert opened.page.locator("#finding-message").bounding_box()["y"] < 300
         assert opened.page.locator("#source").bounding_box()["y"] < 500
+
+
+def test_a_click_on_the_slowest_step_shows_it_on_the_timeline(report_browser, tmp_path):
+    trace = open_trace(FIXTURES / "llama_steady")
+    (steps,) = read_profile(trace, trace.runs).gaps.steps
+    slowest = max(range(len(steps.duration_ns)), key=lambda number: steps.duration_ns[number])
+    page = written_page(copied("llama_steady", tmp_path), tmp_path / "page.html")
+    with opened_page(report_browser, page) as opened:
+        bars = opened.page.locator(".step-bar")
+        assert bars.count() == len(steps.duration_ns)
+        bar = opened.page.locator(f'.step-bar[data-step="{steps.first + slowest}"]')
+        assert bar.get_attribute("class") == "step-bar clipped"
+        bar.click()
+        query = dict(part.split("=") for part in opened.page.url.partition("?")[2].split("&"))
+        shown = int(query["to"]) - int(query["from"])
+        assert shown == pytest.approx(steps.duration_ns[slowest], abs=2)
+        assert f"step {steps.first + slowest} took 361 ms" in opened.text("#slow-steps")

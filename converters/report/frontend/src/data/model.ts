@@ -362,6 +362,10 @@ export interface Answer {
   readonly gaps: Gaps | null;
   /** Label of each cause of a gap. */
   readonly causes: Readonly<Record<string, string>>;
+  /** A sentence on slow steps, and what the slowest has more of; null without such steps. */
+  readonly slow_steps: string | null;
+  /** Begin of the part after the page's origin; null without a window. */
+  readonly begin_ns: number | null;
   readonly advice: readonly Advice[];
   readonly ran: readonly Ran[];
 }
@@ -371,10 +375,12 @@ export interface Answer {
  *
  * Attributes: begin: When the first run's devices began the part, in ns since 1970. end: When the
  * last run's devices ended the part. how: `mark` or `period`: repeated steps; `asked`: a requested
- * part; `whole`: all runs. name: Name of the mark, if any. steps: Number of steps of all runs; null
- * if no steps are known. step_ns: Median time from the begin of a step to the begin of the next.
- * before_ns: Time of the runs before the part, summed. before_compiling_ns: Time before the part in
- * which kernels were compiled or loaded. after_ns: Time of the runs after the part, summed.
+ * part; `whole`: all runs. name: Name of the mark, if any. steps: Number of steps, those of each
+ * run counted; null if no steps are known. runs: Number of runs that have steps, for example the
+ * ranks of a job. step_ns: Median time from the begin of a step to the begin of the next.
+ * before_ns: Time before the part, of the run with the longest. before_compiling_ns: Part of it in
+ * which that run compiled or loaded kernels. after_ns: Time after the part, of the run with the
+ * longest.
  */
 export interface Window {
   readonly begin: number;
@@ -386,6 +392,7 @@ export interface Window {
   readonly before_ns: number;
   readonly before_compiling_ns: number;
   readonly after_ns: number;
+  readonly runs: number;
 }
 
 /**
@@ -669,13 +676,20 @@ export interface Finding {
  * Idle time of devices by cause; times are measured.
  *
  * `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels shorter
- * than `SMALL`, while the host only launched and ran Python.
+ * than `SMALL`, while the host only launched and ran Python. `short_executions` has the kernels
+ * that ran so shortly, the most frequent first. `paused_ns` is the part of the cause `host` in
+ * `pauses`, gaps of at least `PAUSE`, which the pace of launching does not explain. `steps` are
+ * those of each run with at most `MOST_STEPS` steps.
  */
 export interface Gaps {
   readonly idle_ns: number;
   readonly by_cause: Readonly<Record<string, number>>;
   readonly groups: readonly GapGroup[];
   readonly small: Readonly<Record<string, number>>;
+  readonly short_executions: readonly ShortExecutions[];
+  readonly paused_ns: number;
+  readonly pauses: number;
+  readonly steps: readonly StepTimes[];
 }
 
 /**
@@ -740,28 +754,26 @@ export interface DeviceRow {
  *
  * Of a run with several devices, one is busy while any is. `overlapped_ns` is time in which more
  * than one execution ran, counted as often as there were others. `idle_ns` is the rest of
- * `span_ns`: the host was compiling or loading kernels then, was inside a launch, or neither
- * (Python, other libraries, waiting).
+ * `span_ns`.
  */
 export interface Busy {
   readonly span_ns: number;
   readonly busy_ns: number;
   readonly overlapped_ns: number;
   readonly idle_ns: number;
-  readonly idle_compiling_ns: number;
-  readonly idle_launching_ns: number;
-  readonly idle_elsewhere_ns: number;
 }
 
 /**
  * Steps of a window, of all runs: by the mark `name`, or null by the period of launches.
  *
- * `span_ns` is how long the devices took for all of them, idle time among it.
+ * `number` counts the steps of each of the `runs` that have steps. `span_ns` is how long the
+ * devices took for all of them, idle time included.
  */
 export interface Steps {
   readonly name: string | null;
   readonly number: number;
   readonly span_ns: number;
+  readonly runs: number;
 }
 
 /** Addresses of a record as progressions, as docs/accesses.md describes. */
@@ -872,6 +884,28 @@ export interface GapGroup {
   readonly held_ns: Readonly<Record<string, number>>;
   readonly events: Readonly<Record<string, number>>;
   readonly kernels: readonly string[];
+}
+
+/** The executions of one kernel that took less than `SMALL`; copies and fills have none. */
+export interface ShortExecutions {
+  readonly name: string;
+  readonly number: number;
+  readonly total_ns: number;
+}
+
+/**
+ * Durations of a run's steps on devices, and the idle time in each step by cause, in ns.
+ *
+ * `first` is the number of the first step in the run, as `--steps` counts, and `begin` the begin of
+ * each step after that of the window. A gap before a step's first execution belongs to the step
+ * before it, since a step begins with its first execution.
+ */
+export interface StepTimes {
+  readonly run: string;
+  readonly first: number;
+  readonly begin: readonly number[];
+  readonly duration_ns: readonly number[];
+  readonly idle_ns: Readonly<Record<string, readonly number[]>>;
 }
 
 /** A figure that a piece of advice is based on. */

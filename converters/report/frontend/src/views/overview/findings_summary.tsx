@@ -15,6 +15,8 @@ interface RuleRow {
   readonly severity: string | null;
   /** Distinct violations that are not suppressed. */
   readonly found: number;
+  /** The same by severity, the gravest first. */
+  readonly bySeverity: readonly (readonly [severity: string, count: number])[];
   /** Accesses, over unique calls, by verdict. */
   readonly verdicts: Readonly<Record<string, number>>;
 }
@@ -79,7 +81,10 @@ function ruleRows(counts: readonly FindingCount[], findings: readonly PlacedFind
       if ((of ?? "other") === rule)
         verdicts[verdict ?? ""] = (verdicts[verdict ?? ""] ?? 0) + count;
     const gravest = SEVERITIES.find((each) => own.some(({ severity }) => severity === each));
-    return { rule, severity: gravest ?? null, found: own.length, verdicts };
+    const bySeverity = SEVERITIES.map(
+      (severity) => [severity, own.filter((found) => found.severity === severity).length] as const,
+    ).filter(([, count]) => count);
+    return { rule, severity: gravest ?? null, found: own.length, bySeverity, verdicts };
   });
   return rows.sort((a, b) => rank(a) - rank(b) || b.found - a.found || (a.rule < b.rule ? -1 : 1));
 }
@@ -101,8 +106,14 @@ const COLUMNS: readonly Column<RuleRow>[] = [
   {
     ...figure<RuleRow>("violations", "derived", (row) => row.found),
     title: "Distinct ones; some rules count several accesses as one",
-    cell: ({ found, severity }) =>
-      severity ? <Pill kind={severityKind(severity)}>{plural(found, severity)}</Pill> : "0",
+    cell: ({ bySeverity }) =>
+      bySeverity.length
+        ? bySeverity.map(([severity, count]) => (
+            <Pill key={severity} kind={severityKind(severity)}>
+              {plural(count, severity)}
+            </Pill>
+          ))
+        : "0",
   },
   accesses("unknown", "unknown", "Accesses without a verdict, over unique calls"),
   accesses("proven", "proven", "Accesses, over unique calls"),

@@ -6,6 +6,8 @@ import type { Busy, GapGroup, Gaps, Place } from "../../data/types";
 import { figure } from "../../parts/columns";
 import { type Column, Table } from "../../parts/table";
 import { Folded, Name, Note, Section } from "../../parts/text";
+import { stepsText } from "../../parts/window";
+import { StepStrip } from "./step_strip";
 
 /** Smaller shares are not written out. */
 const LEAST = 0.001;
@@ -38,7 +40,7 @@ export function StepTime() {
             : `${formatNanoseconds(busy.span_ns)}, `}
           {gpus} busy {formatShare(busy.busy_ns, busy.span_ns)}
         </strong>
-        {steps ? ` (mean of ${plural(number, "step")}${median()})` : ""}
+        {steps ? ` (mean of ${stepsText(number, steps.runs)}${median()})` : ""}
         {busy.overlapped_ns
           ? `, ${formatNanoseconds(busy.overlapped_ns / number)} with two kernels at once`
           : ""}
@@ -65,9 +67,17 @@ export function StepTime() {
           </li>
         ))}
       </ul>
+      {(answer.gaps?.steps ?? []).map((of, _, { length }) => (
+        <StepStrip key={of.run} steps={of} label={length > 1 ? ` of ${runLabel(of.run)}` : ""} />
+      ))}
+      {answer.slow_steps ? <p id="slow-steps">{answer.slow_steps}</p> : null}
       {answer.gaps?.groups.length ? <GapTable gaps={answer.gaps} causes={answer.causes} /> : null}
     </Section>
   );
+}
+
+function runLabel(id: string): string {
+  return page.report.runs.find(({ run_id }) => run_id === id)?.label ?? id;
 }
 
 function median(): string {

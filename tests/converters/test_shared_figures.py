@@ -1,0 +1,208 @@
+"""Figures that several outputs show are equal, and are what SQL counts in the tables by hand."""
+
+import json
+import re
+from dataclasses import asdict
+from pathlib import Path
+
+import duckdb
+import pytest
+
+from kvtrace.cli import main
+from kvtrace.converters.report.data import report_data
+from kvtrace.schema.trace import resolve
+from tests.converters.report_page import opened_page, written_page
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+NAMES = [
+    "llama", "llama_graphs", "llama_liger", "llama_liger_cached", "llama_ranks", "llama_steady",
+    "decoding", "device", "inductor", "ranks", "planted/item", "planted/loader", "planted/good",
+]  # fmt: skip
+
+
+class Tables:
+    """Tables of a trace as they lie in its files, for SQL that uses nothing of kvtrace."""
+
+    def __init__(self, trace):
+        self._trace = trace
+
+    def value(self, query, **parameters):
+        """Return the first value; `{launches}` in the query is the table `launches`."""
+        files = {
+            path.name: f"read_parquet('{path}/**/*.parquet', union_by_name=true)"
+            for path in self._trace.iterdir()
+            if path.is_dir()
+        }
+        with duckdb.connect() as connection:
+            row = connection.execute(query.format(**files), parameters or None).fetchone()
+        return row[0] if row is not None else None
+
+    def has(self, table):
+        return any(self._trace.glob(f"{table}/**/*.parquet"))
+
+
+def as_json(value):
+    return None if value is None else json.loads(json.dumps(asdict(value)))
+
+
+def printed(capsys, *arguments):
+    main([*arguments, "--json"])
+    return json.loads(capsys.readouterr().out)
+
+
+@pytest.fixture(params=NAMES)
+def outputs(request, capsys):
+    """The trace, what `info` and `profile` print as JSON, and the data of the page."""
+    folder = FIXTURES / request.param
+    side = resolve(str(folder))
+    report = report_data(side.trace, side.runs, "title", "trace/")
+    info, profile = printed(capsys, "info", str(folder)), printed(capsys, "profile", str(folder))
+    return Tables(folder), info, profile, report
+
+
+def test_counts_of_the_whole_run_are_equal_in_all_outputs(outputs):
+    tables, info, _, report = outputs
+    launches = tables.value("SELECT count(*) FROM {launches}")
+    executions = tables.value("SELECT count(*) FROM {gpu_kernels}")
+
+    assert sum(run["launches"] for run in info["runs"]) == launches == report.totals.launches
+    assert sum(run["gpu_kernels"] for run in info["runs"]) == executions
+    assert report.totals.gpu_kernels == executions
+    calls = tables.value("SELECT count(*) FROM {calls}")
+    assert sum(run["calls"] for run in info["runs"]) == calls == report.totals.calls
+    variants = tables.value("SELECT count(*) FROM {kernels}")
+    assert sum(run["kernels"] for run in info["runs"]) == variants == report.totals.variants
+
+
+def test_one_window_with_one_device_time_is_behind_all_outputs(outputs):
+    _, info, profile, report = outputs
+
+    assert info["window"] == profile["window"] == as_json(report.window)
+    assert info["device_time"] == profile["device_time"] == as_json(report.device_time)
+    assert as_json(report.answer.gaps) == profile["gaps"]
+
+
+def test_device_time_of_the_window_is_what_sql_adds_up(outputs):
+    tables, info, _, report = outputs
+    if len(info["runs"]) > 1 and sum(run["gpu_kernels"] > 0 for run in info["runs"]) > 1:
+        pytest.skip("each rank has a window of its own")
+    time, window = info["device_time"], info["window"]
+    inside = "epoch_ns(start) >= $begin AND epoch_ns(start) < $end"
+    limits = {"begin": window["begin"], "end": window["end"] + (window["how"] == "whole")}
+    executions = f"FROM {{gpu_kernels}} WHERE {inside}"
+    took = tables.value(f'SELECT sum(epoch_ns("end") - epoch_ns(start)) {executions}', **limits)
+
+    assert time["executions"] + time["tuning_executions"] == tables.value(
+        f"SELECT count(*) {executions}", **limits
+    )
+    assert time["device_ns"] + time["tuning_ns"] == took
+    assert sum(row["device_ns"] for row in time["rows"]) == time["device_ns"]
+    assert report.totals.device_ns == time["device_ns"]
+    assert time["busy"]["busy_ns"] + time["busy"]["overlapped_ns"] == took
+
+
+def test_idle_time_is_the_rest_of_the_window_and_has_causes_that_add_up(outputs):
+    _, _, profile, _ = outputs
+    busy, gaps = profile["device_time"]["busy"], profile["gaps"]
+
+    assert busy["idle_ns"] == busy["span_ns"] - busy["busy_ns"] == gaps["idle_ns"]
+    assert sum(gaps["by_cause"].values()) == gaps["idle_ns"]
+
+
+def test_each_kernel_has_the_same_times_in_all_outputs(outputs):
+    _, info, profile, report = outputs
+    by_key = {(k["module"], k["name"], k["source"]): k for k in profile["kernels"]}
+
+    assert len(info["kernels"]) == len(by_key) == len(report.kernels)
+    for kernel in info["kernels"]:
+        other = by_key[kernel["module"], kernel["name"], kernel["source"]]
+        assert kernel["device_ns"] == other["measured"]["device_ns"], kernel["name"]
+        assert kernel["host_ns"] == other["measured"]["host_ns"], kernel["name"]
+        assert kernel["launches"] == other["launches"], kernel["name"]
+    assert report.totals.host_ns == sum(k["host_ns"] or 0 for k in info["kernels"])
+    assert report.totals.compile_ns == sum(k["compile_ns"] or 0 for k in profile["kernels"])
+    rows = {
+        (row["module"], row["name"], row["source"]): row["device_ns"]
+        for row in info["device_time"]["rows"]
+        if row["kind"] == "Triton"
+    }
+    assert rows == {
+        (k["module"], k["name"], k["source"]): k["device_ns"]
+        for k in info["kernels"]
+        if k["device_ns"]
+    }
+
+
+def test_executions_below_five_microseconds_are_counted_one_by_one(outputs):
+    tables, info, profile, _ = outputs
+    if len(info["runs"]) > 1 and sum(run["gpu_kernels"] > 0 for run in info["runs"]) > 1:
+        pytest.skip("each rank has a window of its own")
+    window = info["window"]
+    number = tables.value(
+        'SELECT count(*) FROM {gpu_kernels} WHERE epoch_ns("end") - epoch_ns(start) < 5000 '
+        "AND kind IS NULL AND epoch_ns(start) >= $begin AND epoch_ns(start) < $end",
+        begin=window["begin"],
+        end=window["end"] + (window["how"] == "whole"),
+    )
+
+    assert sum(row["number"] for row in profile["gaps"]["short_executions"]) == number
+    (advice,) = [a for a in profile["advice"] if a["rule"] == "small-kernels"] or [None]
+    if advice is not None:
+        assert advice["text"].startswith(f"{number:,} executions take less than 5 µs")
+
+
+def test_steps_and_startup_of_ranks_are_not_added_up(capsys):
+    profile = printed(capsys, "profile", str(FIXTURES / "llama_ranks"))
+    window = profile["window"]
+    longest = max(
+        run["ended"] - run["started"]
+        for run in printed(capsys, "info", str(FIXTURES / "llama_ranks"))["runs"]
+    )
+
+    assert (window["steps"], window["runs"]) == (20, 2)
+    assert window["before_ns"] < longest
+    main(["profile", str(FIXTURES / "llama_ranks")])
+    assert "10 steps of each of 2 runs" in capsys.readouterr().out
+
+
+def test_findings_are_counted_alike_by_rule_in_sanitize_sql_and_page(capsys):
+    folder = FIXTURES / "llama_liger_cached"
+    side = resolve(str(folder))
+    report = report_data(side.trace, side.runs, "title", "trace/")
+    tables = Tables(folder)
+    for rule in ("out-of-bounds", "mask-always-false"):
+        number = tables.value(
+            "SELECT count(DISTINCT finding_id) FROM {findings} "
+            "WHERE rule = $rule AND verdict = 'violation'",
+            rule=rule,
+        )
+        on_page = [
+            placed.found
+            for placed in report.findings
+            if placed.found.rule == rule and placed.found.verdict == "violation"
+        ]
+        assert len({finding.finding_id for finding in on_page}) == number
+        (line,) = [c for c in report.finding_counts if c.rule == rule and c.verdict == "violation"]
+        rows = tables.value(
+            "SELECT count(*) FROM {findings} WHERE rule = $rule AND verdict = 'violation'",
+            rule=rule,
+        )
+        assert line.count == rows
+
+
+@pytest.mark.parametrize("name", ["llama_steady", "llama_ranks"])
+def test_the_tiles_of_the_page_are_the_figures_of_the_profile(
+    name, report_browser, tmp_path, capsys
+):
+    profile = printed(capsys, "profile", str(FIXTURES / name))
+    path = written_page(FIXTURES / name, tmp_path / "page.html")
+    with opened_page(report_browser, path) as opened:
+        tiles = dict(
+            opened.page.locator("#figures .figure").evaluate_all(
+                "all => all.map(e => [e.dataset.figure, e.innerText])"
+            )
+        )
+    executions = profile["device_time"]["executions"]
+    assert re.search(
+        rf"\b{executions:,} executions in \d+ steps", " ".join(tiles["GPU time"].split())
+    )

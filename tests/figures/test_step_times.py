@@ -1,0 +1,57 @@
+"""Times of single steps are those of a window that has that step alone."""
+
+from pathlib import Path
+
+import pytest
+
+from kvtrace.converters.profile.gaps_text import slow_steps_sentence
+from kvtrace.converters.profile.profile import read_profile
+from kvtrace.figures.asked import Asked
+from kvtrace.figures.gaps import Gaps, StepTimes
+from kvtrace.schema.trace import open_trace
+
+FIXTURES = Path(__file__).parents[1] / "fixtures" / "h200"
+
+
+@pytest.mark.parametrize("name", ["llama_steady", "llama", "planted/item"])
+def test_the_steps_add_up_to_the_window(name):
+    trace = open_trace(FIXTURES / name)
+    profile = read_profile(trace, trace.runs)
+    (steps,) = profile.gaps.steps
+
+    assert sum(steps.duration_ns) == profile.device_time.busy.span_ns
+    assert {cause: sum(ns) for cause, ns in steps.idle_ns.items()} == profile.gaps.by_cause
+    assert len(steps.duration_ns) == profile.window.steps
+    assert steps.begin[0] == 0
+
+
+def test_a_step_is_idle_as_long_as_in_a_window_of_its_own():
+    trace = open_trace(FIXTURES / "llama_steady")
+    (steps,) = read_profile(trace, trace.runs).gaps.steps
+    for place in (0, 5, 11):
+        alone = read_profile(trace, trace.runs, part=Asked(steps=str(steps.first + place)))
+        assert alone.device_time.busy.span_ns == steps.duration_ns[place]
+        assert alone.gaps.idle_ns == sum(ns[place] for ns in steps.idle_ns.values())
+
+
+def gaps_of(durations, idle):
+    steps = StepTimes("run", 4, tuple(range(len(durations))), durations, idle)
+    return Gaps(0, {}, (), steps=(steps,))
+
+
+def test_the_slowest_step_is_named_with_what_it_has_more_of():
+    gaps = gaps_of((1000, 1000, 1000, 9000, 1000), {"collect": (0, 0, 0, 7000, 0)})
+    sentence = slow_steps_sentence(gaps)
+    assert sentence.startswith("1 of 5 steps took more than 1.5 times the median: step 7 took 9 µs")
+    assert "by 7 µs more of: garbage collection" in sentence
+
+
+def test_a_slow_step_without_idle_time_has_more_executions():
+    sentence = slow_steps_sentence(gaps_of((1000,) * 5 + (2000,), {}))
+    assert "by 1 µs more of: executions on the device" in sentence
+
+
+def test_even_steps_and_few_steps_have_no_sentence():
+    assert slow_steps_sentence(gaps_of((1000, 1100, 1200, 1000, 1400), {})) is None
+    assert slow_steps_sentence(gaps_of((1000, 9000), {})) is None
+    assert slow_steps_sentence(None) is None
