@@ -22,7 +22,7 @@ class TooLarge(KvtraceError):
 
 
 class UnfitOp(KvtraceError):
-    """An op of recorded IR does not have the form that its dialect requires, or kvtrace fails."""
+    """An op of recorded IR lacks the form that its dialect requires, or kvtrace has a defect."""
 
     slug = "unfit-op"
 
@@ -34,7 +34,7 @@ class UnfitOp(KvtraceError):
 
 
 def place_of(error: Exception) -> str:
-    """Return the kind of a raised error, with the file and line that raised it."""
+    """Return an error's class with the file name and line that raised it: `KeyError at x.py:3`."""
     # Imported late: a launch needs neither module.
     from pathlib import Path
     from traceback import extract_tb

@@ -23,7 +23,7 @@ _active: ContextVar[bool] = ContextVar("fixed_order", default=False)
 
 @contextmanager
 def in_fixed_order() -> Iterator[None]:
-    """Make the evaluator sum in a fixed order inside, if no plan is used."""
+    """While the context is open, make array evaluation sum in a fixed order."""
     token = _active.set(True)
     try:
         yield
@@ -32,12 +32,15 @@ def in_fixed_order() -> Iterator[None]:
 
 
 def is_order_fixed() -> bool:
-    """Return whether sums are computed in a fixed order."""
+    """Return whether an `in_fixed_order` context is open in this thread or task."""
     return _active.get()
 
 
 def by_halves(function: Any, array: Array, axis: int) -> Array:
-    """Return an array reduced along an axis, first half with second half, repeatedly."""
+    """Return an array reduced along an axis: first half with second half, repeatedly.
+
+    An odd last element waits for the next round. `function` combines two arrays.
+    """
     parts = np.moveaxis(array, axis, 0)
     while len(parts) > 1:
         half = len(parts) // 2
@@ -48,7 +51,7 @@ def by_halves(function: Any, array: Array, axis: int) -> Array:
 
 
 def product_by_terms(left: Array, right: Array) -> Array:
-    """Return the matrix product over the last two axes, adding terms in order of K."""
+    """Return the matrix product over the last two axes, adding terms in ascending order of K."""
     total: Array = left[..., :, :1] * right[..., :1, :]
     for k in range(1, left.shape[-1]):
         total = total + left[..., :, k : k + 1] * right[..., k : k + 1, :]

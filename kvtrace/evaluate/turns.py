@@ -27,7 +27,10 @@ class _Waiter:
 
 
 class Turns:
-    """Runs `run(program)` for each program; `version()` changes whenever memory changes."""
+    """Runs `run(program)` for each program, in threads of which one runs at a time.
+
+    `version()` must change whenever memory changes.
+    """
 
     def __init__(
         self, programs: int, run: Callable[[int], None], version: Callable[[], int]
@@ -42,22 +45,22 @@ class Turns:
         self._finished = threading.Event()
 
     def run_all(self) -> None:
-        """Run all programs to their end; raise the error of the first program that failed."""
+        """Run all programs to their end; raise the first error if a program failed."""
         self._work()
         self._finished.wait()
         if self._failure is not None:
             raise self._failure
 
     def wait_for_change(self, complaint: str, *, gives_up: bool = False) -> bool:
-        """Let other programs run until memory has changed, and return whether it has.
+        """Let other programs run until memory has changed; return whether it has.
 
-        If no program can change memory any more, a program that `gives_up` continues; others raise
-        Deadlock.
+        If no program can change memory any more, a program with `gives_up` continues, and others
+        end with Deadlock(complaint).
         """
         return self._wait(_Waiter(self._version(), gives_up), complaint)
 
     def step_aside(self) -> None:
-        """Let other programs run until each has ended, waits for memory, or steps aside, too."""
+        """Let other programs run until each has ended, waits, or has stepped aside too."""
         self._wait(_Waiter(self._version(), gives_up=False, is_aside=True), "")
 
     def _wait(self, waiter: _Waiter, complaint: str) -> bool:
@@ -87,10 +90,14 @@ class Turns:
         if self._running == 0:
             self._finished.set()
         elif self._failure is None and not self._wake_one():
-            self._fail(Deadlock("programs wait for memory that no program will change any more"))
+            self._fail(Deadlock("programs wait for a change of memory, but no program still runs"))
 
     def _wake_one(self) -> bool:
-        """Resume the first waiter that memory has changed for, or that steps aside, or gives up."""
+        """Resume one waiter and return True; return False if none can be resumed.
+
+        Preferred are waiters for which memory has changed, then those aside, then those that give
+        up.
+        """
         now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
         aside = (waiter for waiter in self._waiting if waiter.is_aside)

@@ -28,7 +28,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 
-_UNEXPLAINED = "an address that no argument explains"
+_UNEXPLAINED = "an address that lies in no argument"
 
 
 def address_of(tensor: TensorArgument) -> int | None:
@@ -50,7 +50,7 @@ def ptr_to_int(op: Op, compiler: Compiler) -> Step:
 
 
 def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
-    """Return pointers as addresses."""
+    """Return pointers as integer addresses; Unknown if an argument's address is not known."""
     if isinstance(pointer, PointerChoice):
         first, second = (
             addresses_of(launch, part, type_) for part in (pointer.first, pointer.second)
@@ -73,35 +73,36 @@ def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
 
 @semantics("tt.int_to_ptr")
 def int_to_ptr(op: Op, compiler: Compiler) -> Step:
-    """Return the step that converts addresses to pointers into arguments."""
+    """Return the step that converts addresses to pointers into the arguments at them."""
     type_ = value_type(op.operand("source").type)
     slot, result = op.operand("source").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
-        values[result] = located(scope.launch, values[slot], type_)
+        values[result] = pointers_at(scope.launch, values[slot], type_)
 
     return compiler.counted(op, step, type_.size, 0)
 
 
-def located(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:
-    """Return addresses as pointers into the arguments that contain them, by views first.
+def pointers_at(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:
+    """Return addresses as pointers into the arguments that contain them.
 
-    Other addresses stay addresses.
+    Arguments whose view contains an address come first, then those whose storage does. Other
+    addresses become pointers without an argument, whose offset is the address.
     """
     if isinstance(address, Unknown):
         return Pointer(None, address)
     numbers = to_array(address, type_).astype(np.int64, copy=False)
-    unlocated = np.ones(numbers.shape, np.bool_)
+    remaining = np.ones(numbers.shape, np.bool_)
     parts: list[tuple[Array, Pointer]] = []
     for position, start, low, high in _ranges(launch):
-        inside = unlocated & (numbers >= start + low) & (numbers < start + high)
+        inside = remaining & (numbers >= start + low) & (numbers < start + high)
         if not inside.any():
             continue
         offsets = np.where(inside, numbers - start, 0)
         parts.append((inside, Pointer(position, to_sum(offsets))))
-        unlocated &= ~inside
+        remaining &= ~inside
     result: Pointer | PointerChoice = Pointer(None, to_sum(numbers))
-    if parts and not unlocated.any():
+    if parts and not remaining.any():
         result = parts.pop()[1]
     for inside, pointer in parts:
         result = PointerChoice(inside, pointer, result)
@@ -109,11 +110,14 @@ def located(launch: Launch, address: Any, type_: ValueType) -> Pointer | Pointer
 
 
 def _ranges(launch: Launch) -> list[tuple[int, int, int, int]]:
-    """Return position, data pointer's address and range in bytes: of views, then of storages."""
-    placed = [
+    """Return (argument's position, data pointer's address, first and last byte) of all tensors.
+
+    The byte ranges are those of the views, followed by those of the storages.
+    """
+    tensors = [
         (position, argument, start)
         for position, argument in enumerate(launch.arguments)
         if isinstance(argument, TensorArgument) and (start := address_of(argument)) is not None
     ]
-    views = [(position, start, *argument.view_bytes) for position, argument, start in placed]
-    return views + [(position, start, *a.storage_bytes) for position, a, start in placed]
+    views = [(position, start, *argument.view_bytes) for position, argument, start in tensors]
+    return views + [(position, start, *a.storage_bytes) for position, a, start in tensors]

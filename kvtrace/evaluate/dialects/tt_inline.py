@@ -35,7 +35,7 @@ _SPECIAL = re.compile(r"%\w*(smid|timer|clock)")
 @assembly("griddepcontrol.launch_dependents; // dummy $0")
 @assembly("mov.u32 $0, %smid;")
 def first_processor() -> Array:
-    """Return 0: all programs run on one processor, and kernels one after the other."""
+    """Return 0, the id of the only processor; kernels run one after the other."""
     return np.zeros((), np.int32)
 
 
@@ -45,14 +45,17 @@ def global_timer() -> Array:
     return np.asarray(time.time_ns(), np.int64)
 
 
-def asks_where_it_runs(op: Op) -> bool:
-    """Return whether assembly reads a processor's number or a clock."""
+def reads_hardware_state(op: Op) -> bool:
+    """Return whether assembly reads a processor's id or a clock."""
     return _SPECIAL.search(str(attribute(op, "asm_string"))) is not None
 
 
 @semantics("tt.elementwise_inline_asm")
 def inline_asm(op: Op, compiler: Compiler) -> Step:
-    """Return the step of inline assembly; unknown assembly is refused if its data are known."""
+    """Return the step of inline assembly.
+
+    Assembly without a meaning is refused when the step runs on known data.
+    """
     text = str(attribute(op, "asm_string")).strip()
     slots, results = slots_of(op.group("source")), slots_of(op.results)
     types = [value_type(value.type) for value in op.group("source")]
@@ -62,17 +65,17 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
         return unsupported(
             op,
             compiler.kernel,
-            f"with assembly {text!r}: {error} has no meaning here; give the assembly one with "
-            "kvtrace.evaluate.assembly; it",
+            f"with assembly {text!r}: {error} is not implemented; register a Python function for "
+            "the assembly with kvtrace.evaluate.assembly; otherwise it",
         )
 
     function: Callable[..., Any] | UnsupportedOp
     try:
-        function = _meaning_of(op, text, types, result_types)
+        function = _array_function_of(op, text, types, result_types)
     except UnsupportedOp as error:
         function = refusal(error)
 
-    reads_hardware = asks_where_it_runs(op)
+    reads_hardware = reads_hardware_state(op)
 
     def step(values: list[Any], scope: Scope) -> None:
         unknown = unknown_of(values[slot] for slot in slots)
@@ -101,13 +104,16 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
     return compiler.counted(op, step, result_types[0].size, flops)
 
 
-def _meaning_of(
+def _array_function_of(
     op: Op, text: str, types: list[ValueType], result_types: list[ValueType]
 ) -> Callable[..., Any]:
-    """Return the function of assembly: registered as a whole, as an instruction, or read as PTX."""
-    whole = ASSEMBLY.get(normalized(text))
-    if whole is not None:
-        return whole
+    """Return the array function of assembly.
+
+    It was registered for the whole text or for its only instruction, or runs the text as PTX.
+    """
+    registered = ASSEMBLY.get(normalized(text))
+    if registered is not None:
+        return registered
     match = re.fullmatch(r"([\w.]+) \$0((?:,(?:\$\d+|-?(?:0x)?[\da-fA-F]+))+)", normalized(text))
     instruction = ASSEMBLY.get(match.group(1)) if match else None
     packed = int(attribute(op, "packed_element", 1))
@@ -132,7 +138,7 @@ def _meaning_of(
 
 @semantics("tt.map_elementwise")
 def map_elementwise(op: Op, compiler: Compiler) -> Step:
-    """Return the step that runs scalar code for each lane, or several, as a separate program."""
+    """Return the step that runs scalar code for each lane (or `pack` lanes) like a program."""
     pack = int(attribute(op, "pack", 1))
     quiet = Compiler(compiler.module, observed=False)
     body = FunctionBody(op.regions[0].blocks, quiet)
@@ -159,15 +165,15 @@ def map_elementwise(op: Op, compiler: Compiler) -> Step:
         for position, (slot, type_) in enumerate(zip(results, result_types, strict=True)):
             parts = []
             for lane in range(position * pack, (position + 1) * pack):
-                scalar = value_type(blocks_end(op, lane).type)
+                scalar = value_type(returned_value(op, lane).type)
                 parts.append(np.broadcast_to(to_array(outcome[lane], scalar), (len(index),)))
             values[slot] = np.stack(parts, axis=-1).reshape(programs, *type_.shape)
 
     return compiler.counted(op, step, types[0].size, 0)
 
 
-def blocks_end(op: Op, position: int) -> Any:
-    """Return the value that the region returns at a position."""
+def returned_value(op: Op, position: int) -> Any:
+    """Return the IR value that the op's region returns at a position."""
     for block in op.regions[0].blocks:
         if block.ops[-1].name == "tt.map_elementwise.return":
             return block.ops[-1].group("passed")[position]

@@ -17,7 +17,10 @@ _MOST_BLOCKS = 1000
 
 
 def decided(walk: Walk, condition: Any) -> bool:
-    """Return the branch of a region's programs; SplitAxis where they differ."""
+    """Return the value of a branch's condition, the same for all programs of the region.
+
+    Raises SplitAxis where programs differ, and Unplannable if it depends on data.
+    """
     if isinstance(condition, Constant):
         return bool(condition.value)
     if not isinstance(condition, Condition):
@@ -26,7 +29,7 @@ def decided(walk: Walk, condition: Any) -> bool:
 
 
 def walk_function(walk: Walk, compiler: PlanCompiler, body: Region) -> list[Any]:
-    """Walk the blocks of a function from entry to return; return the returned values."""
+    """Walk the blocks of a function from its entry; return the values that it returns."""
     block = compiler.block(body.blocks[0])
     for _ in range(_MOST_BLOCKS):
         operands = block.walk(walk)
@@ -42,4 +45,4 @@ def walk_function(walk: Walk, compiler: PlanCompiler, body: Region) -> list[Any]
         arguments = [walk.values[value.id] for value in passed]
         for slot, value in zip(block.arguments, arguments, strict=True):
             walk.values[slot] = value
-    raise Unplannable("blocks that jump backwards")
+    raise Unplannable(f"the kernel runs more than {_MOST_BLOCKS} blocks, as in a loop of jumps")

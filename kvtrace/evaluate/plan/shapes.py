@@ -1,4 +1,4 @@
-"""Planning of ops that move elements: on affine values, only the axes change."""
+"""Planning of ops that move elements; of affine values only the lane axes change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _moved_form(form: Affine, axes: Axes) -> Affine:
 
 
 def rearranged(walk: Walk, value: Any, axes: Axes, shape: tuple[int, ...]) -> Any:
-    """Return a value with its lane axes moved; `shape` is the result's."""
+    """Return a value with its lane axes moved as `axes` says; the result has `shape`."""
     if isinstance(value, Integer):
         return Integer(_moved_form(value.form, axes), shape, value.bits)
     if isinstance(value, Pointer):
@@ -49,7 +49,10 @@ def _moved_tensor(walk: Walk, value: Tensor, axes: Axes, shape: tuple[int, ...])
 
 
 def unit_axes(source: tuple[int, ...], shape: tuple[int, ...]) -> Axes | None:
-    """Return the source axis of each axis if only axes of extent 1 come or go, else None."""
+    """Return the source axis of each axis of `shape`, None for axes of extent 1.
+
+    None if the shapes differ by more than axes of extent 1.
+    """
     long_axes = [axis for axis, extent in enumerate(source) if extent != 1]
     if [source[axis] for axis in long_axes] != [extent for extent in shape if extent != 1]:
         return None

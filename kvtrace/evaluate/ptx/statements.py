@@ -12,7 +12,7 @@ from kvtrace.evaluate.errors import UnsupportedOp
 
 @dataclass(frozen=True)
 class Register:
-    """An operand that is a register, by a name that is unique in the snippet."""
+    """An operand that is a register; its name is unique in the snippet."""
 
     name: str
     negated: bool = False
@@ -20,7 +20,7 @@ class Register:
 
 @dataclass(frozen=True)
 class Literal:
-    """An operand that is a number, or a special register (`%smid`), as written."""
+    """An operand that is a number, or a special register (`%smid`), as its text."""
 
     text: str
 
@@ -31,7 +31,7 @@ Operand = Register | Literal | tuple[Register | Literal | None, ...]
 
 @dataclass(frozen=True)
 class Statement:
-    """`@guard name.modifier.type first|second, operands…;`."""
+    """A parsed instruction `@guard name.modifier.type first|second, operands…;`."""
 
     instruction: str
     operands: tuple[Operand, ...]
@@ -41,7 +41,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Snippet:
-    """Statements in order, and the type of each register that is declared."""
+    """The statements of a snippet, and the type of each declared register."""
 
     statements: tuple[Statement, ...]
     registers: Mapping[str, str]
@@ -56,8 +56,8 @@ _VECTOR_OR_WORD = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
 _PIECE = re.compile(r"\{[^{};]*,[^{};]*\}|[{};]|[^{};]+")
 
 
-def read(text: str) -> Snippet:
-    """Return a parsed snippet of `tl.inline_asm_elementwise`, with registers `$0`, `$1` ….
+def parse_snippet(text: str) -> Snippet:
+    r"""Return the parsed text of `tl.inline_asm_elementwise`, with registers `$0`, `$1` ….
 
     Raises:
         UnsupportedOp: a statement is not an instruction with registers or numbers as operands.
@@ -65,12 +65,12 @@ def read(text: str) -> Snippet:
     scopes: list[dict[str, str]] = [{}]
     registers: dict[str, str] = {}
     statements: list[Statement] = []
-    words = ""
+    pending_text = ""
     for piece in chain(_PIECE.findall(_COMMENT.sub(" ", text).replace("$$", "%")), ";"):
         if piece not in "{};":
-            words += piece
+            pending_text += piece
             continue
-        line, words = words.strip(), ""
+        line, pending_text = pending_text.strip(), ""
         if line.startswith(".reg"):
             _declare(line, scopes[-1], registers)
         elif line:
@@ -85,7 +85,7 @@ def read(text: str) -> Snippet:
 def _declare(line: str, scope: dict[str, str], registers: dict[str, str]) -> None:
     match = _DECLARATION.fullmatch(line)
     if match is None:
-        raise UnsupportedOp(f"the declaration {line!r} cannot be read")
+        raise UnsupportedOp(f"the declaration {line!r} cannot be parse_snippet")
     for word in match.group(2).split(","):
         many = _RANGE.fullmatch(word.strip())
         names = [f"{many[1]}{number}" for number in range(int(many[2]))] if many else [word.strip()]
@@ -105,9 +105,9 @@ def _statement(line: str, scopes: list[dict[str, str]]) -> Statement:
         second = _register(joined[2], scopes)
         rest = joined[1] + rest[joined.end() :]
     operands = tuple(
-        _word(word.strip(), scopes, line)
+        _operand(word.strip(), scopes, line)
         if word
-        else tuple(None if w.strip() == "_" else _word(w.strip(), scopes, line)
+        else tuple(None if w.strip() == "_" else _operand(w.strip(), scopes, line)
                    for w in vector.split(","))
         for vector, word in _VECTOR_OR_WORD.findall(rest)
         if vector or word.strip()
@@ -123,7 +123,7 @@ def _register(name: str, scopes: list[dict[str, str]], *, negated: bool = False)
     return Register(name, negated)  # an operand of the snippet, or an undeclared register
 
 
-def _word(word: str, scopes: list[dict[str, str]], line: str) -> Register | Literal:
+def _operand(word: str, scopes: list[dict[str, str]], line: str) -> Register | Literal:
     negated, name = word.startswith("!"), word.removeprefix("!").strip()
     if re.match(r"[-+]?[\d.]", name) or (name.startswith("%") and not _declared(name, scopes)):
         return Literal(name)

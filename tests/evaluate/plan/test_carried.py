@@ -90,18 +90,18 @@ def planned(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.fn.__name__)
 def test_the_plan_equals_the_one_grown_from_initial_shapes(kernel, monkeypatch):
     guessed = planned(kernel)
-    monkeypatch.setattr(loops, "are_reached", lambda *_: False)
+    monkeypatch.setattr(loops, "lead_to_shapes", lambda *_: False)
     assert planned(kernel) == guessed
 
 
 def test_full_shapes_are_used_only_if_the_body_leads_to_them(monkeypatch):
     answers = []
 
-    def asked(*given, real=loops.are_reached):
+    def asked(*given, real=loops.lead_to_shapes):
         answers.append(real(*given))
         return answers[-1]
 
-    monkeypatch.setattr(loops, "are_reached", asked)
+    monkeypatch.setattr(loops, "lead_to_shapes", asked)
     answers_by_kernel = {}
     for kernel in KERNELS:
         answers.clear()

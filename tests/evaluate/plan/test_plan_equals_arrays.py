@@ -158,7 +158,7 @@ def test_two_arguments_of_one_storage_that_programs_share():
 
     why = reason(shifted_copy, (4,), arguments, {"BLOCK": 128})
 
-    assert why == "programs may read what others wrote to out"
+    assert why == "programs may read elements of out that other programs write"
     (planned, plan_facts), (arrays, array_facts) = both_ways(
         shifted_copy, (4,), arguments, {"BLOCK": 128}
     )

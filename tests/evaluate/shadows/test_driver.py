@@ -16,7 +16,7 @@ from kvtrace.evaluate.dialects.tt_reduce import along
 from kvtrace.evaluate.registry import ELEMENTWISE
 from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Shadowed, actual, full_array, to_array
+from kvtrace.evaluate.values import ShadowedValue, actual, full_array, to_array
 from kvtrace.ir.ops import effect_of
 from tests.kernels.launching import bind, compile_for
 
@@ -24,7 +24,7 @@ BLOCK, WIDTH = 8, 4
 
 
 @dataclass(frozen=True)
-class Unrounded(Shadowed):
+class Unrounded(ShadowedValue):
     """The shadow: the number in float64."""
 
     @classmethod

@@ -14,7 +14,11 @@ Run = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[int], Sequ
 
 @dataclass(frozen=True)
 class Cell:
-    """An array for intermediate results: the axes it varies over, and its layout in memory."""
+    """An array for intermediate results.
+
+    `axes` are flags of the program axes that it varies over, `lanes` its other extents, `layout`
+    the order of its axes in memory.
+    """
 
     axes: tuple[bool, ...]
     lanes: tuple[int, ...]
@@ -22,14 +26,17 @@ class Cell:
     layout: tuple[int, ...]
 
     def shape(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Return the logical shape for a chunk."""
+        """Return the array's shape for a chunk with these extents along the program axes."""
         programs = [n if flag else 1 for n, flag in zip(extents, self.axes, strict=True)]
         return (*programs, *self.lanes)
 
 
 @dataclass(frozen=True, eq=False)
 class GeneratedCode:
-    """A function, the cells it needs, other arrays that it creates, and its source."""
+    """A compiled function, the cells that it needs, and its source.
+
+    `made` are the other arrays that it creates.
+    """
 
     run: Run
     cells: tuple[Cell, ...]

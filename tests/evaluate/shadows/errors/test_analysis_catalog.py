@@ -7,7 +7,7 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
-from kvtrace.evaluate.shadows.errors.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from tests.kernels.catalog import CASES
 from tests.kernels.launched import Launched
 from tests.support.thorough import usually
@@ -23,7 +23,7 @@ def beyond(case):
     """How many results of a case are beyond their bounds, and of how many there is a bound."""
     launched = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)
     call = launched.call()
-    result = Deviations(call.module, granted=Granted(narrow=True))
+    result = Deviations(call.module, granted=GrantedRoundings(narrow=True))
     with np.errstate(all="ignore"):
         evaluate(call.module, call.arguments, call.grid, kernel=call.kernel, instrument=result)
         result.memory.finish()

@@ -11,7 +11,7 @@ from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.planes import PLANES, are_apart, together
 from kvtrace.evaluate.shadows.errors.roundings import (
-    Granted,
+    GrantedRoundings,
     constants_radius,
     deviations_for,
     rounding,
@@ -252,7 +252,7 @@ def test_one_rounding_is_half_a_step_of_the_type():
 def test_the_chance_is_divided_over_all_comparisons():
     assert deviations_for(1e-9, 1) == pytest.approx(6.545, abs=1e-3)
     assert deviations_for(1e-9, 10**6) > deviations_for(1e-9, 1)
-    assert Granted() == Granted(tf32=None, narrow=None)
+    assert GrantedRoundings() == GrantedRoundings(tf32=None, narrow=None)
 
 
 @triton.jit
