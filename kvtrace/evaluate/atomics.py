@@ -33,10 +33,7 @@ _ON_BITS = frozenset({"and", "or", "xor"})
 
 
 def rounds_of(index: Array) -> Iterator[Array]:
-    """Yield arrays of positions in `index`, one per round; no value of `index` repeats in a round.
-
-    The n-th position with a value belongs to round n; every position is in exactly one round.
-    """
+    """Yield the positions in `index` in rounds: the n-th position of each value in round n."""
     if len(index) < 2:
         yield np.arange(len(index))
         return
@@ -93,10 +90,7 @@ def _add_and_return_old(flat: Array, index: Array, operands: Array) -> Array:
 
 
 def compare_and_swap(flat: Array, index: Array, expected: Array, wanted: Array) -> Array:
-    """Store `wanted` where the memory element equals `expected`, lane by lane.
-
-    Memory is changed in place. Return the contents that each lane found.
-    """
+    """Store `wanted` where memory equals `expected`, lane by lane; return what lanes found."""
     old = np.empty(len(index), flat.dtype)
     for turn in rounds_of(index):
         elements = index[turn]

@@ -32,10 +32,7 @@ class Box:
 
 
 def box_of(mask: Any, shape: tuple[int, ...]) -> Box | None:
-    """Return the box of a mask over a block of `shape`; None if no factor is a range of lanes.
-
-    A factor is a range if its active lanes are consecutive along one axis, in all programs.
-    """
+    """Return the box of a mask over `shape`; None if no factor is one range of lanes."""
     if not shape:
         return None
     ranges = [(0, extent) for extent in shape]
@@ -53,10 +50,7 @@ def box_of(mask: Any, shape: tuple[int, ...]) -> Box | None:
 
 
 def _range_of(factor: Array) -> tuple[int, int, int] | None:
-    """Return (axis, first lane, one past the last) of a factor that is one range along one axis.
-
-    None for other factors. A constant factor is None if true, and an empty range if false.
-    """
+    """Return (axis, first, one past last) of a factor that is one range of lanes, else None."""
     axes = [axis for axis, extent in enumerate(factor.shape) if extent != 1]
     if not axes:
         return None if factor.reshape(-1)[0] else (0, 0, 0)

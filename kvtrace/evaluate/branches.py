@@ -18,10 +18,7 @@ from kvtrace.evaluate.values import (
 
 
 def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: bool) -> list[Any]:
-    """Return a copy of the list of values for a subset of programs.
-
-    Values in `outer` slots are restricted to the programs at `index`; with `every`, none is.
-    """
+    """Return a copy of `values`, with `outer` slots restricted to `index` unless `every`."""
     inner = list(values)
     if not every:
         for slot in outer:
@@ -30,10 +27,7 @@ def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: b
 
 
 def doubtful_value(value: Any, unknown: Unknown) -> Any:
-    """Return an Unknown for a value that may have changed.
-
-    For a pointer it is a pointer with the same argument and an unknown offset.
-    """
+    """Return an Unknown for a value that may have changed; a pointer keeps its argument."""
     value = actual(value)
     if isinstance(value, Pointer):
         return Pointer(value.argument, unknown)
@@ -41,11 +35,7 @@ def doubtful_value(value: Any, unknown: Unknown) -> Any:
 
 
 def either(left: Any, right: Any, unknown: Unknown) -> Any:
-    """Return a variable's value after a branch on an unknown condition.
-
-    That is the value itself if both paths leave the same one; else an Unknown (for pointers with an
-    argument, if both agree) with the sources of all three.
-    """
+    """Return a variable's value after an unknown branch: the value itself if both paths agree."""
     if left is right or equal_constants(left, right):
         return left
     left, right = actual(left), actual(right)

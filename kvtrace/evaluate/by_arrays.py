@@ -57,10 +57,7 @@ def evaluate_by_arrays(
     instrument: Instrument | None,
     most_steps: int | None,
 ) -> None:
-    """Evaluate a launch without a plan, writing to its storages.
-
-    `engine.evaluate` documents the arguments.
-    """
+    """Evaluate a launch without a plan; `engine.evaluate` documents the arguments."""
     observed = bool(listeners(observers, "op"))
     if instrument is None:
         compiler = compiled(module, observed=observed)
@@ -138,11 +135,7 @@ def _holds_data(arguments: Sequence[Argument]) -> bool:
 
 
 def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
-    """Return whether programs must run one by one, in ascending order.
-
-    If a storage is both read and written, addresses are replayed to find out. Answers that do not
-    depend on data are cached per module, grid and arguments.
-    """
+    """Return whether programs must run one by one; answers independent of data are cached."""
     programs = math.prod(launch.grid)
     if programs <= 1:
         return False
@@ -178,10 +171,7 @@ def _order_answers(_module: Module) -> dict[object, bool]:
 def _replayed_conflicts(
     module: Module, launch: Launch, contested: frozenset[Storage], hidden: frozenset[Storage]
 ) -> ProgramConflicts:
-    """Run the launch without the data of `hidden` storages.
-
-    Return the conflicts between programs in `contested` storages.
-    """
+    """Run the launch without the data of `hidden`; return conflicts in `contested` storages."""
     empty = {storage: Storage(storage.nbytes, address=storage.start) for storage in hidden}
     arguments = tuple(
         replace(argument, storage=empty.get(argument.storage, argument.storage))
@@ -222,10 +212,7 @@ def largest_tensor(module: Module) -> int:
 
 
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:
-    """Return a new list of values (by value id) that holds the arguments as the parameters' values.
-
-    Raises BadArguments if the arguments do not fit the parameters.
-    """
+    """Return a new list of values with the arguments in the parameters' slots."""
     parameters = compiler.module.main.arguments
     further_arguments = arguments[len(parameters) :]
     if len(parameters) > len(arguments) or not all(

@@ -68,25 +68,19 @@ class CompiledBlock:
     outer: frozenset[int]
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Count the steps against the launch's limit and run them.
-
-        Return the values of the terminator's operands.
-        """
+        """Count the steps against the limit and run them; return the operands' values."""
         scope.launch.spend(1 + len(self.steps), len(scope.linear))
         return self.outcome(values, scope)
 
     def outcome(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Run the steps without counting them; return the terminator's operands."""
+        """Run the steps without counting them; return the terminator's operands' values."""
         for step in self.steps:
             step(values, scope)
         return [values[slot] for slot in self.operands]
 
 
 class Compiler:
-    """Compiles the ops of one module to steps.
-
-    With `observed`, compute steps also report to observers; an `instrument` wraps each step.
-    """
+    """Compiles a module's ops to steps; with `observed`, they report compute ops to observers."""
 
     def __init__(
         self, module: Module, *, observed: bool, instrument: Instrument | None = None
@@ -132,11 +126,7 @@ class Compiler:
         return step if self.instrument is None else self.instrument.wrapped(op, step)
 
     def _step_or_refusal(self, op: Op) -> Step:
-        """Return an op's step.
-
-        For an unimplemented op, return a step that makes the results unknown if an operand is
-        unknown, and raises UnsupportedOp if all are known.
-        """
+        """Return an op's step; if it is not implemented, a step that refuses known data."""
         try:
             return self.step(op)
         except UnsupportedOp as error:
@@ -164,10 +154,7 @@ class Compiler:
         return self.elementwise(op, meaning)
 
     def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
-        """Return `step`, followed by a report to the observers of ops if there are any.
-
-        `elements` and `flops` are those of one program's execution.
-        """
+        """Return `step`, followed by a report of one program's counts to observers."""
         if not self.observed:
             return step
 
@@ -180,10 +167,7 @@ class Compiler:
         return observed
 
     def elementwise(self, op: Op, meaning: Elementwise) -> Step:
-        """Return the step of an elementwise op: applies the array function and rounds the result.
-
-        The result is unknown if an operand is.
-        """
+        """Return the step of an elementwise op; it rounds, and is unknown if an operand is."""
         types = [value_type(value.type) for value in op.operands]
         result_type = value_type(op.results[0].type)
         slots = [value.id for value in op.operands]
@@ -227,11 +211,7 @@ def check_tensors(module: Module) -> None:
 def array_function(
     op: Op, meaning: Elementwise, result_type: ValueType, extra: list[Any]
 ) -> Callable[..., Any]:
-    """Return a function of the op's operand arrays that returns the result array.
-
-    It binds the attributes `extra` and, for casts, the element type; and rounds or converts the
-    result to the dtype of `result_type`. It can be pickled.
-    """
+    """Return a picklable function of operand arrays that rounds to the result's dtype."""
     function = meaning.function
     dtype = result_type.element.value
     rounding = rounding_to(result_type.element)

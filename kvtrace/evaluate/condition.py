@@ -224,10 +224,7 @@ def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> 
 
 
 def are_alike(values: Numbers, again: Numbers) -> bool:
-    """Return whether two calls' results are equal up to the order of sums.
-
-    Differences up to 2⁻³⁶ of the largest number count as equal.
-    """
+    """Return whether two calls' results are equal up to 2⁻³⁶ of the largest number."""
     if values.shape != again.shape:
         return False
     largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
@@ -238,9 +235,7 @@ def reference_losses(
     results: Callable[[Draw], tuple[Mapping[str, Numbers], Mapping[str, Numbers]]],
     exact: Mapping[str, Numbers],
 ) -> dict[str, Numbers]:
-    r"""Return the root mean square error of a reference, by element.
-
-    The error is that of computing the reference in the computation's type.
+    r"""Return the root mean square error of a reference in the computation's type, by element.
 
     Args:
         results: computes the results for inputs moved by a draw: in that type, and in float64.
@@ -260,10 +255,7 @@ def _mean_moves(
     results: Callable[[Draw], Mapping[str, Numbers]], exact: Mapping[str, Numbers], scale: float,
     most: float,
 ) -> dict[str, Numbers]:  # fmt: skip
-    """Return the root mean square move of each element over all draws, divided by `scale`.
-
-    Infinity: the moved result is never finite. `most` limits the inputs' units.
-    """
+    """Return each element's root mean square move over all draws, divided by `scale`."""
     squares = {name: np.zeros(values.shape) for name, values in exact.items()}
     counts = {name: np.zeros(values.shape) for name, values in exact.items()}
     for draw_number in range(DRAWS):

@@ -45,10 +45,7 @@ def _high_and_low(array: Array) -> tuple[Array, Array]:
 
 
 def rounded(nearest: Array, remainder: Array, direction: Direction) -> Array:
-    """Return numbers rounded in a direction, from those rounded to nearest.
-
-    Only the sign of `remainder` (exact value minus `nearest`) counts.
-    """
+    """Return numbers rounded in a direction, from the nearest and the sign of the remainder."""
     if direction == "rn":
         return nearest
     # A finite sum that overflowed lies below infinity.
@@ -67,10 +64,7 @@ def rounded(nearest: Array, remainder: Array, direction: Direction) -> Array:
 
 
 def _finite(remainder: Array, *operands: Array) -> Array:
-    """Return remainders with 0 in place of NaN and infinity.
-
-    NaN stays if all operands are finite: their result overflowed to infinity.
-    """
+    """Return remainders with 0 for NaN, except where finite operands overflowed to infinity."""
     operands_finite = np.ones(remainder.shape, np.bool_)
     for operand in operands:
         operands_finite = operands_finite & np.isfinite(operand)

@@ -37,10 +37,7 @@ def is_order_fixed() -> bool:
 
 
 def by_halves(function: Any, array: Array, axis: int) -> Array:
-    """Return an array reduced along an axis: first half with second half, repeatedly.
-
-    An odd last element waits for the next round. `function` combines two arrays.
-    """
+    """Return an array reduced along an axis: first half with second half, repeatedly."""
     parts = np.moveaxis(array, axis, 0)
     while len(parts) > 1:
         half = len(parts) // 2

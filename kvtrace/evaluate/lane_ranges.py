@@ -39,10 +39,7 @@ class _Group:
 
 
 def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
-    """Return the exact lowest and highest offset and count of active lanes, per program.
-
-    `mask` is None, True, an array or a Mask over a block of `shape`.
-    """
+    """Return each program's exact extremes and active lane count; a mask of None: all lanes."""
     groups: list[_Group] = []
     for term in offset.terms:
         _add_to_groups(groups, term, term, None)
@@ -63,10 +60,7 @@ def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
 
 
 def loose_extremes(offset: Sum) -> tuple[Array, Array]:
-    """Return lower and upper bounds of each program's offsets, over all lanes.
-
-    They are exact unless terms share lane axes.
-    """
+    """Return bounds of each program's offsets over all lanes; exact unless terms share axes."""
     lowest: Any = np.full(1, offset.constant, np.int64)
     highest: Any = lowest
     for term in offset.terms:

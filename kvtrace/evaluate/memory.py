@@ -73,10 +73,9 @@ class Memory:
     def load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        """Return the values that an op reads through pointers, and report the access.
+        """Return the values at pointers and report the access; Unknown if anything is unknown.
 
-        Masked-off lanes have `other`, an array, or zero if None. The result is Unknown if the
-        address, the contents or `other` is unknown.
+        Masked-off lanes have `other`, an array, or zero if None.
         """
         if isinstance(pointer, PointerChoice):
             return self._load_choice(op, scope, pointer, mask, other, type_)
@@ -193,10 +192,7 @@ class Memory:
     def _request(
         self, op: Op, kind: AccessKind, scope: Scope, pointer: Any, mask: Any, type_: ValueType
     ) -> Request | Unknown:
-        """Return the access as a Request; Unknown, after a report, if the address is unknown.
-
-        Raises UnknownAddress if the pointer comes from no argument and all data is known.
-        """
+        """Return the access as a Request; Unknown, after a report, if the address is unknown."""
         if isinstance(mask, bool):
             mask = None if mask else np.zeros((1,) * (len(type_.shape) + 1), np.bool_)
         target = pointer if isinstance(pointer, Pointer) else Pointer(None, Unknown(frozenset()))
@@ -296,10 +292,7 @@ class Memory:
     # -- blocks --------------------------------------------------------------------------------
 
     def _element_offsets(self, request: Request, start: int) -> Sum | None:
-        """Return a request's offsets as element indices into the flat storage; None if unaligned.
-
-        `start` is the element index of the data pointer.
-        """
+        """Return offsets as element indices into the flat storage; None if some are unaligned."""
         size = request.type_.element.bytes
         offset = request.offset
         if request.unit % size and not _all_multiples(offset, size):
@@ -328,10 +321,7 @@ class Memory:
         return Window(window.base + offset.constant, window.strided)
 
     def _read(self, request: Request, other: Any) -> Array:
-        """Return a request's elements; masked-off lanes have `other`, or zero if None.
-
-        All active lanes must lie inside the storage.
-        """
+        """Return a request's elements, which lie in the storage; `other` in masked-off lanes."""
         element = request.type_.element
         flat, start = self._elements(request.tensor, element)
         box = None if request.mask is None else box_of(request.mask, request.type_.shape)
@@ -408,10 +398,7 @@ def _values_outside(request: Request) -> Array | None:
 
 
 def _touches_nothing(pointer: Any, mask: Any) -> bool:
-    """Return whether a pointer comes from no argument and no lane is active.
-
-    Such an access neither reads nor reports anything.
-    """
+    """Return whether an access has no active lane and its pointer no argument."""
     if mask is None or isinstance(mask, Unknown):
         return False
     if not isinstance(pointer, Pointer) or pointer.argument is not None:
@@ -456,10 +443,7 @@ def _read_lanes(flat: Array, window: Window, request: Request, mask: Any, other:
 
 
 def _read_box(flat: Array, offset: Sum, box: Box, request: Request, other: Any) -> Array:
-    """Return the elements of lanes inside a box and its other factors.
-
-    Lanes outside have `other`, or zero if None.
-    """
+    """Return the elements inside a box and its other factors; `other` or zero elsewhere."""
     element = request.type_.element
     fill: Any = element.value.type(0) if other is None else other
     if box.is_empty:

@@ -191,10 +191,7 @@ class OutOfBounds:
 
 @dataclass(frozen=True)
 class FailedAssertion:
-    """A failed `tl.device_assert`, with the first program and lane where it failed.
-
-    `lanes` counts all lanes of the batch that failed. The evaluation ends there.
-    """
+    """A failed `tl.device_assert`: the first program and lane, and how many lanes failed."""
 
     op: Op
     program: tuple[int, int, int]

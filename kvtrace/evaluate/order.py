@@ -37,10 +37,10 @@ _COUNTERS = frozenset({4})
 
 @dataclass(frozen=True)
 class Site:
-    """A memory op, with the positions of the parameters that it can access (None: any).
+    """A memory op, with the positions of parameters that it can access (None: any).
 
-    `result_used`: another op reads its result. `in_loop`: it may run more than once. `waits`: it
-    decides whether a loop continues, or waits for memory to change.
+    `in_loop`: it may run repeatedly. `waits`: it decides whether a loop continues, or waits for
+    memory.
     """
 
     op: Op
@@ -82,10 +82,7 @@ class _Pointers:
         self._are_pointers: dict[int, bool] = {}
 
     def parameters(self, pointer: IRValue) -> frozenset[int] | None:
-        """Return the positions of the parameters that a pointer may come from.
-
-        None if it may come from memory, or from an integer.
-        """
+        """Return the positions of parameters that a pointer may come from; None: unknown."""
         positions = set()
         for value in backward([pointer], self._before):
             if value in self._parameters:

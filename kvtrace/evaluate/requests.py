@@ -78,10 +78,7 @@ class Request:
 
 
 def checked(request: Request) -> Request:
-    """Report the access and its defects to observers.
-
-    Return the request, with lanes outside the storage masked off.
-    """
+    """Report the access and its defects; return it with lanes outside the storage masked off."""
     if request.scope.launch.access_observers:
         report_access(
             request.op,

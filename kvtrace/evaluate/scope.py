@@ -68,10 +68,7 @@ class Launch:
 
 
 def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]:
-    """Return the observers that override the method `event`.
-
-    An event without such observers is not computed.
-    """
+    """Return the observers that override the method `event`; others are not called for it."""
     return tuple(
         observer
         for observer in observers
@@ -114,10 +111,7 @@ class Scope:
         return Scope(self.launch, self.linear[index], self.certain, self.reason, iteration)
 
     def doubtful(self, reason: str) -> Scope:
-        """Return a scope of the same programs that may not run.
-
-        Its reason is the present one, else `reason`.
-        """
+        """Return a scope of the same programs that may not run, for the first reason."""
         joined = self.reason or reason
         return Scope(self.launch, self.linear, False, joined, self.iteration)
 

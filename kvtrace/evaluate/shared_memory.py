@@ -51,11 +51,7 @@ class Buffer:
 
 @dataclass(eq=False)
 class _Transfer:
-    """Copies, or reads, in flight until a wait.
-
-    For each of `programs`, `until` is the number of its group, or the index of its barrier in
-    `barriers`.
-    """
+    """Copies or reads until a wait, per program for a group's number or a barrier's index."""
 
     views: Sequence[SharedView]
     planes: Sequence[Array]
@@ -153,10 +149,7 @@ class SharedMemory:
         return planes[0]
 
     def _note_unknown_write(self, scope: Scope, view: Any, value: Any) -> bool:
-        """Return whether a write has an unknown view or value, or may not happen.
-
-        If so, the view's buffer, or all shared memory, becomes unknown.
-        """
+        """Return whether a write is unknown; if so, its buffer, or all memory, becomes unknown."""
         unknown = next((item for item in (view, value) if isinstance(item, Unknown)), None)
         if unknown is None and not scope.certain:
             unknown = Unknown(frozenset({scope.reason}))
@@ -189,10 +182,7 @@ class SharedMemory:
     def copy(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
     ) -> None:
-        """Begin a copy to a view, which arrives at the wait for its group, or for `barrier` if any.
-
-        Note a fault if a product may still read the view.
-        """
+        """Begin a copy to a view, which arrives at the wait for its group or barrier."""
         if self._note_unknown_write(scope, view, value):
             return
         places = view.places
@@ -226,11 +216,7 @@ class SharedMemory:
             barrier.buffer.planes[0][_barrier_index(barrier)] = 0
 
     def wait_for_phase(self, op: Op, scope: Scope, barrier: Any, parity: Any, active: Any) -> None:
-        """Complete the copies of a barrier's current phase, if it has this parity.
-
-        Only programs where `active` is true wait. Raises Deadlock if no copy in flight completes
-        the barrier.
-        """
+        """Complete the copies of a barrier's phase of this parity; Deadlock if none is left."""
         if self._note_unknown_write(scope, barrier, parity) or self._note_unknown_write(
             scope, barrier, active
         ):

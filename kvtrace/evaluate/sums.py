@@ -212,10 +212,7 @@ def truncating_remainder(left: Array, right: Array) -> Array:
 
 
 def divide_signed(left: Any, right: Any, type_: ValueType) -> Any:
-    """Return left / right, rounded toward zero.
-
-    A Sum that is not negative, divided by a positive constant, gives a Sum with a known range.
-    """
+    """Return left / right toward zero; a Sum, with its range, if the divisor is constant."""
     if not isinstance(left, Sum) or not isinstance(right, Sum):
         return _array_quotient(to_array(left, type_), to_array(right, type_))
     if right.terms or right.constant <= 0 or left.low < 0:
@@ -283,10 +280,7 @@ COMPARISONS = {
 
 
 def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | Array:
-    """Return a signed comparison of two integers.
-
-    The result is a plain bool if the ranges decide it for all lanes, else an array.
-    """
+    """Return a signed comparison of integers; a bool if ranges decide it for all lanes."""
     if not isinstance(left, Sum) and not isinstance(right, Sum):
         result: Array = COMPARISONS[predicate](left, right)
         return result
@@ -312,10 +306,7 @@ def _compare_with_zero(predicate: str, gap: Sum) -> Array:
 
 
 def factors_of(mask: Any) -> tuple[Array, ...]:
-    """Return the arrays whose conjunction is a mask (or its known part, if Unknown).
-
-    None and True have no factors.
-    """
+    """Return the factors of a mask, or of the known part of an Unknown; none for None and True."""
     if isinstance(mask, Mask | Unknown):
         return mask.factors
     return () if mask is None or mask is True else (mask,)

@@ -27,10 +27,7 @@ class _Waiter:
 
 
 class Turns:
-    """Runs `run(program)` for each program, in threads of which one runs at a time.
-
-    `version()` must change whenever memory changes.
-    """
+    """Runs `run(program)` for all programs; `version()` changes whenever memory changes."""
 
     def __init__(
         self, programs: int, run: Callable[[int], None], version: Callable[[], int]
@@ -93,11 +90,7 @@ class Turns:
             self._fail(Deadlock("programs wait for a change of memory, but no program still runs"))
 
     def _wake_one(self) -> bool:
-        """Resume one waiter and return True; return False if none can be resumed.
-
-        Preferred are waiters for which memory has changed, then those aside, then those that give
-        up.
-        """
+        """Resume the first waiter whose memory changed, or aside, or giving up; False if none."""
         now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
         aside = (waiter for waiter in self._waiting if waiter.is_aside)

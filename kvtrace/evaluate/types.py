@@ -136,10 +136,7 @@ def element_of(name: str) -> ElementType:
 
 
 def element_of_short_name(name: str) -> ElementType:
-    """Return the element type with Triton's short name (fp32, bf16, u8 …).
-
-    Raises UnsupportedOp for an unknown name. A leading `*` is ignored.
-    """
+    """Return the element type with Triton's short name (fp32, u8 …), or UnsupportedOp."""
     mlir = _SHORT_NAMES.get(name.lstrip("*"))
     if mlir is None:
         raise UnsupportedOp(f"dtype {name!r} is not known; add it to evaluate/types.py")

@@ -178,10 +178,7 @@ def constant_sum(value: int) -> Sum:
 
 
 def to_sum(value: Any) -> Sum:
-    """Return an integer value (Sum, bool or array) as a Sum with its range.
-
-    Several elements become one term, a single element the constant.
-    """
+    """Return an integer or bool as a Sum with its range; an array becomes one term."""
     if isinstance(value, Sum):
         return value
     if isinstance(value, bool):
@@ -371,10 +368,7 @@ def pointers_in(value: Pointer | PointerChoice) -> list[Pointer]:
 
 
 def _merge_pointers(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    """Return the pointers of different programs as one value.
-
-    Pointers into one argument become one pointer; several arguments give a PointerChoice.
-    """
+    """Return pointers of different programs as one Pointer, or a choice by argument."""
     leaves = [leaf for _, value in parts for leaf in pointers_in(value)]
     unknown = unknown_of(leaf.offset for leaf in leaves)
     arguments = {leaf.argument for leaf in leaves}

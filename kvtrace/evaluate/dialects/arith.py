@@ -249,10 +249,7 @@ _UNSIGNED_COMPARISONS = {
 
 
 def compare_integers(predicate: str, left: Array, right: Array) -> Array:
-    """Return a comparison of integers or Booleans by its predicate (eq, slt, ult …).
-
-    For signed predicates, a true Boolean is -1.
-    """
+    """Return a comparison of integers, or Booleans (true is -1 for signed predicates)."""
     if predicate in _UNSIGNED_COMPARISONS:
         result: Array = _UNSIGNED_COMPARISONS[predicate](unsigned(left), unsigned(right))
         return result
@@ -345,10 +342,7 @@ elementwise("arith.cmpf", attributes=("predicate",))(compare_floats)
 
 @semantics("arith.select")
 def select(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a selection lane by lane.
-
-    With an unknown condition the result is unknown; pointers keep a common argument.
-    """
+    """Return the step of a selection by lane; if the condition is unknown, so is the result."""
     type_ = value_type(op.results[0].type)
     condition_type = value_type(op.operand("condition").type)
     condition_slot = op.operand("condition").id

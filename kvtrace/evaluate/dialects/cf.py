@@ -34,11 +34,7 @@ from kvtrace.ir.types import Type
 
 @dataclass
 class Arrival:
-    """Programs that arrive at a block.
-
-    `index` are their positions in the function's scope. `doubt` is the unknown condition on which
-    the arrival depends, if any.
-    """
+    """Programs at a block: positions in the function's scope, values, and an unknown condition."""
 
     index: Array
     values: list[Any]
@@ -84,10 +80,7 @@ class FunctionBody:
         return 1 + len(self._blocks[self._entry].steps)
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Run the function for the programs of a scope; return its results.
-
-        `values` must have the arguments in the parameters' slots.
-        """
+        """Run the function, whose parameters are set in `values`; return its results."""
         waiting: dict[Block, list[Arrival]] = {
             self._entry: [Arrival(np.arange(scope.programs), values, scope)]
         }

@@ -47,10 +47,7 @@ def _exponent(array: Array) -> Array:
 
 
 def ilogb(array: Array) -> Array:
-    """Return the binary exponent as int32.
-
-    It is the smallest integer for 0 and NaN, and the largest for infinity.
-    """
+    """Return the exponent as an integer: the smallest for 0 and NaN, the largest for infinity."""
     limits = np.iinfo(np.int32)
     result = np.where((array == 0) | np.isnan(array), limits.min, _exponent(array))
     return np.where(np.isinf(array), limits.max, result).astype(np.int32)
@@ -103,10 +100,7 @@ def reversed_bits(array: Array) -> Array:
 
 
 def byte_permute(left: Array, right: Array, selector: Array) -> Array:
-    """Return four bytes selected from the eight of two words.
-
-    The low three bits of each nibble of the selector are the index of a byte.
-    """
+    """Return four of the eight bytes of two words, by the low three bits of each nibble."""
     eight_bytes = unsigned(left).astype(np.uint64) | (
         unsigned(right).astype(np.uint64) << np.uint64(32)
     )
@@ -386,10 +380,7 @@ UNDOCUMENTED: Final = Accuracy(float("inf"), follows="jumps")
 
 
 def accuracy_of(symbol: str) -> Accuracy:
-    """Return the error bound of a device's function, by its symbol, as `__nv_tanhf`.
-
-    Functions without documented bounds have an infinite error.
-    """
+    """Return the error bound of a device's function, by its symbol; infinite if undocumented."""
     name = _base_name(symbol)
     accuracy = ACCURACY.get(name) or ACCURACY.get(name[:-1] if name[-1:] in ("f", "d") else name)
     if accuracy is None and name.endswith(_DIRECTED):

@@ -195,10 +195,9 @@ class _For:
     def _counter_ranges(
         self, scope: Scope, low: int, high: int, step_size: int
     ) -> tuple[list[range], Deadlock | TooLarge | None]:
-        """Return the counters of a loop as ranges, a new one after each wraparound.
+        """Return the counters as ranges, one per wraparound, and no error.
 
-        If there are too many, return the counters of the first trips, and the error to raise after
-        them.
+        If there are too many, return the first trips, and the error to raise after them.
         """
         bits = self.type.element.bits
         if not wraps_around(low, high, step_size, bits):
@@ -306,11 +305,7 @@ class _For:
         return with_replaced_programs(carried, outcome, index, scope.programs, self.types)
 
     def _once_in_doubt(self, values: list[Any], scope: Scope, unknown: Unknown) -> None:
-        """Run the body once with an unknown counter and unknown carried values.
-
-        The loop may have any number of trips: results are unknown, unless the body leaves them
-        unchanged.
-        """
+        """Run the body once with unknown counter and values; the results are unknown."""
         body = self.body
         inner = list(values)
         induction, *arguments = body.arguments
@@ -434,10 +429,7 @@ class _While:
         flags: Array,
         programs: int,
     ) -> tuple[list[Any], Array]:
-        """Run the second region for the programs whose flag is true.
-
-        Return the carried values of all programs, and the indices of those that continue.
-        """
+        """Run the second region where flags are true; return all values, and these programs."""
         if not flags.all():
             continuing = np.flatnonzero(flags)
             inner = selected(inner, self.after.outer, continuing, every=False)
@@ -451,10 +443,7 @@ class _While:
         return with_replaced_programs(carried, outcome, index, programs, self.initial_types), index
 
     def _check_progress(self, before: list[Any], after: list[Any], scope: Scope) -> None:
-        """Wait for other programs if a trip changed neither memory nor carried values.
-
-        Raises Deadlock if no other program can change memory.
-        """
+        """Wait for other programs if a trip changed neither memory nor carried values."""
         if not all(
             first is second or equal_constants(first, second)
             for first, second in zip(before, after, strict=True)

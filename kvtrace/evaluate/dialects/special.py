@@ -21,10 +21,7 @@ _ROOT_OF_HALF, _ROOT_OF_HALF_LOW = 0.7071067811865476, -4.833646656726457e-17
 
 
 def _scalar(function: Callable[[float], float], *, pole: float) -> Callable[[Array], Array]:
-    """Return an array function of a function of Python's math module.
-
-    Overflow gives infinity; a domain error gives NaN, or, at 0, `pole` with the sign of the zero.
-    """
+    """Return an array function from Python's math; overflow gives infinity, a pole ±`pole`."""
 
     def guarded(x: float) -> float:
         try:
@@ -84,10 +81,7 @@ def erfcx(array: Array) -> Array:
 
 
 def erfcinv(array: Array) -> Array:
-    """Return the inverse of erfc on (0, 2); NaN outside.
-
-    It is found by Newton's method on log(erfc), or on erf where the argument is near 1.
-    """
+    """Return the inverse of erfc, by Newton's method on log(erfc), or on erf near 1."""
     x = np.asarray(array, np.float64)
     small = np.minimum(x, 2 - x)
     safe = np.clip(small, 5e-324, 1.0)

@@ -84,10 +84,9 @@ def int_to_ptr(op: Op, compiler: Compiler) -> Step:
 
 
 def pointers_at(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:
-    """Return addresses as pointers into the arguments that contain them.
+    """Return addresses as pointers into the arguments at them, preferring those in view.
 
-    Arguments whose view contains an address come first, then those whose storage does. Other
-    addresses become pointers without an argument, whose offset is the address.
+    Other addresses become pointers without an argument, whose offset is the address.
     """
     if isinstance(address, Unknown):
         return Pointer(None, address)
@@ -110,10 +109,7 @@ def pointers_at(launch: Launch, address: Any, type_: ValueType) -> Pointer | Poi
 
 
 def _ranges(launch: Launch) -> list[tuple[int, int, int, int]]:
-    """Return (argument's position, data pointer's address, first and last byte) of all tensors.
-
-    The byte ranges are those of the views, followed by those of the storages.
-    """
+    """Return (position, pointer's address, byte range) of all views, then of all storages."""
     tensors = [
         (position, argument, start)
         for position, argument in enumerate(launch.arguments)

@@ -56,10 +56,7 @@ def atomic_store(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.atomic_poll")
 def atomic_poll(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that waits until memory holds an expected value; true if it does.
-
-    With a timeout, the result is false once no other program can change memory.
-    """
+    """Return the step that waits for an expected value; false if it times out."""
     type_ = value_type(op.operand("expected").type)
     pointer, expected, result = (
         op.operand("pointer").id,
@@ -85,10 +82,7 @@ def atomic_poll(op: Op, _compiler: Compiler) -> Step:
 
 
 def _memory_changes(op: Op, scope: Scope, *, gives_up: bool) -> bool:
-    """Let other programs run until memory has changed, and return True.
-
-    If none can change it: return False if the op `gives_up`, else raise Deadlock.
-    """
+    """Return True once other programs changed memory; if none can: False, or Deadlock."""
     complaint = (
         f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits forever: memory is not "
         f"as program {int(scope.linear[0])} expects it, and no other program will change it"

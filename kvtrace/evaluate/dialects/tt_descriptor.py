@@ -99,10 +99,7 @@ def _with_lane_axes(value: Any, rank: int) -> Any:
 
 
 def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
-    """Return the coordinates of a block's elements along one axis, as a Sum.
-
-    `position` is the first coordinate, or a vector of all.
-    """
+    """Return a block's coordinates along an axis, from the first one or a vector of all."""
     rank = len(shape)
     value = to_sum(position)
     if any(term.ndim == 2 for term in value.terms):
@@ -157,10 +154,7 @@ def _load_step(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
 def _write_step(
     op: Op, block: ValueType, positions: Sequence[int], module: Module, write: Any
 ) -> Step:
-    """Return a step that calls `write(scope, pointer, value, mask)` with a block to be written.
-
-    The block begins at the positions in these slots.
-    """
+    """Return a step that calls `write(scope, pointer, value, mask)` for the block at positions."""
     chunk = elements_stored_at_once(module, block.element.bytes)
     data = value_type(op.operand("value").type)
     target, source = op.operand("descriptor").id, op.operand("value").id

@@ -56,10 +56,7 @@ def dot_form(op: Op) -> DotForm:
 
 
 def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) -> Array:
-    """Return the matrix product over the last two axes in a working dtype.
-
-    With `tf32`, the factors are cut to tf32 first.
-    """
+    """Return the matrix product in a working dtype, of factors cut to tf32 if `tf32`."""
     if tf32:
         left, right = truncated_to_tf32(left), truncated_to_tf32(right)
     left, right = left.astype(working, copy=False), right.astype(working, copy=False)
@@ -156,10 +153,7 @@ _BYTE_FORMATS = {0: "f8E4M3FN", "e4m3": "f8E4M3FN", 1: "f8E5M2", "e5m2": "f8E5M2
 
 
 def unpacked(array: Array, kind: int | str, axis: int) -> Array:
-    """Return an operand of a scaled dot as float32.
-
-    Bytes of packed 4-bit floats become two elements along `axis`.
-    """
+    """Return an operand of a scaled dot as float32; 4-bit values are unpacked along `axis`."""
     if kind in _PACKED:
         bits = array.view(np.uint8)
         pair = np.stack([_E2M1[bits & 15], _E2M1[bits >> 4]], axis=axis)

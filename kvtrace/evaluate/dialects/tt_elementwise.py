@@ -42,10 +42,7 @@ def mulhiui(left: Array, right: Array) -> Array:
 
 
 def high_half_signed(left: Array, right: Array) -> Array:
-    """Return the high half of the product of two signed integers.
-
-    That is the high half of the unsigned product, corrected for the signs.
-    """
+    """Return the high half of a signed product: the unsigned one, corrected for signs."""
     left, right = (np.ascontiguousarray(array) for array in np.broadcast_arrays(left, right))
     zero = left.dtype.type(0)
     high = mulhiui(left, right)

@@ -52,10 +52,7 @@ def reads_hardware_state(op: Op) -> bool:
 
 @semantics("tt.elementwise_inline_asm")
 def inline_asm(op: Op, compiler: Compiler) -> Step:
-    """Return the step of inline assembly.
-
-    Assembly without a meaning is refused when the step runs on known data.
-    """
+    """Return the step of inline assembly, which refuses unknown assembly on known data."""
     text = str(attribute(op, "asm_string")).strip()
     slots, results = slots_of(op.group("source")), slots_of(op.results)
     types = [value_type(value.type) for value in op.group("source")]
@@ -107,10 +104,7 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
 def _array_function_of(
     op: Op, text: str, types: list[ValueType], result_types: list[ValueType]
 ) -> Callable[..., Any]:
-    """Return the array function of assembly.
-
-    It was registered for the whole text or for its only instruction, or runs the text as PTX.
-    """
+    """Return the function of assembly: registered for its text or instruction, or PTX."""
     registered = ASSEMBLY.get(normalized(text))
     if registered is not None:
         return registered

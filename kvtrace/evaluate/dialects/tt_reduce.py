@@ -116,10 +116,7 @@ class _Combiner:
     def combine(
         self, values: list[Any], scope: Scope, left: list[Any], right: list[Any]
     ) -> list[Any]:
-        """Return the lists `left` and `right` combined, one array per result.
-
-        Scalars of the region stand for whole arrays.
-        """
+        """Return two lists of arrays combined; the region's scalars stand for whole arrays."""
         inner = list(values)
         shape = _shape_of(left[0])
         for slot in self.compiled.outer:
@@ -281,10 +278,7 @@ def _scan_by_ufunc(function: Any, axis: int, type_: ValueType) -> _Accumulation:
 
 
 def _scan_by_region(combiner: _Combiner, axis: int) -> _Accumulation:
-    """Return a function that scans in log2(n) passes (Hillis and Steele).
-
-    Each pass combines every element with the one at a distance before it; distances double.
-    """
+    """Return a scan in log2(n) passes that combine elements at a distance (Hillis, Steele)."""
 
     def run(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:
         extent, distance = _shape_of(arrays[0])[axis], 1

@@ -119,10 +119,7 @@ def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.memdesc_index")
 def memdesc_index(op: Op, compiler: Compiler) -> Step:
-    """Return the step that selects a part of a view by an index along the first axis.
-
-    Each program has its own index.
-    """
+    """Return the step that selects a part of a view's first axis by each program's index."""
     slot, index_slot, result = op.operand("shared").id, op.operand("index").id, op.results[0].id
     type_, shape = value_type(op.operand("index").type), value_type(op.results[0].type).shape
 
@@ -145,10 +142,7 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
 
 @semantics("ttg.async_copy_global_to_local")
 def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that begins a copy to shared memory.
-
-    Masked-off lanes get `other`, or zero.
-    """
+    """Return the step that begins a copy; masked-off lanes get `other`, or zero."""
     target = op.operand("shared").id
     type_ = value_type(op.operand("shared").type)
     pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
@@ -195,10 +189,7 @@ def async_wait(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttg.global_scratch_alloc")
 def global_scratch_alloc(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that sets a pointer to scratch memory, with an unknown address.
-
-    A descriptor that is created there replaces it.
-    """
+    """Return the step of scratch memory at an unknown address, for a later descriptor."""
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:

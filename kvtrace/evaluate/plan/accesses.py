@@ -53,10 +53,7 @@ def mask_of(walk: Walk, mask: Any) -> ResolvedMask:
 def record(
     walk: Walk, op: Op, kind: AccessKind, pointer: Pointer, mask: ResolvedMask, element: ElementType
 ) -> None:
-    """Append an access to `walk.accesses`.
-
-    Raises LeavesTensor if it may leave its tensor's view or storage.
-    """
+    """Append an access to `walk.accesses`; LeavesTensor if it may leave its tensor."""
     trips = tuple((symbol, walk.domain.ranges[symbol]) for symbol in walk.nest)
     lanes = None if mask.nothing else mask.lanes(pointer.shape)
     low, high = (0, 0) if lanes is None else walk.domain.extremes(pointer.form, lanes)

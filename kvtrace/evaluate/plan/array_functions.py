@@ -61,10 +61,7 @@ def selection(dtype: np.dtype[Any]) -> Operation:
 
 
 def round_bf16_into(values: Array, out: Array) -> Array:
-    """Store float32 numbers, rounded to bfloat16, as float32 in `out`; return `out`.
-
-    Ties are rounded to even.
-    """
+    """Store float32 numbers, rounded to bfloat16, as float32 in `out`, and return `out`."""
     bits = values.view(np.uint32)
     bias = bits >> np.uint32(16)
     bias &= np.uint32(1)
@@ -169,10 +166,7 @@ def narrowing(element: ElementType) -> Operation | None:
 def ramp(
     base: int, terms: tuple[tuple[int, int, int, int], ...], rank: int, dtype: np.dtype[Any]
 ) -> Array:
-    """Return the array `base + sum(coefficient * index)` of so many axes.
-
-    A term (axis, start, extent, coefficient) has indices start to start + extent - 1 along an axis.
-    """
+    """Return `base + sum(coefficient * index)`: (axis, first index, extent, coefficient) each."""
     total: Any = np.full((1,) * rank, base, np.int64)
     for axis, start, extent, coefficient in terms:
         shape = [1] * rank
@@ -192,11 +186,7 @@ def update_memory(
     shape: tuple[int, ...],
     update: Callable[..., Any],
 ) -> None:
-    """Call `update(memory, indices, values)` on a storage's bytes as elements of `dtype`.
-
-    Index, values and mask broadcast to `shape`; only lanes in the mask (None: all) are passed,
-    programs and lanes in ascending order.
-    """
+    """Call `update(memory, indices, values)` for the lanes in `mask`, in ascending order."""
     memory = buffer[: len(buffer) // dtype.itemsize * dtype.itemsize].view(dtype)
     indices, operands = np.broadcast_to(index, shape), np.broadcast_to(values, shape)
     if mask is None:
@@ -218,10 +208,7 @@ def ramp_condition(base: int, terms: tuple[tuple[int, int, int, int], ...], rank
 
 
 def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Store the maximum along an axis, without NaN (np.fmax), in `out`; return `out`.
-
-    np.maximum, which is faster, is used unless its result has a NaN.
-    """
+    """Store the maximum without NaN in `out`: by np.maximum, or np.fmax if there is a NaN."""
     np.maximum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmax.reduce(array, axis, dtype, out)
@@ -229,10 +216,7 @@ def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
 
 
 def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Store the minimum along an axis, without NaN (np.fmin), in `out`; return `out`.
-
-    np.minimum, which is faster, is used unless its result has a NaN.
-    """
+    """Store the minimum without NaN in `out`: by np.minimum, or np.fmin if there is a NaN."""
     np.minimum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmin.reduce(array, axis, dtype, out)

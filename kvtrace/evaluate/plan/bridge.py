@@ -32,10 +32,7 @@ def _refuse(_walk: Walk) -> None:
 
 
 def array_call_step(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Return a planning step that emits a call of the array evaluator's step for an op.
-
-    Results have all lanes. Ops that assert or print are refused.
-    """
+    """Return a step that emits a call of the array evaluator's step; results have all lanes."""
     if any(nested_op.name in _REPORTING for nested_op in op.walk()):
         return _refuse
     run = compiler.arrays.step(op)
@@ -89,10 +86,7 @@ def _programs_of(arrays: tuple[Array, ...], ranks: list[int]) -> tuple[int, ...]
 
 
 def _flattened(array: Array, rank: int, programs: tuple[int, ...]) -> Array:
-    """Return an array with one program axis in front of its `rank` lane axes.
-
-    Its extent is 1 if the array is the same for all programs.
-    """
+    """Return an array with one program axis before `rank` lane axes; extent 1 if constant."""
     count = array.ndim - rank
     program_extents, lanes = array.shape[:count], array.shape[count:]
     if all(extent == 1 for extent in program_extents):

@@ -53,10 +53,9 @@ def lead_to_shapes(
     starts: Sequence[Shape],
     tried: Sequence[Shape],
 ) -> bool:
-    """Return whether carried registers, starting with `starts`, come to vary as in `tried`.
+    """Return whether carried registers that begin with `starts` come to vary as in `tried`.
 
-    `body` was planned with the tried shapes. False also if an instruction is of a kind for which it
-    is not certain that a narrower operand changes no other instruction.
+    `body` was planned with the tried shapes. False also if a kind of instruction does not prove it.
     """
     least_shapes: dict[Register, Shape] = dict(zip(carried, starts, strict=True))
     for instruction in body:

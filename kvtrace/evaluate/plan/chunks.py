@@ -19,10 +19,7 @@ def executable(
     code: GeneratedCode,
     ranges: Sequence[tuple[int, int]],
 ) -> Executable:
-    """Return the code of a region with its programs cut into chunks.
-
-    `ranges` has the first and last value of each program axis.
-    """
+    """Return a region's code, with the ranges of its program axes cut into chunks."""
     extents = [last - first + 1 for first, last in ranges]
     arrays = [*code.cells, *code.made * _TEMPORARIES]
     sizes = _chunk_extents(arrays, extents)

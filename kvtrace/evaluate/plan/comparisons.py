@@ -17,10 +17,7 @@ from kvtrace.ir.integers import decided
 def comparison(
     walk: Walk, predicate: str, left: Integer, right: Integer
 ) -> Condition | Constant | None:
-    """Return a comparison of integers as a condition, or as a constant if it is decided.
-
-    None if it is no conjunction of affine forms.
-    """
+    """Return a comparison of integers; None if it is no conjunction of affine forms."""
     if predicate[0] == "u":
         if any(walk.extremes(value.form, value.shape)[0] < 0 for value in (left, right)):
             return None
@@ -43,10 +40,7 @@ def comparison(
 def simplified_condition(
     walk: Walk, forms: tuple[Affine, ...], shape: tuple[int, ...]
 ) -> Condition | Constant:
-    """Return the condition that all forms are >= 0, without forms that always are.
-
-    It is a constant if all always hold, or one never does.
-    """
+    """Return the condition that forms are >= 0, without those that always are."""
     undecided = []
     for form in forms:
         low, high = walk.extremes(form, shape)
@@ -58,10 +52,7 @@ def simplified_condition(
 
 
 def combined_with_constant(constant: Any, operand: Any, *, exclusive: bool) -> Any:
-    """Return `constant or operand`, or, if `exclusive`, `constant xor operand`.
-
-    None if `constant` is not a Constant, if both are, or if the result is no condition.
-    """
+    """Return constant or operand, or their xor; None if that is neither constant nor condition."""
     if not isinstance(constant, Constant) or isinstance(operand, Constant):
         return None
     if not constant.value:
@@ -85,10 +76,7 @@ def is_same(walk: Walk, left: Any, right: Any) -> bool:
 
 
 def simplified_by_program(walk: Walk, condition: Condition) -> Condition | Constant:
-    """Return a condition without lanes as a constant; SplitAxis if programs differ.
-
-    A condition over lanes is returned unchanged.
-    """
+    """Return a condition as a constant unless lanes differ; SplitAxis if programs differ."""
     if any(form.lanes for form in condition.forms):
         return condition
     mask = resolved(walk, condition)
@@ -98,10 +86,7 @@ def simplified_by_program(walk: Walk, condition: Condition) -> Condition | Const
 def selected_value(
     walk: Walk, operation: Operation, condition: Condition, if_true: Any, if_false: Any
 ) -> Any:
-    """Return `if_true` where the condition holds, else `if_false`, lane by lane.
-
-    If the condition holds in a box of lanes, the selection needs no instruction.
-    """
+    """Return a selection lane by lane, which a box of lanes makes without an instruction."""
     mask = resolved(walk, condition)
     if mask.nothing:
         return if_false

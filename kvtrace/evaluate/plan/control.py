@@ -17,10 +17,7 @@ _MOST_BLOCKS = 1000
 
 
 def decided(walk: Walk, condition: Any) -> bool:
-    """Return the value of a branch's condition, the same for all programs of the region.
-
-    Raises SplitAxis where programs differ, and Unplannable if it depends on data.
-    """
+    """Return a branch's condition in a region; SplitAxis where programs differ."""
     if isinstance(condition, Constant):
         return bool(condition.value)
     if not isinstance(condition, Condition):

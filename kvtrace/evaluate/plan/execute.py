@@ -64,10 +64,7 @@ class Executable:
     arrays: dict[tuple[int, ...], tuple[Array, list[Array], int]] = field(default_factory=dict)
 
     def run(self, buffers: Sequence[Any], numbers: Sequence[Any]) -> None:
-        """Run the code on all chunks.
-
-        `buffers` are the storages as bytes, by argument; `numbers` the float arguments.
-        """
+        """Run all chunks. `buffers`: storages as bytes by argument; `numbers`: float arguments."""
         run = self.code.run
         for starts, extents in self.chunks:
             run(buffers, numbers, self._cells(extents), starts, extents)

@@ -43,10 +43,7 @@ def report(
     observers: Sequence[Observer],
     counts: Callable[[], Counts],
 ) -> None:
-    """Report the ops and loops of all regions, and the accesses, to observers.
-
-    `counts` is called only if an observer receives ops.
-    """
+    """Report the accesses, and the ops and loops of all regions, to observers."""
     op_observers = listeners(observers, "op")
     if op_observers:
         _report_ops(plans, op_observers, counts())
@@ -196,10 +193,7 @@ def _lane_indices(axis: int, rank: int, extent: int) -> NDArray[np.int64]:
 
 
 def formula_of(record: AccessRecord, origin_bytes: int = 0) -> AffineFormula:
-    """Return the affine formula of an access.
-
-    `origin_bytes` is the byte offset of the argument's data pointer in its storage.
-    """
+    """Return an access's formula; `origin_bytes` is its data pointer's offset in the storage."""
     region, form = record.region, record.form
     coefficients = dict(form.outer)
     axes = [

@@ -56,10 +56,7 @@ def generated(
 
 @lru_cache(maxsize=256)
 def _compiled(source: str) -> CodeType:
-    """Return the code object of the text of `run`.
-
-    The text has no numbers of a call, so launches of other sizes share it.
-    """
+    """Return the code object of `run`; launches of other sizes have the same text."""
     (code,) = (
         part for part in compile(source, "<plan>", "exec").co_consts if isinstance(part, CodeType)
     )

@@ -66,10 +66,7 @@ class Load(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Store(Instruction):
-    """A store of operand 0 (in memory's dtype) to `lanes` lanes per axis, at byte offsets `form`.
-
-    Operand 1, if any, is a mask.
-    """
+    """A store of operand 0, as memory's dtype, to `lanes` per axis; operand 1 may be a mask."""
 
     argument: int
     form: Affine

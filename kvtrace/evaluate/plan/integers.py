@@ -72,10 +72,9 @@ def remainder(walk: Walk, left: Integer, right: Integer) -> Affine | None:
 
 
 def _divided(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine] | None:
-    """Return quotient and remainder of a non-negative form by a positive constant.
+    """Return the affine quotient and remainder by a positive constant, else None.
 
-    None if they are not affine. Raises FactorAxis or SplitAxis if dividing or cutting a program
-    axis makes both affine.
+    Raises FactorAxis or SplitAxis if dividing or cutting a program axis makes them affine.
     """
     divisor = walk.constant_of(right)
     if divisor is None or divisor <= 0:
@@ -130,10 +129,7 @@ def _request_axis(walk: Walk, terms: Affine, divisor: int, shape: tuple[int, ...
 def _cut_at_multiple(
     walk: Walk, divisor: int, symbol: int, coefficient: int, low: int, high: int
 ) -> int | None:
-    """Return where to cut a symbol so that fewer blocks contain a multiple of the divisor.
-
-    None if no value of the symbol helps.
-    """
+    """Return where to cut a symbol so that fewer blocks hold a multiple, or None."""
     first, last = walk.domain.ranges[symbol]
     if coefficient <= 0:
         return None
@@ -156,10 +152,7 @@ def larger(walk: Walk, left: Integer, right: Integer) -> Affine | None:
 
 
 def _extreme(walk: Walk, left: Integer, right: Integer, *, smallest: bool) -> Affine | None:
-    """Return the operand that is the minimum or maximum everywhere; None if lanes differ.
-
-    Raises SplitAxis at the program where the order changes.
-    """
+    """Return the operand that is smaller (larger) everywhere; SplitAxis if programs differ."""
     gap = walk.domain.folded(plus(right.form, left.form, -1))
     low, high = walk.extremes(gap, left.shape)
     if low >= 0:

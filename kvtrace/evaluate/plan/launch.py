@@ -53,10 +53,7 @@ class ModulePlans:
         return self._compiler
 
     def plan(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
-        """Return the plan of a launch, with its code, from the cache or newly created.
-
-        A plan with a `refusal` has no code.
-        """
+        """Return the plan of a launch, from the cache or created with its code."""
         key = (grid, _call_key(arguments, self.floats))
         plan = self.plans.get(key)
         if plan is not None:
@@ -169,10 +166,7 @@ def evaluate_planned(
 def _with_copies(
     arguments: Sequence[Argument], written: frozenset[Storage]
 ) -> list[NDArray[np.uint8] | None]:
-    """Return each argument's storage as bytes; a copy if it is read-only and written.
-
-    None for scalars and storages without data.
-    """
+    """Return each argument's bytes; a copy of a read-only storage that is written."""
     buffers = {
         argument.storage: argument.storage.data
         for argument in arguments

@@ -104,10 +104,7 @@ def _same_shape(left: Register, right: Register) -> bool:
 
 
 def _reduces_rows(instructions: list[Instruction]) -> bool:
-    """Return whether a list, or a loop in it, has a product and a reduction along columns.
-
-    Such a reduction is along the last of two axes.
-    """
+    """Return whether a list or loop has a product and a reduction of the last of two axes."""
     products = any(isinstance(i, Dot) for i in instructions)
     reductions = any(
         isinstance(i, Reduce) and i.axis == 1 and len(i.sources()[0].lanes) == 2

@@ -56,10 +56,7 @@ def _stores(instruction: Instruction) -> bool:
 def last_reads(
     instructions: list[Instruction], roots: dict[Register, frozenset[Register]]
 ) -> dict[Register, int]:
-    """Return the position of the last instruction that reads each register or root.
-
-    `roots` has the registers whose memory a register shares.
-    """
+    """Return the position of the last read of each register, and of the `roots` it shares."""
     last: dict[Register, int] = {}
     for position, instruction in enumerate(instructions):
         for register in read_by(instruction):

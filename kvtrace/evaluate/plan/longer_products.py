@@ -74,10 +74,7 @@ def _with_longer_product(loop: Loop) -> list[Instruction] | None:
 
 
 def _as_two_loops(loop: Loop, trips: int) -> list[Instruction]:
-    """Return a loop as two, the first with `trips` trips, each shortened if possible.
-
-    Used if the number of trips has no large divisor.
-    """
+    """Return a loop as two, the first of `trips` trips, each replaced if possible."""
     first, last = loop.trips
     middle = tuple(Register(2 * _FIRST_NUMBER + r.number, r.axes, r.lanes, r.dtype)
                    for r in loop.results)  # fmt: skip
@@ -93,10 +90,7 @@ Chain = list[Instruction]
 
 
 def _chains(loop: Loop) -> tuple[Dot, Chain, Chain] | None:
-    """Return a loop's product and the chains of its two operands.
-
-    None if the loop does anything else.
-    """
+    """Return a loop's product and the chains of its operands; None if the loop does more."""
     if len(loop.carried) != 1 or not loop.body or not isinstance(loop.body[-1], Dot):
         return None
     dot = loop.body[-1]
@@ -146,10 +140,7 @@ def _largest_divisor(number: int, limit: int) -> int:
 def _lengthened(
     chain: Chain, axis: int, factor: int, symbol: int, trip: Affine
 ) -> tuple[Chain, Register]:
-    """Return the chain for `factor` trips at once, and its last register.
-
-    `trip` replaces the loop's symbol in addresses.
-    """
+    """Return a chain for `factor` trips at once, beginning at `trip`, and its last register."""
     result: Chain = []
     target: Register | None = None
     for instruction in chain:

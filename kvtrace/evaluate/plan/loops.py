@@ -37,10 +37,7 @@ _UNROLLED = 1
 
 
 class CountedLoop:
-    """The planner of one `scf.for`; `step` walks all its trips.
-
-    `slices` has, for each carried value that may be affine, the body's steps that compute it.
-    """
+    """The planner of one `scf.for`; `slices` are the steps that compute a carried integer."""
 
     def __init__(self, op: Op, compiler: PlanCompiler) -> None:
         self.op = op
@@ -57,11 +54,7 @@ class CountedLoop:
         }
 
     def step(self, walk: Walk) -> None:
-        """Walk all trips, and set the loop's results in `walk.values`.
-
-        Raises Unplannable if the bounds depend on data or the counter may wrap, and SplitAxis if
-        programs have different numbers of trips.
-        """
+        """Walk all trips and set the results; SplitAxis if programs have different trips."""
         values = walk.values
         low, high, stride_value = (values[slot] for slot in self.bounds)
         stride = walk.constant_of(stride_value)
@@ -91,10 +84,7 @@ class CountedLoop:
     def _as_staircase(
         self, walk: Walk, low: Affine, span: Affine, stride: int, carried: list[Any]
     ) -> list[Any] | None:
-        """Plan a loop whose number of trips grows or falls evenly with the program.
-
-        Return the carried values afterwards; None, with the walk as before, if that is impossible.
-        """
+        """Plan a loop with evenly growing trips per program; return its results, else None."""
         stairs = staircase_of(low, span, stride, walk.region, walk.nest)
         if stairs is None:
             return None
@@ -324,10 +314,7 @@ class CountedLoop:
     # -- affine ----------------------------------------------------------------------------------
 
     def _steps_per_trip(self, walk: Walk, carried: list[Any], counter: Integer) -> dict[int, int]:
-        """Return the constant step per trip of each carried integer and pointer, by position.
-
-        Integers without one are left out; Unplannable for pointers without one.
-        """
+        """Return the constant step per trip of carried integers and pointers, by position."""
         candidates = [
             position for position in self.slices if isinstance(carried[position], Integer | Pointer)
         ]
@@ -382,10 +369,7 @@ def _may_be_affine(value: Any) -> bool:
 
 
 def _steps_to_result(block: Block, body: PlannedBlock, position: int) -> list[PlanStep] | None:
-    """Return the steps of a body that the value it passes on at `position` depends on.
-
-    None if they include control flow.
-    """
+    """Return a body's steps for one passed value; None if they include control flow."""
     needed = {block.ops[-1].group("passed")[position].id}
     steps: list[PlanStep] = []
     for op, step in zip(reversed(block.ops[:-1]), reversed(body.steps), strict=True):

@@ -12,10 +12,7 @@ from kvtrace.evaluate.plan.walk import Walk
 
 @dataclass(frozen=True)
 class ResolvedMask:
-    """The active lanes: those inside `box` (None: all) where all `conditions` are >= 0.
-
-    `nothing`: no lane is active.
-    """
+    """Lanes inside `box` (None: all) where all `conditions` are >= 0; no lane if `nothing`."""
 
     box: Box | None = None
     conditions: tuple[Affine, ...] = ()

@@ -39,10 +39,7 @@ def without_dead(instructions: Instructions) -> Instructions:
 def _without_dead(
     instructions: Instructions, live: set[Register]
 ) -> tuple[Instructions, set[Register]]:
-    """Return stores and all instructions they depend on, and the registers read before.
-
-    `live` are registers that are read later; it is updated in place.
-    """
+    """Return stores and their dependences, and the registers in `live` or read by them."""
     needed: Instructions = []
     for instruction in reversed(instructions):
         if isinstance(instruction, Loop):
@@ -58,10 +55,7 @@ def _without_dead(
 
 
 def _live_loop(loop: Loop, live: set[Register]) -> Loop | None:
-    """Return a loop without carried registers that nothing needs; None if nothing remains.
-
-    `live` is updated in place with the registers that the loop reads.
-    """
+    """Return a loop without unneeded registers, or None; its reads are added to `live`."""
     needed = {n for n, result in enumerate(loop.results) if result in live}
     while True:
         outcomes = {loop.outcomes[n] for n in needed}
@@ -111,10 +105,7 @@ def _hoisted(instructions: Instructions) -> Instructions:
 
 
 def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bool:
-    """Return whether an instruction must stay in a loop.
-
-    That is so if it depends on the loop's symbol or on `varying` registers, or is a store or loop.
-    """
+    """Return whether an instruction depends on the loop, or is a store or a loop."""
     if isinstance(instruction, _NEVER_MOVED):
         return True
     if any(source in varying for source in instruction.sources()):

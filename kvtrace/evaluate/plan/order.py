@@ -35,18 +35,12 @@ def refuse_conflicts(records: Sequence[AccessRecord], arguments: Sequence[Argume
 
 
 def _order_matters(writing: AccessKind, other: AccessKind) -> bool:
-    """Return whether the order of a write and another access matters.
-
-    An atomic and a store count once: with the atomic as the write.
-    """
+    """Return whether the order of a write and another access matters; each pair once."""
     return other == "load" or (writing == "atomic" and other == "store")
 
 
 def never_conflict(store: AccessRecord, load: AccessRecord, shift: int) -> bool:
-    """Return whether different programs never touch the same byte by these two accesses.
-
-    `shift` is the distance of the load's data pointer from the store's, in bytes.
-    """
+    """Return whether programs never meet; `shift` is between both data pointers in bytes."""
     low = load.extremes[0] + shift
     high = load.extremes[1] + shift + load.element_bytes
     if high <= store.extremes[0] or store.extremes[1] + store.element_bytes <= low:
@@ -59,10 +53,7 @@ def never_conflict(store: AccessRecord, load: AccessRecord, shift: int) -> bool:
 
 
 def _programs_are_digits(store: AccessRecord, load: AccessRecord, shift: int) -> bool:
-    """Return whether equal addresses of both accesses imply equal program ids.
-
-    The difference of the addresses is read as a number whose digits are the programs' distances.
-    """
+    """Return whether the difference of both addresses determines the programs."""
     gap = load.form.constant + shift - store.form.constant
     digits: dict[int, Interval] = {}
     programs: dict[int, tuple[int, Interval]] = {}

@@ -49,10 +49,7 @@ def _moved_tensor(walk: Walk, value: Tensor, axes: Axes, shape: tuple[int, ...])
 
 
 def unit_axes(source: tuple[int, ...], shape: tuple[int, ...]) -> Axes | None:
-    """Return the source axis of each axis of `shape`, None for axes of extent 1.
-
-    None if the shapes differ by more than axes of extent 1.
-    """
+    """Return the source axis of each axis if shapes differ by extents of 1 only, else None."""
     long_axes = [axis for axis, extent in enumerate(source) if extent != 1]
     if [source[axis] for axis in long_axes] != [extent for extent in shape if extent != 1]:
         return None

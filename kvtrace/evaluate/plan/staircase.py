@@ -74,10 +74,7 @@ class Staircase:
         return sum(last - first + 1 for first, last in ranges)
 
     def first_and_last(self, trip: str) -> tuple[str | None, str | None]:
-        """Return Python code of the first and last program that run the trip named `trip`.
-
-        None in place of either: the chunk's first or last program.
-        """
+        """Return Python code of a trip's first and last program; None: those of the chunk."""
         trip = f"({self.most - 1}-{trip})" if self.together_at_end else trip
         over = f"({trip}*{self.stride}+{1 - self.base})"
         if self.slope > 0:
@@ -111,10 +108,7 @@ def staircase_of(
 
 
 def runs_on_slices(loop: Loop, axis: int) -> bool:
-    """Return whether a loop's body can run on a part of the programs along an axis.
-
-    Stores must depend on the program, so that programs that have ended store nothing.
-    """
+    """Return whether a body can run on some programs: its stores depend on the program."""
     stairs = loop.stairs
     assert stairs is not None
     for instruction in loop.body:
@@ -173,10 +167,7 @@ def staircase_records(
 
 
 def _rectangles(stairs: Staircase, trips: Interval) -> Iterator[tuple[Interval, Interval]]:
-    """Yield pairs (programs, trips) of ranges that cover the executions in a range of trips.
-
-    Trips are counted from each program's first.
-    """
+    """Yield ranges of programs and of their own trips that cover a range of trips."""
     if not stairs.together_at_end:
         groups = itertools.groupby(range(trips[0], trips[1] + 1), stairs.active)
         for programs, group in groups:

@@ -154,10 +154,7 @@ def refusal(reason: str) -> PlanStep:
 
 
 def step_of_operations(op: Op, *operations: Operation | None) -> PlanStep:
-    """Return a step that emits operations one after the other.
-
-    The first is applied to the op's operands, each other to the result so far; None is skipped.
-    """
+    """Return a step that emits operations in turn, the first on the operands; None: skipped."""
     slots = tuple(value.id for value in op.operands)
     result = op.results[0].id
     shape = value_type(op.results[0].type).shape

@@ -166,10 +166,7 @@ BROADCAST: dict[Any, Callable[..., Array]] = {
 
 
 def round_bf16_into(values: Array, out: Array) -> Array:
-    """Store float32 numbers, rounded to bfloat16, as float32 in `out`; return `out`.
-
-    Ties are rounded to even, and NaN stays NaN.
-    """
+    """Store float32 numbers, rounded to bfloat16, as float32 in `out`, and return `out`."""
     if values.size < LEAST_ELEMENTS or not _suits(values, out):
         return array_functions.round_bf16_into(values, out)
     torch: Any = sys.modules["torch"]
@@ -204,10 +201,7 @@ CONVERSIONS: dict[Operation, Callable[..., Array]] = {
 
 
 def multiplied(left: Array, right: Array, out: Array) -> Array:
-    """Store the product of matrices (or stacks of them) in `out`, as np.matmul; return `out`.
-
-    Large float32 products are computed by oneDNN.
-    """
+    """Store the product of matrices (or stacks) in `out`, in float32 by oneDNN; return `out`."""
     if not _is_large_product(left, right):
         np.matmul(left, right, out)
         return out
@@ -240,10 +234,7 @@ def _dense(matrix: Array) -> Array:
 
 
 def _matrices(left: Array, right: Array, out: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield the left, right and result matrix of each product in a stack.
-
-    An operand with one matrix is used for all; arrays without a stack axis are one product.
-    """
+    """Yield the left, right and result matrix of each product; no stack is one product."""
     if out.ndim == 2:
         yield left.reshape(left.shape[-2:]), right.reshape(right.shape[-2:]), out
         return

@@ -64,10 +64,7 @@ def _suits(loop: Loop) -> bool:
 
 
 def _summand(loop: Loop, number: int) -> Register | None:
-    """Return the register that a loop adds to its carried register at `number`, from zero.
-
-    None if the carried register is more than the sum of one register of the body.
-    """
+    """Return the register that a loop sums up, from zero, in a carried register, else None."""
     carried, outcome, start = loop.carried[number], loop.outcomes[number], loop.operands[number]
     if isinstance(start, Register) or start != 0 or carried.dtype.kind != "f":
         return None

@@ -128,10 +128,7 @@ class Walk:
     # -- ranges --------------------------------------------------------------------------------
 
     def extremes(self, form: Affine, shape: tuple[int, ...]) -> Interval:
-        """Return a form's smallest and largest value over programs, trips and lanes of a shape.
-
-        Raises Unplannable if the form has a placeholder.
-        """
+        """Return a form's extremes over programs, trips and lanes; no placeholder may be left."""
         if not form.outer:
             return within(form, whole(shape)) if form.lanes else (form.constant, form.constant)
         if form.outer[-1][0] >= PLACEHOLDERS:
@@ -209,10 +206,7 @@ class Walk:
         return target
 
     def view(self, register: Register, axes: tuple[int | None, ...]) -> Register:
-        """Emit a rearrangement of lane axes; return the result's register.
-
-        `axes` has the source lane axis of each axis, None for a new one.
-        """
+        """Emit a move of lane axes (None: a new one); return the result's register."""
         lanes = tuple([1 if axis is None else register.lanes[axis] for axis in axes])
         count = len(self.axes)
         target = self.register(register.axes, lanes, register.dtype)
@@ -353,10 +347,7 @@ class Walk:
         shapes: Sequence[tuple[int, ...]],
         dtypes: Sequence[np.dtype[Any]],
     ) -> list[Tensor]:
-        """Emit a call of a function of whole arrays; return its results.
-
-        The results vary along all program axes of the operands.
-        """
+        """Emit a call on whole arrays; return results, which vary along all program axes."""
         axes = tuple(any(flags) for flags in zip(*(r.axes for r in operands), strict=True))
         targets = tuple(
             self.register(axes, shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)
@@ -369,10 +360,7 @@ _MATERIALISED = frozenset({Constant, Tensor})
 
 
 def _common_box(tensors: Sequence[Tensor]) -> Box | None:
-    """Return the only box of the tensors, if those without it are constant along the axes it cuts.
-
-    None otherwise.
-    """
+    """Return the only box if tensors without one are constant along its axes, else None."""
     boxes = {tensor.box for tensor in tensors if tensor.box is not None}
     if len(boxes) != 1:
         return None

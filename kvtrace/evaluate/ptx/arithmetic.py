@@ -28,10 +28,7 @@ def flushed(array: Array) -> Array:
 
 
 def float_result(form: Form, values: Array, type_: Type | None = None) -> Array:
-    """Return the result of a float instruction as bits, after .sat, .relu and .ftz.
-
-    `type_` is the result's type; None: the instruction's.
-    """
+    """Return a float result as bits, after .sat, .relu and .ftz; default type: the form's."""
     type_ = type_ or form.type
     if form.has("sat"):
         values = np.where(np.isnan(values), values.dtype.type(0), np.clip(values, 0, 1))
@@ -236,10 +233,7 @@ def absolute_difference(form: Form, left: Array, right: Array, addend: Array) ->
 
 @instruction("dp4a", types=("s32", "u32"), takes="b32 b32 b32")
 def dot_of_bytes(form: Form, left: Array, right: Array, addend: Array) -> Array:
-    """Return the dot product of four bytes each, plus the addend.
-
-    Both types say whether the bytes of their factor are signed.
-    """
+    """Return a dot product of four bytes plus the addend; both types say if bytes are signed."""
     factor_bytes = [
         np.ascontiguousarray(array[..., None]).view("i1" if type_.kind == "s" else "u1")
         for array, type_ in zip((left, right), (form.types[0], form.types[-1]), strict=True)

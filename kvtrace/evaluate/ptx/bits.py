@@ -51,10 +51,7 @@ def any_of_three(form: Form, first: Array, second: Array, third: Array, table: A
 @instruction("shl", types=BITS, takes="T u32")
 @instruction("shr", types=(*BITS, *UNSIGNED, *SIGNED), takes="T u32")
 def shifted(form: Form, array: Array, amount: Array) -> Array:
-    """Return bits shifted left (shl) or right (shr).
-
-    By the width or more, the result is zero, or all sign bits for shr of a signed type.
-    """
+    """Return shifted bits; zeros, or the sign, if shifted by the width or more."""
     bits = form.type.bits
     signed = array.astype(f"i{bits // 8}") if form.type.kind != "s" else array
     steps = np.minimum(amount, np.uint32(bits)).astype(signed.dtype)
@@ -76,10 +73,7 @@ def funnel(form: Form, low: Array, high: Array, amount: Array) -> Array:
 
 @instruction("prmt", types=("b32",), takes="T T T")
 def permuted(form: Form, first: Array, second: Array, selector: Array) -> Array:
-    """Return four bytes selected from eight by the nibbles of the selector.
-
-    A nibble's highest bit selects the byte's sign, repeated, instead of the byte.
-    """
+    """Return four of eight bytes; a nibble's highest bit selects the byte's sign instead."""
     del form
     eight_bytes = second.astype(np.uint64) << np.uint64(32) | first.astype(np.uint64)
     result: Array = np.zeros(np.broadcast_shapes(eight_bytes.shape, selector.shape), np.uint32)
@@ -142,11 +136,7 @@ def counted(form: Form, array: Array) -> Array:
 @instruction("bfind", types=("u32", "s32", "u64", "s64"), takes="T", gives="u32",
              modifiers="shiftamt")  # fmt: skip
 def highest(form: Form, array: Array) -> Array:
-    """Return the position of the highest bit that differs from the sign.
-
-    All bits are set if there is no such bit; with .shiftamt, it is the distance from the highest
-    bit.
-    """
+    """Return the position of the highest bit that differs from the sign; all bits set if none."""
     bits = form.type.bits
     raw = np.where(array < 0, ~array, array).astype(f"u{bits // 8}")
     position = (bits - 1 - math.ctlz(raw).astype(np.int64)) if raw.size else raw.astype(np.int64)

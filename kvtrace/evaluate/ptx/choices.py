@@ -57,10 +57,7 @@ def compared(form: Form, left: Array, right: Array) -> Array:
 def set_predicates(
     form: Form, left: Array, right: Array, also: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return a comparison and its negation, each combined with `also` if given.
-
-    For a packed type, the comparisons of both halves.
-    """
+    """Return a comparison (and/or/xor `also`) and its negation, or that of both halves."""
     holds = compared(form, left, right)
     first, second = (holds[..., 0], holds[..., 1]) if form.type.parts == 2 else (holds, ~holds)
     join = next((_JOINED[m] for m in form.modifiers if m in _JOINED), None)

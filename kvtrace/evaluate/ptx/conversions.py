@@ -30,10 +30,7 @@ _NARROW: Final = ("e4m3", "e5m2", "e2m1")
     modifiers="rn rz rm rp rna rni rzi rmi rpi ftz sat relu satfinite",
 )
 def converted(form: Form, first: Array, second: Array | None = None) -> Array:
-    """Return numbers in another type.
-
-    Of two operands, the first becomes the upper half of a packed result.
-    """
+    """Return numbers in another type; of two operands the first becomes the upper half."""
     source, target = form.type, form.target
     if len(form.types) != 2 or (second is not None) != (target.parts == 2 and source.parts == 1):
         raise UnsupportedOp(f"the instruction {form.text!r}")
@@ -160,10 +157,7 @@ def _to_exponent(form: Form, array: Array, target: Type) -> Array:
 
 
 def _to_tf32(form: Form, array: Array, target: Type) -> Array:
-    """Return floats with 10 bits of mantissa.
-
-    Ties are rounded away from zero (rna) or to even (rn); rz rounds toward zero.
-    """
+    """Return floats with 10 bits of mantissa: rna (ties away from zero), rn (even) or rz."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     if form.has("rna"):
         bits = bits + np.uint32(0x1000)

@@ -25,9 +25,7 @@ def on_lanes(
     types: list[ValueType],
     result_types: list[ValueType],
 ) -> Callable[..., tuple[Array, ...]]:
-    r"""Return a function that runs a snippet on arrays of values, one per operand.
-
-    It returns a tuple of result arrays.
+    r"""Return a function that runs a snippet on one array per operand; its results are a tuple.
 
     Raises:
         UnsupportedOp: a part of the snippet, which the text names, is not implemented.

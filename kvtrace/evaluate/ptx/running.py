@@ -30,9 +30,7 @@ _WIDTHS: Final = {"c": "u2", "h": "u2", "r": "u4", "f": "u4", "l": "u8", "d": "u
 
 
 def read_constraints(text: str) -> tuple[tuple[np.dtype[Any], ...], int]:
-    r"""Return the register dtype of each operand, and the number of results among them.
-
-    Clobbers are left out.
+    r"""Return the register dtype of each operand (no clobbers), and the number of results.
 
     Raises:
         UnsupportedOp: a constraint is not for a register.
@@ -189,10 +187,7 @@ def _write(
 def _move_vector(
     statement: Statement, form: Form, types: Mapping[str, np.dtype[Any]], registers: Registers
 ) -> None:
-    """Split a register into parts, or join parts to a register, the lowest part first.
-
-    The targets in `registers` are set.
-    """
+    """Set a register's parts, or a register from its parts, the lowest part first."""
     target, source = statement.operands
     parts = target if isinstance(target, tuple) else source
     if not isinstance(parts, tuple) or form.type.bits % (8 * len(parts)):

@@ -79,10 +79,7 @@ def instruction(
     modifiers: str = "",
     optional: int = 0,
 ) -> Callable[[_Function], _Function]:
-    """Return a decorator that registers a function for instructions and types.
-
-    An instruction with other modifiers is refused.
-    """
+    """Return a decorator that registers a function for instructions, types and modifiers."""
 
     def register(function: _Function) -> _Function:
         accepted = frozenset(modifiers.split())

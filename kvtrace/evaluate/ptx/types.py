@@ -22,11 +22,7 @@ from kvtrace.evaluate.values import Array
 
 @dataclass(frozen=True)
 class Type:
-    """A PTX type: `kind` is s, u, b (integers), f (float) or p (predicate).
-
-    `bits` is the width of one of its `parts`. `memory` is the dtype of its bits, `value` that of
-    numbers.
-    """
+    """A PTX type: `kind` s, u, b (integer), f (float) or p (predicate); `bits` of one part."""
 
     name: str
     kind: str

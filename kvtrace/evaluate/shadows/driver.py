@@ -27,10 +27,7 @@ _BITCASTS: Final = computing("bitcast")
 
 
 class Shadows(Instrument):
-    """An instrument that carries shadows of one kind through ops.
-
-    Subclasses define the shadows of memory accesses, reductions, computations and decisions.
-    """
+    """An instrument that carries shadows of one kind; subclasses compute shadows of ops."""
 
     kind: type[ShadowedValue]
 
@@ -75,10 +72,7 @@ class Shadows(Instrument):
         return self.computation(op, step)
 
     def ending(self, op: Op) -> Step | None:
-        """Return a step that inspects the values that decide a jump or a loop's next trip.
-
-        None if the block's last op has none.
-        """
+        """Return a step that inspects what decides a jump or a loop's next trip, or None."""
         deciders = deciding(op)
 
         def inspect(values: list[Any], scope: Any) -> None:
@@ -142,10 +136,7 @@ class Shadows(Instrument):
 
 
 def on_actual(op: Op, step: Step) -> Callable[[list[Any], Any], list[Any]]:
-    """Return a function that runs a step on the values without shadows.
-
-    The function returns the operands with their shadows, which stay in the list of values.
-    """
+    """Return a function that runs a step without shadows, and returns operands with them."""
     slots = slots_of(op.operands)
 
     def run_without_shadows(values: list[Any], scope: Any) -> list[Any]:

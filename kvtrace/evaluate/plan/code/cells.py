@@ -14,11 +14,7 @@ Run = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[int], Sequ
 
 @dataclass(frozen=True)
 class Cell:
-    """An array for intermediate results.
-
-    `axes` are flags of the program axes that it varies over, `lanes` its other extents, `layout`
-    the order of its axes in memory.
-    """
+    """An array for intermediate results: flags of its program axes, and its order in memory."""
 
     axes: tuple[bool, ...]
     lanes: tuple[int, ...]
@@ -33,10 +29,7 @@ class Cell:
 
 @dataclass(frozen=True, eq=False)
 class GeneratedCode:
-    """A compiled function, the cells that it needs, and its source.
-
-    `made` are the other arrays that it creates.
-    """
+    """A compiled function, its cells, the other arrays that it creates, and its source."""
 
     run: Run
     cells: tuple[Cell, ...]

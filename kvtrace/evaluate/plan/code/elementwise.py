@@ -17,10 +17,7 @@ from kvtrace.evaluate.plan.values import Register
 def is_fused(
     writer: Writer, instruction: Map, store: Instruction | None, uses: dict[Register, int]
 ) -> bool:
-    """Return whether an operation can write its result directly to memory.
-
-    That is so if `store`, the next instruction, is the result's only use and needs no other change.
-    """
+    """Return whether a result can go straight to the memory of `store`, its only use."""
     register = instruction.target
     assert register is not None
     if type(store) is not Store or store.operands[0] is not register:
@@ -70,10 +67,7 @@ def _repeats(instruction: Map) -> bool:
 def write_map(
     writer: Writer, instruction: Map, depth: int, dying: set[Register]
 ) -> frozenset[Register]:
-    """Write an elementwise operation; return the register whose cell the result reuses.
-
-    The set is empty if it reuses none. `dying` are registers that are not read afterwards.
-    """
+    """Write an operation; return the register (if any) whose cell the result reuses."""
     register, operation = instruction.target, instruction.operation
     assert register is not None
     if operation.into is None:

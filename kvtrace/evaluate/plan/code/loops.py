@@ -25,11 +25,7 @@ def write_loop(
     live_after: frozenset[Register],
     block: BlockWriter,
 ) -> frozenset[Register]:
-    """Write a loop, with its body written by `block`.
-
-    Return the initial operands whose cells the carried registers reuse. `dying` are registers that
-    are not read after the loop's start.
-    """
+    """Write a loop; return the dying operands whose cells the carried registers reuse."""
     reused: set[Register] = set()
     read_in_body = {register for inner in loop.body for register in read_by(inner)} | set(
         loop.outcomes
@@ -75,10 +71,7 @@ def write_loop(
 
 
 def _copy_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
-    """Write copies of the outcomes into the carried registers' cells, for the next trip.
-
-    Programs that have run all their trips keep their carried values there.
-    """
+    """Write copies of outcomes to carried cells, where finished programs keep values."""
     targets = {writer.names[carried]: writer.cell_of(carried) for carried in loop.carried}
     for name, cell in targets.items():
         free = writer.free.setdefault(cell, [])
@@ -111,11 +104,7 @@ def _copy_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
 def _restrict_to_active_programs(
     writer: Writer, symbol: int, stairs: Staircase, depth: int, head: int
 ) -> None:
-    """Insert lines that cut arrays to the programs that run each trip.
-
-    The loop begins at line `head`. Every array that varies along the programs' axis has a name, and
-    is cut at the start of each trip.
-    """
+    """Insert cuts of arrays to the programs that run a trip, in the loop at line `head`."""
     axis = writer.axes.index(stairs.symbol)
     lines = writer.lines[head:]
     assigned = {
@@ -148,10 +137,7 @@ def _restrict_to_active_programs(
 
 
 def _swap_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
-    """Write the swap of names by which outcomes become the next trip's carried registers.
-
-    Outcomes without their own cell are copied first.
-    """
+    """Write the swap of names (or copies) that makes outcomes the next carried registers."""
     sources: list[str] = []
     defined_in_body = {register for instruction in loop.body for register in defined(instruction)}
     for carried, outcome in zip(loop.carried, loop.outcomes, strict=True):

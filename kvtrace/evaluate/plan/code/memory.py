@@ -22,10 +22,7 @@ def view_of(
     axes: Sequence[bool],
     lanes: Sequence[int],
 ) -> str:
-    """Return the code of a strided view of an argument's storage, at the addresses of `form`.
-
-    `axes` and `lanes` say along which program and lane axes the view varies.
-    """
+    """Return the code of a strided view of an argument's storage, over these axes and lanes."""
     writer.buffers.add(argument)
     coefficients = dict(form.outer)
     steps = [coefficients.pop(symbol, 0) for symbol in writer.axes]

@@ -17,10 +17,7 @@ from kvtrace.evaluate.plan.values import Register
 def write_product(
     writer: Writer, dot: Dot, depth: int, dying: set[Register]
 ) -> frozenset[Register]:
-    """Write a matrix product plus its addend, if any.
-
-    Return the addend in a set if the result reuses its cell, else an empty set.
-    """
+    """Write a product plus its addend; return the addend (if any) whose cell it reuses."""
     register = dot.target
     assert register is not None
     left, right = dot.sources()[:2]

@@ -119,10 +119,7 @@ class Writer:
         self.lines.append(" " * depth + text)
 
     def roots_ahead(self, instructions: list[Instruction]) -> dict[Register, frozenset[Register]]:
-        """Return the registers whose memory each register will share after these instructions.
-
-        Nothing is written.
-        """
+        """Return the registers whose memory each register will share; nothing is written."""
         roots = dict(self.roots)
         nothing: frozenset[Register] = frozenset()
         for instruction in instructions:

@@ -59,10 +59,7 @@ def constant(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 
 def _arithmetic(law: Law, ufunc: np.ufunc | None = None) -> Planner:
-    """Return the planner of an op by a law: affine if the law says so, else an instruction.
-
-    `ufunc`, if given, computes integer arrays instead of the op's array function.
-    """
+    """Return the planner of arithmetic by a law, or by an instruction (`ufunc`, if given)."""
 
     def planner(op: Op, _compiler: PlanCompiler) -> PlanStep:
         left, right = op.operand("left").id, op.operand("right").id

@@ -53,10 +53,7 @@ def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("arith.extf", "arith.truncf", "arith.sitofp")
 def float_cast(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a conversion to a float type by NumPy's cast, with bfloat16's rounding.
-
-    Where these are not exact, the array function becomes the instruction.
-    """
+    """Plan a conversion to a float type: NumPy's cast and rounding where they are exact."""
     type_ = value_type(op.results[0].type)
     if not _is_plain_cast(op, type_):
         return compiler.elementwise(op)

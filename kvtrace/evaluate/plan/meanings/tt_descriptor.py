@@ -56,10 +56,7 @@ def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
 def _block_access(
     walk: Walk, value: Any, positions: list[Any], block: ValueType, chunk: int = 1
 ) -> tuple[Pointer, ResolvedMask]:
-    """Return the pointer and mask of a descriptor's block that starts at `positions`.
-
-    The inner extent is rounded up to a multiple of `chunk`.
-    """
+    """Return pointer and mask of a block at `positions`, in chunks along the inner axis."""
     if not isinstance(value, Descriptor) or not all(isinstance(x, Integer) for x in positions):
         raise Unplannable("the position of a descriptor's block is not affine")
     form = value.base.form

@@ -124,10 +124,7 @@ def _without_axis(walk: Walk, value: Constant | Tensor, axis: int) -> Constant |
 
 
 def _without_added_zero(walk: Walk, operand: Tensor, function: Any) -> Register | None:
-    """Return x if the summand was computed as x + 0.0, else None.
-
-    The zero can be added to the sum instead, with the same bits.
-    """
+    """Return x if the summand is x + 0.0, else None; zero can be added to the sum."""
     if function is not np.add or operand.box is not None or operand.register.dtype.kind != "f":
         return None
     for instruction in reversed(walk.instructions[-8:]):

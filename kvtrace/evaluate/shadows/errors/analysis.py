@@ -119,10 +119,7 @@ class ErrorAnalysis(Shadows):
         )
 
     def _require_certain(self, value: Any, reason: str) -> None:
-        """Raise Undecided for `reason` if a value is uncertain, except with the stated chance.
-
-        Planes that allow another value are added to `open`.
-        """
+        """Raise Undecided if a value is uncertain; add planes that leave a doubt to `open`."""
         if not isinstance(value, NumberWithPlanes):
             return
         planes, roundings = value.shadow, self.roundings
@@ -131,10 +128,7 @@ class ErrorAnalysis(Shadows):
         self.open |= {plane for plane in roundings.open if np.any(planes[plane] > 0)}
 
     def _require_unshared(self, op: Op, pointer: Any) -> None:
-        """Raise Undecided if a pointer may access a storage that the launch reads and writes.
-
-        It is called for launches whose programs run in order.
-        """
+        """Raise Undecided if a pointer goes to a storage that is both read and written."""
         assert self.memory is not None
         storages = self.memory.storages_of(actual(pointer))
         if self._shared_storages is None or not storages.isdisjoint(self._shared_storages):
@@ -259,10 +253,7 @@ class ErrorAnalysis(Shadows):
         return computed
 
     def _address_step(self, op: Op, step: Step) -> Step:
-        """Return the step of an address op.
-
-        A pointer's planes are infinite where an operand is uncertain; descriptors must be certain.
-        """
+        """Return the step of an address op: pointers may be uncertain, descriptors not."""
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         rank, roundings = len(result_type.shape) + 1, self.roundings
         run = on_actual(op, step)
@@ -286,10 +277,7 @@ class ErrorAnalysis(Shadows):
         return addressed
 
     def _unbounded_step(self, op: Op, step: Step, *, always: bool = False) -> Step:
-        """Return the step of an op without a rule.
-
-        An uncertain operand, or `always`, makes the bounds of all results infinite.
-        """
+        """Return the step of an op without a rule; uncertain operands give unbounded results."""
         types = [value_type(value.type) for value in op.results]
         results = [
             (value.id, len(type_.shape) + 1) for value, type_ in zip(op.results, types, strict=True)
@@ -446,10 +434,7 @@ class Deviations(ErrorAnalysis):
 
 
 def _rounded_constant(constant: Any, element: ElementType, written: float | None = None) -> Any:
-    """Return a constant with its planes, or unchanged if it is certain.
-
-    `written` is the number before rounding, if known.
-    """
+    """Return a constant with planes if it is rounded; `written` is the number before."""
     array = np.asarray(actual(constant))
     values = array.astype(np.float64)
     radius = constants_radius(element.name, values)
@@ -478,10 +463,7 @@ def _deciding_in_shared(op: Op) -> tuple[Value, ...]:
 
 
 def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
-    """Return the ids of storages that a launch accesses in several ways (load, store, atomic).
-
-    None if a program waits for memory.
-    """
+    """Return ids of storages that a launch reads and writes; None if a program waits."""
     kinds: dict[int, set[str]] = {}
     for site in memory_sites(module):
         if site.waits:

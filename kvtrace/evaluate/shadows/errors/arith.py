@@ -191,10 +191,7 @@ class FloatRule:
     def _set_random_parts(
         self, planes: Array, operands: Sequence[_Operand], exact: Array
     ) -> tuple[Span, Span]:
-        """Set bias and scales, in proportion to the result's move by each operand alone.
-
-        Return the spans of the own and of the common random errors.
-        """
+        """Set bias and scales by the result's move with each operand; return both spans."""
         own_parts: list[tuple[Array | float, Span]] = []
         common_parts: list[tuple[Array | float, Span]] = []
         bias: Array | float = 0.0
@@ -345,10 +342,7 @@ class RadiusRule:
     def _with_selected_planes(
         self, operands: Sequence[Any], value: Array, planes: Array
     ) -> NumberWithPlanes:
-        """Return a select's result, with the planes of the selected operand.
-
-        Where the condition is uncertain, the planes by the rule stay.
-        """
+        """Return a select's result; where the condition is certain, with the operand's planes."""
         condition, *options = operands
         selects_first = np.asarray(to_array(actual(condition), self._types[0]), np.bool_)
         doubt = (

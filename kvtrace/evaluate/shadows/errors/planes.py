@@ -98,10 +98,7 @@ class NumberWithRadius(NumberWithPlanes):
 
 
 def shared_in_place(planes: Array, own_span: Span, common_span: Span) -> Span:
-    """Move the random errors in plane `own` to plane `common`, in place.
-
-    Return the span of `common`.
-    """
+    """Move random errors from plane `own` to `common`, in place; return the span of `common`."""
     total, span = combined_scale([(planes["own"], own_span), (planes["common"], common_span)])
     planes["common"], planes["own"] = total, 0.0
     return span
@@ -144,10 +141,7 @@ def combined_scale(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array |
 
 
 def full_planes(value: Any, type_: ValueType, planes: np.dtype[Any]) -> tuple[Array, Span, Span]:
-    """Return a value's planes with all lanes, and their own and common span.
-
-    Repeated lanes share their random errors.
-    """
+    """Return a value's planes for all lanes, and two spans; repeated lanes share errors."""
     if not isinstance(value, NumberWithPlanes):
         return np.zeros((1, *type_.shape), planes), None, None
     if value.shadow.shape[1:] == type_.shape:

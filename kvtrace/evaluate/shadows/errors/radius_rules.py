@@ -61,10 +61,7 @@ def rule_of(op: Op, module: Module) -> Rule:
 
 
 def approximates(op: Op) -> bool:
-    """Return whether an op runs code that may approximate floats without a bound.
-
-    That is assembly with approximate instructions, or a map_elementwise with float results.
-    """
+    """Return whether an op with its own code (assembly, a map) may approximate unboundedly."""
     if operator_of(op) == "inline_asm":
         return "approx" in str(attribute(op, "asm_string"))
     return operator_of(op) == "map" and any(
@@ -82,10 +79,7 @@ def meaning_of(op: Op) -> Elementwise | None:
 
 
 def undefined_by(op: Op) -> Callable[[Sequence[Array]], Array] | None:
-    """Return a function from operands to a mask of undefined results.
-
-    None if all results are defined, as for ops without integer results.
-    """
+    """Return a function from operands to a mask of undefined results; None if all are defined."""
     if len(op.results) != 1 or value_type(op.results[0].type).element.kind != "i":
         return None
     result = value_type(op.results[0].type).element
@@ -118,10 +112,7 @@ def _lies_in(array: Array, low: float, high: float) -> Array:
 
 
 def _float_rule(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bool) -> Rule:
-    """Return the rule of a float function: its image, widened by the accuracy, then rounded.
-
-    `contracted`: a device may leave out the rounding of the result, in a fused multiply-add.
-    """
+    """Return the rule of a float function: the image, widened by the accuracy, and rounded."""
     exact = exact_function(op, meaning)
     rounded = _rounded(op, meaning, result)
     accuracy: Accuracy = meaning.accuracy
@@ -256,10 +247,7 @@ def _or_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array
 def _logical_radius(
     operands: Sequence[Array], radii: Sequence[Radius], *, deciding_value: bool
 ) -> Radius:
-    """Return infinity where an operand is uncertain and no certain one is `deciding_value`.
-
-    A certain False decides an and, a certain True an or.
-    """
+    """Return infinity where no certain operand is `deciding_value` but one is uncertain."""
     doubts = [None if radius is None else radius > 0 for radius in radii]
     open_lanes: Array = np.zeros((1,) * max(np.ndim(operand) for operand in operands), np.bool_)
     for position, other_position in ((0, 1), (1, 0)):

@@ -184,10 +184,7 @@ class Roundings:
         return planes
 
     def fitted(self, planes: Array, shape: tuple[int, ...]) -> Array:
-        """Return planes with as many axes as `shape`.
-
-        The planes of a descriptor's block become one, as wide as the largest.
-        """
+        """Return planes with the axes of `shape`; those of a block become one, as wide as any."""
         if planes.ndim == len(shape):
             return planes
         widest = np.full((1,) * len(shape), planes[self.deciding].max())

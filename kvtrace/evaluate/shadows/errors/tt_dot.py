@@ -257,10 +257,7 @@ class Product:
             planes["bias"] += np.matmul(left.planes["near"], right.planes["near"])
 
     def _set_scales(self, planes: Array, left: _Factor, right: _Factor, start: _Factor) -> Span:
-        """Set the random errors of a result from those of the factors, which rows or columns share.
-
-        Return the span of the common errors.
-        """
+        """Set random errors from the factors', which rows or columns share; return their span."""
         parts: list[tuple[Array | float, Span]] = []
         if not left.certain:
             own = np.sqrt(np.matmul(left.planes["own"] ** 2, right.sizes**2))
@@ -286,10 +283,7 @@ class Product:
         self, planes: Array, exact: Array, factors: tuple[_Factor, _Factor], magnitude: Array,
         start: _Factor,
     ) -> Span:  # fmt: skip
-        """Add the errors of cutting factors and of summation to planes.
-
-        Return the span of the elements' own random errors.
-        """
+        """Add errors of cutting and summation; return the span of the own random errors."""
         left, right = factors
         random: Array | float = 0.0
         if self._cuts:  # dropped bits make each factor smaller: a common part, and a random one
@@ -313,10 +307,7 @@ class Product:
         self, planes: Array, plane: str, factors: tuple[_Factor, _Factor], magnitude: Array,
         start: _Factor,
     ) -> Array | None:  # fmt: skip
-        """Add the errors of splitting factors and of summation to a plane.
-
-        Return the scale of the random part, None if there is none.
-        """
+        """Add errors of splitting and summation; return the random part's scale, or None."""
         split = self._split * magnitude
         planes[plane] += split
         if plane == "near":
@@ -336,9 +327,7 @@ class Product:
     def _add_short_sum_errors(
         self, planes: Array, plane: str, factors: tuple[_Factor, _Factor], start: _Factor
     ) -> Array | None:
-        """Add the errors of sums with few bits to a plane, step by step.
-
-        Return the scale of the random part, None for `worst`.
+        """Add errors of sums with few bits, step by step; return the random scale, or None.
 
         Each addend loses less than a unit of the largest exponent of its step, toward zero (Fasi et
         al., section 3). The loss is taken to be uniform below that unit: products of both signs
@@ -377,10 +366,7 @@ class Product:
     def _add_adder_errors(
         self, planes: Array, plane: str, depth: int, magnitude_bound: Array, magnitude: Array
     ) -> Array | None:
-        """Add the errors of an adder with enough bits to a plane.
-
-        Return the scale of the random part, None if there is none.
-        """
+        """Add the errors of an adder with enough bits; return the random scale, or None."""
         steps = -(-depth // self._adder.at_once)
         if self._is_narrow or self._adder.at_once == 1:
             unit = unit_of(self._element.name if self._is_narrow else self._working)

@@ -230,10 +230,7 @@ class BoundedMemory(Memory):
         type_: ValueType,
         update: Callable[[Array, Array, list[Array]], Array | None],
     ) -> Any:
-        """Update elements and their planes; return the old contents.
-
-        Float additions are collected, so that `finish` can bound their errors for any order.
-        """
+        """Update elements and planes; `finish` bounds float sums. Return old contents."""
         if operands and isinstance(operands[0], NumberWithPlanes):
             self._stored, operands = [operands[0]], [operands[0].actual, *operands[1:]]
         simple = not isinstance(pointer, PointerChoice)
@@ -259,10 +256,7 @@ class BoundedMemory(Memory):
         return result
 
     def _update(self, sums: _Sums | None) -> Callable[[Array, Array, list[Array]], None]:
-        """Return a function that updates planes in memory.
-
-        Planes of float additions are added; otherwise the larger of old and new planes stays.
-        """
+        """Return a function that updates planes: adds them in sums, else keeps the larger."""
         widened = [plane for plane in self.roundings.kind.planes.names or () if plane != "off"]
         added = [plane for plane in widened if plane != "own"]
         all_count = self.roundings.all_count

@@ -70,10 +70,7 @@ def _computes_floats(op: Op) -> bool:
 
 
 def _rounding_ratio(op: Op) -> float:
-    """Return the ratio of an element's roundings on a device to those in the evaluator's tree.
-
-    In the tree they are at most the tree's depth; on a device at most one per other element.
-    """
+    """Return the ratio of roundings in a device's longest order to those in the tree here."""
     extent = value_type(op.group("source")[0].type).shape[int(attribute(op, "axis"))]
     return (extent - 1) / max(1.0, math.log2(extent)) if _computes_floats(op) else 1.0
 

@@ -89,11 +89,7 @@ def compared_numbers(op: Op, operands: Sequence[Any]) -> Array:
 
 
 def selected(op: Op, operands: Sequence[Any]) -> Array:
-    """Return a select's ideal numbers, selected by the ideal condition.
-
-    Pointers have an offset outside all arguments where the ideal condition differs from the real
-    one.
-    """
+    """Return a select's ideal numbers; an impossible offset where a pointer's choice differs."""
     condition = value_type(op.operand("condition").type)
     type_ = value_type(op.results[0].type)
     mask = ideal_numbers(operands[0], condition)

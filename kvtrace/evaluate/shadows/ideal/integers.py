@@ -92,10 +92,7 @@ def _shifted_right(left: Array, right: Array, bits: int) -> Array:
 
 
 def _quotient(left: Array, right: Array, *, rounded: str) -> Array:
-    """Return the exact quotient, rounded toward zero, down or up, as `rounded` says.
-
-    A divisor of 0 gives the evaluator's result.
-    """
+    """Return the exact quotient, rounded toward zero, down or up; by 0, the evaluator's."""
     a, b = left.astype(object), right.astype(object)
     safe = np.where(b == 0, 1, b)
     down = a // safe

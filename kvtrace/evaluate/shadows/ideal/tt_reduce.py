@@ -18,10 +18,7 @@ from kvtrace.ir import Op
 
 
 def combination_of(op: Op) -> Ideal | None:
-    """Return a function that reduces or scans ideal integers; None if the op has no ufunc.
-
-    The function may raise TooLarge.
-    """
+    """Return a function that reduces or scans ideal integers; None without a ufunc."""
     source, *others = op.group("source")
     type_ = value_type(source.type)
     combining = None if others else simple_ufunc(op.regions[0].blocks[0], type_)
