@@ -300,8 +300,8 @@ def granted(
     radius = growth * (condition.working + inputs.working * _SPREAD * size)
     if condition.length <= _ALIKE:
         radius = radius + deviations * inputs.working * _SPREAD * typical
-    most = inputs.working * inputs.largest
-    radius = radius + deviations * np.minimum(_CHAIN * condition.own, most)
+    largest_error = inputs.working * inputs.largest
+    radius = radius + deviations * np.minimum(_CHAIN * condition.own, largest_error)
     if inputs.coarsest > inputs.working:
         # An element that no coarse input moves does not depend on one.
         follows = condition.stored > _FOLLOWS * condition.working

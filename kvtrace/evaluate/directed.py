@@ -21,8 +21,8 @@ Direction = Literal["rn", "rz", "rd", "ru"]
 def two_sum(left: Array, right: Array) -> tuple[Array, Array]:
     """Return the rounded sum and the exact error of rounding."""
     total = left + right
-    part = total - left
-    return total, np.asarray((left - (total - part)) + (right - part))
+    added_part = total - left
+    return total, np.asarray((left - (total - added_part)) + (right - added_part))
 
 
 def two_product(left: Array, right: Array) -> tuple[Array, Array]:
@@ -114,18 +114,20 @@ def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: 
     if left.dtype != np.float64:
         wide = (array.astype(np.float64) for array in (left, right, addend))
         a, b, c = wide
-        total, rest = two_sum(a * b, c)
-        rest = _finite(rest, total)
-        nearest = to_odd(total, rest).astype(left.dtype)
-        remainder = np.asarray(total - nearest.astype(np.float64)) + rest
+        total, error = two_sum(a * b, c)
+        error = _finite(error, total)
+        nearest = to_odd(total, error).astype(left.dtype)
+        remainder = np.asarray(total - nearest.astype(np.float64)) + error
         return rounded(nearest, _finite(remainder, left, right, addend), direction)
     product, low = two_product(left, right)
     total, high_rest = two_sum(product, addend)
-    rest, last = two_sum(high_rest, low)
-    nearest, remainder = two_sum(total, to_odd(rest, last))
-    broken = ~np.isfinite(remainder)
+    error, last = two_sum(high_rest, low)
+    nearest, remainder = two_sum(total, to_odd(error, last))
+    not_finite = ~np.isfinite(remainder)
     plain = left * right + addend
-    return rounded(np.where(broken, plain, nearest), np.where(broken, 0, remainder), direction)
+    return rounded(
+        np.where(not_finite, plain, nearest), np.where(not_finite, 0, remainder), direction
+    )
 
 
 def to_odd(nearest: Array, remainder: Array) -> Array:
@@ -134,11 +136,11 @@ def to_odd(nearest: Array, remainder: Array) -> Array:
     Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Comp. 57 (2008).
     """
     values = np.ascontiguousarray(nearest)
-    even = (values.view(f"i{values.itemsize}") & 1) == 0
+    is_even = (values.view(f"i{values.itemsize}") & 1) == 0
     infinity = values.dtype.type(np.inf)
     toward = np.where(remainder > 0, infinity, -infinity)
     inexact = (remainder != 0) & np.isfinite(values)
-    return np.where(even & inexact, np.nextafter(values, toward), values)
+    return np.where(is_even & inexact, np.nextafter(values, toward), values)
 
 
 def narrowed(direction: Direction, array: Array) -> Array:

@@ -39,8 +39,8 @@ def place_of(error: Exception) -> str:
     from pathlib import Path
     from traceback import extract_tb
 
-    at = extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
 
 
 UNFIT = (

@@ -38,12 +38,14 @@ def is_order_fixed() -> bool:
 
 def by_halves(function: Any, array: Array, axis: int) -> Array:
     """Return an array reduced along an axis: first half with second half, repeatedly."""
-    parts = np.moveaxis(array, axis, 0)
-    while len(parts) > 1:
-        half = len(parts) // 2
-        combined = function(parts[:half], parts[half : 2 * half])
-        parts = np.concatenate((combined, parts[2 * half :])) if len(parts) % 2 else combined
-    whole: Array = parts[0]
+    elements = np.moveaxis(array, axis, 0)
+    while len(elements) > 1:
+        half = len(elements) // 2
+        combined = function(elements[:half], elements[half : 2 * half])
+        elements = (
+            np.concatenate((combined, elements[2 * half :])) if len(elements) % 2 else combined
+        )
+    whole: Array = elements[0]
     return whole
 
 

@@ -113,8 +113,8 @@ class Memory:
         unknown. Without a mask, the last program's value stays at an address that several write.
         """
         if isinstance(pointer, PointerChoice):
-            for part, lanes in self._choice_parts(pointer, mask):
-                self.store(op, scope, part, value, lanes, type_)
+            for option, lanes in self._choice_parts(pointer, mask):
+                self.store(op, scope, option, value, lanes, type_)
             return
         if _touches_nothing(pointer, mask):
             return
@@ -148,11 +148,11 @@ class Memory:
         in inactive lanes; Unknown if the address or the contents are unknown.
         """
         if isinstance(pointer, PointerChoice):
-            first, second = (
-                self.atomic(op, scope, part, operands, lanes, type_, update)
-                for part, lanes in self._choice_parts(pointer, mask)
+            if_true, if_false = (
+                self.atomic(op, scope, option, operands, lanes, type_, update)
+                for option, lanes in self._choice_parts(pointer, mask)
             )
-            return unknown_of((first, second)) or np.where(pointer.condition, first, second)
+            return unknown_of((if_true, if_false)) or np.where(pointer.condition, if_true, if_false)
         if _touches_nothing(pointer, mask):
             return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
         request = self._request(op, "atomic", scope, pointer, mask, type_)
@@ -227,11 +227,11 @@ class Memory:
     def _load_choice(
         self, op: Op, scope: Scope, pointer: PointerChoice, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        first, second = (
-            self.load(op, scope, part, lanes, other, type_)
-            for part, lanes in self._choice_parts(pointer, mask)
+        if_true, if_false = (
+            self.load(op, scope, option, lanes, other, type_)
+            for option, lanes in self._choice_parts(pointer, mask)
         )
-        return unknown_of((first, second)) or np.where(pointer.condition, first, second)
+        return unknown_of((if_true, if_false)) or np.where(pointer.condition, if_true, if_false)
 
     # -- contents ------------------------------------------------------------------------------
 

@@ -255,10 +255,10 @@ def _bytes_are_shared(storage: Storage, accesses: list[tuple[int, Access]]) -> b
     flags: NDArray[np.uint8] = np.zeros(count, np.uint8)
     for offsets, programs, access in located:
         inside = (offsets >= 0) & (offsets + access.element_bytes <= storage.nbytes)
-        first = offsets[inside] // cell
+        first_cells = offsets[inside] // cell
         owners = programs[inside].astype(np.int32)
         for step in range(access.element_bytes // cell):
-            index = first + step
+            index = first_cells + step
             flags[index] |= np.uint8(_FLAGS[access.kind])
             # Programs ascend: of several in a cell, the last assignment stores the largest id, and,
             # in reverse order, the smallest id.

@@ -101,14 +101,14 @@ def _view(argument: Argument) -> list[tuple[int, int]]:
 def _integers(argument: Argument) -> NDArray[np.int64]:
     """Return the 64-bit integers of an integer tensor's storage, or a scalar argument as one."""
     if isinstance(argument, ScalarArgument):
-        number = argument.value
-        whole = isinstance(number, int) and abs(number) < 1 << 63
-        return np.array([number] if whole else [], np.int64)
+        value = argument.value
+        whole = isinstance(value, int) and abs(value) < 1 << 63
+        return np.array([value] if whole else [], np.int64)
     data = argument.storage.data
     if data is None or argument.dtype not in _TABLES:
         return np.empty(0, np.int64)
-    rest = data[argument.offset_bytes % 8 :]
-    return rest[: rest.size // 8 * 8].view(np.int64)
+    aligned_bytes = data[argument.offset_bytes % 8 :]
+    return aligned_bytes[: aligned_bytes.size // 8 * 8].view(np.int64)
 
 
 def _addresses(argument: Argument) -> NDArray[np.int64]:
@@ -122,5 +122,5 @@ def _name(argument: Argument, low: int, high: int) -> str:
     if isinstance(argument, ScalarArgument):
         return f"*{argument.name}"
     words = _integers(argument)
-    first = int(((words >= low) & (words < high)).argmax()) - argument.offset_bytes // 8
-    return f"*{argument.name}[{first}]"
+    position = int(((words >= low) & (words < high)).argmax()) - argument.offset_bytes // 8
+    return f"*{argument.name}[{position}]"

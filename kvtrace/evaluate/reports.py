@@ -106,8 +106,8 @@ def _known_access(
         owner = np.broadcast_to(scope.linear.reshape((-1,) + (1,) * len(type_.shape)), shape)
         if mask is None:
             return index.reshape(-1), owner.reshape(-1)
-        chosen = np.broadcast_to(conjunction(factors_of(mask)), shape)
-        return index[chosen], owner[chosen]
+        active_lanes = np.broadcast_to(conjunction(factors_of(mask)), shape)
+        return index[active_lanes], owner[active_lanes]
 
     target = None if argument is None else scope.launch.arguments[argument]
     parts = AccessParts(
@@ -176,8 +176,8 @@ def _report_defect(
     lane_offsets = np.broadcast_to(offsets, broken.shape)
     witness_offset, broken_offsets = int(lane_offsets[witness]), lane_offsets[broken]
     size = request.type_.element.bytes
-    end = witness_offset + size
-    past_end = end - limits[1] if end > limits[1] else witness_offset - limits[0]
+    access_end = witness_offset + size
+    past_end = access_end - limits[1] if access_end > limits[1] else witness_offset - limits[0]
     program = int(scope.linear[int(witness[0])])
     x, y, _ = scope.launch.grid
     iteration = scope.iteration

@@ -118,7 +118,7 @@ def _suspects(request: Request, low: int, high: int) -> Array:
     index = np.arange(programs) if len(doubtful) == 1 else np.flatnonzero(doubtful)
     if request.mask is None:
         return index
-    part = request if len(index) == programs else request.at(index)
-    spans = spans_of(part.offset, part.mask, request.type_.shape)
+    suspected_request = request if len(index) == programs else request.at(index)
+    spans = spans_of(suspected_request.offset, suspected_request.mask, request.type_.shape)
     outside = (spans.active > 0) & ((spans.lowest < low) | (spans.highest > high))
     return index[np.broadcast_to(outside, (len(index),))]

@@ -227,8 +227,8 @@ def to_array(value: Any, type_: ValueType | None) -> Array:
         total = sum_of_terms(value)
         if isinstance(total, np.ndarray):
             return total.astype(type_.element.value, copy=False)
-        number = wrapped(total, type_.element.bits)
-        return np.full((1,) * (len(type_.shape) + 1), number, type_.element.value)
+        constant = wrapped(total, type_.element.bits)
+        return np.full((1,) * (len(type_.shape) + 1), constant, type_.element.value)
     raise UnsupportedOp(f"a {type(value).__name__} where a number was expected")
 
 
@@ -312,24 +312,24 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
     `parts` are (program index array, value for these programs); the indices are disjoint. A program
     in no index gets an arbitrary value. The result is Unknown if any value is.
     """
-    first = parts[0][1]
+    first_value = parts[0][1]
     # A value that is the same for all programs needs no merge; others were re-indexed.
-    if all(value is first for _, value in parts) and _is_uniform(first):
-        return first
+    if all(value is first_value for _, value in parts) and _is_uniform(first_value):
+        return first_value
     unknown = unknown_of(value for _, value in parts)
     if unknown is not None:
         return unknown
     shadowed = next((value for _, value in parts if isinstance(value, ShadowedValue)), None)
     if shadowed is not None:
         return shadowed.merged(parts, programs, type_)
-    if isinstance(first, Pointer | PointerChoice):
+    if isinstance(first_value, Pointer | PointerChoice):
         return _merge_pointers(parts, programs, type_)
-    if isinstance(first, SharedView):
-        if any(value.buffer is not first.buffer for _, value in parts):
+    if isinstance(first_value, SharedView):
+        if any(value.buffer is not first_value.buffer for _, value in parts):
             raise UnsupportedOp("shared memory that differs between programs after a branch")
         starts = _scatter([(index, value.start) for index, value in parts], programs)
-        return SharedView(first.buffer, starts, first.lanes)
-    if isinstance(first, Descriptor):
+        return SharedView(first_value.buffer, starts, first_value.lanes)
+    if isinstance(first_value, Descriptor):
         raise UnsupportedOp("tensor descriptors that differ between programs after a branch")
     arrays = [(index, to_array(value, type_)) for index, value in parts]
     return _scatter(arrays, programs)

@@ -74,16 +74,16 @@ def window_of(offset: Sum) -> Window:
 
 
 def _separated(terms: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Return the terms; one over programs and a lane axis is split in two where exact."""
+    """Return the terms; a term that varies along two axes is split in two where exact."""
     result: tuple[Array, ...] = ()
     for term in terms:
         axes = varying_axes(term)
         if len(axes) != 2:
             result = joined_terms(result, (term,)) if result else (term,)
             continue
-        first, second = axes
-        head = np.take(term, [0], axis=second)
-        line = np.take(term, [0], axis=first)
+        first_axis, second_axis = axes
+        head = np.take(term, [0], axis=second_axis)
+        line = np.take(term, [0], axis=first_axis)
         if not np.array_equal(np.broadcast_to(head + (line - line.flat[0]), term.shape), term):
             result = joined_terms(result, (term,)) if result else (term,)
             continue
@@ -190,24 +190,24 @@ def read_masked(flat: Array, window: Window, rank: int, mask: Array) -> Array:
     window = by_program(window, rank)
     base = _base_rows(window, rank)
     limit = len(flat) - 1 - window.span
-    beyond = (base < 0) | (base > limit)
-    if not beyond.any():
+    leaves_memory = (base < 0) | (base > limit)
+    if not leaves_memory.any():
         return read_window(flat, window, rank, copy=False)
     steps = _lane_steps(window)
     active = _base_axes_first(mask, window, rank)
     base_rank = base.ndim
     shape = np.broadcast_shapes(base.shape, active.shape[:base_rank])
     lanes = np.broadcast_shapes(steps.shape, active.shape[base_rank:])
-    base, beyond = np.broadcast_to(base, shape), np.broadcast_to(beyond, shape)
+    base, leaves_memory = np.broadcast_to(base, shape), np.broadcast_to(leaves_memory, shape)
     result: Array = np.zeros((*shape, *lanes), flat.dtype)
-    if limit >= 0 and not beyond.all():
+    if limit >= 0 and not leaves_memory.all():
         result[...] = _windows(flat, window)[np.clip(base, 0, limit)]
     if len(flat):
-        rows = np.nonzero(beyond)
+        rows = np.nonzero(leaves_memory)
         index = base[rows].reshape((-1,) + (1,) * len(lanes)) + steps
-        chosen = np.broadcast_to(active, (*shape, *lanes))[rows]
+        active_lanes = np.broadcast_to(active, (*shape, *lanes))[rows]
         result[rows] = np.where(
-            chosen, flat.take(np.where(chosen, index, 0)), np.zeros((), result.dtype)
+            active_lanes, flat.take(np.where(active_lanes, index, 0)), np.zeros((), result.dtype)
         )
     return result.transpose(_axis_positions(window, rank))
 
@@ -256,8 +256,8 @@ def write_masked(
     if not partly_active.any():
         return
     index = base[partly_active].reshape((-1,) + (1,) * strided) + _lane_steps(window)
-    chosen = active[partly_active].reshape(index.shape)
-    flat[index[chosen]] = stored[partly_active].reshape(index.shape)[chosen]
+    active_lanes = active[partly_active].reshape(index.shape)
+    flat[index[active_lanes]] = stored[partly_active].reshape(index.shape)[active_lanes]
 
 
 def _last_of_repeated(values: Array, shape: tuple[int, ...]) -> Array:

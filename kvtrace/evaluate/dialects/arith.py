@@ -68,12 +68,12 @@ def constant_value(op: Op, type_: ValueType) -> Any:
         return np.full((1,) * rank, attribute.value, type_.element.value)
     assert isinstance(attribute, DenseAttribute)
     if attribute.is_splat:
-        number = attribute.values[0]
+        repeated_number = attribute.values[0]
         if type_.element.kind == "b":
-            return bool(number)
+            return bool(repeated_number)
         if type_.element.kind == "i":
-            return constant_sum(int(number))
-        return np.full((1,) * rank, number, type_.element.value)
+            return constant_sum(int(repeated_number))
+        return np.full((1,) * rank, repeated_number, type_.element.value)
     return np.array(attribute.values, type_.element.value).reshape(1, *type_.shape)
 
 

@@ -116,8 +116,8 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
             values[result] = value
             return
         if isinstance(value, bool):
-            number = int(value) if unsigned_source else -int(value)
-            values[result] = constant_sum(number) if target.element.kind == "i" else value
+            as_integer = int(value) if unsigned_source else -int(value)
+            values[result] = constant_sum(as_integer) if target.element.kind == "i" else value
             return
         values[result] = convert(to_array(value, source))
 

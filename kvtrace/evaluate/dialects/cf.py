@@ -109,8 +109,8 @@ class FunctionBody:
         jump: _Jump,
         arrival: Arrival,
     ) -> None:
-        target, passed = jump
-        arguments = [arrival.values[slot] for slot in passed]
+        target, passed_slots = jump
+        arguments = [arrival.values[slot] for slot in passed_slots]
         for slot, value in zip(self._blocks[target].arguments, arguments, strict=True):
             arrival.values[slot] = value
         waiting.setdefault(target, []).append(arrival)
@@ -149,9 +149,9 @@ class FunctionBody:
         arrival: Arrival,
         index: Array,
     ) -> None:
-        target, passed = jump
+        target, passed_slots = jump
         values = selected(arrival.values, self._live[target], index, every=False)
-        for slot, argument_slot in zip(self._blocks[target].arguments, passed, strict=True):
+        for slot, argument_slot in zip(self._blocks[target].arguments, passed_slots, strict=True):
             value = arrival.values[argument_slot]
             values[slot] = selected([value], frozenset({0}), index, every=False)[0]
         scope = arrival.scope.restricted(index)
@@ -220,11 +220,11 @@ def _jumps_of(block: Block, kernel: str) -> tuple[int | None, list[_Jump]]:
 
     A block that returns has no jumps.
     """
-    end = block.ops[-1]
-    if end.successors and end.name not in KINDS:
-        raise unsupported(end, kernel)
-    condition = deciding(end) if end.successors else ()
-    jumps_ = [(target, slots_of(passed)) for target, passed in jumps(end)]
+    terminator = block.ops[-1]
+    if terminator.successors and terminator.name not in KINDS:
+        raise unsupported(terminator, kernel)
+    condition = deciding(terminator) if terminator.successors else ()
+    jumps_ = [(target, slots_of(passed_values)) for target, passed_values in jumps(terminator)]
     return condition[0].id if condition else None, jumps_
 
 

@@ -61,16 +61,20 @@ def logb(array: Array) -> Array:
 
 def remainder(left: Array, right: Array) -> Array:
     """Return the IEEE remainder: left minus right times the nearest whole number, ties to even."""
-    rest = np.fmod(np.abs(left), 2 * np.abs(right))
+    remainder_ = np.fmod(np.abs(left), 2 * np.abs(right))
     divisor = np.abs(right)
-    rest = np.where(np.isinf(divisor), np.abs(left), rest)
+    remainder_ = np.where(np.isinf(divisor), np.abs(left), remainder_)
     # 0 <= rest < 2 divisor, so 0, 1 or 2 divisors are nearest.
-    subtracts_one = (2 * rest > divisor) & ((2 * rest < 3 * divisor) | np.isinf(3 * divisor))
-    subtracts_two = 2 * rest >= 3 * divisor
-    rest = np.where(
-        subtracts_two, rest - 2 * divisor, np.where(subtracts_one, rest - divisor, rest)
+    subtracts_one = (2 * remainder_ > divisor) & (
+        (2 * remainder_ < 3 * divisor) | np.isinf(3 * divisor)
     )
-    return np.where(np.signbit(left), -rest, rest)
+    subtracts_two = 2 * remainder_ >= 3 * divisor
+    remainder_ = np.where(
+        subtracts_two,
+        remainder_ - 2 * divisor,
+        np.where(subtracts_one, remainder_ - divisor, remainder_),
+    )
+    return np.where(np.signbit(left), -remainder_, remainder_)
 
 
 def fdim(left: Array, right: Array) -> Array:

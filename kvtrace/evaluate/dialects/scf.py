@@ -61,16 +61,16 @@ def if_(op: Op, compiler: Compiler) -> Step:
             values[slot] = either(from_then, from_else, unknown)
 
     def run_divided(values: list[Any], scope: Scope, takes_then: Array) -> None:
-        parts: list[tuple[Array, list[Any]]] = []
+        branch_results: list[tuple[Array, list[Any]]] = []
         for branch, index in zip(
             branches, (np.flatnonzero(takes_then), np.flatnonzero(~takes_then)), strict=True
         ):
             if branch is None:
                 continue
             inner = selected(values, branch.outer, index, every=False)
-            parts.append((index, branch.run(inner, scope.restricted(index))))
+            branch_results.append((index, branch.run(inner, scope.restricted(index))))
         for position, slot in enumerate(results):
-            result_parts = [(index, outcome[position]) for index, outcome in parts]
+            result_parts = [(index, outcome[position]) for index, outcome in branch_results]
             values[slot] = merge_programs(result_parts, scope.programs, types[position])
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -112,25 +112,27 @@ def index_switch(op: Op, compiler: Compiler) -> Step:
             values[slot] = joined
 
     def step(values: list[Any], scope: Scope) -> None:
-        case = values[selector]
-        if isinstance(case, Unknown):
-            run_all(values, scope, case)
+        selector_value = values[selector]
+        if isinstance(selector_value, Unknown):
+            run_all(values, scope, selector_value)
             return
-        numbers = to_array(case, selector_type).reshape(-1)
-        numbers = np.broadcast_to(numbers, (scope.programs,))
-        parts: list[tuple[Array, list[Any]]] = []
-        default = ~np.isin(numbers, cases)
+        case_of_program = to_array(selector_value, selector_type).reshape(-1)
+        case_of_program = np.broadcast_to(case_of_program, (scope.programs,))
+        case_results: list[tuple[Array, list[Any]]] = []
+        default = ~np.isin(case_of_program, cases)
         for block, selected_programs in zip(
-            blocks, [default, *(numbers == c for c in cases)], strict=True
+            blocks, [default, *(case_of_program == c for c in cases)], strict=True
         ):
             index = np.flatnonzero(selected_programs)
             if not len(index):
                 continue
             every = len(index) == scope.programs
             inner = selected(values, block.outer, index, every=every)
-            parts.append((index, block.run(inner, scope if every else scope.restricted(index))))
+            case_results.append(
+                (index, block.run(inner, scope if every else scope.restricted(index)))
+            )
         for position, slot in enumerate(results):
-            result_parts = [(index, outcome[position]) for index, outcome in parts]
+            result_parts = [(index, outcome[position]) for index, outcome in case_results]
             values[slot] = (
                 result_parts[0][1]
                 if len(result_parts) == 1
@@ -177,9 +179,9 @@ class _For:
         if unknown is not None:
             self._once_in_doubt(values, scope, unknown)
             return
-        numbers = [_uniform_integer(bound) for bound in bounds]
-        if all(number is not None for number in numbers):
-            low, high, step_size = (int(number) for number in numbers if number is not None)
+        uniform_bounds = [_uniform_integer(bound) for bound in bounds]
+        if all(number is not None for number in uniform_bounds):
+            low, high, step_size = (int(number) for number in uniform_bounds if number is not None)
             self._run_uniform(values, scope, *self._counter_ranges(scope, low, high, step_size))
             return
         self._run_by_program(values, scope, bounds)
@@ -215,8 +217,8 @@ class _For:
                 break
         else:
             return ranges, None
-        least, most = signed_range(bits)
-        last_before, first_after = (most, least) if step_size > 0 else (least, most)
+        lowest, highest = signed_range(bits)
+        last_before, first_after = (highest, lowest) if step_size > 0 else (lowest, highest)
         complaint = (
             f"{loop}, which counts from {low:,} to {high:,} in steps of {step_size:,}, passes "
             f"{last_before:,} and continues near {first_after:,}: it needs more than "
@@ -237,9 +239,9 @@ class _For:
         induction, *arguments = body.arguments
         carried = [values[slot] for slot in self.initial]
         inner = scope.at_iteration(0)
-        for trip, number in enumerate(chain.from_iterable(counters)):
+        for trip, counter in enumerate(chain.from_iterable(counters)):
             inner.iteration = trip
-            values[induction] = constant_sum(number)
+            values[induction] = constant_sum(counter)
             for slot, value in zip(arguments, carried, strict=True):
                 values[slot] = value
             carried = body.run(values, inner)
@@ -264,14 +266,14 @@ class _For:
 
     def _trips(self, scope: Scope, low: Array, high: Array, step_size: Array) -> Array:
         """Return the number of trips of each program, at most 2**62."""
-        _, most = signed_range(self.type.element.bits)
+        _, highest = signed_range(self.type.element.bits)
         if max(-int(low.min(initial=0)), int(high.max(initial=0))) > _FAR:  # the distance overflows
             low, high, step_size = (bound.astype(object) for bound in (low, high, step_size))
         upward = np.where(step_size > 0, step_size, 1)
         runs = low < high
         trips = np.where(runs, -((low - high) // upward), 0)
         last = low + (trips - 1) * upward
-        for program in np.flatnonzero(runs & ((step_size <= 0) | (last > most - upward))):
+        for program in np.flatnonzero(runs & ((step_size <= 0) | (last > highest - upward))):
             bounds = (int(bound[program]) for bound in (low, high, step_size))
             counters, error = self._counter_ranges(scope, *bounds)
             if error is not None:
@@ -295,8 +297,10 @@ class _For:
         every = len(index) == scope.programs
         inner = selected(values, body.outer, index, every=every)
         active = scope if every else scope.restricted(index)
-        numbers = counter if every else counter[index]
-        inner[induction] = Sum(0, (numbers,), int(numbers.min()), int(numbers.max()))
+        active_counters = counter if every else counter[index]
+        inner[induction] = Sum(
+            0, (active_counters,), int(active_counters.min()), int(active_counters.max())
+        )
         for slot, value in zip(arguments, carried, strict=True):
             inner[slot] = value if every else select_programs(value, index)
         outcome = body.run(inner, active.at_iteration(trip))
@@ -350,8 +354,8 @@ def _uniform_integer(value: Any) -> int | None:
         array = array + value.constant
     else:
         array = value
-    first = array.flat[0]
-    return int(first) if array.size == 1 or (array == first).all() else None
+    first_element = array.flat[0]
+    return int(first_element) if array.size == 1 or (array == first_element).all() else None
 
 
 # -- while ------------------------------------------------------------------------------------
@@ -445,8 +449,7 @@ class _While:
     def _check_progress(self, before: list[Any], after: list[Any], scope: Scope) -> None:
         """Wait for other programs if a trip changed neither memory nor carried values."""
         if not all(
-            first is second or equal_constants(first, second)
-            for first, second in zip(before, after, strict=True)
+            old is new or equal_constants(old, new) for old, new in zip(before, after, strict=True)
         ):
             return
         complaint = (

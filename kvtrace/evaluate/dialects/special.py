@@ -48,9 +48,9 @@ tgamma = _scalar(math.gamma, pole=math.inf)
 def sinpi(array: Array) -> Array:
     """Return sin(pi x), with x reduced to a quarter turn before the multiplication by pi."""
     x = np.asarray(array, np.float64)
-    near = np.rint(2 * x)
-    angle = np.pi * (x - near / 2)
-    quarter = np.mod(np.where(np.isfinite(near), near, 0), 4)
+    quarter_turns = np.rint(2 * x)
+    angle = np.pi * (x - quarter_turns / 2)
+    quarter = np.mod(np.where(np.isfinite(quarter_turns), quarter_turns, 0), 4)
     sine, cosine = np.sin(angle), np.cos(angle)
     return np.asarray(np.choose(quarter.astype(int), [sine, cosine, -sine, -cosine]))
 
@@ -58,9 +58,9 @@ def sinpi(array: Array) -> Array:
 def cospi(array: Array) -> Array:
     """Return cos(pi x), with x reduced to a quarter turn before the multiplication by pi."""
     x = np.asarray(array, np.float64)
-    near = np.rint(2 * x)
-    angle = np.pi * (x - near / 2)
-    quarter = np.mod(np.where(np.isfinite(near), near, 0), 4)
+    quarter_turns = np.rint(2 * x)
+    angle = np.pi * (x - quarter_turns / 2)
+    quarter = np.mod(np.where(np.isfinite(quarter_turns), quarter_turns, 0), 4)
     sine, cosine = np.sin(angle), np.cos(angle)
     return np.asarray(np.choose(quarter.astype(int), [cosine, -sine, -cosine, sine]))
 
@@ -68,16 +68,16 @@ def cospi(array: Array) -> Array:
 def erfcx(array: Array) -> Array:
     """Return exp(x^2) erfc(x): directly below 20, else by the asymptotic series 7.12.1."""
     x = np.asarray(array, np.float64)
-    near = np.minimum(x, 20.0)
+    near_part = np.minimum(x, 20.0)
     # exp turns the square's rounding error into a relative error as large as the square: 200 ulp.
-    square, error = two_product(near, near)
-    direct = np.exp(square) * (1 + np.where(np.isfinite(error), error, 0)) * erfc(near)
-    far = np.maximum(x, 20.0)
-    series = term = np.ones_like(far)
+    square, error = two_product(near_part, near_part)
+    direct = np.exp(square) * (1 + np.where(np.isfinite(error), error, 0)) * erfc(near_part)
+    far_part = np.maximum(x, 20.0)
+    series = term = np.ones_like(far_part)
     for k in range(1, 16):
-        term = term * -(2 * k - 1) / (2 * far * far)
+        term = term * -(2 * k - 1) / (2 * far_part * far_part)
         series = series + term
-    return np.where(x < 20.0, direct, series / (far * math.sqrt(math.pi)))
+    return np.where(x < 20.0, direct, series / (far_part * math.sqrt(math.pi)))
 
 
 def erfcinv(array: Array) -> Array:
@@ -150,14 +150,16 @@ def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
     Raises:
         UnsupportedOp: SciPy is not installed.
     """
-    sizes, x = np.broadcast_arrays(np.abs(orders.astype(np.int64)), np.asarray(array, np.float64))
-    odd = sizes % 2 == 1
+    absolute_orders, x = np.broadcast_arrays(
+        np.abs(orders.astype(np.int64)), np.asarray(array, np.float64)
+    )
+    is_odd = absolute_orders % 2 == 1
     # SciPy's general functions take negative arguments for complex ones.
-    result = getattr(_scipy(), f"{kind}v")(sizes, np.abs(x))
+    result = getattr(_scipy(), f"{kind}v")(absolute_orders, np.abs(x))
     result = np.where(np.isinf(x), 0.0, result)
-    flipped = np.where(odd, -result, result) if kind == "j" else np.nan
+    flipped = np.where(is_odd, -result, result) if kind == "j" else np.nan
     result = np.where(x < 0, flipped, result)
-    return np.where((orders < 0) & odd, -result, result)
+    return np.where((orders < 0) & is_odd, -result, result)
 
 
 def _scipy() -> Any:

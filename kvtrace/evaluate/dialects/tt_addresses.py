@@ -52,13 +52,13 @@ def ptr_to_int(op: Op, compiler: Compiler) -> Step:
 def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
     """Return pointers as integer addresses; Unknown if an argument's address is not known."""
     if isinstance(pointer, PointerChoice):
-        first, second = (
-            addresses_of(launch, part, type_) for part in (pointer.first, pointer.second)
+        if_true, if_false = (
+            addresses_of(launch, option, type_) for option in (pointer.first, pointer.second)
         )
-        unknown = unknown_of((first, second))
+        unknown = unknown_of((if_true, if_false))
         if unknown is not None:
             return unknown
-        return np.where(pointer.condition, to_array(first, type_), to_array(second, type_))
+        return np.where(pointer.condition, to_array(if_true, type_), to_array(if_false, type_))
     if not isinstance(pointer, Pointer):
         return Unknown(frozenset({_UNEXPLAINED}))
     if pointer.argument is None:
@@ -90,20 +90,20 @@ def pointers_at(launch: Launch, address: Any, type_: ValueType) -> Pointer | Poi
     """
     if isinstance(address, Unknown):
         return Pointer(None, address)
-    numbers = to_array(address, type_).astype(np.int64, copy=False)
-    remaining = np.ones(numbers.shape, np.bool_)
-    parts: list[tuple[Array, Pointer]] = []
+    addresses = to_array(address, type_).astype(np.int64, copy=False)
+    remaining = np.ones(addresses.shape, np.bool_)
+    located_parts: list[tuple[Array, Pointer]] = []
     for position, start, low, high in _ranges(launch):
-        inside = remaining & (numbers >= start + low) & (numbers < start + high)
+        inside = remaining & (addresses >= start + low) & (addresses < start + high)
         if not inside.any():
             continue
-        offsets = np.where(inside, numbers - start, 0)
-        parts.append((inside, Pointer(position, to_sum(offsets))))
+        offsets = np.where(inside, addresses - start, 0)
+        located_parts.append((inside, Pointer(position, to_sum(offsets))))
         remaining &= ~inside
-    result: Pointer | PointerChoice = Pointer(None, to_sum(numbers))
-    if parts and not remaining.any():
-        result = parts.pop()[1]
-    for inside, pointer in parts:
+    result: Pointer | PointerChoice = Pointer(None, to_sum(addresses))
+    if located_parts and not remaining.any():
+        result = located_parts.pop()[1]
+    for inside, pointer in located_parts:
         result = PointerChoice(inside, pointer, result)
     return result
 

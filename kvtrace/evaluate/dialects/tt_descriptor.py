@@ -144,8 +144,8 @@ def _load_step(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
     def step(values: list[Any], scope: Scope) -> None:
         descriptor = descriptor_of(values[source])
         pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
-        other = padding(descriptor, block.element, len(block.shape))
-        loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
+        fill = padding(descriptor, block.element, len(block.shape))
+        loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
         values[result] = reshaped(loaded, block, target)
 
     return step

@@ -119,13 +119,13 @@ def _array_function_of(
     terms = match.group(2)[1:].split(",")
 
     def single(*arrays: Any) -> Any:
-        chosen = [
+        operands = [
             arrays[int(term[1:]) - 1]
             if term.startswith("$")
             else np.asarray(int(term, 0), element.value)
             for term in terms
         ]
-        return instruction(*chosen)
+        return instruction(*operands)
 
     return single
 
@@ -157,11 +157,11 @@ def map_elementwise(op: Op, compiler: Compiler) -> Step:
                 inner[body.arguments[position * pack + lane]] = lanes[:, lane]
         outcome = body.run(inner, scope.restricted(index))
         for position, (slot, type_) in enumerate(zip(results, result_types, strict=True)):
-            parts = []
+            result_lanes = []
             for lane in range(position * pack, (position + 1) * pack):
                 scalar = value_type(returned_value(op, lane).type)
-                parts.append(np.broadcast_to(to_array(outcome[lane], scalar), (len(index),)))
-            values[slot] = np.stack(parts, axis=-1).reshape(programs, *type_.shape)
+                result_lanes.append(np.broadcast_to(to_array(outcome[lane], scalar), (len(index),)))
+            values[slot] = np.stack(result_lanes, axis=-1).reshape(programs, *type_.shape)
 
     return compiler.counted(op, step, types[0].size, 0)
 

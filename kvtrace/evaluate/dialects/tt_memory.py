@@ -35,9 +35,9 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
     offset = pointer.offset
     if isinstance(offset, Unknown) or isinstance(steps, Unknown):
         sources: frozenset[str] = frozenset()
-        for part in (offset, steps):
-            if isinstance(part, Unknown):
-                sources |= part.sources
+        for operand in (offset, steps):
+            if isinstance(operand, Unknown):
+                sources |= operand.sources
         return Pointer(pointer.argument, Unknown(sources))
     distance = scaled(to_sum(steps), size)
     return Pointer(

@@ -132,11 +132,11 @@ def assert_(op: Op, _compiler: Compiler) -> Step:
 
 def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedAssertion:
     """Return the failure of the first program and lane where `failed` is true."""
-    first, *lane = map(int, np.argwhere(failed)[0])
-    iteration = np.broadcast_to(np.asarray(scope.iteration), (scope.programs,))[first]
+    program_position, *lane = map(int, np.argwhere(failed)[0])
+    iteration = np.broadcast_to(np.asarray(scope.iteration), (scope.programs,))[program_position]
     return FailedAssertion(
         op,
-        _coordinates(scope, first),
+        _coordinates(scope, program_position),
         int(iteration),
         tuple(lane),
         int(np.count_nonzero(failed)),
@@ -170,13 +170,15 @@ def print_(op: Op, _compiler: Compiler) -> Step:
             head = f"pid ({x}, {y}, {z}) "
             if not slots:
                 yield f"{head.rstrip()}{prefix}"
-            for number, (value, type_) in enumerate(zip(shown, types, strict=True)):
+            for operand_number, (value, type_) in enumerate(zip(shown, types, strict=True)):
                 array = full_array(value, type_)
                 lanes = array[position if array.shape[0] > 1 else 0]
-                operand_label = f"(operand {number}) " if len(slots) > 1 else ""
-                for place_, item in np.ndenumerate(lanes):
-                    index = f"idx ({', '.join(map(str, place_))})" if place_ else "idx ()"
-                    text = _formatted(item, type_, in_hex=in_hex, signed=bool(signed[number]))
+                operand_label = f"(operand {operand_number}) " if len(slots) > 1 else ""
+                for lane_index, item in np.ndenumerate(lanes):
+                    index = f"idx ({', '.join(map(str, lane_index))})" if lane_index else "idx ()"
+                    text = _formatted(
+                        item, type_, in_hex=in_hex, signed=bool(signed[operand_number])
+                    )
                     yield f"{head}{index}{prefix}{operand_label}{text}"
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -199,9 +201,9 @@ def _printable(scope: Scope, value: Any, type_: ValueType) -> Any:
         return value
     from kvtrace.evaluate.dialects.tt_addresses import addresses_of
 
-    number = ValueType("i64", type_.shape, ADDRESS.element)
-    addresses = addresses_of(scope.launch, value, number)
-    return addresses if isinstance(addresses, Unknown) else full_array(addresses, number)
+    address_type = ValueType("i64", type_.shape, ADDRESS.element)
+    addresses = addresses_of(scope.launch, value, address_type)
+    return addresses if isinstance(addresses, Unknown) else full_array(addresses, address_type)
 
 
 def _formatted(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
@@ -212,8 +214,8 @@ def _formatted(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> st
         return f"0x{int(bits.view(f'u{bits.itemsize}')[0]):0{2 * bits.itemsize}x}"
     if type_.element.kind == "f":
         return f"{float(item):f}"
-    number = int(item)
-    return str(number if signed or number >= 0 else number + (1 << type_.element.bits))
+    integer = int(item)
+    return str(integer if signed or integer >= 0 else integer + (1 << type_.element.bits))
 
 
 @semantics("gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",

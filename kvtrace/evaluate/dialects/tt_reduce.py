@@ -47,8 +47,8 @@ def simple_ufunc(block: Block, type_: ValueType) -> Any:
     """Return the ufunc of a combining region that consists of a single op; None for others."""
     if len(block.ops) != 2:
         return None
-    op, end = block.ops
-    if op.name not in _UFUNCS or end.operands[:1] != op.results:
+    op, terminator = block.ops
+    if op.name not in _UFUNCS or terminator.operands[:1] != op.results:
         return None
     if {value.id for value in op.operands} != {value.id for value in block.arguments}:
         return None

@@ -142,10 +142,10 @@ def cat(op: Op, compiler: Compiler) -> Step:
             return
         left_array, right_array = full_array(values[left], type_), full_array(values[right], type_)
         programs = max(left_array.shape[0], right_array.shape[0])
-        parts = [
-            np.broadcast_to(part, (programs, *type_.shape)) for part in (left_array, right_array)
+        full_arrays = [
+            np.broadcast_to(array, (programs, *type_.shape)) for array in (left_array, right_array)
         ]
-        values[result] = np.concatenate(parts, axis=1)
+        values[result] = np.concatenate(full_arrays, axis=1)
 
     return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
 

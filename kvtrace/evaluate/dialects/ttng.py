@@ -181,8 +181,8 @@ def _copy_step(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
         described, view, barrier, *indices = operands
         descriptor = descriptor_of(described)
         pointer, mask = block_access(descriptor, indices, block)
-        other = padding(descriptor, block.element, len(block.shape))
-        loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
+        fill = padding(descriptor, block.element, len(block.shape))
+        loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
         loaded = reshaped(loaded, block, type_)
         scope.launch.shared.copy(op, scope, view, loaded, type_, barrier)
 

@@ -119,9 +119,9 @@ def _with_fill_outside(walk: Walk, value: Tensor, mask: ResolvedMask, outside: A
     zero = Constant(value.register.dtype.type(0), value.shape)
     full = walk.padded(Tensor(value.register, value.shape, mask.box, zero))
     inside = _box_conditions(mask, value.shape)
-    chosen = walk.elementwise(selection(value.register.dtype), (inside, full, fill), value.shape)
-    assert isinstance(chosen, Tensor)
-    return chosen
+    selected = walk.elementwise(selection(value.register.dtype), (inside, full, fill), value.shape)
+    assert isinstance(selected, Tensor)
+    return selected
 
 
 def _box_conditions(mask: ResolvedMask, shape: tuple[int, ...]) -> Condition:
@@ -177,8 +177,8 @@ def _stored(walk: Walk, value: Any, mask: ResolvedMask, element: ElementType) ->
     if isinstance(source, Constant):
         if narrow is None:
             return source.value
-        number: np.generic = narrow.function(np.full(1, source.value))[0]
-        return number
+        narrowed_number: np.generic = narrow.function(np.full(1, source.value))[0]
+        return narrowed_number
     if mask.box is None:
         source = walk.padded(source)
     elif source.box != mask.box:

@@ -192,8 +192,8 @@ def update_memory(
     if mask is None:
         update(memory, indices.reshape(-1), operands.reshape(-1))
         return
-    chosen = np.broadcast_to(mask, shape)
-    update(memory, indices[chosen], operands[chosen])
+    active = np.broadcast_to(mask, shape)
+    update(memory, indices[active], operands[active])
 
 
 def ramp_condition(base: int, terms: tuple[tuple[int, int, int, int], ...], rank: int) -> Array:

@@ -82,7 +82,7 @@ _PLAIN = frozenset({Load, Map, Ramp, Reduce, View})
 
 def _least(instruction: Instruction, target: Register, shapes: Sequence[Shape]) -> Shape:
     """Return the smallest shape of an instruction's result, from its operands' shapes."""
-    joined_shape, *others = shapes
+    joined_shape, *further_shapes = shapes
     if isinstance(instruction, View):
         count = len(joined_shape.axes)
         moved = instruction.axes[count:]
@@ -96,6 +96,6 @@ def _least(instruction: Instruction, target: Register, shapes: Sequence[Shape]) 
     if isinstance(instruction, Dot):
         axes = tuple([any(flags) for flags in zip(*[shape.axes for shape in shapes], strict=True)])
         return Shape(axes, target.lanes)
-    for other in others:
+    for other in further_shapes:
         joined_shape = joined(joined_shape, other)
     return joined_shape

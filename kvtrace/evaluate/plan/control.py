@@ -30,16 +30,16 @@ def walk_function(walk: Walk, compiler: PlanCompiler, body: Region) -> list[Any]
     block = compiler.block(body.blocks[0])
     for _ in range(_MOST_BLOCKS):
         operands = block.walk(walk)
-        end = block.terminator
-        if not end.successors:
+        terminator = block.terminator
+        if not terminator.successors:
             return operands
-        if end.name not in KINDS:
-            raise Unplannable(f"{end.name} is not planned")
-        condition = deciding(end)
+        if terminator.name not in KINDS:
+            raise Unplannable(f"{terminator.name} is not planned")
+        condition = deciding(terminator)
         branch = 1 if condition and not decided(walk, walk.values[condition[0].id]) else 0
-        target, passed = jumps(end)[branch]
+        target, passed_values = jumps(terminator)[branch]
         block = compiler.block(target)
-        arguments = [walk.values[value.id] for value in passed]
+        arguments = [walk.values[value.id] for value in passed_values]
         for slot, value in zip(block.arguments, arguments, strict=True):
             walk.values[slot] = value
     raise Unplannable(f"the kernel runs more than {_MOST_BLOCKS} blocks, as in a loop of jumps")

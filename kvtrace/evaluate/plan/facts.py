@@ -142,11 +142,11 @@ def each_trip(record: AccessRecord, origin_bytes: int) -> Iterator[Access]:
 def _at_trip(form: Affine, trips: dict[int, int]) -> Affine:
     constant = form.constant
     outer = []
-    for symbol, number in form.outer:
+    for symbol, coefficient in form.outer:
         if symbol in trips:
-            constant += number * trips[symbol]
+            constant += coefficient * trips[symbol]
         else:
-            outer.append((symbol, number))
+            outer.append((symbol, coefficient))
     return Affine(constant, tuple(outer), form.lanes)
 
 
@@ -162,9 +162,9 @@ def _terms(record: AccessRecord) -> tuple[NDArray[np.int64], ...]:
     count = record.region.programs
     spread = np.broadcast_to(values_of(base, outer, ()), shape_of(outer, ()))
     terms = [spread.reshape((count,) + (1,) * rank)]
-    for axis, number in enumerate(record.form.lanes):
-        if number:
-            terms.append(_lane_indices(axis, rank, record.shape[axis]) * number)
+    for axis, coefficient in enumerate(record.form.lanes):
+        if coefficient:
+            terms.append(_lane_indices(axis, rank, record.shape[axis]) * coefficient)
     return tuple(terms)
 
 

@@ -58,6 +58,8 @@ def generated(
 def _compiled(source: str) -> CodeType:
     """Return the code object of `run`; launches of other sizes have the same text."""
     (code,) = (
-        part for part in compile(source, "<plan>", "exec").co_consts if isinstance(part, CodeType)
+        constant
+        for constant in compile(source, "<plan>", "exec").co_consts
+        if isinstance(constant, CodeType)
     )
     return code

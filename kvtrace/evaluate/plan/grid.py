@@ -97,8 +97,10 @@ def _split_region(region: Region, split: SplitAxis) -> list[Region]:
     if split.symbol not in region.ranges:
         raise Unplannable("the trips of a loop would have to be split outside the loop")
     first, last = region.ranges[split.symbol]
-    parts: list[Interval] = [(first, split.at - 1), (split.at, last)]
-    return [replace(region, ranges={**region.ranges, split.symbol: part}) for part in parts]
+    intervals: list[Interval] = [(first, split.at - 1), (split.at, last)]
+    return [
+        replace(region, ranges={**region.ranges, split.symbol: interval}) for interval in intervals
+    ]
 
 
 def _divided_region(region: Region, factor: FactorAxis) -> Region:

@@ -52,23 +52,23 @@ def difference(_walk: Walk, left: Integer, right: Integer) -> Affine | None:
 
 def product(walk: Walk, left: Integer, right: Integer) -> Affine | None:
     """Return left * right if an operand is a constant, else None."""
-    number = walk.constant_of(right)
-    if number is not None:
-        return times(left.form, number)
-    number = walk.constant_of(left)
-    return None if number is None else times(right.form, number)
+    factor = walk.constant_of(right)
+    if factor is not None:
+        return times(left.form, factor)
+    factor = walk.constant_of(left)
+    return None if factor is None else times(right.form, factor)
 
 
 def quotient(walk: Walk, left: Integer, right: Integer) -> Affine | None:
     """Return left / right, rounded toward zero; None if it is not affine."""
-    parts = _divided(walk, left, right)
-    return None if parts is None else parts[0]
+    results = _divided(walk, left, right)
+    return None if results is None else results[0]
 
 
 def remainder(walk: Walk, left: Integer, right: Integer) -> Affine | None:
     """Return the remainder of left / right; None if it is not affine."""
-    parts = _divided(walk, left, right)
-    return None if parts is None else parts[1]
+    results = _divided(walk, left, right)
+    return None if results is None else results[1]
 
 
 def _divided(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine] | None:
@@ -83,8 +83,8 @@ def _divided(walk: Walk, left: Integer, right: Integer) -> tuple[Affine, Affine]
     if divisor == 1:
         return form, ZERO
     if form.is_constant:
-        number = divided(form.constant, divisor)
-        return Affine(number), Affine(form.constant - number * divisor)
+        constant_quotient = divided(form.constant, divisor)
+        return Affine(constant_quotient), Affine(form.constant - constant_quotient * divisor)
     if walk.extremes(form, left.shape)[0] < 0:
         return None
     multiple_terms, other_terms = multiples(form, divisor)
@@ -109,21 +109,25 @@ def _request_axis(walk: Walk, terms: Affine, divisor: int, shape: tuple[int, ...
         period = divisor // coefficient
         first, last = walk.domain.ranges[symbol]
         extent = last - first + 1
-        alone = len(terms.outer) == 1 and not terms.lanes
-        if alone and (terms.constant + coefficient * first) % divisor == 0 and extent > period:
+        is_only_term = len(terms.outer) == 1 and not terms.lanes
+        if (
+            is_only_term
+            and (terms.constant + coefficient * first) % divisor == 0
+            and extent > period
+        ):
             if extent % period:
                 raise SplitAxis(symbol, first + extent // period * period)
             raise FactorAxis(symbol, period)
-        at = first + period - (terms.constant // coefficient + first) % period
-        if first < at <= last:
-            raise SplitAxis(symbol, at)
+        cut = first + period - (terms.constant // coefficient + first) % period
+        if first < cut <= last:
+            raise SplitAxis(symbol, cut)
     low, high = walk.extremes(terms, shape)
     if high // divisor - low // divisor > _MOST_PERIODS:
         return
     for symbol, coefficient in terms.outer:
-        end = _cut_at_multiple(walk, divisor, symbol, coefficient, low, high)
-        if end is not None:
-            raise SplitAxis(symbol, end)
+        cut_at = _cut_at_multiple(walk, divisor, symbol, coefficient, low, high)
+        if cut_at is not None:
+            raise SplitAxis(symbol, cut_at)
 
 
 def _cut_at_multiple(
@@ -135,9 +139,9 @@ def _cut_at_multiple(
         return None
     rest_low, rest_high = low - coefficient * first, high - coefficient * last
     multiple = (low // divisor + 1) * divisor
-    for at in (-((rest_high - multiple) // coefficient), -((rest_low - multiple) // coefficient)):
-        if first < at <= last:
-            return at
+    for cut in (-((rest_high - multiple) // coefficient), -((rest_low - multiple) // coefficient)):
+        if first < cut <= last:
+            return cut
     return None
 
 
@@ -180,17 +184,17 @@ def non_negative(law: Law) -> Law:
 
 def shifted_left(walk: Walk, left: Integer, right: Integer) -> Affine | None:
     """Return left * 2^right for a constant right, else None."""
-    number = walk.constant_of(right)
-    if number is None or not 0 <= number < left.bits - 1:
+    shift = walk.constant_of(right)
+    if shift is None or not 0 <= shift < left.bits - 1:
         return None
-    return times(left.form, 1 << number)
+    return times(left.form, 1 << shift)
 
 
 def shifted_right(walk: Walk, left: Integer, right: Integer) -> Affine | None:
     """Return left / 2^right for a non-negative left and a constant right, else None."""
-    number = walk.constant_of(right)
-    if number is None or not 0 <= number < left.bits - 1:
+    shift = walk.constant_of(right)
+    if shift is None or not 0 <= shift < left.bits - 1:
         return None
     if walk.extremes(left.form, left.shape)[0] < 0:
         return None
-    return quotient(walk, left, Integer(Affine(1 << number), left.shape, left.bits))
+    return quotient(walk, left, Integer(Affine(1 << shift), left.shape, left.bits))

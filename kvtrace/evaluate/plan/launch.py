@@ -151,15 +151,15 @@ def evaluate_planned(
 
         written = written_storages(module, arguments)
         buffers = _with_copies(arguments, written)
-    numbers: list[Any] = [None] * len(arguments)
+    float_arguments: list[Any] = [None] * len(arguments)
     with np.errstate(all="ignore"), ONE_THREAD:
         for position, type_ in plans.numbers:
-            number = arguments[position]
-            assert isinstance(number, ScalarArgument)
-            stored = np.array(number.value, np.float64).astype(type_.element.memory)
-            numbers[position] = stored.astype(type_.element.value)
+            scalar = arguments[position]
+            assert isinstance(scalar, ScalarArgument)
+            stored = np.array(scalar.value, np.float64).astype(type_.element.memory)
+            float_arguments[position] = stored.astype(type_.element.value)
         for region_code in plan.executables:
-            region_code.run(buffers, numbers)
+            region_code.run(buffers, float_arguments)
     return np.array(plan.unplanned, np.int64)
 
 

@@ -78,11 +78,11 @@ def _as_two_loops(loop: Loop, trips: int) -> list[Instruction]:
     first, last = loop.trips
     middle = tuple(Register(2 * _FIRST_NUMBER + r.number, r.axes, r.lanes, r.dtype)
                    for r in loop.results)  # fmt: skip
-    parts = (
+    loops = (
         replace(loop, trips=(first, first + trips - 1), results=middle),
         replace(loop, trips=(first + trips, last), operands=middle),
     )
-    return [instruction for part in parts for instruction in _with_longer_product(part) or [part]]
+    return [instruction for half in loops for instruction in _with_longer_product(half) or [half]]
 
 
 Chain = list[Instruction]

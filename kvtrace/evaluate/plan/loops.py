@@ -134,11 +134,11 @@ class CountedLoop:
     def _trips(self, walk: Walk, span: Affine, stride: int) -> int:
         """Return the number of trips; SplitAxis if it differs between programs."""
         low, high = walk.extremes(span, ())
-        least, most = (max(0, -(-span_end // stride)) for span_end in (low, high))
-        if least == most:
-            return least
-        form = Affine(span.constant - least * stride - 1, span.outer)
-        raise split_for(walk, form, low - least * stride - 1, high - least * stride - 1)
+        fewest, greatest = (max(0, -(-span_end // stride)) for span_end in (low, high))
+        if fewest == greatest:
+            return fewest
+        form = Affine(span.constant - fewest * stride - 1, span.outer)
+        raise split_for(walk, form, low - fewest * stride - 1, high - fewest * stride - 1)
 
     # -- all trips -------------------------------------------------------------------------------
 
@@ -186,9 +186,9 @@ class CountedLoop:
                 continue
             if stairs is not None:
                 walk.accesses[mark.accesses :] = [
-                    part
+                    partial_record
                     for record in walk.accesses[mark.accesses :]
-                    for part in staircase_records(record, stairs, symbol)
+                    for partial_record in staircase_records(record, stairs, symbol)
                 ]
         walk.nest, walk.executions = outer_nest, executions
         for position, step in steps.items():
@@ -359,8 +359,8 @@ class CountedLoop:
             return None
         if isinstance(start, Pointer) and outcome.argument != start.argument:
             return None
-        grown = walk.domain.folded(plus(outcome.form, start.form, -1))
-        return grown.constant if grown.is_constant else None
+        difference = walk.domain.folded(plus(outcome.form, start.form, -1))
+        return difference.constant if difference.is_constant else None
 
 
 def _may_be_affine(value: Any) -> bool:

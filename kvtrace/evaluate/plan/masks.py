@@ -46,7 +46,7 @@ def resolved(walk: Walk, mask: Condition) -> ResolvedMask:
             continue
         if high < 0:
             return NOTHING
-        varying = [axis for axis, number in enumerate(form.lanes) if number]
+        varying = [axis for axis, coefficient in enumerate(form.lanes) if coefficient]
         if len(varying) > 1:
             further_conditions.append(form)
             continue
@@ -82,13 +82,13 @@ def split_for(walk: Walk, form: Affine, low: int, high: int) -> SplitAxis:
     """
     symbol, coefficient = min(form.outer, key=lambda pair: (pair[0] in walk.nest, -abs(pair[1])))
     first, last = walk.domain.ranges[symbol]
-    least, most = (first, last) if coefficient > 0 else (last, first)
-    low_without, high_without = low - coefficient * least, high - coefficient * most
+    at_lowest, at_highest = (first, last) if coefficient > 0 else (last, first)
+    low_without, high_without = low - coefficient * at_lowest, high - coefficient * at_highest
     if coefficient > 0:
         candidates = (-(high_without // coefficient), -(low_without // coefficient))
     else:
         candidates = (low_without // -coefficient + 1, high_without // -coefficient + 1)
-    for at in candidates:
-        if first < at <= last:
-            return SplitAxis(symbol, at)
+    for cut in candidates:
+        if first < cut <= last:
+            return SplitAxis(symbol, cut)
     return SplitAxis(symbol, first + 1)

@@ -84,7 +84,7 @@ def _trip_and_lane_terms(record: AccessRecord) -> list[tuple[int, Interval]]:
     assert record.lanes is not None
     pairs = [(record.form.coefficient(symbol), interval) for symbol, interval in record.trips]
     pairs += list(zip(record.form.lanes, record.lanes, strict=False))
-    return [(number, interval) for number, interval in pairs if number]
+    return [(coefficient, interval) for coefficient, interval in pairs if coefficient]
 
 
 def _digits_are_zero(
@@ -109,6 +109,6 @@ def _digits_are_zero(
         has_program_digit = has_program_digit or is_program
         if has_program_digit and (first, last) != (0, 0) and not (-size < low and high < size):
             return False  # smaller parts could make up for one step of this axis
-        ends = sorted((coefficient * first, coefficient * last))
-        low, high = low + ends[0], high + ends[1]
+        limits = sorted((coefficient * first, coefficient * last))
+        low, high = low + limits[0], high + limits[1]
     return True

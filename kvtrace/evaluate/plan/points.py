@@ -30,15 +30,15 @@ def values_of(form: Affine, outer: OuterAxes, lanes: Sequence[Interval]) -> NDAr
     """Return a form's values as an array over outer axes and lane axes, 1 where constant."""
     rank = len(outer) + len(lanes)
     total: NDArray[np.int64] = np.full((1,) * rank, form.constant, np.int64)
-    numbers = [form.coefficient(symbol) for symbol, _ in outer]
-    numbers += list(form.lanes or (0,) * len(lanes))
+    coefficients = [form.coefficient(symbol) for symbol, _ in outer]
+    coefficients += list(form.lanes or (0,) * len(lanes))
     ranges = [interval for _, interval in outer] + list(lanes)
-    for axis, (number, (first, last)) in enumerate(zip(numbers, ranges, strict=True)):
-        if not number:
+    for axis, (coefficient, (first, last)) in enumerate(zip(coefficients, ranges, strict=True)):
+        if not coefficient:
             continue
         shape = [1] * rank
         shape[axis] = last - first + 1
-        total = total + (np.arange(first, last + 1, dtype=np.int64) * number).reshape(shape)
+        total = total + (np.arange(first, last + 1, dtype=np.int64) * coefficient).reshape(shape)
     return total
 
 
@@ -121,9 +121,9 @@ def by_program(record: AccessRecord) -> ProgramAccesses:
     if record.conditions:
         return _by_program_under_mask(record, outer)
     low = high = 0
-    for number, (first, last) in zip(record.form.lanes, record.lanes, strict=False):
-        low += min(number * first, number * last)
-        high += max(number * first, number * last)
+    for coefficient, (first, last) in zip(record.form.lanes, record.lanes, strict=False):
+        low += min(coefficient * first, coefficient * last)
+        high += max(coefficient * first, coefficient * last)
     count = math.prod(last - first + 1 for first, last in record.lanes)
     return ProgramAccesses(
         *executions_of(record, outer),

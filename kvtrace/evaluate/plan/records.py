@@ -46,8 +46,8 @@ class Region:
     @property
     def axes(self) -> tuple[int, ...]:
         """The symbols that are axes of arrays: those with several values, or else the fastest."""
-        several = tuple(s for s in self.order if self.ranges[s][0] != self.ranges[s][1])
-        return several or self.order[-1:]
+        varying = tuple(s for s in self.order if self.ranges[s][0] != self.ranges[s][1])
+        return varying or self.order[-1:]
 
 
 @dataclass(frozen=True, eq=False)

@@ -46,9 +46,9 @@ class Staircase:
     def counts(self) -> Iterator[tuple[int, int]]:
         """Yield pairs of a number of trips and the number of consecutive programs that have it."""
         first, last = self.programs
-        numbers = map(self.count, range(first, last + 1))
-        for trips, group in itertools.groupby(numbers):
-            yield trips, len(list(group))
+        trip_counts = map(self.count, range(first, last + 1))
+        for trips, equal_counts in itertools.groupby(trip_counts):
+            yield trips, len(list(equal_counts))
 
     @property
     def form(self) -> Affine | None:
@@ -63,10 +63,10 @@ class Staircase:
     def active(self, trip: int) -> Interval:
         """Return the first and last program that run a trip; at least one program does."""
         first, last = self.programs
-        over = self._steps_above(trip) * self.stride + 1 - self.base
+        bound = self._steps_above(trip) * self.stride + 1 - self.base
         if self.slope > 0:
-            return max(first, -(-over // self.slope)), last
-        return first, min(last, over // self.slope)
+            return max(first, -(-bound // self.slope)), last
+        return first, min(last, bound // self.slope)
 
     def executions(self, trips: Interval) -> int:
         """Return how often the body runs in a range of trips, over all programs."""
@@ -76,10 +76,10 @@ class Staircase:
     def first_and_last(self, trip: str) -> tuple[str | None, str | None]:
         """Return Python code of a trip's first and last program; None: those of the chunk."""
         trip = f"({self.most - 1}-{trip})" if self.together_at_end else trip
-        over = f"({trip}*{self.stride}+{1 - self.base})"
+        bound = f"({trip}*{self.stride}+{1 - self.base})"
         if self.slope > 0:
-            return f"-(-{over}//{self.slope})", None
-        return None, f"{over}//{self.slope}"
+            return f"-(-{bound}//{self.slope})", None
+        return None, f"{bound}//{self.slope}"
 
 
 def staircase_of(
@@ -96,12 +96,12 @@ def staircase_of(
     if symbol not in region.ranges:
         return None
     first, last = region.ranges[symbol]
-    ends = sorted((slope * first + span.constant, slope * last + span.constant))
-    most = -(-ends[1] // stride)
+    lengths = sorted((slope * first + span.constant, slope * last + span.constant))
+    most = -(-lengths[1] // stride)
     # Programs end together if their last trips are the same.
     together_at_end = low.coefficient(symbol) == -slope
     stairs = Staircase(symbol, (first, last), slope, span.constant, stride, most, together_at_end)
-    fewest = -(-ends[0] // stride)
+    fewest = -(-lengths[0] // stride)
     if fewest < 0 or most > _MOST_TRIPS or len(list(stairs.counts())) < LEAST_STEPS:
         return None
     return None if together_at_end and stairs.form is None else stairs
@@ -127,7 +127,7 @@ def _stays_tall(dot: Dot, axis: int) -> bool:
     Of the axes joined to rows, columns or a stack, only the slowest may be cut.
     """
     fold = folding(*dot.sources()[:2])
-    return any(group[:1] == (axis,) for group in (fold.shared, fold.left, fold.right))
+    return any(folded_axes[:1] == (axis,) for folded_axes in (fold.shared, fold.left, fold.right))
 
 
 def loop_records(op: Op, stairs: Staircase, executions: int) -> Iterator[LoopRecord]:
@@ -151,7 +151,9 @@ def staircase_records(
         assert stairs.form is not None
         shift = Affine(
             stairs.most - stairs.form.constant,
-            tuple(sorted([(symbol, 1), *((s, -number) for s, number in stairs.form.outer)])),
+            tuple(
+                sorted([(symbol, 1), *((s, -coefficient) for s, coefficient in stairs.form.outer)])
+            ),
         )
         record = replace(
             record,
@@ -169,10 +171,10 @@ def staircase_records(
 def _rectangles(stairs: Staircase, trips: Interval) -> Iterator[tuple[Interval, Interval]]:
     """Yield ranges of programs and of their own trips that cover a range of trips."""
     if not stairs.together_at_end:
-        groups = itertools.groupby(range(trips[0], trips[1] + 1), stairs.active)
-        for programs, group in groups:
-            numbers = list(group)
-            yield programs, (numbers[0], numbers[-1])
+        trips_by_programs = itertools.groupby(range(trips[0], trips[1] + 1), stairs.active)
+        for programs, trip_group in trips_by_programs:
+            trip_numbers = list(trip_group)
+            yield programs, (trip_numbers[0], trip_numbers[-1])
         return
     first, last = stairs.programs
     for count, members in itertools.groupby(range(first, last + 1), stairs.count):

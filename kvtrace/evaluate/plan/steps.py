@@ -158,14 +158,14 @@ def step_of_operations(op: Op, *operations: Operation | None) -> PlanStep:
     slots = tuple(value.id for value in op.operands)
     result = op.results[0].id
     shape = value_type(op.results[0].type).shape
-    first, *others = operations
-    further = [operation for operation in others if operation is not None]
+    first_operation, *later_operations = operations
+    further = [operation for operation in later_operations if operation is not None]
 
     def step(walk: Walk) -> None:
         values = walk.values
         value = values[slots[0]]
-        if first is not None:
-            value = walk.elementwise(first, [values[slot] for slot in slots], shape)
+        if first_operation is not None:
+            value = walk.elementwise(first_operation, [values[slot] for slot in slots], shape)
         for operation in further:
             value = walk.elementwise(operation, [value], shape)
         values[result] = value

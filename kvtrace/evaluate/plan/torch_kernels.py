@@ -246,8 +246,8 @@ def _matrix_at(stack: Array, number: int) -> Array:
     """Return the matrix at `number` of a stack, or its only matrix."""
     if stack.ndim == 2:
         return stack
-    one: Array = stack[number if len(stack) > 1 else 0]
-    return one
+    matrix: Array = stack[number if len(stack) > 1 else 0]
+    return matrix
 
 
 def _is_large_product(left: Array, right: Array) -> bool:

@@ -75,12 +75,12 @@ def _summand(loop: Loop, number: int) -> Register | None:
             return None
         if carried not in sources:
             continue
-        others = [source for source in sources if source is not carried]
-        if summand is not None or len(others) != 1 or instruction.target is not outcome:
+        addends = [source for source in sources if source is not carried]
+        if summand is not None or len(addends) != 1 or instruction.target is not outcome:
             return None
         if not isinstance(instruction, Map) or instruction.operation.into is not np.add:
             return None
-        summand = others[0]
+        summand = addends[0]
     if summand is None or (summand.axes, summand.lanes) != (carried.axes, carried.lanes):
         return None
     is_from_body = any(instruction.target is summand for instruction in loop.body)

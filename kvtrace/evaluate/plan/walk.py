@@ -168,7 +168,9 @@ class Walk:
         """Return the lane extents of an array of a form's values: 1 where it is constant."""
         if not form.lanes:
             return (1,) * len(extents)
-        return tuple([n if number else 1 for number, n in zip(form.lanes, extents, strict=True)])
+        return tuple(
+            [n if coefficient else 1 for coefficient, n in zip(form.lanes, extents, strict=True)]
+        )
 
     def ramp(
         self, form: Affine, lanes: Sequence[Interval], dtype: np.dtype[Any], *, condition: bool
@@ -267,29 +269,33 @@ class Walk:
 
     def spread(self, value: Number) -> Tensor:
         """Return a number as a tensor with all lanes repeated in memory and without a box."""
-        number = self.constant_or_tensor(value)
-        if isinstance(number, Tensor):
-            number = self.padded(number)
-            if number.register.lanes == number.shape:
-                return number
-            source: Operand = number.register
-            axes, dtype = number.register.axes, number.register.dtype
+        materialized = self.constant_or_tensor(value)
+        if isinstance(materialized, Tensor):
+            materialized = self.padded(materialized)
+            if materialized.register.lanes == materialized.shape:
+                return materialized
+            source: Operand = materialized.register
+            axes, dtype = materialized.register.axes, materialized.register.dtype
         else:
-            source, axes, dtype = number.value, (False,) * len(self.axes), number.value.dtype
-        if math.prod(number.shape) > MOST_LANES:
+            source, axes, dtype = (
+                materialized.value,
+                (False,) * len(self.axes),
+                materialized.value.dtype,
+            )
+        if math.prod(materialized.shape) > MOST_LANES:
             raise Unplannable(f"a tensor has more than {MOST_LANES:,} lanes")
-        target = self.register(axes, number.shape, dtype)
-        self.emit(Pad(target, (source, source), (None,) * len(number.shape)))
-        return Tensor(target, number.shape)
+        target = self.register(axes, materialized.shape, dtype)
+        self.emit(Pad(target, (source, source), (None,) * len(materialized.shape)))
+        return Tensor(target, materialized.shape)
 
     def in_register(self, value: Number) -> Register:
         """Return a number's register, without a box; it has extent 1 along constant axes."""
-        number = self.constant_or_tensor(value)
-        if isinstance(number, Tensor):
-            return self.padded(number).register
-        ones = (1,) * len(number.shape)
-        target = self.register((False,) * len(self.axes), ones, number.value.dtype)
-        self.emit(Pad(target, (number.value, number.value), (None,) * len(ones)))
+        materialized = self.constant_or_tensor(value)
+        if isinstance(materialized, Tensor):
+            return self.padded(materialized).register
+        ones = (1,) * len(materialized.shape)
+        target = self.register((False,) * len(self.axes), ones, materialized.value.dtype)
+        self.emit(Pad(target, (materialized.value, materialized.value), (None,) * len(ones)))
         return target
 
     def cropped(self, value: Tensor, box: Box) -> Tensor:

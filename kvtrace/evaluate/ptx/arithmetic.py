@@ -90,8 +90,8 @@ def fma(form: Form, left: Array, right: Array, addend: Array) -> Array:
     wide = (array.astype(np.float64) for array in (left, right, addend))
     wide_left, wide_right, wide_addend = wide
     total, error = directed.two_sum(wide_left * wide_right, wide_addend)
-    odd = directed.to_odd(total, np.where(np.isfinite(error), error, 0))
-    return float_result(form, truncated_float(odd, element_of("bf16")))
+    rounded_to_odd = directed.to_odd(total, np.where(np.isfinite(error), error, 0))
+    return float_result(form, truncated_float(rounded_to_odd, element_of("bf16")))
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -218,10 +218,10 @@ def whole_sign(form: Form, array: Array) -> Array:
 @instruction("min", "max", types=(*INTEGERS, "u16x2", "s16x2"), modifiers="relu")
 def whole_extreme(form: Form, left: Array, right: Array) -> Array:
     """Return the smaller or larger integer; with .relu, at least 0."""
-    chosen = (np.minimum if form.name == "min" else np.maximum)(left, right)
+    result = (np.minimum if form.name == "min" else np.maximum)(left, right)
     if form.has("relu"):
-        chosen = np.maximum(chosen, chosen.dtype.type(0))
-    return encoded(chosen, form.type)
+        result = np.maximum(result, result.dtype.type(0))
+    return encoded(result, form.type)
 
 
 @instruction("sad", types=INTEGERS, takes="T T T")

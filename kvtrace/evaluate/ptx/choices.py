@@ -59,11 +59,13 @@ def set_predicates(
 ) -> tuple[Array, Array]:
     """Return a comparison (and/or/xor `also`) and its negation, or that of both halves."""
     holds = compared(form, left, right)
-    first, second = (holds[..., 0], holds[..., 1]) if form.type.parts == 2 else (holds, ~holds)
+    holds_first, holds_second = (
+        (holds[..., 0], holds[..., 1]) if form.type.parts == 2 else (holds, ~holds)
+    )
     join = next((_JOINED[m] for m in form.modifiers if m in _JOINED), None)
     if join is not None and also is not None:
-        first, second = join(first, also), join(second, also)
-    return first, second
+        holds_first, holds_second = join(holds_first, also), join(holds_second, also)
+    return holds_first, holds_second
 
 
 @instruction("set", types=_COMPARED, takes="T T pred", gives="D", optional=1,

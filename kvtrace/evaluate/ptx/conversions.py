@@ -29,23 +29,25 @@ _NARROW: Final = ("e4m3", "e5m2", "e2m1")
     optional=1,
     modifiers="rn rz rm rp rna rni rzi rmi rpi ftz sat relu satfinite",
 )
-def converted(form: Form, first: Array, second: Array | None = None) -> Array:
+def converted(form: Form, array: Array, lower_half: Array | None = None) -> Array:
     """Return numbers in another type; of two operands the first becomes the upper half."""
     source, target = form.type, form.target
-    if len(form.types) != 2 or (second is not None) != (target.parts == 2 and source.parts == 1):
+    if len(form.types) != 2 or (lower_half is not None) != (
+        target.parts == 2 and source.parts == 1
+    ):
         raise UnsupportedOp(f"the instruction {form.text!r}")
-    if second is not None:
-        upper, lower = np.broadcast_arrays(first, second)
-        first = np.stack([lower, upper], axis=-1)
+    if lower_half is not None:
+        upper, lower = np.broadcast_arrays(array, lower_half)
+        array = np.stack([lower, upper], axis=-1)
     if form.has("ftz") and source.name == "f32":
-        first = flushed(first)
+        array = flushed(array)
     if source.kind == "f":
         return (
-            _float_to_float(form, first, target) if target.kind == "f" else _to_integer(form, first)
+            _float_to_float(form, array, target) if target.kind == "f" else _to_integer(form, array)
         )
     if target.kind == "f":
-        return float_result(form, _from_integer(form, first, target), target)
-    return _resized(form, first, target)
+        return float_result(form, _from_integer(form, array, target), target)
+    return _resized(form, array, target)
 
 
 def _resized(form: Form, array: Array, target: Type) -> Array:
@@ -69,8 +71,8 @@ def _from_integer(form: Form, array: Array, target: Type) -> Array:
     high = (array >> array.dtype.type(array.dtype.itemsize * 4)).astype(np.float64)
     shifted = high * 2.0 ** (array.dtype.itemsize * 4)
     low = (array & array.dtype.type((1 << array.dtype.itemsize * 4) - 1)).astype(np.float64)
-    odd = directed.to_odd(exact, (shifted - exact) + low)
-    return _rounded_once(odd, target)
+    rounded_to_odd = directed.to_odd(exact, (shifted - exact) + low)
+    return _rounded_once(rounded_to_odd, target)
 
 
 def _rounded_once(odd: Array, target: Type) -> Array:

@@ -76,11 +76,12 @@ def _into_registers(array: Array, element: ElementType, packed: int) -> list[Arr
     if packed == 1:
         return [raw]
     per_register = _per_register(element, packed)
-    groups = raw.reshape(-1, packed // per_register, per_register)
+    register_groups = raw.reshape(-1, packed // per_register, per_register)
     if per_register > 1:
-        groups = _packed_registers(groups, element, per_register)
+        register_groups = _packed_registers(register_groups, element, per_register)
     return [
-        np.ascontiguousarray(groups[:, position, 0]) for position in range(packed // per_register)
+        np.ascontiguousarray(register_groups[:, position, 0])
+        for position in range(packed // per_register)
     ]
 
 

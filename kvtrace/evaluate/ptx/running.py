@@ -108,12 +108,12 @@ def _step(statement: Statement, types: Mapping[str, np.dtype[Any]]) -> Callable[
 
 def _registers_in(statement: Statement) -> list[Register]:
     flat = [
-        part
+        operand_
         for operand in statement.operands
-        for part in (operand if isinstance(operand, tuple) else (operand,))
+        for operand_ in (operand if isinstance(operand, tuple) else (operand,))
     ]
     flat += [statement.guard, statement.second]
-    return [part for part in flat if isinstance(part, Register)]
+    return [operand_ for operand_ in flat if isinstance(operand_, Register)]
 
 
 def _operand_type(form: Form, name: str) -> Type:

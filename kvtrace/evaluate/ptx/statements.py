@@ -87,8 +87,12 @@ def _declare(line: str, scope: dict[str, str], registers: dict[str, str]) -> Non
     if match is None:
         raise UnsupportedOp(f"the declaration {line!r} cannot be parse_snippet")
     for word in match.group(2).split(","):
-        many = _RANGE.fullmatch(word.strip())
-        names = [f"{many[1]}{number}" for number in range(int(many[2]))] if many else [word.strip()]
+        name_range = _RANGE.fullmatch(word.strip())
+        names = (
+            [f"{name_range[1]}{number}" for number in range(int(name_range[2]))]
+            if name_range
+            else [word.strip()]
+        )
         for name in names:
             scope[name] = unique = f"{name}#{len(registers)}"
             registers[unique] = match.group(1)
@@ -98,22 +102,22 @@ def _statement(line: str, scopes: list[dict[str, str]]) -> Statement:
     match = _STATEMENT.fullmatch(line)
     if match is None:
         raise UnsupportedOp(f"{line!r}, which is not an instruction,")
-    negated, guard, instruction, rest = match.groups()
-    second = None
-    joined = re.match(r"([\w$%]+)\s*\|\s*([\w$%]+)", rest)
+    negated, guard, instruction, operand_text = match.groups()
+    second_target = None
+    joined = re.match(r"([\w$%]+)\s*\|\s*([\w$%]+)", operand_text)
     if joined is not None:
-        second = _register(joined[2], scopes)
-        rest = joined[1] + rest[joined.end() :]
+        second_target = _register(joined[2], scopes)
+        operand_text = joined[1] + operand_text[joined.end() :]
     operands = tuple(
         _operand(word.strip(), scopes, line)
         if word
         else tuple(None if w.strip() == "_" else _operand(w.strip(), scopes, line)
                    for w in vector.split(","))
-        for vector, word in _VECTOR_OR_WORD.findall(rest)
+        for vector, word in _VECTOR_OR_WORD.findall(operand_text)
         if vector or word.strip()
     )  # fmt: skip
     condition = _register(guard, scopes, negated=bool(negated)) if guard else None
-    return Statement(instruction, operands, condition, second)
+    return Statement(instruction, operands, condition, second_target)
 
 
 def _register(name: str, scopes: list[dict[str, str]], *, negated: bool = False) -> Register:

@@ -95,9 +95,9 @@ def instruction(
 
 def form_of(text: str) -> tuple[Form, Instruction]:
     """Return the form and implementation of an instruction's text; UnsupportedOp if unknown."""
-    name, *parts = text.split(".")
-    types = tuple(TYPES[part] for part in parts if part in TYPES)
-    modifiers = tuple(part for part in parts if part not in TYPES)
+    name, *words = text.split(".")
+    types = tuple(TYPES[word] for word in words if word in TYPES)
+    modifiers = tuple(word for word in words if word not in TYPES)
     entry = TABLE.get((name, types[-1].name if types else ""))
     if entry is None or not entry.modifiers.issuperset(modifiers):
         raise UnsupportedOp(f"the instruction {text!r}")

@@ -103,8 +103,8 @@ def _reused_operand(writer: Writer, instruction: Map, dying: set[Register]) -> R
             continue
         if position not in instruction.operation.in_place or writer.cell_of(operand) != cell:
             continue
-        others = [source for source in instruction.sources() if source is not operand]
-        if any(operand in writer.roots[source] for source in others):
+        other_sources = [source for source in instruction.sources() if source is not operand]
+        if any(operand in writer.roots[source] for source in other_sources):
             continue
         return operand
     return None

@@ -75,7 +75,7 @@ def _copy_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
     targets = {writer.names[carried]: writer.cell_of(carried) for carried in loop.carried}
     for name, cell in targets.items():
         free = writer.free.setdefault(cell, [])
-        free[:] = [other for other in free if other != name]
+        free[:] = [free_name for free_name in free if free_name != name]
     moves = []
     copies = []
     for carried, outcome in zip(loop.carried, loop.outcomes, strict=True):

@@ -43,8 +43,8 @@ def integer_cast(op: Op, _compiler: PlanCompiler) -> PlanStep:
         if isinstance(value, Condition):
             value = walk.constant_or_tensor(value)
         if isinstance(value, Constant) and source.element.kind == "b" and element.kind == "i":
-            number = int(value.value) if unsigned else -int(value.value)
-            walk.values[result] = Integer(Affine(number), value.shape, element.bits)
+            as_integer = int(value.value) if unsigned else -int(value.value)
+            walk.values[result] = Integer(Affine(as_integer), value.shape, element.bits)
             return
         walk.values[result] = walk.elementwise(operation, [value], target.shape)
 

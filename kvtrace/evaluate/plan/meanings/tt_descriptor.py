@@ -79,10 +79,10 @@ def _block_access(
 
 def _whole_chunks(walk: Walk, extent: Any, chunk: int) -> Affine:
     """Return an extent rounded up to a multiple of `chunk` elements."""
-    number = walk.constant_of(extent)
-    if number is None:
+    elements = walk.constant_of(extent)
+    if elements is None:
         raise Unplannable("a descriptor's inner extent varies")
-    return Affine(-(-number // chunk) * chunk, (), ())
+    return Affine(-(-elements // chunk) * chunk, (), ())
 
 
 @planned("tt.descriptor_load")
@@ -96,10 +96,10 @@ def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
         values = walk.values
         descriptor = values[source]
         pointer, mask = _block_access(walk, descriptor, [values[slot] for slot in positions], block)
-        other = None
+        fill = None
         if descriptor.padding_nan and block.element.kind == "f":
-            other = Constant(block.element.value.type(np.nan), block.shape)
-        loaded = load(walk, op, pointer, mask, other, block)
+            fill = Constant(block.element.value.type(np.nan), block.shape)
+        loaded = load(walk, op, pointer, mask, fill, block)
         values[result] = _without_units(walk, loaded, block.shape, target.shape)
 
     return step

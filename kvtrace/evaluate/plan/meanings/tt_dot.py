@@ -42,7 +42,7 @@ def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
     form = dot_form(op)
     working = form.working
     convert = _conversion(working)
-    back = _from_doubles(element.value) if form.integers else _conversion(element.value)
+    to_result_type = _from_doubles(element.value) if form.integers else _conversion(element.value)
     add = ufunc_operation("add", np.add, working)
 
     def operand(walk: Walk, value: Any) -> Register:
@@ -75,7 +75,7 @@ def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
         if separate_addend is not None:
             total = walk.elementwise(add, (total, separate_addend), sum_type.shape)
         if element.value != working:
-            total = walk.elementwise(back, (total,), sum_type.shape)
+            total = walk.elementwise(to_result_type, (total,), sum_type.shape)
         values[result] = rounded(walk, total, sum_type)
 
     return step

@@ -108,8 +108,8 @@ def _with_fill(
         return total
     if function is np.add:
         times = ufunc_operation("multiply", np.multiply, working)
-        number = Constant(working.type(count), shape)
-        fill = walk.elementwise(times, (fill, number), shape)
+        lane_count = Constant(working.type(count), shape)
+        fill = walk.elementwise(times, (fill, lane_count), shape)
         if isinstance(fill, Constant) and fill.value == 0:
             return total
     return walk.elementwise(ufunc_operation("combine", function, working), (total, fill), shape)

@@ -126,8 +126,8 @@ class FloatRule:
             # Functions that look at bits, as nextafter, give other numbers in float64.
             typed = value.astype(np.float64)
             reach = (1 + self._one_sided) * rounding(self._element.name, np.abs(typed))
-            near = np.abs(exact - typed) <= reach
-            exact = np.where(near, exact, typed)
+            is_near = np.abs(exact - typed) <= reach
+            exact = np.where(is_near, exact, typed)
         if not self._roundings.bounded:
             off, _ = offset_from(exact, value)
             planes = np.zeros(off.shape, PLANES)
@@ -166,8 +166,8 @@ class FloatRule:
         ]
         unrounded = np.asarray(self._exact(*(plain[:1] if self._is_square else plain)))
         moved = ~((unrounded == value) | (np.isnan(unrounded) & np.isnan(value)))
-        numbers = np.count_nonzero(value != value.reshape(-1)[:1])
-        return np.asarray(moved.any() or numbers < _MANY)
+        distinct_count = np.count_nonzero(value != value.reshape(-1)[:1])
+        return np.asarray(moved.any() or distinct_count < _MANY)
 
     # -- errors of operands -----------------------------------------------------------------------
 
@@ -201,8 +201,8 @@ class FloatRule:
             if operand.planes is None:
                 continue
             reach = operand.planes["near"]
-            alone = [reach if other == position else None for other in range(len(operands))]
-            moved = self._largest_move(operands, alone, exact)
+            single_radius = [reach if index == position else None for index in range(len(operands))]
+            moved = self._largest_move(operands, single_radius, exact)
             slope = np.where(reach > 0, moved / np.where(reach > 0, reach, 1.0), 0.0)
             open_ = ~np.isfinite(slope)
             slope = np.where(open_, 0.0, slope)
@@ -215,8 +215,8 @@ class FloatRule:
             )
             common_parts.append((slope * operand.planes["common"], operand.common_span))
         # The rest is moved by several operands together, and of second order.
-        beyond = planes["near"] - moved_by_one
-        planes["bias"] = bias + np.where(beyond > 0, beyond, 0.0)
+        unexplained = planes["near"] - moved_by_one
+        planes["bias"] = bias + np.where(unexplained > 0, unexplained, 0.0)
         planes["own"], own_span = combined_scale(own_parts)
         planes["common"], common_span = combined_scale(common_parts)
         return own_span, common_span
@@ -241,9 +241,9 @@ class FloatRule:
             inside = sum((np.abs(array) for array in floats), size)
             if len(floats) > 1:
                 inside = inside + np.abs(floats[0] * floats[1])
-            lost = _OWN_LOSS * np.where(np.isfinite(inside), inside, 0.0)
+            float64_loss = _OWN_LOSS * np.where(np.isfinite(inside), inside, 0.0)
             for plane in ("worst", "near", "bias"):
-                planes[plane] += np.where(is_rounded, lost, 0.0)
+                planes[plane] += np.where(is_rounded, float64_loss, 0.0)
         fresh: dict[str, Array] = {}
         for plane in ("worst", "near"):
             reach = size + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
@@ -260,8 +260,8 @@ class FloatRule:
                 overflows = np.isfinite(exact) & (reach > largest_of(self._element))
                 planes[plane] = np.where(overflows, np.inf, planes[plane])
         # A number that is added again rounds as before: not independently.
-        again = [repeats.again(operand.exact) for repeats, operand in pairs]
-        birth = None if any(again) else self._roundings.birth()
+        repeats_last = [repeats.again(operand.exact) for repeats, operand in pairs]
+        birth = None if any(repeats_last) else self._roundings.birth()
         scale, span = combined_scale([(planes["own"], own_span), (fresh["near"], birth)])
         planes["own"] = scale
         tighten_near(planes, span, common_span, self._roundings)
@@ -361,12 +361,12 @@ class RadiusRule:
         ]
         repeated = [side.shape[1:] != planes.shape[1:] for side in option_planes]
         spans = [option for option in options if isinstance(option, NumberWithPlanes)]
-        sure = ~np.broadcast_to(doubt, planes.shape)
+        is_certain_choice = ~np.broadcast_to(doubt, planes.shape)
         for plane in ("off", "bias", "own", "common"):
             selected_plane = np.where(
                 selects_first, option_planes[0][plane], option_planes[1][plane]
             )
-            planes[plane] = np.where(sure, selected_plane, planes[plane])
+            planes[plane] = np.where(is_certain_choice, selected_plane, planes[plane])
         is_certain = {}
         for plane in ("worst", "meaning", "near"):  # the rule counted `off` in, which is known
             selected_plane = np.where(
@@ -383,7 +383,7 @@ class RadiusRule:
             is_certain[plane] = certain
         # A device may choose the other side; in exact arithmetic the side is known.
         off = np.where(selects_first, option_planes[0]["off"], option_planes[1]["off"])
-        off = np.where(~sure & is_certain["meaning"], off, 0.0)
+        off = np.where(~is_certain_choice & is_certain["meaning"], off, 0.0)
         planes["off"] += off
         for plane in ("worst", "near", "bias"):
             planes[plane] += np.abs(off)

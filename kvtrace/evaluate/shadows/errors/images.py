@@ -62,19 +62,19 @@ def _corners(
     loose: Sequence[int],
 ) -> tuple[Array, Array]:
     """Return the smallest and largest value of a function at the corners of the operands' box."""
-    ends: tuple[Array, Array] | None = None
+    extremes: tuple[Array, Array] | None = None
     for signs in product((-1.0, 1.0), repeat=len(loose)):
         corner_operands = list(arrays)
         for position, sign in zip(loose, signs, strict=True):
             corner_operands[position] = arrays[position] + sign * np.asarray(radii[position])
         corner = function(*corner_operands)
-        ends = (
+        extremes = (
             (corner, corner)
-            if ends is None
-            else (np.minimum(ends[0], corner), np.maximum(ends[1], corner))
+            if extremes is None
+            else (np.minimum(extremes[0], corner), np.maximum(extremes[1], corner))
         )
-    assert ends is not None
-    return ends
+    assert extremes is not None
+    return extremes
 
 
 def widened(
@@ -108,8 +108,8 @@ def approximation(
     # Of an infinite argument every form gives the limit.
     reach = np.where(np.isfinite(arrays[0]), np.abs(arrays[0]), 0.0)
     ulps = accuracy.ulps + accuracy.argument * reach + (element.bits == 64)
-    least = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
-    error = np.asarray(ulps * unit * size + least)
+    smallest_error = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
+    error = np.asarray(ulps * unit * size + smallest_error)
     if accuracy.within is None:
         return error
     position, lowest, highest = accuracy.within

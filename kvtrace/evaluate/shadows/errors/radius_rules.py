@@ -116,12 +116,12 @@ def _float_rule(op: Op, meaning: Elementwise, result: ElementType, *, contracted
     exact = exact_function(op, meaning)
     rounded = _rounded(op, meaning, result)
     accuracy: Accuracy = meaning.accuracy
-    sure = accuracy.ulps == 0
+    is_accurate = accuracy.ulps == 0
 
     def radius(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
         radii = [_at_most_one(radius, array) for radius, array in zip(radii, operands, strict=True)]
         certain = all(operand_radius is None for operand_radius in radii)
-        if sure and certain and not contracted:
+        if is_accurate and certain and not contracted:
             return None
         arrays = [array.astype(np.float64) for array in operands]
         low, high = image(exact, arrays, radii, accuracy)
@@ -129,13 +129,13 @@ def _float_rule(op: Op, meaning: Elementwise, result: ElementType, *, contracted
         if contracted:
             unrounded = np.abs(exact(*arrays) - value) + _unit(result) * np.abs(value)
             unrounded = np.where(np.isfinite(unrounded), unrounded, 0.0)
-        if sure and certain:
+        if is_accurate and certain:
             return unrounded
         low, high = widened(low, high, accuracy, arrays, result)
         doubts = [operand_radius > 0 for operand_radius in radii if operand_radius is not None]
         loose = np.asarray(reduce(np.logical_or, doubts)) if doubts else None
-        away = radius_around(value, rounded(low), rounded(high), loose)
-        return away if unrounded is None else away + unrounded
+        distance = radius_around(value, rounded(low), rounded(high), loose)
+        return distance if unrounded is None else distance + unrounded
 
     return radius
 
@@ -203,7 +203,7 @@ def contracts(op: Op, module: Module) -> bool:
 def _select_radius(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
     if all(radius is None for radius in radii):
         return None
-    condition, first, second = operands
+    condition, if_true, if_false = operands
     doubt, first_radius, second_radius = radii
     selects_first = np.asarray(condition, np.bool_)
     rank = np.ndim(value)
@@ -212,14 +212,15 @@ def _select_radius(operands: Sequence[Array], radii: Sequence[Radius], value: Ar
             selects_first.shape + (1,) * (rank - selects_first.ndim)
         )
     option_radii = [
-        np.zeros((1,) * rank) if end is None else end for end in (first_radius, second_radius)
+        np.zeros((1,) * rank) if radius_ is None else radius_
+        for radius_ in (first_radius, second_radius)
     ]
     radius: Array = np.where(selects_first, option_radii[0], option_radii[1])
     if doubt is None:
         return radius
     if doubt.ndim < rank:
         doubt = doubt.reshape(doubt.shape + (1,) * (rank - doubt.ndim))
-    left, right = (np.asarray(option, np.float64) for option in (first, second))
+    left, right = (np.asarray(option, np.float64) for option in (if_true, if_false))
     distance = np.where(left == right, 0.0, np.abs(left - right)) + np.maximum(
         option_radii[0], option_radii[1]
     )
@@ -312,8 +313,8 @@ def _integer_cast_rule(element: ElementType) -> Rule:
         radius = _at_most_one(radii[0], operands[0])
         if radius is None:
             return None
-        beyond = np.abs(value.astype(np.float64)) + radius >= limit
-        return np.where(beyond & (radius > 0), np.inf, radius)
+        may_wrap = np.abs(value.astype(np.float64)) + radius >= limit
+        return np.where(may_wrap & (radius > 0), np.inf, radius)
 
     return cut_radius
 

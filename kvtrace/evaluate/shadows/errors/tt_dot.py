@@ -183,10 +183,10 @@ class Product:
         with np.errstate(all="ignore"):
             exact = np.matmul(left.center, right.center) + start.center
             magnitude = np.matmul(left.sizes, right.sizes)
-        once = self._rounded(exact) if value is None else value
+        rounded_once = self._rounded(exact) if value is None else value
         magnitude_bound = magnitude + start.sizes
         if self._is_exact_in_any_order((left, right), start, magnitude_bound):
-            return once
+            return rounded_once
         rows = max(len(factor.planes) for factor in (left, right, start))
         one_each = (rows, *(1,) * (exact.ndim - 1))
         planes = self._roundings.zeros(
@@ -194,13 +194,15 @@ class Product:
         )
         lost = np.zeros((), np.bool_)
         if self._roundings.all_count:
-            planes["off"], lost = offset_from(exact, once)
+            planes["off"], lost = offset_from(exact, rounded_once)
         if not self._roundings.bounded:
-            return self._roundings.with_planes(once, planes)
+            return self._roundings.with_planes(rounded_once, planes)
         with np.errstate(all="ignore"):
             self._set_distances(planes, left, right, start)
             if not self._roundings.all_count:
-                return self._with_radius(planes, exact, once, (left, right), magnitude, start)
+                return self._with_radius(
+                    planes, exact, rounded_once, (left, right), magnitude, start
+                )
             self._set_bias(planes, left, right, start)
             common_span = self._set_scales(planes, left, right, start)
             own_span = self._add_roundings(planes, exact, (left, right), magnitude, start)
@@ -213,7 +215,7 @@ class Product:
             planes[plane] = np.where(lost, np.inf, bound)
         tighten_near(planes, own_span, common_span, self._roundings)
         return self._roundings.with_planes(
-            once, planes, own_span, common_span, narrowed=self._narrowed
+            rounded_once, planes, own_span, common_span, narrowed=self._narrowed
         )
 
     def _with_radius(
@@ -221,14 +223,14 @@ class Product:
         magnitude: Array, start: _Factor,
     ) -> Any:  # fmt: skip
         """Return the exact product, rounded once, with a radius around it."""
-        passed = planes["worst"].copy()
+        operand_error = planes["worst"].copy()
         self._add_summation_errors(planes, "worst", factors, magnitude, start)
         finite = np.isfinite(exact)
         rounding = np.where(finite, np.abs(once.astype(np.float64) - exact), 0.0)
         # A NaN or infinity of certain numbers in exact arithmetic appears in every order.
-        astray = np.where(passed > 0, np.inf, 0.0)
-        astray = np.where(np.isnan(passed), np.inf, astray)
-        worst = np.where(finite, planes["worst"] + rounding, astray)
+        radius_of_infinite = np.where(operand_error > 0, np.inf, 0.0)
+        radius_of_infinite = np.where(np.isnan(operand_error), np.inf, radius_of_infinite)
+        worst = np.where(finite, planes["worst"] + rounding, radius_of_infinite)
         planes["worst"] = np.where(np.isnan(worst), np.inf, worst)
         return self._roundings.with_planes(once, planes)
 
@@ -260,15 +262,15 @@ class Product:
         """Set random errors from the factors', which rows or columns share; return their span."""
         parts: list[tuple[Array | float, Span]] = []
         if not left.certain:
-            own = np.sqrt(np.matmul(left.planes["own"] ** 2, right.sizes**2))
-            parts.append((own, left.own_span))
-            shared = np.matmul(left.planes["common"], right.sizes)
-            parts.append((shared, left.common_span))
+            own_scale = np.sqrt(np.matmul(left.planes["own"] ** 2, right.sizes**2))
+            parts.append((own_scale, left.own_span))
+            common_scale = np.matmul(left.planes["common"], right.sizes)
+            parts.append((common_scale, left.common_span))
         if not right.certain:
-            own = np.sqrt(np.matmul(left.sizes**2, right.planes["own"] ** 2))
-            parts.append((own, right.own_span))
-            shared = np.matmul(left.sizes, right.planes["common"])
-            parts.append((shared, right.common_span))
+            own_scale = np.sqrt(np.matmul(left.sizes**2, right.planes["own"] ** 2))
+            parts.append((own_scale, right.own_span))
+            common_scale = np.matmul(left.sizes, right.planes["common"])
+            parts.append((common_scale, right.common_span))
         parts.append((start.planes["common"], start.common_span))
         scale, span = combined_scale(parts)
         planes["common"] = scale
@@ -320,8 +322,8 @@ class Product:
         else:
             depth = factors[0].center.shape[-1]
             fresh = self._add_adder_errors(planes, plane, depth, magnitude_bound, magnitude)
-        beyond = np.isfinite(magnitude_bound) & (magnitude_bound > largest_of(self._element))
-        planes[plane] = np.where(beyond, np.inf, planes[plane])
+        overflows = np.isfinite(magnitude_bound) & (magnitude_bound > largest_of(self._element))
+        planes[plane] = np.where(overflows, np.inf, planes[plane])
         return fresh
 
     def _add_short_sum_errors(

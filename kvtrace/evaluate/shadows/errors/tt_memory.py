@@ -154,7 +154,7 @@ class BoundedMemory(Memory):
     ) -> Any:
         """Return the loaded elements; set `loaded` to their planes, None if they are certain."""
         value = super().load(op, scope, pointer, mask, other, type_)
-        with_planes = [part for part in _targets(pointer) if self._has_planes(part)]
+        with_planes = [target for target in _targets(pointer) if self._has_planes(target)]
         filled = next(
             (value for value in self._stored if isinstance(value, NumberWithPlanes)), None
         )
@@ -167,7 +167,7 @@ class BoundedMemory(Memory):
             planes = self.planes.load(
                 op, scope, pointer, mask, fill, self.planes.type_of(type_)
             ).copy()
-        if any(self._storage_of(part) in self._sums for part in with_planes):
+        if any(self._storage_of(target) in self._sums for target in with_planes):
             if self.roundings.all_count:
                 raise Undecided("the launch reads memory that its own atomic additions write")
             planes = self.roundings.unbounded(np.ones(planes.shape))
@@ -282,13 +282,13 @@ class BoundedMemory(Memory):
         if storage in self._sums:
             return
         flat, _ = self._elements(self._arguments[pointer.argument], element)
-        first = from_memory(flat, element).astype(np.float64)
-        size = np.abs(first)
+        present = from_memory(flat, element).astype(np.float64)
+        size = np.abs(present)
         if storage in self.planes.by_storage:
-            first = centers(first, self.planes.by_storage[storage][2])
+            present = centers(present, self.planes.by_storage[storage][2])
         count = np.zeros(len(flat), np.int64)
         self.planes.summed.add(storage)
-        self._sums[storage] = _Sums(count, size, first, flat, element)
+        self._sums[storage] = _Sums(count, size, present, flat, element)
 
     def finish(self) -> None:
         """Add the roundings of collected float additions to the planes, for any order."""
@@ -312,7 +312,9 @@ class BoundedMemory(Memory):
 
     def storages_of(self, pointer: Any) -> set[int]:
         """Return the ids of the storages that pointers, or a descriptor, point into."""
-        return {self._storage_of(part) for part in _targets(pointer) if part.argument is not None}
+        return {
+            self._storage_of(target) for target in _targets(pointer) if target.argument is not None
+        }
 
     def _storage_of(self, pointer: Any) -> int:
         return id(self._arguments[pointer.argument].storage)

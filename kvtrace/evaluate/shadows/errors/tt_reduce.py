@@ -207,17 +207,21 @@ class _Sum(_Combination):
         An addition loses at most the smaller of its two numbers, which is at most the sum of all
         magnitudes but the largest: of 1 and many tiny numbers hardly anything is lost.
         """
-        passed = result_planes["worst"].copy()
+        operand_error = result_planes["worst"].copy()
         bounded_sum, overflows = self._magnitude_bounds(result_planes, "worst", magnitude)
         own_loss = self._extent * 2.0**-53 * bounded_sum  # by the sums in float64 here
         with np.errstate(all="ignore"):
-            rest = bounded_sum - self._along(np.maximum, sizes) + own_loss
-            rest = np.where(np.isfinite(rest), rest * (1 + self._extent * self._unit), np.inf)
-        one_rounding = np.minimum(self._unit * bounded_sum, rest)
-        worst = passed + (self._extent + math.log2(max(self._extent, 2))) * one_rounding
-        worst = np.where(exact, passed, np.where(overflows, np.inf, worst))
+            all_but_largest = bounded_sum - self._along(np.maximum, sizes) + own_loss
+            all_but_largest = np.where(
+                np.isfinite(all_but_largest),
+                all_but_largest * (1 + self._extent * self._unit),
+                np.inf,
+            )
+        one_rounding = np.minimum(self._unit * bounded_sum, all_but_largest)
+        worst = operand_error + (self._extent + math.log2(max(self._extent, 2))) * one_rounding
+        worst = np.where(exact, operand_error, np.where(overflows, np.inf, worst))
         # A sum with an infinity is infinite in any order.
-        of_infinite = np.where(passed > 0, np.inf, 0.0)
+        of_infinite = np.where(operand_error > 0, np.inf, 0.0)
         result_planes["worst"] = np.where(np.isfinite(magnitude), worst, of_infinite)
         return self._roundings.with_planes(value, result_planes)
 
@@ -312,10 +316,10 @@ class _Product(_Combination):
         if not self._roundings.bounded:
             return self._roundings.with_planes(value, result_planes)
         sizes = np.abs(numbers)
-        largest, least = largest_of(self._element), smallest_of(self._element.name)
+        largest, smallest = largest_of(self._element), smallest_of(self._element.name)
         # A partial product may be too large for the type, or too small.
         overflows = self._along(np.multiply, np.fmax(sizes, 1.0)) > largest
-        below = self._along(np.multiply, np.where(sizes > 0, np.fmin(sizes, 1.0), 1.0)) < least
+        below = self._along(np.multiply, np.where(sizes > 0, np.fmin(sizes, 1.0), 1.0)) < smallest
         lost = lost | (overflows | below) & np.isfinite(self._along(np.add, sizes))
         for plane in self._roundings.distances:
             unit = 2.0**-53 if plane == "meaning" else unit_of(self._element.name)
@@ -330,8 +334,8 @@ class _Product(_Combination):
         with np.errstate(all="ignore"):
             relative = np.log1p(np.where(radii > 0, radii / sizes, 0.0))
             exponent = self._along(np.add, relative) + 2 * self._extent * math.log1p(unit)
-            away = self._along(np.multiply, sizes) * np.expm1(exponent)
-        return np.where(np.isnan(away), np.inf, away)
+            error = self._along(np.multiply, sizes) * np.expm1(exponent)
+        return np.where(np.isnan(error), np.inf, error)
 
 
 class _IntegerCombination(_Combination):

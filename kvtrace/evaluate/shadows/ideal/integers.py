@@ -54,12 +54,12 @@ def _exactly(function: Callable[..., Any], *arrays: Array) -> Array:
     """Return a monotone function of one or two integer arrays, computed without wrapping."""
     corners = [limits(array) for array in arrays]
     if all(array.dtype != object for array in arrays):
-        ends = (
+        corner_results = (
             [function(a, b) for a in corners[0] for b in corners[1]]
             if len(arrays) == 2
             else [function(a) for a in corners[0]]
         )
-        if min(ends) >= _LOW and max(ends) <= _HIGH:
+        if min(corner_results) >= _LOW and max(corner_results) <= _HIGH:
             result: Array = function(*arrays)
             return result
     return narrowed(np.asarray(function(*(array.astype(object) for array in arrays)), object))

@@ -29,8 +29,8 @@ def combination_of(op: Op) -> Ideal | None:
     def combined(_op: Op, operands: Sequence[Any]) -> Array:
         numbers = ideal_numbers(operands[0], type_)
         numbers = np.broadcast_to(numbers, (numbers.shape[0], *type_.shape))
-        most = max(map(abs, limits(numbers)))
-        large = combining is np.add and most * extent >= 1 << 62
+        largest = max(map(abs, limits(numbers)))
+        large = combining is np.add and largest * extent >= 1 << 62
         if large or combining is np.multiply:
             numbers = numbers.astype(object)
         return narrowed(along(op, combining, numbers))

@@ -36,8 +36,10 @@ class WrappedNumber(ShadowedValue):
             return value.shadow
         rank = len(type_.shape) + 1
         if isinstance(value, PointerChoice):
-            first, second = (ideal_numbers(part, type_) for part in (value.first, value.second))
-            return np.where(value.condition, first, second)
+            if_true, if_false = (
+                ideal_numbers(option, type_) for option in (value.first, value.second)
+            )
+            return np.where(value.condition, if_true, if_false)
         if isinstance(value, Pointer):
             return offset_array(value.offset, rank)
         array = to_array(value, type_)
