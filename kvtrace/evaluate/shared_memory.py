@@ -28,8 +28,8 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 from kvtrace.schema.cached_property import cached_property
 
-READS_EARLY: Final = "reads what a copy may not have brought yet"
-WRITES_EARLY: Final = "writes what a product may still be reading"
+READS_EARLY: Final = "reads elements that a copy in flight may not have written yet"
+WRITES_EARLY: Final = "writes elements that an asynchronous product may still read"
 
 
 class Buffer:

@@ -69,7 +69,7 @@ KERNELS = (over_everything, over_one_axis, over_nothing, only_by_itself, under_a
 
 
 def planned(kernel):
-    """The code of the kernel's plan, registers and trips named in their order."""
+    """Return the code of a kernel's plan, with registers and trips numbered in their order."""
     arguments = {"x": torch.ones(12, 64), "out": torch.zeros(12 * 16), "n": 64}
     module = compile_for(kernel, arguments, {"BLOCK": 16})
     grid = (4, 3, 1) if kernel is over_one_axis else (12, 1, 1)
