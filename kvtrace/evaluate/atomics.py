@@ -33,7 +33,7 @@ _ON_BITS = frozenset({"and", "or", "xor"})
 
 
 def rounds_of(index: Array) -> Iterator[Array]:
-    """Yield the positions in `index` in rounds: the n-th position of each value in round n."""
+    """Yield arrays of positions in `index`; the n-th array has the n-th position of each value."""
     if len(index) < 2:
         yield np.arange(len(index))
         return

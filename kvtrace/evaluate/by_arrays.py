@@ -135,7 +135,11 @@ def _holds_data(arguments: Sequence[Argument]) -> bool:
 
 
 def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
-    """Return whether programs must run one by one; answers independent of data are cached."""
+    """Return whether programs must run one by one.
+
+    If a storage is both read and written, addresses are replayed to find out. Answers that do not
+    depend on data are cached per grid and arguments.
+    """
     programs = math.prod(launch.grid)
     if programs <= 1:
         return False

@@ -167,7 +167,7 @@ class Compiler:
         return observed
 
     def elementwise(self, op: Op, meaning: Elementwise) -> Step:
-        """Return the step of an elementwise op; it rounds, and is unknown if an operand is."""
+        """Return the step of an elementwise op; it rounds its result and reports its counts."""
         types = [value_type(value.type) for value in op.operands]
         result_type = value_type(op.results[0].type)
         slots = [value.id for value in op.operands]

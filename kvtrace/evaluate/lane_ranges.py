@@ -39,7 +39,7 @@ class _Group:
 
 
 def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
-    """Return each program's exact extremes and active lane count; a mask of None: all lanes."""
+    """Return each program's lowest and highest offset of active lanes, and their count."""
     groups: list[_Group] = []
     for term in offset.terms:
         _add_to_groups(groups, term, term, None)

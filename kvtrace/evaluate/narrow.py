@@ -71,7 +71,7 @@ def foreign_roundings(module: Module) -> Iterator[Op]:
 
     Ops whose results are stored unchanged in a wider type are among them.
     """
-    for op in _roundings(module):
+    for op in _roundings_to_narrow_floats(module):
         if not _is_intended(op, module) or _is_widened_again(op, module):
             yield op
 
@@ -96,7 +96,7 @@ def computes_in_narrow_floats(module: Module) -> bool:
         elif site.kind not in ("load", "store") and _holds_narrow(address_of(site.op)):
             return True
     flow = flow_of(module)
-    rounding = {op.index for op in _roundings(module)}
+    rounding = {op.index for op in _roundings_to_narrow_floats(module)}
     for op in module.ops:
         if op.name not in COMBINING | ELEMENTWISE or op.name in UNROUNDED:
             continue
@@ -109,8 +109,7 @@ def computes_in_narrow_floats(module: Module) -> bool:
     return False
 
 
-def _roundings(module: Module) -> Iterator[Op]:
-    """Yield the ops that round to a narrow float type."""
+def _roundings_to_narrow_floats(module: Module) -> Iterator[Op]:
     for op in module.ops:
         if operator_of(op) == "cast" and _is_narrow_float(op.results[0]):
             source = value_type(op.operand("source").type).element

@@ -212,7 +212,6 @@ class ProgramConflicts(Observer):
 
 
 def _ranges_are_disjoint(accesses: list[tuple[int, Access]], programs: int) -> bool:
-    """Return whether the byte ranges of different programs are disjoint."""
     lowest: NDArray[np.int64] = np.full(programs, np.iinfo(np.int64).max)
     highest: NDArray[np.int64] = np.full(programs, -1)
     for start, access in accesses:

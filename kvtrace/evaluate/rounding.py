@@ -76,7 +76,7 @@ def from_memory(stored: Array, element: ElementType) -> Array:
         wide <<= np.uint32(16)
         return wide.view(np.float32)
     if element.kind == "f" and element.bits == 8:
-        return _values_of_bytes(element).take(stored.view(np.uint8))
+        return _values_of_patterns(element).take(stored.view(np.uint8))
     if stored.dtype != element.value:
         return stored.astype(element.value)
     return stored
@@ -105,8 +105,7 @@ def _payload(wide: Array) -> Array:
 
 
 @lru_cache
-def _values_of_bytes(element: ElementType) -> Array:
-    """Return the float32 values of all 256 bit patterns of an 8-bit float type."""
+def _values_of_patterns(element: ElementType) -> Array:
     patterns = np.arange(256, dtype=np.uint8)
     values = patterns.view(element.memory).astype(np.float32)
     if element.name == "f8E5M2":

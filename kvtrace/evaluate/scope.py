@@ -112,8 +112,8 @@ class Scope:
 
     def doubtful(self, reason: str) -> Scope:
         """Return a scope of the same programs that may not run, for the first reason."""
-        joined = self.reason or reason
-        return Scope(self.launch, self.linear, False, joined, self.iteration)
+        first_reason = self.reason or reason
+        return Scope(self.launch, self.linear, False, first_reason, self.iteration)
 
     def at_iteration(self, iteration: Any) -> Scope:
         """Return a scope of the same programs in another trip of the innermost loop."""

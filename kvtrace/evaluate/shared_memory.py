@@ -51,7 +51,7 @@ class Buffer:
 
 @dataclass(eq=False)
 class _Transfer:
-    """Copies or reads until a wait, per program for a group's number or a barrier's index."""
+    """Copies or reads in flight, until each program's wait for `until`: a group or a barrier."""
 
     views: Sequence[SharedView]
     planes: Sequence[Array]
@@ -87,13 +87,11 @@ class SharedMemory:
         self._complete = True
 
     @cached_property
-    def _groups(self) -> NDArray[np.int64]:
-        """The number of groups of copies that each program has closed."""
+    def _closed_groups(self) -> NDArray[np.int64]:
         return np.zeros(self._programs, np.int64)
 
     @cached_property
-    def _products(self) -> NDArray[np.int64]:
-        """The number of products that each program has begun without waiting."""
+    def _begun_products(self) -> NDArray[np.int64]:
         return np.zeros(self._programs, np.int64)
 
     # -- contents --------------------------------------------------------------------------------
@@ -101,7 +99,7 @@ class SharedMemory:
     def allocate(self, scope: Scope, type_: ValueType) -> SharedView:
         """Return a new, unwritten buffer for the programs of a scope."""
         places = np.arange(type_.size).reshape(type_.shape)
-        buffer = Buffer(type_, self._empty(scope.programs * type_.size, type_))
+        buffer = Buffer(type_, self._unwritten_planes(scope.programs * type_.size, type_))
         return SharedView(buffer, np.arange(scope.programs) * type_.size, places)
 
     def read(self, op: Op, view: Any) -> Any:
@@ -132,12 +130,11 @@ class SharedMemory:
         """Reset the contents of a view that is no longer used."""
         if isinstance(view, SharedView):
             for plane, empty in zip(
-                view.buffer.planes, self._empty(1, view.buffer.type), strict=True
+                view.buffer.planes, self._unwritten_planes(1, view.buffer.type), strict=True
             ):
                 plane[view.places] = empty
 
-    def _empty(self, count: int, type_: ValueType) -> list[Array]:
-        """Return the planes of so many unwritten elements."""
+    def _unwritten_planes(self, count: int, type_: ValueType) -> list[Array]:
         return [np.zeros(count, type_.element.value)]
 
     def _planes(self, value: Any, type_: ValueType) -> list[Array]:
@@ -166,7 +163,9 @@ class SharedMemory:
         if isinstance(view, Unknown):
             return view
         if not isinstance(view, SharedView):
-            raise UnsupportedOp(f"a {type(view).__name__} where shared memory was expected")
+            raise UnsupportedOp(
+                f"shared memory is needed, but the value is a {type(view).__name__}"
+            )
         unknown: Unknown | None = view.buffer.unknown
         return self._unknown if unknown is None else unknown
 
@@ -188,7 +187,7 @@ class SharedMemory:
         places = view.places
         self._check_reads(op, view, places)
         view.buffer.arriving[places] += 1
-        until, barriers = self._groups[scope.linear] + 1, None
+        until, barriers = self._closed_groups[scope.linear] + 1, None
         if barrier is not None:
             until, barriers = _barrier_index(barrier), barrier.buffer
         planes = self._planes(value, type_)
@@ -196,11 +195,11 @@ class SharedMemory:
 
     def commit(self, scope: Scope) -> None:
         """Close the current group of copies of the scope's programs."""
-        self._groups[scope.linear] += 1
+        self._closed_groups[scope.linear] += 1
 
     def wait(self, scope: Scope, most_in_flight: int) -> None:
         """Complete the copies of all groups but the last `most_in_flight`."""
-        ended = self._groups - most_in_flight
+        ended = self._closed_groups - most_in_flight
         self._copies = _end_transfers(
             self._copies,
             lambda copy: (
@@ -216,7 +215,11 @@ class SharedMemory:
             barrier.buffer.planes[0][_barrier_index(barrier)] = 0
 
     def wait_for_phase(self, op: Op, scope: Scope, barrier: Any, parity: Any, active: Any) -> None:
-        """Complete the copies of a barrier's phase of this parity; Deadlock if none is left."""
+        """Complete the copies of a barrier's current phase, if the phase has this parity.
+
+        Only programs where `active` is true do. Raises Deadlock if no copy in flight arrives at the
+        barrier.
+        """
         if self._note_unknown_write(scope, barrier, parity) or self._note_unknown_write(
             scope, barrier, active
         ):
@@ -246,14 +249,14 @@ class SharedMemory:
 
     def begin_reads(self, scope: Scope, views: Sequence[SharedView]) -> None:
         """Mark views as read by an asynchronous product until the wait for the product."""
-        self._products[scope.linear] += 1
+        self._begun_products[scope.linear] += 1
         for view in views:
             view.buffer.read[view.places] += 1
-        self._reads.append(_Transfer(views, (), scope.linear, self._products[scope.linear]))
+        self._reads.append(_Transfer(views, (), scope.linear, self._begun_products[scope.linear]))
 
     def end_reads(self, scope: Scope, most_pending: int) -> None:
         """End the reads of all products but the last `most_pending`."""
-        ended = self._products - most_pending
+        ended = self._begun_products - most_pending
         self._reads = _end_transfers(
             self._reads,
             lambda transfer: (

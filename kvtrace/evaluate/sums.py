@@ -183,7 +183,7 @@ def multiply(left: Any, right: Any, type_: ValueType) -> Any:
 
 
 def _keeps_shapes(factor: Array, value: Sum) -> bool:
-    """Return whether products of a small factor with each term have one of their shapes."""
+    """Return whether a factor is small and its shape nests with that of each term."""
     if factor.size > 4096:
         return False
     return all(

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from kvtrace.evaluate.errors import Deadlock
 
 
-class _Abandoned(Exception):
+class _ProgramAbandoned(Exception):
     """Unwinds a waiting program after another one has failed."""
 
 
@@ -69,7 +69,7 @@ class Turns:
             self._fail(Deadlock(complaint))
         waiter.awake.wait()
         if self._failure is not None:
-            raise _Abandoned
+            raise _ProgramAbandoned
         return self._version() != waiter.version
 
     def _work(self) -> None:
@@ -79,7 +79,7 @@ class Turns:
                 program = self._next
                 self._next += 1
                 self._run(program)
-        except _Abandoned:
+        except _ProgramAbandoned:
             pass
         except BaseException as error:  # noqa: BLE001  raised again by run_all
             self._fail(error)
@@ -90,7 +90,10 @@ class Turns:
             self._fail(Deadlock("programs wait for a change of memory, but no program still runs"))
 
     def _wake_one(self) -> bool:
-        """Resume the first waiter whose memory changed, or aside, or giving up; False if none."""
+        """Resume a waiter; return False if none can be.
+
+        First come those for which memory has changed, then those aside, then those that give up.
+        """
         now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
         aside = (waiter for waiter in self._waiting if waiter.is_aside)

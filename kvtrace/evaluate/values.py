@@ -220,7 +220,7 @@ def to_array(value: Any, type_: ValueType | None) -> Array:
     if isinstance(value, Mask):
         return conjunction(value.factors)
     if type_ is None:
-        raise UnsupportedOp(f"a {type(value).__name__} where an array was expected")
+        raise UnsupportedOp(f"an array is needed, but the value is a {type(value).__name__}")
     if isinstance(value, bool):
         return np.full((1,) * (len(type_.shape) + 1), value, type_.element.value)
     if isinstance(value, Sum):
@@ -229,7 +229,7 @@ def to_array(value: Any, type_: ValueType | None) -> Array:
             return total.astype(type_.element.value, copy=False)
         constant = wrapped(total, type_.element.bits)
         return np.full((1,) * (len(type_.shape) + 1), constant, type_.element.value)
-    raise UnsupportedOp(f"a {type(value).__name__} where a number was expected")
+    raise UnsupportedOp(f"a number is needed, but the value is a {type(value).__name__}")
 
 
 def full_array(value: Any, type_: ValueType) -> Array:
@@ -326,11 +326,11 @@ def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: Val
         return _merge_pointers(parts, programs, type_)
     if isinstance(first_value, SharedView):
         if any(value.buffer is not first_value.buffer for _, value in parts):
-            raise UnsupportedOp("shared memory that differs between programs after a branch")
+            raise UnsupportedOp("programs use different shared memory after a branch")
         starts = _scatter([(index, value.start) for index, value in parts], programs)
         return SharedView(first_value.buffer, starts, first_value.lanes)
     if isinstance(first_value, Descriptor):
-        raise UnsupportedOp("tensor descriptors that differ between programs after a branch")
+        raise UnsupportedOp("programs use different tensor descriptors after a branch")
     arrays = [(index, to_array(value, type_)) for index, value in parts]
     return _scatter(arrays, programs)
 

@@ -133,7 +133,6 @@ def _as_strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) 
 
 
 def _base_axes_first(array: Array, window: Window, rank: int) -> Array:
-    """Return an array with its base axes first, then the strided axes."""
     strided = [axis for axis, _, _ in window.strided]
     return array.transpose(*_base_axes(window, rank), *strided)
 

@@ -143,7 +143,8 @@ def test_each_program_waits_for_its_own_groups_of_copies(faults):
     assert np.array_equal(out, [0 * x[0], x[1]])
     (fault,) = faults
     assert re.fullmatch(
-        "ttg.local_load at an unknown line reads elements that a copy in flight may not have written yet",
+        "ttg.local_load at an unknown line reads elements that a copy in flight may not have "
+        "written yet",
         fault,
     )
 

@@ -146,7 +146,7 @@ def test_a_box_and_its_other_factors_equal_the_mask(mask):
         return
     lanes = np.zeros(SHAPE, bool)
     inside = (slice(None), *(slice(low, high) for low, high in box.ranges))
-    rest = conjunction(box.rest) if box.rest else np.ones((1, 1, 1), bool)
+    rest = conjunction(box.other_factors) if box.other_factors else np.ones((1, 1, 1), bool)
     if not box.is_empty:
         lanes[inside] = cut(np.broadcast_to(rest, SHAPE), box)
     assert np.array_equal(lanes, full_mask(mask))

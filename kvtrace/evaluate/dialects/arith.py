@@ -309,7 +309,7 @@ def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Ste
 
 
 def compare_floats(predicate: int, left: Array, right: Array) -> Array:
-    """Return a comparison of floats by the number of MLIR's predicate.
+    """Return a comparison of floats by an MLIR predicate number.
 
     1 to 6: both ordered and eq, gt, ge, lt, le, ne; 7: ordered; 8 to 13: unordered or eq to ne; 14:
     unordered; 0 and 15 are false and true.

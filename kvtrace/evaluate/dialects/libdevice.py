@@ -41,21 +41,20 @@ def _wide(function: _Function) -> _Function:
     return rounded
 
 
-def _exponent(array: Array) -> Array:
-    """Return the binary exponents of finite numbers other than 0."""
+def _binary_exponent(array: Array) -> Array:
     return np.asarray(np.frexp(array)[1] - 1)
 
 
 def ilogb(array: Array) -> Array:
     """Return the exponent as an integer: the smallest for 0 and NaN, the largest for infinity."""
     limits = np.iinfo(np.int32)
-    result = np.where((array == 0) | np.isnan(array), limits.min, _exponent(array))
+    result = np.where((array == 0) | np.isnan(array), limits.min, _binary_exponent(array))
     return np.where(np.isinf(array), limits.max, result).astype(np.int32)
 
 
 def logb(array: Array) -> Array:
     """Return the binary exponent as a float; minus infinity for 0."""
-    result = np.where(array == 0, -np.inf, _exponent(array))
+    result = np.where(array == 0, -np.inf, _binary_exponent(array))
     return np.where(np.isinf(array), np.inf, np.where(np.isnan(array), np.nan, result))
 
 

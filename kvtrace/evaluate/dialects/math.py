@@ -93,25 +93,24 @@ def erfc(array: Array) -> Array:
 @elementwise("math.ctpop")
 def ctpop(array: Array) -> Array:
     """Return the number of set bits."""
-    return np.asarray(_bits(array).sum(axis=-1).astype(array.dtype))
+    return np.asarray(_bits_lowest_first(array).sum(axis=-1).astype(array.dtype))
 
 
 @elementwise("math.ctlz")
 def ctlz(array: Array) -> Array:
     """Return the number of zero bits above the highest set bit; the width if none is set."""
-    bits = _bits(array)[..., ::-1]
+    bits = _bits_lowest_first(array)[..., ::-1]
     return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
 
 
 @elementwise("math.cttz")
 def cttz(array: Array) -> Array:
     """Return the number of zero bits below the lowest set bit; the width if none is set."""
-    bits = _bits(array)
+    bits = _bits_lowest_first(array)
     return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
 
 
-def _bits(array: Array) -> Array:
-    """Return the bits of integers along a new last axis, lowest first."""
+def _bits_lowest_first(array: Array) -> Array:
     raw = np.ascontiguousarray(array)[..., None].view(np.uint8)
     return np.unpackbits(raw, axis=-1, bitorder="little").astype(np.bool_)
 

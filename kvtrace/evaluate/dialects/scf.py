@@ -309,7 +309,7 @@ class _For:
         return with_replaced_programs(carried, outcome, index, scope.programs, self.types)
 
     def _once_in_doubt(self, values: list[Any], scope: Scope, unknown: Unknown) -> None:
-        """Run the body once with unknown counter and values; the results are unknown."""
+        """Run the body once with unknown counter and carried values, as its trips are unknown."""
         body = self.body
         inner = list(values)
         induction, *arguments = body.arguments
@@ -464,7 +464,7 @@ class _While:
     def _once_in_doubt(
         self, values: list[Any], scope: Scope, unknown: Unknown, forwarded: list[Any]
     ) -> None:
-        """Run the second region once, as it may run any number of times; results are unknown."""
+        """Run the second region once, as its trips are unknown; the results are unknown."""
         inner = list(values)
         for slot, value in zip(self.after.arguments, forwarded, strict=True):
             inner[slot] = doubtful_value(value, unknown)

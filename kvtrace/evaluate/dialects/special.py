@@ -46,7 +46,7 @@ tgamma = _scalar(math.gamma, pole=math.inf)
 
 
 def sinpi(array: Array) -> Array:
-    """Return sin(pi x), with x reduced to a quarter turn before the multiplication by pi."""
+    """Return sin(pi x); x is reduced to a fraction of a quarter turn before it is multiplied."""
     x = np.asarray(array, np.float64)
     quarter_turns = np.rint(2 * x)
     angle = np.pi * (x - quarter_turns / 2)
@@ -56,7 +56,7 @@ def sinpi(array: Array) -> Array:
 
 
 def cospi(array: Array) -> Array:
-    """Return cos(pi x), with x reduced to a quarter turn before the multiplication by pi."""
+    """Return cos(pi x); x is reduced to a fraction of a quarter turn before it is multiplied."""
     x = np.asarray(array, np.float64)
     quarter_turns = np.rint(2 * x)
     angle = np.pi * (x - quarter_turns / 2)

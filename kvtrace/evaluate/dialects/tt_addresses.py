@@ -109,7 +109,7 @@ def pointers_at(launch: Launch, address: Any, type_: ValueType) -> Pointer | Poi
 
 
 def _ranges(launch: Launch) -> list[tuple[int, int, int, int]]:
-    """Return (position, pointer's address, byte range) of all views, then of all storages."""
+    """Return (argument, pointer's address, byte range) of the views, then of the storages."""
     tensors = [
         (position, argument, start)
         for position, argument in enumerate(launch.arguments)

@@ -79,7 +79,7 @@ def block_access(
         lanes = _axis_positions(position, axis, block.shape)
         extent = _with_lane_axes(to_sum(descriptor.shape[axis]), rank)
         if axis == rank - 1:
-            extent = _rounded_up(extent, chunk, wide)
+            extent = _rounded_up_to_chunks(extent, chunk, wide)
         stride = _with_lane_axes(to_sum(descriptor.strides[axis]), rank)
         mask = sums.both(mask, sums.compare("slt", lanes, extent, wide))
         mask = sums.both(mask, sums.compare("sge", lanes, constant_sum(0), wide))
@@ -88,8 +88,7 @@ def block_access(
     return Pointer(descriptor.base.argument, offset, gcd(descriptor.base.unit, size)), mask
 
 
-def _rounded_up(extent: Sum, chunk: int, type_: ValueType) -> Sum:
-    """Return an extent rounded up to a multiple of `chunk` elements."""
+def _rounded_up_to_chunks(extent: Sum, chunk: int, type_: ValueType) -> Sum:
     return extent if chunk == 1 else to_sum(-(-to_array(extent, type_) // chunk) * chunk)
 
 

@@ -62,8 +62,8 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
         return unsupported(
             op,
             compiler.kernel,
-            f"with assembly {text!r}: {error} is not implemented; register a Python function for "
-            "the assembly with kvtrace.evaluate.assembly; otherwise it",
+            f"with assembly {text!r}: kvtrace does not implement {error}; register a Python "
+            "function for the assembly with kvtrace.evaluate.assembly; otherwise it",
         )
 
     function: Callable[..., Any] | UnsupportedOp

@@ -131,12 +131,11 @@ def assert_(op: Op, _compiler: Compiler) -> Step:
 
 
 def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedAssertion:
-    """Return the failure of the first program and lane where `failed` is true."""
     program_position, *lane = map(int, np.argwhere(failed)[0])
     iteration = np.broadcast_to(np.asarray(scope.iteration), (scope.programs,))[program_position]
     return FailedAssertion(
         op,
-        _coordinates(scope, program_position),
+        _grid_ids(scope, program_position),
         int(iteration),
         tuple(lane),
         int(np.count_nonzero(failed)),
@@ -144,8 +143,7 @@ def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedA
     )
 
 
-def _coordinates(scope: Scope, position: int) -> tuple[int, int, int]:
-    """Return the three grid ids of the program at a position of the scope."""
+def _grid_ids(scope: Scope, position: int) -> tuple[int, int, int]:
     linear = int(scope.linear[position])
     x, y, _ = scope.launch.grid
     return linear % x, linear // x % y, linear // (x * y)
@@ -166,7 +164,7 @@ def print_(op: Op, _compiler: Compiler) -> Step:
 
     def lines(shown: list[Any], scope: Scope) -> Iterator[str]:
         for position in range(scope.programs):
-            x, y, z = _coordinates(scope, position)
+            x, y, z = _grid_ids(scope, position)
             head = f"pid ({x}, {y}, {z}) "
             if not slots:
                 yield f"{head.rstrip()}{prefix}"

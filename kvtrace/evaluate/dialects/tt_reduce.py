@@ -278,7 +278,10 @@ def _scan_by_ufunc(function: Any, axis: int, type_: ValueType) -> _Accumulation:
 
 
 def _scan_by_region(combiner: _Combiner, axis: int) -> _Accumulation:
-    """Return a scan in log2(n) passes that combine elements at a distance (Hillis, Steele)."""
+    """Return a function that scans in log2(n) passes, as Hillis and Steele.
+
+    Each pass combines every element with the one at a distance before it; distances double.
+    """
 
     def run(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:
         extent, distance = _shape_of(arrays[0])[axis], 1
@@ -287,7 +290,7 @@ def _scan_by_region(combiner: _Combiner, axis: int) -> _Accumulation:
             right = [_slice_along(array, axis, distance, extent) for array in arrays]
             later = combiner.combine(values, scope, left, right)
             arrays = [
-                _joined((_slice_along(array, axis, 0, distance), new), axis, type_)
+                _concatenated((_slice_along(array, axis, 0, distance), new), axis, type_)
                 for array, new, type_ in zip(arrays, later, combiner.types, strict=True)
             ]
             distance *= 2
@@ -296,8 +299,7 @@ def _scan_by_region(combiner: _Combiner, axis: int) -> _Accumulation:
     return run
 
 
-def _joined(parts: Sequence[Any], axis: int, type_: ValueType) -> Any:
-    """Return values, and their shadows if any, concatenated along an axis."""
+def _concatenated(parts: Sequence[Any], axis: int, type_: ValueType) -> Any:
     array = np.concatenate([actual(part) for part in parts], axis)
     shadowed = next((part for part in parts if isinstance(part, ShadowedValue)), None)
     if shadowed is None:

@@ -250,7 +250,7 @@ def atomic(
     offsets = shifted(walk.domain.folded(pointer.form), tensor.offset_bytes)
     multiple_terms, other_terms = multiples(offsets, element.bytes)
     if other_terms.outer or other_terms.lanes or other_terms.constant % element.bytes:
-        raise Unplannable("an atomic update of an address that is not aligned")
+        raise Unplannable("an atomic update goes to an address that is not aligned")
     lanes = mask.lanes(type_.shape)
     form = over(shifted(multiple_terms, other_terms.constant), element.bytes)
     operands = [

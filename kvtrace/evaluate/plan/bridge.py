@@ -36,7 +36,7 @@ def array_call_step(op: Op, compiler: PlanCompiler) -> PlanStep:
     if any(nested_op.name in _REPORTING for nested_op in op.walk()):
         return _refuse
     run = compiler.arrays.step(op)
-    operands = list(op.operands) + _captured(op)
+    operands = list(op.operands) + _values_from_outside(op)
     slots = tuple(value.id for value in operands)
     results = tuple(value.id for value in op.results)
     types = [value_type(value.type) for value in op.results]
@@ -67,8 +67,7 @@ def array_call_step(op: Op, compiler: PlanCompiler) -> PlanStep:
     return step
 
 
-def _captured(op: Op) -> list[Value]:
-    """Return the values that an op's regions use but do not define."""
+def _values_from_outside(op: Op) -> list[Value]:
     captured: dict[int, Value] = {}
     for region in op.regions:
         for block in region.blocks:

@@ -86,7 +86,7 @@ def simplified_by_program(walk: Walk, condition: Condition) -> Condition | Const
 def selected_value(
     walk: Walk, operation: Operation, condition: Condition, if_true: Any, if_false: Any
 ) -> Any:
-    """Return a selection lane by lane, which a box of lanes makes without an instruction."""
+    """Return `if_true` or `if_false` by lane; a box of lanes needs no instruction."""
     mask = resolved(walk, condition)
     if mask.nothing:
         return if_false
@@ -94,15 +94,14 @@ def selected_value(
         return if_true
     if not mask.conditions and mask.box is not None:
         inside, outside = walk.constant_or_tensor(if_true), walk.constant_or_tensor(if_false)
-        if isinstance(inside, Tensor) and _is_uniform(outside, mask.box):
+        if isinstance(inside, Tensor) and _is_constant_along(outside, mask.box):
             if inside.box != mask.box:
                 inside = walk.cropped(inside, mask.box)
             return Tensor(inside.register, inside.shape, mask.box, outside)
     return walk.elementwise(operation, (condition, if_true, if_false), condition.shape)
 
 
-def _is_uniform(value: Constant | Tensor, box: Any) -> bool:
-    """Return whether a value is the same along all axes that a box cuts."""
+def _is_constant_along(value: Constant | Tensor, box: Any) -> bool:
     if isinstance(value, Constant):
         return True
     if value.box is not None:

@@ -93,7 +93,6 @@ def bytes_of(cell: Cell, extents: Sequence[int]) -> int:
 
 
 def _cell_arrays(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list[Array]:
-    """Return a chunk's cells as arrays, one after the other in a block of memory."""
     offset = 0
     arrays = []
     memory: Any = block

@@ -180,8 +180,8 @@ def _factors(record: AccessRecord) -> tuple[NDArray[np.bool_], ...]:
     every = tuple((0, extent - 1) for extent in record.shape)
     for condition in record.conditions:
         values = values_of(condition, outer, every) >= 0
-        full = shape_of(outer, ()) + values.shape[len(outer) :]
-        factors.append(np.broadcast_to(values, full).reshape(-1, *values.shape[len(outer) :]))
+        full_shape = shape_of(outer, ()) + values.shape[len(outer) :]
+        factors.append(np.broadcast_to(values, full_shape).reshape(-1, *values.shape[len(outer) :]))
     return tuple(factors)
 
 

@@ -71,14 +71,13 @@ def planned_regions(
             too_many = 2 * (len(unplanned) + region.programs) > math.prod(grid)
             if too_many or isinstance(reason, LeavesTensor):
                 raise
-            unplanned += _programs_of(region)
+            unplanned += _linear_ids_of(region)
         if len(pending) + len(plans) > _MOST_REGIONS:
             break
     raise Unplannable(f"the grid would have to be cut into more than {_MOST_REGIONS} regions")
 
 
-def _programs_of(region: Region) -> list[int]:
-    """Return the linear ids of a region's programs, x fastest."""
+def _linear_ids_of(region: Region) -> list[int]:
     axes = [(symbol, region.ranges[symbol]) for symbol in region.order]
     ids: list[int] = (
         np.broadcast_to(values_of(region.linear, axes, ()), shape_of(axes, ())).reshape(-1).tolist()
@@ -93,7 +92,6 @@ def _whole_grid(grid: tuple[int, int, int]) -> Region:
 
 
 def _split_region(region: Region, split: SplitAxis) -> list[Region]:
-    """Return the two regions into which an axis is cut at `split.at`."""
     if split.symbol not in region.ranges:
         raise Unplannable("the trips of a loop would have to be split outside the loop")
     first, last = region.ranges[split.symbol]

@@ -37,7 +37,7 @@ _UNROLLED = 1
 
 
 class CountedLoop:
-    """The planner of one `scf.for`; `slices` are the steps that compute a carried integer."""
+    """The planner of an `scf.for`; `slices` has the steps that compute each carried integer."""
 
     def __init__(self, op: Op, compiler: PlanCompiler) -> None:
         self.op = op

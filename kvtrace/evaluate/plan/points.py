@@ -74,7 +74,7 @@ def active_extremes(record: AccessRecord) -> tuple[int, int | None, int | None]:
         last - first + 1 for (first, last), flag in zip(ranges, involved, strict=True) if flag
     )
     if points > _MOST_COUNTED:
-        raise Unplannable("a mask is too intricate to count")
+        raise Unplannable(f"active lanes of a mask cannot be counted in {_MOST_COUNTED:,} points")
     allowed = active_points(record, outer)
     repeats = math.prod(
         last - first + 1 for (first, last), flag in zip(ranges, involved, strict=True) if not flag
@@ -135,10 +135,10 @@ def by_program(record: AccessRecord) -> ProgramAccesses:
 
 def _by_program_under_mask(record: AccessRecord, outer: OuterAxes) -> ProgramAccesses:
     assert record.lanes is not None
-    full = shape_of(outer, record.lanes)
-    allowed = np.broadcast_to(active_points(record, outer), full)
-    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
-    axes = tuple(range(len(outer), len(full)))
+    full_shape = shape_of(outer, record.lanes)
+    allowed = np.broadcast_to(active_points(record, outer), full_shape)
+    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full_shape)
+    axes = tuple(range(len(outer), len(full_shape)))
     huge = np.int64(1 << 62)
     return ProgramAccesses(
         *executions_of(record, outer),
@@ -162,12 +162,12 @@ def elements(record: AccessRecord) -> tuple[NDArray[np.int64], NDArray[np.int64]
     """Return the byte offset of every active element, and the linear id of its program."""
     assert record.lanes is not None
     outer = outer_axes(record)
-    full = shape_of(outer, record.lanes)
-    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
-    owners = np.broadcast_to(values_of(record.region.linear, outer, record.lanes), full)
+    full_shape = shape_of(outer, record.lanes)
+    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full_shape)
+    owners = np.broadcast_to(values_of(record.region.linear, outer, record.lanes), full_shape)
     if not record.conditions:
         return offsets.reshape(-1), owners.reshape(-1)
-    allowed = np.broadcast_to(active_points(record, outer), full)
+    allowed = np.broadcast_to(active_points(record, outer), full_shape)
     return offsets[allowed], owners[allowed]
 
 

@@ -32,7 +32,7 @@ def rearranged(walk: Walk, value: Any, axes: Axes, shape: tuple[int, ...]) -> An
         return Constant(value.value, shape)
     if isinstance(value, Tensor):
         return _moved_tensor(walk, value, axes, shape)
-    raise Unplannable(f"a {type(value).__name__} is rearranged")
+    raise Unplannable(f"the axes of a {type(value).__name__} value are rearranged")
 
 
 def _moved_tensor(walk: Walk, value: Tensor, axes: Axes, shape: tuple[int, ...]) -> Tensor:

@@ -46,7 +46,6 @@ def is_available() -> bool:
 
 @functools.lru_cache(maxsize=1)
 def _has_functions(torch: Any) -> bool:
-    """Return whether a PyTorch has all functions that are used here."""
     names = ("from_numpy", "amax", "amin", "bfloat16", "is_autocast_enabled")
     inner = ("_len_torch_dispatch_stack", "_len_torch_function_stack", "_autograd")
     core = getattr(torch, "_C", None)
@@ -243,7 +242,6 @@ def _matrices(left: Array, right: Array, out: Array) -> Iterator[tuple[Array, Ar
 
 
 def _matrix_at(stack: Array, number: int) -> Array:
-    """Return the matrix at `number` of a stack, or its only matrix."""
     if stack.ndim == 2:
         return stack
     matrix: Array = stack[number if len(stack) > 1 else 0]

@@ -232,7 +232,7 @@ class Walk:
             return Tensor(register, value.shape)
         if isinstance(value, Condition):
             return self._condition(value)
-        raise Unplannable(f"a {type(value).__name__} used as a number")
+        raise Unplannable(f"a {type(value).__name__} value is used as a number")
 
     def _condition(self, value: Condition) -> Constant | Tensor:
         open_forms = []

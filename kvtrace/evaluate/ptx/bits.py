@@ -120,7 +120,6 @@ def inserted(form: Form, array: Array, into: Array, position: Array, length: Arr
 
 
 def _power(exponent: Array, bits: int) -> Array:
-    """Return 2**exponent modulo 2**bits."""
     register = np.dtype(f"u{bits // 8}")
     steps = np.minimum(exponent, bits - 1).astype(register)
     return np.where(exponent < bits, register.type(1) << steps, 0).astype(register)

@@ -60,7 +60,6 @@ def _resized(form: Form, array: Array, target: Type) -> Array:
 
 
 def _from_integer(form: Form, array: Array, target: Type) -> Array:
-    """Return integers as floats of the target type, rounded once."""
     if target.name in ("f32", "f64"):
         dtype = np.float32 if target.name == "f32" else np.float64
         return np.asarray(directed.from_integer(form.direction, array, dtype))
@@ -102,7 +101,7 @@ def _float_to_float(form: Form, array: Array, target: Type) -> Array:
             raise UnsupportedOp(f"the instruction {form.text!r}")
         return float_result(form, directed.TO_INTEGRAL[whole](array), target)
     if name in _NARROW:
-        return _to_narrow(form, array, target)
+        return _to_small_float(form, array, target)
     if name == "ue8m0":
         return _to_exponent(form, array, target)
     if name == "tf32":
@@ -133,8 +132,7 @@ def _directed(form: Form, array: Array, target: Type) -> Array:
     return bits.astype(np.uint16).view(TYPES[name].memory).astype(TYPES[name].value)
 
 
-def _to_narrow(form: Form, array: Array, target: Type) -> Array:
-    """Return floats as 8-bit or 4-bit floats, saturated."""
+def _to_small_float(form: Form, array: Array, target: Type) -> Array:
     if not form.has("satfinite") or form.direction != "rn":
         raise UnsupportedOp(f"the instruction {form.text!r}")
     if form.has("relu"):

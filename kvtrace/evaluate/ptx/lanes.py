@@ -44,7 +44,7 @@ def on_lanes(
         outputs = run(inputs)
         results, position = [], 0
         for type_ in result_types:
-            count = packed // _per_register(type_.element, packed)
+            count = packed // _elements_per_register(type_.element, packed)
             registers = outputs[position : position + count]
             results.append(_out_of_registers(registers, type_.element, packed, lanes))
             position += count
@@ -65,8 +65,7 @@ def _common_shape(
     return (programs, *shape)
 
 
-def _per_register(element: ElementType, packed: int) -> int:
-    """Return how many elements share a register."""
+def _elements_per_register(element: ElementType, packed: int) -> int:
     return min(max(1, 32 // element.bits), packed)
 
 
@@ -75,7 +74,7 @@ def _into_registers(array: Array, element: ElementType, packed: int) -> list[Arr
     raw = np.ascontiguousarray(stored).view(f"u{element.bytes}").reshape(array.shape)
     if packed == 1:
         return [raw]
-    per_register = _per_register(element, packed)
+    per_register = _elements_per_register(element, packed)
     register_groups = raw.reshape(-1, packed // per_register, per_register)
     if per_register > 1:
         register_groups = _packed_registers(register_groups, element, per_register)
@@ -99,7 +98,7 @@ def _out_of_registers(
     raw = np.dtype(f"u{element.bytes}")
     if packed == 1:
         return _values(np.broadcast_to(registers[0], lanes), element, raw)
-    per_register, runs = _per_register(element, packed), prod(lanes) // packed
+    per_register, runs = _elements_per_register(element, packed), prod(lanes) // packed
     columns = [
         whole >> whole.dtype.type(position * element.bits)
         for whole in (np.broadcast_to(register, (runs,)) for register in registers)

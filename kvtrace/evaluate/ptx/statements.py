@@ -85,7 +85,7 @@ def parse_snippet(text: str) -> Snippet:
 def _declare(line: str, scope: dict[str, str], registers: dict[str, str]) -> None:
     match = _DECLARATION.fullmatch(line)
     if match is None:
-        raise UnsupportedOp(f"the declaration {line!r} cannot be parse_snippet")
+        raise UnsupportedOp(f"the declaration {line!r}")
     for word in match.group(2).split(","):
         name_range = _RANGE.fullmatch(word.strip())
         names = (

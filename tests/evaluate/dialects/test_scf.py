@@ -104,5 +104,5 @@ def test_an_endless_loop_is_not_planned():
     n = MOST - 99
     one = call(summed, (1,), x=tensor(n), y=tensor(128), n=n, B=128)
 
-    with pytest.raises(TooLarge, match="trips that such a loop is given"):
+    with pytest.raises(TooLarge, match="trips, the limit for such loops"):
         evaluate(one.module, one.arguments, one.grid)

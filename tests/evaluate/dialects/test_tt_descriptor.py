@@ -44,7 +44,7 @@ def ragged(out, columns, PITCH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr
 
 
 def extents(dtype):
-    """Return eight inner extents, some of which are not columns_in_chunks chunks of 16 bytes."""
+    """Return eight inner extents, some of which are not whole chunks of 16 bytes."""
     chunk = 16 // np.dtype(TYPES[dtype]).itemsize
     return (1, chunk - 1, chunk, chunk + 1, 2 * chunk, 3 * chunk - 1, 3 * chunk, 4 * chunk)
 

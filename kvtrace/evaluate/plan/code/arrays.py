@@ -68,7 +68,6 @@ def _view(writer: Writer, view: View, depth: int) -> None:
 
 
 def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
-    """Write a reduction along a lane axis."""
     source = reduce.sources()[0]
     reduction = torch_kernels.reduction if writer.torch else array_functions.reduction
     function = writer.constant(reduction(reduce.function, reduce.working), "f")
@@ -127,7 +126,6 @@ def _ramp(writer: Writer, ramp: Ramp, depth: int) -> None:
 
 
 def _reshape(writer: Writer, reshape: Reshape, depth: int) -> None:
-    """Write a change of the lanes' shape."""
     source, target = reshape.sources()[0], target_of(reshape)
     name = writer.as_view(target, [source])
     shape = [f"n{axis}" if flag else "1" for axis, flag in enumerate(target.axes)]

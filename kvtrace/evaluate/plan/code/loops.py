@@ -71,7 +71,10 @@ def write_loop(
 
 
 def _copy_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
-    """Write copies of outcomes to carried cells, where finished programs keep values."""
+    """Write copies of the outcomes to the carried registers' cells, for the next trip.
+
+    Cells are not swapped, as programs that have run all their trips keep their values there.
+    """
     targets = {writer.names[carried]: writer.cell_of(carried) for carried in loop.carried}
     for name, cell in targets.items():
         free = writer.free.setdefault(cell, [])
@@ -104,7 +107,7 @@ def _copy_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
 def _restrict_to_active_programs(
     writer: Writer, symbol: int, stairs: Staircase, depth: int, head: int
 ) -> None:
-    """Insert cuts of arrays to the programs that run a trip, in the loop at line `head`."""
+    """Insert lines in the loop at line `head` that cut arrays to the programs of each trip."""
     axis = writer.axes.index(stairs.symbol)
     lines = writer.lines[head:]
     assigned = {

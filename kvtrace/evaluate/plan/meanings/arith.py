@@ -45,7 +45,7 @@ def constant(op: Op, _compiler: PlanCompiler) -> PlanStep:
     elif isinstance(attribute_, DenseAttribute) and attribute_.is_splat:
         number = attribute_.values[0]
     else:
-        return refusal("a constant tensor of different numbers")
+        return refusal("a constant tensor has different numbers")
     value: Integer | Constant
     if type_.element.kind == "i":
         value = Integer(Affine(int(number)), type_.shape, type_.element.bits)

@@ -119,7 +119,10 @@ class ErrorAnalysis(Shadows):
         )
 
     def _require_certain(self, value: Any, reason: str) -> None:
-        """Raise Undecided if a value is uncertain; add planes that leave a doubt to `open`."""
+        """Raise Undecided if a value is uncertain, except with the stated chance.
+
+        Planes that allow another value are added to `open`.
+        """
         if not isinstance(value, NumberWithPlanes):
             return
         planes, roundings = value.shadow, self.roundings
@@ -211,7 +214,7 @@ class ErrorAnalysis(Shadows):
             value = values[result]
             if isinstance(value, Unknown) or unknown_of(map(actual, operands)) is not None:
                 return
-            if not integers or _any_deviating(operands):
+            if not integers or _any_with_planes(operands):
                 bounded = rule(operands, to_array(value, result_type))
                 values[result] = value if bounded is None else bounded
             if undefined is not None:
@@ -294,8 +297,8 @@ class ErrorAnalysis(Shadows):
             ]
             if not (always or doubts):
                 return
-            for (slot, rank), floats in zip(results, is_float, strict=True):
-                if isinstance(values[slot], Unknown) or not (roundings.bounded or floats):
+            for (slot, rank), holds_floats in zip(results, is_float, strict=True):
+                if isinstance(values[slot], Unknown) or not (roundings.bounded or holds_floats):
                     continue
                 planes = roundings.zeros((1,) * rank)
                 if not roundings.bounded:
@@ -474,6 +477,5 @@ def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
     return {storage for storage, accesses in kinds.items() if len(accesses) > 1}
 
 
-def _any_deviating(values: Sequence[Any]) -> bool:
-    """Return whether any of the values has planes."""
+def _any_with_planes(values: Sequence[Any]) -> bool:
     return any(isinstance(value, NumberWithPlanes) for value in values)

@@ -86,7 +86,6 @@ def held_elements(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> N
 
 
 def _strided_elements(flat: NDArray[Any], tensor: TensorArgument) -> NDArray[Any]:
-    """Return a copy of a tensor's elements, in its shape, from all elements of its storage."""
     start = tensor.offset_bytes // tensor.element.bytes
     steps = tuple(stride * flat.itemsize for stride in tensor.strides)
     view = np.lib.stride_tricks.as_strided(flat[start:], tensor.shape, steps)

@@ -76,8 +76,7 @@ def _precision(op: Op) -> str:
     return str(precision) if isinstance(precision, str) else _PRECISIONS[precision]
 
 
-def _adder(op: Op) -> Adder:
-    """Return the adder that a device uses for the products of a `dot`, by the factors' type."""
+def _adder_for(op: Op) -> Adder:
     element = value_type(op.operand("left").type).element
     if element.bits == 64:
         return Adder(1, 2.0**-53)
@@ -133,7 +132,7 @@ class Product:
         self._form = dot_form(op)
         self._types = [value_type(op.operand(name).type) for name in ("left", "right", "added")]
         self._roundings = roundings
-        self._adder = _adder(op)
+        self._adder = _adder_for(op)
         self._split = _SPLIT.get(_precision(op), 0.0)
         self._first = _CUT.get(_precision(op))
         self._element = self._types[2].element

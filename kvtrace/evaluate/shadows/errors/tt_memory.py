@@ -282,13 +282,13 @@ class BoundedMemory(Memory):
         if storage in self._sums:
             return
         flat, _ = self._elements(self._arguments[pointer.argument], element)
-        present = from_memory(flat, element).astype(np.float64)
-        size = np.abs(present)
+        present_values = from_memory(flat, element).astype(np.float64)
+        size = np.abs(present_values)
         if storage in self.planes.by_storage:
-            present = centers(present, self.planes.by_storage[storage][2])
+            present_values = centers(present_values, self.planes.by_storage[storage][2])
         count = np.zeros(len(flat), np.int64)
         self.planes.summed.add(storage)
-        self._sums[storage] = _Sums(count, size, present, flat, element)
+        self._sums[storage] = _Sums(count, size, present_values, flat, element)
 
     def finish(self) -> None:
         """Add the roundings of collected float additions to the planes, for any order."""

@@ -271,7 +271,7 @@ class _Sum(_Combination):
 
 
 class _Extreme(_Combination):
-    """The rule of a maximum or minimum of floats: as far off as any element that may be it."""
+    """The rule of a float maximum or minimum: as far off as any element that may be extreme."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings, function: Any) -> None:
         super().__init__(op, type_, roundings)

@@ -36,8 +36,8 @@ class BoundedSharedMemory(SharedMemory):
             value = self._roundings.with_planes(value, self._roundings.fitted(planes, shape))
         super().copy(op, scope, view, value, type_, barrier)
 
-    def _empty(self, count: int, type_: ValueType) -> list[Array]:
-        return [*super()._empty(count, type_), self._roundings.unbounded(np.ones(count))]
+    def _unwritten_planes(self, count: int, type_: ValueType) -> list[Array]:
+        return [*super()._unwritten_planes(count, type_), self._roundings.unbounded(np.ones(count))]
 
     def _planes(self, value: Any, type_: ValueType) -> list[Array]:
         return [to_array(actual(value), type_), self._roundings.kind.shadow_of(value, type_)]

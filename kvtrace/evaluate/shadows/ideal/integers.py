@@ -186,7 +186,7 @@ def combined(op: Op, left: Array, right: Array, bits: int) -> Array:
 
 
 def compared(predicate: int, left: Array, right: Array) -> Array:
-    """Return the comparison of two arrays by the number of MLIR's predicate."""
+    """Return a comparison of two arrays by an MLIR predicate number."""
     if left.dtype == object or right.dtype == object:
         left, right = left.astype(object), right.astype(object)
     return np.asarray(_COMPARED[predicate](left, right), np.bool_)

@@ -18,7 +18,10 @@ from kvtrace.ir import Op
 
 
 def combination_of(op: Op) -> Ideal | None:
-    """Return a function that reduces or scans ideal integers; None without a ufunc."""
+    """Return a function from operands to ideal results, which may raise TooLarge.
+
+    None unless a single source of integers or Booleans is combined by one op.
+    """
     source, *others = op.group("source")
     type_ = value_type(source.type)
     combining = None if others else simple_ufunc(op.regions[0].blocks[0], type_)

@@ -9,7 +9,7 @@ import triton.language as tl
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
-from kvtrace.evaluate.shadows.errors.planes import PLANES, are_apart, together
+from kvtrace.evaluate.shadows.errors.planes import PLANES, are_apart, combined_scale
 from kvtrace.evaluate.shadows.errors.roundings import (
     GrantedRoundings,
     constants_radius,
@@ -235,9 +235,9 @@ def test_bounds_of_8_bit_floats_are_finite_as_they_saturate():
 
 def test_errors_that_share_a_rounding_add_up_others_by_squares():
     three, four = np.array([3.0]), np.array([4.0])
-    assert together([(three, (1, 1)), (four, (2, 5))]) == (5.0, (1, 5))
-    assert together([(three, (1, 3)), (four, (2, 5))]) == (7.0, (1, 5))
-    assert together([(three, None), (four, (2, 5))])[0] == 7.0
+    assert combined_scale([(three, (1, 1)), (four, (2, 5))]) == (5.0, (1, 5))
+    assert combined_scale([(three, (1, 3)), (four, (2, 5))]) == (7.0, (1, 5))
+    assert combined_scale([(three, None), (four, (2, 5))])[0] == 7.0
     assert not are_apart(None, None)
 
 
