@@ -55,7 +55,7 @@ class Storage:
 
 
 @dataclass(frozen=True)
-class Outside:
+class OutsideNumbers:
     """Numbers that loads read outside a storage, by the position of the element.
 
     Position p reads `first + p * step % count`; `step` -1 makes the numbers fall with the position.
@@ -70,7 +70,7 @@ class Outside:
         return self.first + positions * self.step % self.count
 
 
-NOTHING: Final = Outside()
+NOTHING: Final = OutsideNumbers()
 """The default numbers outside a storage: zeros."""
 
 
@@ -92,7 +92,7 @@ class TensorArgument:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     padding_nan: bool = False
-    outside: Outside = NOTHING
+    outside: OutsideNumbers = NOTHING
     end_known: bool = True
 
     @cached_property
@@ -130,4 +130,4 @@ class ScalarArgument:
 Argument = TensorArgument | ScalarArgument
 """The argument of a kernel's parameter."""
 
-__all__ = ["NOTHING", "Argument", "Outside", "ScalarArgument", "Storage", "TensorArgument"]
+__all__ = ["NOTHING", "Argument", "OutsideNumbers", "ScalarArgument", "Storage", "TensorArgument"]

@@ -63,10 +63,10 @@ def _range_of(factor: Array) -> tuple[int, int, int] | None:
     return (axes[0] - 1, low, high) if high - low == len(active) else None
 
 
-def cut(value: _Cuttable, box: Box) -> _Cuttable:
+def cropped(value: _Cuttable, box: Box) -> _Cuttable:
     """Return the part of an array or Sum inside a box; axes of extent 1 are not cut."""
     if isinstance(value, Sum):
-        terms = tuple(cut(term, box) for term in value.terms)
+        terms = tuple(cropped(term, box) for term in value.terms)
         return Sum(value.constant, terms, value.low, value.high)  # type: ignore[return-value]
     index = tuple(
         slice(None) if extent == 1 else slice(low, high)

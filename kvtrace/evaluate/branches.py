@@ -34,7 +34,7 @@ def doubtful_value(value: Any, unknown: Unknown) -> Any:
     return unknown
 
 
-def either(left: Any, right: Any, unknown: Unknown) -> Any:
+def unknown_branch_value(left: Any, right: Any, unknown: Unknown) -> Any:
     """Return a variable's value after an unknown branch: the value itself if both paths agree."""
     if left is right or equal_constants(left, right):
         return left

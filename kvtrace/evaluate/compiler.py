@@ -153,7 +153,7 @@ class Compiler:
             raise unsupported(op, self.kernel)
         return self.elementwise(op, meaning)
 
-    def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
+    def counting_step(self, op: Op, step: Step, elements: int, flops: int) -> Step:
         """Return `step`, followed by a report of one program's counts to observers."""
         if not self.observed:
             return step
@@ -179,7 +179,7 @@ class Compiler:
         else:
             step = _array_step(function, slots, types, op.results[0].id)
         flops = meaning.flops * result_type.size if result_type.element.kind == "f" else 0
-        return self.counted(op, step, result_type.size, flops)
+        return self.counting_step(op, step, result_type.size, flops)
 
 
 def _no_effect(_values: list[Any], _scope: Scope) -> None:

@@ -28,7 +28,7 @@ class UnfitOp(KvtraceError):
 
     def __init__(self, kernel: str, error: Exception) -> None:
         super().__init__(
-            f"the IR of kernel {kernel!r} is not as a compiler prints it, or kvtrace has a defect: "
+            f"the IR of kernel {kernel!r} is not what a compiler prints, or kvtrace has a defect: "
             f"{place_of(error)}"
         )
 

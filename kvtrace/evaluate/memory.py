@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import NOTHING, Storage, TensorArgument
-from kvtrace.evaluate.boxes import Box, box_of, cut
+from kvtrace.evaluate.boxes import Box, box_of, cropped
 from kvtrace.evaluate.errors import UnknownAddress
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.registry import place, unsupported
 from kvtrace.evaluate.reports import report_access
-from kvtrace.evaluate.requests import Request, checked
+from kvtrace.evaluate.requests import Request, check_bounds
 from kvtrace.evaluate.rounding import from_memory, to_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import both, factors_of, mask_of
@@ -87,7 +87,7 @@ class Memory:
             target = pointer.argument if isinstance(pointer, Pointer) else None
             named = frozenset() if target is None else {self._arguments[target].name}
             return Unknown(request.sources | named)
-        guarded = checked(request)
+        guarded = check_bounds(request)
         unknown = self._unknown_contents(request)
         if unknown is not None:
             return unknown
@@ -122,7 +122,7 @@ class Memory:
         if isinstance(request, Unknown):
             self._forget_targets(pointer, request.sources)
             return
-        request = checked(request)
+        request = check_bounds(request)
         unknown = unknown_of((value, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
@@ -159,7 +159,7 @@ class Memory:
         if isinstance(request, Unknown):
             self._forget_targets(pointer, request.sources)
             return Unknown(request.sources)
-        unchecked, request = request, checked(request)
+        unchecked, request = request, check_bounds(request)
         unknown = unknown_of((*operands, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
@@ -372,13 +372,13 @@ class Memory:
             return
         if box.is_empty:
             return
-        window = window_of(cut(offset, box))
+        window = window_of(cropped(offset, box))
         if not box.other_factors:
-            write_window(flat, window, request.rank, cut(stored, box))
+            write_window(flat, window, request.rank, cropped(stored, box))
             return
         shape = (request.scope.programs, *box.extents)
-        mask = cut(conjunction(box.other_factors), box)
-        write_masked(flat, window, shape, cut(stored, box), mask)
+        mask = cropped(conjunction(box.other_factors), box)
+        write_masked(flat, window, shape, cropped(stored, box), mask)
 
     def _write_unaligned(self, request: Request, stored: Array) -> None:
         data = self.bytes_of(request.tensor.storage)
@@ -448,10 +448,10 @@ def _read_box(flat: Array, offset: Sum, box: Box, request: Request, other: Any) 
     fill: Any = element.value.type(0) if other is None else other
     if box.is_empty:
         return np.broadcast_to(fill, (1,) * request.rank) if np.ndim(fill) == 0 else fill
-    window = window_of(cut(offset, box))
-    inner_fill = cut(fill, box) if isinstance(fill, np.ndarray) else fill
+    window = window_of(cropped(offset, box))
+    inner_fill = cropped(fill, box) if isinstance(fill, np.ndarray) else fill
     if box.other_factors:
-        inner_mask = cut(conjunction(box.other_factors), box)
+        inner_mask = cropped(conjunction(box.other_factors), box)
         values = _read_lanes(flat, window, request, inner_mask, inner_fill)
     else:
         values = from_memory(read_window(flat, window, request.rank, copy=False), element)

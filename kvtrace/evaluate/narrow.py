@@ -67,7 +67,7 @@ def narrow_sums(module: Module) -> Iterator[Op]:
 
 
 def foreign_roundings(module: Module) -> Iterator[Op]:
-    """Yield the ops that round to a narrow float type without need (see the module).
+    """Yield the ops that round to a narrow float type unintentionally (see the module).
 
     Ops whose results are stored unchanged in a wider type are among them.
     """

@@ -65,7 +65,7 @@ def memory_sites(module: Module) -> tuple[Site, ...]:
             effect,
             pointers.parameters(address_of(op)),
             bool(op.results) and bool(flow.uses(op.results[0])),
-            _is_inside_loop(op, module),
+            _is_in_loop_or_called(op, module),
             _decides_loop(op) or waits_for_memory(op),
         )
         for op in module.ops
@@ -107,8 +107,7 @@ class _Pointers:
         return is_pointer
 
 
-def _is_inside_loop(op: Op, module: Module) -> bool:
-    """Return whether an op is in a loop, or in a called function."""
+def _is_in_loop_or_called(op: Op, module: Module) -> bool:
     return any(
         owner.name in LOOPS or (owner.name in FUNCTIONS and owner is not module.main.op)
         for owner in enclosing_ops(op)

@@ -72,7 +72,7 @@ def reached(arguments: Sequence[Argument], find: Find) -> list[TensorArgument]:
             start = live.storage.start
             assert start is not None
             storage = storages.setdefault(start, live.storage)
-            name = _name(argument, start, start + storage.nbytes)
+            name = _name_of_reached(argument, start, start + storage.nbytes)
             dtype, size = _element(live)
             tensor = TensorArgument(name, storage, 0, dtype, (storage.nbytes // size,), (1,))
             added.append(tensor)
@@ -117,8 +117,7 @@ def _addresses(argument: Argument) -> NDArray[np.int64]:
     return words[words >= (_LEAST_SCALAR_ADDRESS if is_scalar else _LEAST_ADDRESS)]
 
 
-def _name(argument: Argument, low: int, high: int) -> str:
-    """Return the name of a reached tensor, by the first integer of `argument` in low to high."""
+def _name_of_reached(argument: Argument, low: int, high: int) -> str:
     if isinstance(argument, ScalarArgument):
         return f"*{argument.name}"
     words = _integers(argument)

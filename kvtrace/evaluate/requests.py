@@ -77,7 +77,7 @@ class Request:
         return result
 
 
-def checked(request: Request) -> Request:
+def check_bounds(request: Request) -> Request:
     """Report the access and its defects; return it with lanes outside the storage masked off."""
     if request.scope.launch.access_observers:
         report_access(

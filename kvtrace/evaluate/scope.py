@@ -61,8 +61,8 @@ class Launch:
         cost = steps * (1 + int(programs / self.programs_a_step))
         if cost > self.steps:
             raise TooLarge(
-                f"evaluating kernel {self.kernel!r} over its grid {self.grid} takes more than the "
-                f"{MOST_STEPS:,} steps that a recorded call is given; replay a smaller launch"
+                f"evaluating kernel {self.kernel!r} over its grid {self.grid} needs more than "
+                f"{MOST_STEPS:,} steps, the limit for a recorded call; replay a smaller launch"
             )
         return cost
 

@@ -90,10 +90,7 @@ class Turns:
             self._fail(Deadlock("programs wait for a change of memory, but no program still runs"))
 
     def _wake_one(self) -> bool:
-        """Resume a waiter; return False if none can be.
-
-        First come those for which memory has changed, then those aside, then those that give up.
-        """
+        """Resume a waiter, preferably one whose memory changed; return False if none can be."""
         now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
         aside = (waiter for waiter in self._waiting if waiter.is_aside)

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kvtrace.evaluate import TensorArgument, evaluate
-from kvtrace.evaluate.arguments import Outside
+from kvtrace.evaluate.arguments import OutsideNumbers
 from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.memory import (
     copy_or_seven,
@@ -139,7 +139,7 @@ def test_witness_and_count_are_the_same_for_all_chunk_sizes():
     assert counts[0] == counts[1] == ((3, 0, 0), 24 + 512)
 
 
-def loaded_out_of_bounds(kernel, outside, dtype):
+def loaded_lanes(kernel, outside, dtype):
     """Return the loaded lanes of 4 elements: 6 lanes are active, 2 are masked off."""
     out = torch.full((8,), 50, dtype=dtype)
     arguments = {kernel.arg_names[0]: torch.arange(20, 24, dtype=dtype), "out": out, "n": 6}
@@ -155,15 +155,15 @@ def loaded_out_of_bounds(kernel, outside, dtype):
 def test_lanes_out_of_bounds_load_the_numbers_outside(dtype):
     inside = [20, 21, 22, 23]
 
-    assert loaded_out_of_bounds(copy_or_seven, Outside(), dtype) == [*inside, 0, 0, 7, 7]
-    assert loaded_out_of_bounds(copy_or_seven, Outside(-3), dtype) == [*inside, -3, -3, 7, 7]
-    assert loaded_out_of_bounds(copy_or_seven, Outside(100, 5), dtype) == [*inside, 104, 100, 7, 7]
-    assert loaded_out_of_bounds(copy_or_seven, Outside(9, 7, -1), dtype) == [*inside, 12, 11, 7, 7]
+    assert loaded_lanes(copy_or_seven, OutsideNumbers(), dtype) == [*inside, 0, 0, 7, 7]
+    assert loaded_lanes(copy_or_seven, OutsideNumbers(-3), dtype) == [*inside, -3, -3, 7, 7]
+    assert loaded_lanes(copy_or_seven, OutsideNumbers(100, 5), dtype) == [*inside, 104, 100, 7, 7]
+    assert loaded_lanes(copy_or_seven, OutsideNumbers(9, 7, -1), dtype) == [*inside, 12, 11, 7, 7]
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
 def test_atomic_lanes_out_of_bounds_get_the_numbers_outside_and_change_nothing(dtype):
     inside = [20, 21, 22, 23]
 
-    assert loaded_out_of_bounds(counted_before, Outside(), dtype) == [*inside, 0, 0, 0, 0]
-    assert loaded_out_of_bounds(counted_before, Outside(100, 5), dtype) == [*inside, 104, 100, 0, 0]
+    assert loaded_lanes(counted_before, OutsideNumbers(), dtype) == [*inside, 0, 0, 0, 0]
+    assert loaded_lanes(counted_before, OutsideNumbers(100, 5), dtype) == [*inside, 104, 100, 0, 0]

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.evaluate.boxes import box_of, cut
+from kvtrace.evaluate.boxes import box_of, cropped
 from kvtrace.evaluate.lane_ranges import loose_extremes, spans_of
 from kvtrace.evaluate.sums import joined_terms
 from kvtrace.evaluate.values import Mask, Sum, conjunction, sum_of_terms
@@ -148,5 +148,5 @@ def test_a_box_and_its_other_factors_equal_the_mask(mask):
     inside = (slice(None), *(slice(low, high) for low, high in box.ranges))
     rest = conjunction(box.other_factors) if box.other_factors else np.ones((1, 1, 1), bool)
     if not box.is_empty:
-        lanes[inside] = cut(np.broadcast_to(rest, SHAPE), box)
+        lanes[inside] = cropped(np.broadcast_to(rest, SHAPE), box)
     assert np.array_equal(lanes, full_mask(mask))

@@ -141,7 +141,7 @@ def andi(op: Op, compiler: Compiler) -> Step:
         values[result] = np.bitwise_and(to_array(left_value, type_), to_array(right_value, type_))
 
     step = conjunction_step if type_.element.kind == "b" else bitwise_step
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 def _shift_in_range(array: Array, amount: Array) -> Array:
@@ -288,7 +288,7 @@ def cmpi(op: Op, compiler: Compiler) -> Step:
         )
 
     chosen_step = _compare_pointers(predicate, left, right, result) if type_.pointer else step
-    return compiler.counted(op, chosen_step, type_.size, 0)
+    return compiler.counting_step(op, chosen_step, type_.size, 0)
 
 
 def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Step:
@@ -370,7 +370,7 @@ def select(op: Op, compiler: Compiler) -> Step:
             return
         values[result] = np.where(mask, to_array(if_true, type_), to_array(if_false, type_))
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 def _unknown_selection(if_true: Any, if_false: Any, condition: Unknown) -> Any:

@@ -130,7 +130,7 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
             return False
         return low <= value.low and value.high <= high
 
-    return compiler.counted(op, step, target.size, 0)
+    return compiler.counting_step(op, step, target.size, 0)
 
 
 def rebits(array: Array, source: ElementType, target: ElementType) -> Array:
@@ -161,4 +161,4 @@ def bitcast(op: Op, compiler: Compiler) -> Step:
             return
         values[result] = rebits(to_array(value, source), source.element, target.element)
 
-    return compiler.counted(op, step, target.size, 0)
+    return compiler.counting_step(op, step, target.size, 0)

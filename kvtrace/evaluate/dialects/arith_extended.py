@@ -34,7 +34,7 @@ def _two_results(
             to_array(values[left], type_), to_array(values[right], type_)
         )
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 def sum_and_carry(left: Array, right: Array) -> tuple[Array, Array]:

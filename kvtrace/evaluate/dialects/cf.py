@@ -14,7 +14,7 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate import sums
-from kvtrace.evaluate.branches import either, selected
+from kvtrace.evaluate.branches import selected, unknown_branch_value
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
 from kvtrace.evaluate.registry import Step, semantics, unsupported
 from kvtrace.evaluate.scope import Scope
@@ -177,7 +177,7 @@ class FunctionBody:
             # Both paths of an unknown branch: the same programs, one of two sets of values.
             unknown = doubt or Unknown(frozenset())
             for slot in slots:
-                values[slot] = either(left.values[slot], right.values[slot], unknown)
+                values[slot] = unknown_branch_value(left.values[slot], right.values[slot], unknown)
             return Arrival(left.index, values, left.scope, doubt)
         index = np.concatenate([left.index, right.index])
         order = np.argsort(index)

@@ -13,7 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.branches import doubtful_value, either, equal_constants, selected
+from kvtrace.evaluate.branches import (
+    doubtful_value,
+    equal_constants,
+    selected,
+    unknown_branch_value,
+)
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
 from kvtrace.evaluate.errors import Deadlock, TooLarge, UnsupportedOp
 from kvtrace.evaluate.registry import Step, place, semantics
@@ -58,7 +63,7 @@ def if_(op: Op, compiler: Compiler) -> Step:
         outcomes = [branch.run(list(values), doubtful) for branch in branches if branch is not None]
         for position, slot in enumerate(results):
             from_then, from_else = outcomes[0][position], outcomes[1][position]
-            values[slot] = either(from_then, from_else, unknown)
+            values[slot] = unknown_branch_value(from_then, from_else, unknown)
 
     def run_divided(values: list[Any], scope: Scope, takes_then: Array) -> None:
         branch_results: list[tuple[Array, list[Any]]] = []
@@ -108,7 +113,7 @@ def index_switch(op: Op, compiler: Compiler) -> Step:
         for position, slot in enumerate(results):
             joined = outcomes[0][position]
             for outcome in outcomes[1:]:
-                joined = either(joined, outcome[position], unknown)
+                joined = unknown_branch_value(joined, outcome[position], unknown)
             values[slot] = joined
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -319,7 +324,7 @@ class _For:
             inner[slot] = doubtful_value(value, unknown)
         outcome = body.run(inner, scope.doubtful(unknown.reason))
         carried = [
-            either(start, doubtful_value(value, unknown), unknown)
+            unknown_branch_value(start, doubtful_value(value, unknown), unknown)
             for start, value in zip(starts, outcome, strict=True)
         ]
         self._finish(values, scope, carried, -1)

@@ -46,7 +46,7 @@ def ptr_to_int(op: Op, compiler: Compiler) -> Step:
     def step(values: list[Any], scope: Scope) -> None:
         values[result] = addresses_of(scope.launch, values[slot], type_)
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
@@ -80,7 +80,7 @@ def int_to_ptr(op: Op, compiler: Compiler) -> Step:
     def step(values: list[Any], scope: Scope) -> None:
         values[result] = pointers_at(scope.launch, values[slot], type_)
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 def pointers_at(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:

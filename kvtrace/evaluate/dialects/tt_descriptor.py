@@ -93,7 +93,6 @@ def _rounded_up_to_chunks(extent: Sum, chunk: int, type_: ValueType) -> Sum:
 
 
 def _with_lane_axes(value: Any, rank: int) -> Any:
-    """Return a scalar with `rank` lane axes of extent 1."""
     return map_arrays(value, lambda array: array.reshape((array.shape[0],) + (1,) * rank))
 
 

@@ -141,7 +141,7 @@ def dot(op: Op, compiler: Compiler) -> Step:
             total = total.astype(element.value)
         values[result] = total if rounded is None else rounded(total)
 
-    return compiler.counted(op, step, sum_type.size, flops)
+    return compiler.counting_step(op, step, sum_type.size, flops)
 
 
 _PACKED = frozenset({4, "e2m1"})
@@ -209,4 +209,4 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         values[result] = total.astype(sum_type.element.value, copy=False)
 
     depth = types[0].shape[-1] * (2 if kinds[0] in _PACKED and along_depth[0] else 1)
-    return compiler.counted(op, step, sum_type.size, 2 * sum_type.size * depth)
+    return compiler.counting_step(op, step, sum_type.size, 2 * sum_type.size * depth)

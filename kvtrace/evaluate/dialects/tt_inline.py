@@ -98,7 +98,7 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
             values[slot] = exact.astype(type_.element.value) if rounded is None else rounded(exact)
 
     flops = result_types[0].size if result_types[0].element.kind == "f" else 0
-    return compiler.counted(op, step, result_types[0].size, flops)
+    return compiler.counting_step(op, step, result_types[0].size, flops)
 
 
 def _array_function_of(
@@ -163,7 +163,7 @@ def map_elementwise(op: Op, compiler: Compiler) -> Step:
                 result_lanes.append(np.broadcast_to(to_array(outcome[lane], scalar), (len(index),)))
             values[slot] = np.stack(result_lanes, axis=-1).reshape(programs, *type_.shape)
 
-    return compiler.counted(op, step, types[0].size, 0)
+    return compiler.counting_step(op, step, types[0].size, 0)
 
 
 def returned_value(op: Op, position: int) -> Any:

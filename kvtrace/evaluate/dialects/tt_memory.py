@@ -62,14 +62,14 @@ def addptr(op: Op, compiler: Compiler) -> Step:
     def step(values: list[Any], _scope: Scope) -> None:
         values[result] = moved(values[pointer], values[index], size)
 
-    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
 
 
 @semantics("tt.load")
 def load(op: Op, _compiler: Compiler) -> Step:
     """Return the step of a load; masked-off lanes have `other`, or zero as in NVIDIA's code."""
     loaded_type = value_type(op.results[0].type)
-    type_ = _as_stored(loaded_type)
+    type_ = _type_in_memory(loaded_type)
     pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
     result = op.results[0].id
 
@@ -88,8 +88,7 @@ def load(op: Op, _compiler: Compiler) -> Step:
     return step
 
 
-def _as_stored(type_: ValueType) -> ValueType:
-    """Return the type of a value in memory, where pointers are 64-bit integers."""
+def _type_in_memory(type_: ValueType) -> ValueType:
     return ValueType("i64", type_.shape, ADDRESS.element) if type_.pointer else type_
 
 
@@ -97,7 +96,7 @@ def _as_stored(type_: ValueType) -> ValueType:
 def store(op: Op, _compiler: Compiler) -> Step:
     """Return the step of a store, with a mask if the op has one."""
     stored_type = value_type(op.operand("value").type)
-    type_ = _as_stored(stored_type)
+    type_ = _type_in_memory(stored_type)
     pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def step(values: list[Any], scope: Scope) -> None:

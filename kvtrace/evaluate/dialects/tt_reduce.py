@@ -57,8 +57,7 @@ def simple_ufunc(block: Block, type_: ValueType) -> Any:
     return _UFUNCS[op.name]
 
 
-def _float_ops(block: Block) -> int:
-    """Return the number of float operations in one execution of a combining region."""
+def _float_op_count(block: Block) -> int:
     return sum(
         1
         for op in block.ops
@@ -163,11 +162,11 @@ def reduce(op: Op, compiler: Compiler) -> Step:
     slots, results = slots_of(op.group("source")), slots_of(op.results)
     function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     rows = types[0].size // types[0].shape[axis - 1]
-    flops = (types[0].size - rows) * _float_ops(block)
+    flops = (types[0].size - rows) * _float_op_count(block)
     extent = types[0].shape[axis - 1]
     if function is not None:
         step = _reduce_by_ufunc(function, slots[0], results[0], axis, types[0])
-        return compiler.counted(op, step, types[0].size, flops)
+        return compiler.counting_step(op, step, types[0].size, flops)
     combiner = _Combiner(block, compiler)
 
     def step_in_tree(values: list[Any], scope: Scope) -> None:
@@ -187,7 +186,7 @@ def reduce(op: Op, compiler: Compiler) -> Step:
         for slot, array in zip(results, arrays, strict=True):
             values[slot] = map_arrays(array, lambda part: np.squeeze(part, axis))
 
-    return compiler.counted(op, step_in_tree, types[0].size, flops)
+    return compiler.counting_step(op, step_in_tree, types[0].size, flops)
 
 
 def _reduce_by_ufunc(function: Any, slot: int, result: int, axis: int, type_: ValueType) -> Step:
@@ -261,7 +260,9 @@ def scan(op: Op, compiler: Compiler) -> Step:
         for slot, array in zip(results, arrays, strict=True):
             values[slot] = array
 
-    return compiler.counted(op, step, types[0].size, (types[0].size - rows) * _float_ops(block))
+    return compiler.counting_step(
+        op, step, types[0].size, (types[0].size - rows) * _float_op_count(block)
+    )
 
 
 _Accumulation = Callable[[list[Any], Scope, list[Any]], list[Any]]
@@ -278,10 +279,7 @@ def _scan_by_ufunc(function: Any, axis: int, type_: ValueType) -> _Accumulation:
 
 
 def _scan_by_region(combiner: _Combiner, axis: int) -> _Accumulation:
-    """Return a function that scans in log2(n) passes, as Hillis and Steele.
-
-    Each pass combines every element with the one at a distance before it; distances double.
-    """
+    """Return a scan in log2(n) passes that combine elements at a distance (Hillis, Steele)."""
 
     def run(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:
         extent, distance = _shape_of(arrays[0])[axis], 1
@@ -336,4 +334,4 @@ def histogram(op: Op, compiler: Compiler) -> Step:
         flat = np.bincount((array + row)[counted], minlength=programs * bins)
         values[result] = flat.reshape(programs, bins).astype(dtype)
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)

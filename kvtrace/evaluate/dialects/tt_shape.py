@@ -107,7 +107,7 @@ def join(op: Op, compiler: Compiler) -> Step:
         arrays = np.broadcast_arrays(full_array(left_value, type_), full_array(right_value, type_))
         values[result] = np.stack(arrays, axis=-1)
 
-    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
 
 
 @semantics("tt.split")
@@ -125,7 +125,7 @@ def split(op: Op, compiler: Compiler) -> Step:
         array = full_array(value, type_)
         values[left], values[right] = array[..., 0], array[..., 1]
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 @semantics("tt.cat")
@@ -147,7 +147,7 @@ def cat(op: Op, compiler: Compiler) -> Step:
         ]
         values[result] = np.concatenate(full_arrays, axis=1)
 
-    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
 
 
 @semantics("tt.gather")
@@ -170,4 +170,4 @@ def gather(op: Op, compiler: Compiler) -> Step:
         indices = np.broadcast_to(indices, (programs, *indices.shape[1:]))
         values[result] = np.take_along_axis(data, indices, axis)
 
-    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)

@@ -211,4 +211,4 @@ def fp4_to_fp(op: Op, compiler: Compiler) -> Step:
             value = unpacked(full_array(value, type_), "e2m1", axis).astype(target.element.value)
         values[result] = value
 
-    return compiler.counted(op, step, target.size, 0)
+    return compiler.counting_step(op, step, target.size, 0)

@@ -108,15 +108,14 @@ def tensormap_create(op: Op, _compiler: Compiler) -> Step:
         values[scratch] = Descriptor(
             values[base],
             tuple(values[value.id] for value in extents),
-            (*(_elements(values, value, size) for value in strides), constant_sum(1)),
+            (*(_stride_in_elements(values, value, size) for value in strides), constant_sum(1)),
             fills_nan,
         )
 
     return step
 
 
-def _elements(values: list[Any], stride: Value, size: int) -> Any:
-    """Return a stride, which the op has in bytes, in elements of `size` bytes."""
+def _stride_in_elements(values: list[Any], stride: Value, size: int) -> Any:
     in_bytes = values[stride.id]
     if isinstance(in_bytes, Unknown):
         return in_bytes

@@ -125,7 +125,6 @@ def _with_fill_outside(walk: Walk, value: Tensor, mask: ResolvedMask, outside: A
 
 
 def _box_conditions(mask: ResolvedMask, shape: tuple[int, ...]) -> Condition:
-    """Return a condition that holds on the lanes inside a mask's box."""
     forms = []
     for axis, cut in enumerate(mask.box or ()):
         if cut is None:

@@ -166,7 +166,10 @@ def narrowing(element: ElementType) -> Operation | None:
 def ramp(
     base: int, terms: tuple[tuple[int, int, int, int], ...], rank: int, dtype: np.dtype[Any]
 ) -> Array:
-    """Return `base + sum(coefficient * index)`: (axis, first index, extent, coefficient) each."""
+    """Return `base + sum(coefficient * index)` as an array of `rank` axes.
+
+    A term is (axis, first index, extent, coefficient).
+    """
     total: Any = np.full((1,) * rank, base, np.int64)
     for axis, start, extent, coefficient in terms:
         shape = [1] * rank

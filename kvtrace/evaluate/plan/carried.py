@@ -70,7 +70,7 @@ def lead_to_shapes(
         if not any(source in least_shapes for source in sources):
             continue  # it does not depend on carried registers
         shapes = [least_shapes.get(s) or Shape(s.axes, s.lanes) for s in sources]
-        least_shapes[target] = _least(instruction, target, shapes)
+        least_shapes[target] = _least_shape(instruction, target, shapes)
     return all(
         joined(start, least_shapes.get(outcome, outcome)) == shape
         for start, outcome, shape in zip(starts, outcomes, tried, strict=True)
@@ -80,8 +80,7 @@ def lead_to_shapes(
 _PLAIN = frozenset({Load, Map, Ramp, Reduce, View})
 
 
-def _least(instruction: Instruction, target: Register, shapes: Sequence[Shape]) -> Shape:
-    """Return the smallest shape of an instruction's result, from its operands' shapes."""
+def _least_shape(instruction: Instruction, target: Register, shapes: Sequence[Shape]) -> Shape:
     joined_shape, *further_shapes = shapes
     if isinstance(instruction, View):
         count = len(joined_shape.axes)

@@ -186,7 +186,6 @@ def _factors(record: AccessRecord) -> tuple[NDArray[np.bool_], ...]:
 
 
 def _lane_indices(axis: int, rank: int, extent: int) -> NDArray[np.int64]:
-    """Return 0 to extent - 1 along a lane axis, as an array with a program axis."""
     shape = [1] * (rank + 1)
     shape[axis + 1] = extent
     return np.arange(extent, dtype=np.int64).reshape(shape)

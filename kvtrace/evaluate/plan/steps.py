@@ -135,7 +135,7 @@ class _CountReader(Compiler):
         except (UnsupportedOp, KeyError):
             return  # never executed: planning refuses it
 
-    def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
+    def counting_step(self, op: Op, step: Step, elements: int, flops: int) -> Step:
         self.counts[op.index] = (elements, flops)
         return step
 

@@ -158,7 +158,6 @@ class _AllTrips:
         return step >= last + size and max(form.lanes) < step
 
     def _form_over_trips(self, form: Affine, rank: int, step: int) -> Affine:
-        """Return an address with the trips as first lane axis instead of a symbol."""
         outer = tuple([pair for pair in form.outer if pair[0] != self._loop.symbol])
         assert len(form.lanes) == rank
         return Affine(form.constant + step * self._first, outer, (step, *form.lanes))

@@ -168,7 +168,6 @@ def is_unknown(value: Any) -> bool:
 
 
 def _is_identity_bitcast(op: Op) -> bool:
-    """Return whether an op is a bitcast of pointers, or between equal element types."""
     if op.name not in _BITCASTS:
         return False
     source, target = value_type(op.operand("source").type), value_type(op.results[0].type)

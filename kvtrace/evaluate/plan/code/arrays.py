@@ -49,7 +49,6 @@ def _parameter(writer: Writer, parameter: Parameter, depth: int) -> None:
 
 
 def _view(writer: Writer, view: View, depth: int) -> None:
-    """Write a rearrangement of axes: dropped, transposed and new axes."""
     source = view.sources()[0]
     name = writer.as_view(target_of(view), [source])
     rank = len(writer.axes) + len(source.lanes)
@@ -94,7 +93,6 @@ def _box(writer: Writer, box: Sequence[tuple[int, int] | None]) -> str:
 
 
 def _ramp(writer: Writer, ramp: Ramp, depth: int) -> None:
-    """Write the values of an affine form, or where they are >= 0."""
     name = writer.as_new(target_of(ramp), [])
     register = target_of(ramp)
     coefficients = dict(ramp.form.outer)

@@ -71,10 +71,7 @@ def write_loop(
 
 
 def _copy_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
-    """Write copies of the outcomes to the carried registers' cells, for the next trip.
-
-    Cells are not swapped, as programs that have run all their trips keep their values there.
-    """
+    """Write copies of outcomes to carried cells, where programs that ended keep their values."""
     targets = {writer.names[carried]: writer.cell_of(carried) for carried in loop.carried}
     for name, cell in targets.items():
         free = writer.free.setdefault(cell, [])

@@ -136,7 +136,8 @@ class ErrorAnalysis(Shadows):
         storages = self.memory.storages_of(actual(pointer))
         if self._shared_storages is None or not storages.isdisjoint(self._shared_storages):
             raise Undecided(
-                f"at {place(op)} programs access memory that others write, so their order matters"
+                f"at {place(op)} programs access memory that other programs write, so their order "
+                "matters"
             )
 
     # -- ops --------------------------------------------------------------------------------------
@@ -347,7 +348,8 @@ class ErrorAnalysis(Shadows):
                 self.decided(op, value, values[value.id], scope)
             if not loads:
                 self._require_certain(
-                    address, f"where {place(op)} writes depends on the device's roundings"
+                    address,
+                    f"the address that {place(op)} writes depends on the device's roundings",
                 )
             if atomic:
                 self._require_certain(

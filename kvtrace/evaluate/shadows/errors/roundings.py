@@ -84,7 +84,7 @@ def constants_radius(name: str, values: Array) -> Array:
 
 @dataclass(frozen=True, slots=True)
 class GrantedRoundings:
-    r"""Roundings that a kernel may have besides those of float32 and of its results.
+    r"""Roundings that a kernel may have besides float32's and those of storing results.
 
     Attributes:
         tf32: whether dots may cut float32 factors to tf32; None: as the kernel requests.
@@ -162,7 +162,7 @@ class Roundings:
         *,
         narrowed: bool = False,
     ) -> Any:
-        """Return a value with planes; if only choices count, plainly where all radii are 0."""
+        """Return a value with planes; the value alone if it has only a radius of 0."""
         if self.all_count:
             return NumberWithPlanes(actual(value), planes, own_span, common_span, narrowed)
         return NumberWithRadius.joined(value, planes)

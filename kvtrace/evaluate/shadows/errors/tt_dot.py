@@ -68,8 +68,7 @@ class Adder:
     unit: float
 
 
-def _precision(op: Op) -> str:
-    """Return the precision in which float32 factors are multiplied; `ieee` for other types."""
+def _product_precision(op: Op) -> str:
     if value_type(op.operand("left").type).element.name != "f32":
         return "ieee"
     precision = attribute(op, "inputPrecision", _PRECISIONS.index("ieee"))
@@ -84,7 +83,7 @@ def _adder_for(op: Op) -> Adder:
         return Adder(32, 2.0**-13)
     if element.bits == 16:
         return Adder(16, 2.0**-23)
-    return Adder(1, 2.0**-24) if _precision(op) == "ieee" else Adder(8, 2.0**-23)
+    return Adder(1, 2.0**-24) if _product_precision(op) == "ieee" else Adder(8, 2.0**-23)
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,8 +132,8 @@ class Product:
         self._types = [value_type(op.operand(name).type) for name in ("left", "right", "added")]
         self._roundings = roundings
         self._adder = _adder_for(op)
-        self._split = _SPLIT.get(_precision(op), 0.0)
-        self._first = _CUT.get(_precision(op))
+        self._split = _SPLIT.get(_product_precision(op), 0.0)
+        self._first = _CUT.get(_product_precision(op))
         self._element = self._types[2].element
         self._working = "f64" if self._types[0].element.bits == 64 else FLOAT32
         narrow = self._element.bits == 16

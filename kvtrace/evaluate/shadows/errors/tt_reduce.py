@@ -157,7 +157,6 @@ class _Sum(_Combination):
         self._is_scan = KINDS[op.name].kind is Kind.SCAN
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the sums with planes, or alone if they are exact."""
         numbers, planes, own_span, common_span = self._centers(source)
         magnitude = self._along(np.add, np.abs(numbers))
         exact = self._are_exact(numbers, planes, magnitude)
@@ -278,7 +277,6 @@ class _Extreme(_Combination):
         self._function = function
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the extremes with planes."""
         if not isinstance(source, NumberWithPlanes):
             return value
         numbers, planes, _, _ = self._centers(source)
@@ -310,7 +308,6 @@ class _Product(_Combination):
     """The rule of a product of floats: relative errors of factors and roundings multiply."""
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the products with planes."""
         numbers, planes, _, _ = self._centers(source)
         result_planes, lost = self._new_planes(self._along(np.multiply, numbers), value)
         if not self._roundings.bounded:
@@ -346,7 +343,6 @@ class _IntegerCombination(_Combination):
         self._function = function
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the result, with planes if the operand has any."""
         if not isinstance(source, NumberWithPlanes) or not self._roundings.bounded:
             return value
         _, planes, _, _ = self._centers(source)
