@@ -109,9 +109,9 @@ class Measured:
     def __call__(self, module: Any, arguments: Any, grid: Any, **named: Any) -> None:
         """Measure a launch if it is the first of its kind, and evaluate it."""
         from kvtrace.evaluate.plan import explain
-        from kvtrace.evaluate.plan.launch import _call_of, plans_of
+        from kvtrace.evaluate.plan.launch import _call_key, plans_of
 
-        key = (id(module), tuple(grid), _call_of(arguments, plans_of(module).floats))
+        key = (id(module), tuple(grid), _call_key(arguments, plans_of(module).floats))
         if key not in self._seen:
             self._seen.add(key)
             reason = explain(module, arguments, grid)

@@ -18,7 +18,7 @@ from kvtrace.addons.tolerance.launched import Launched, seen
 from kvtrace.addons.tolerance.outputs import Output, Tolerance
 from kvtrace.addons.tolerance.references import ReferenceResults
 from kvtrace.evaluate.order import written_storages
-from kvtrace.evaluate.shadows.errors.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 
 ROOT = Path(__file__).resolve().parents[1]
 #: Below this, whatever the ratio says, FLA's comparison passes.
@@ -82,7 +82,9 @@ class Case:
     call: Callable[..., torch.Tensor]
     reference: Callable[..., torch.Tensor]
     mutants: Sequence[Mutant] = ()
-    granted: Granted = field(default_factory=lambda: Granted(tf32=False, narrow=False))
+    granted: GrantedRoundings = field(
+        default_factory=lambda: GrantedRoundings(tf32=False, narrow=False)
+    )
 
     @property
     def library(self) -> str:

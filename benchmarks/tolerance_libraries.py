@@ -46,7 +46,7 @@ from benchmarks.tolerance_mutants import (
     STATE_MUTANTS,
     SWISH_MUTANTS,
 )
-from kvtrace.evaluate.shadows.errors.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 
 Tensor = torch.Tensor
 
@@ -299,7 +299,7 @@ def vllm_cases() -> list[Case]:
                    {F32: (1e-2, 1e-2), BF16: (1e-2, 1e-2)},
                    drawn(normal(65, 4, 64), normal(65, 2, 64), normal(65, 2, 64)),
                    prefilled, prefill, PREFILL_MUTANTS,
-                   granted=Granted(narrow=False)),  # in float32 it asks for tf32
+                   granted=GrantedRoundings(narrow=False)),  # in float32 it asks for tf32
         *each_type("vllm scaled_mm",
                    f"{LAYERS}/quantization/compressed_tensors/triton_scaled_mm.py",
                    {BF16: (1e-1, 1e-1)},

@@ -35,7 +35,7 @@ from benchmarks.tolerance_mutants import (
     TUTORIAL_LAYER_MUTANTS,
     TUTORIAL_SOFTMAX_MUTANTS,
 )
-from kvtrace.evaluate.shadows.errors.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 
 OURS = "benchmarks/tolerance_kernels.py"
 LIGER = "liger_kernel/ops"
@@ -147,7 +147,8 @@ def cases() -> list[Case]:
                     lambda d: torch.tensor(0.1).to(d)),
               lambda m, x, w, b: m.LigerPolyNormFunction.apply(x, w, b, 1e-6),
               lambda x, w, b: (w[0] * rms(x**3, 1) + w[1] * rms(x**2, 1) + w[2] * rms(x, 1) + b),
-              POLY_MUTANTS, granted=Granted(tf32=False, narrow=True)),  # it sums in bfloat16
+              POLY_MUTANTS,
+              granted=GrantedRoundings(tf32=False, narrow=True)),  # it sums in bfloat16
         *each_type("tutorial vector add", OURS, {F32: (1e-8, 1e-5)},
               drawn(normal(1000), normal(1000)), ours_add, lambda x, y: x + y, ADD_MUTANTS),
         *each_type("tutorial softmax", OURS, {F32: (1e-8, 1e-5)}, drawn(x), ours_softmax,

@@ -54,7 +54,7 @@ __all__ = [*_HOMES, "parsed"]
 
 @lru_cache(maxsize=256)
 def parsed(text: str, target: str = "") -> "Module":
-    """Return the module of generic IR for a target; the same text returns the same module."""
+    """Return the module parsed from generic IR for a target; modules are cached by both texts."""
     from kvtrace.ir.parser import parse  # not needed by a process that evaluates nothing
 
     return parse(text, target)

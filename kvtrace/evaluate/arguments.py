@@ -12,7 +12,7 @@ from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.types import ElementType, element_of_short_name
 from kvtrace.schema.cached_property import cached_property
 
-_ELSEWHERE = 1 << 62
+_MADE_UP_ADDRESSES = 1 << 62
 
 
 @dataclass(eq=False)
@@ -33,31 +33,32 @@ class Storage:
     def __post_init__(self) -> None:
         if self.data is not None and self.data.nbytes != self.nbytes:
             raise BadArguments(
-                f"a storage of {self.nbytes} bytes was given {self.data.nbytes} bytes of data"
+                f"a storage is declared with {self.nbytes} bytes, but its data has "
+                f"{self.data.nbytes} bytes"
             )
 
     @property
     def executes(self) -> bool:
-        """The storage is the running program's own memory, not a copy or a record."""
+        """Whether the storage is writable memory of the running program, not a copy or a record."""
         return self.address is not None and self.data is not None and self.data.flags.writeable
 
     @property
     def start(self) -> int | None:
-        """Address of the first byte, None without data; made up if not known.
+        """Address of the first byte; None if neither the address nor the data is known.
 
-        Made-up addresses lie where no memory is, so that no address in recorded contents equals
-        one.
+        If only the data is known, the address is made up, beyond all real memory, so that no
+        address in recorded contents equals it.
         """
         if self.address is not None or self.data is None:
             return self.address
-        return _ELSEWHERE + int(self.data.ctypes.data)
+        return _MADE_UP_ADDRESSES + int(self.data.ctypes.data)
 
 
 @dataclass(frozen=True)
-class Outside:
-    """Numbers that loads read outside a storage: `count` numbers from `first` on, by position.
+class OutsideNumbers:
+    """Numbers that loads read outside a storage, by the position of the element.
 
-    `step` -1: the numbers fall from one position to the next.
+    Position p reads `first + p * step % count`; `step` -1 makes the numbers fall with the position.
     """
 
     first: int = 0
@@ -65,11 +66,11 @@ class Outside:
     step: int = 1
 
     def at(self, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-        """Return the numbers at positions, counted in elements."""
+        """Return the number at each position (an element index from the data pointer)."""
         return self.first + positions * self.step % self.count
 
 
-NOTHING: Final = Outside()
+NOTHING: Final = OutsideNumbers()
 """The default numbers outside a storage: zeros."""
 
 
@@ -91,12 +92,12 @@ class TensorArgument:
     shape: tuple[int, ...]
     strides: tuple[int, ...]
     padding_nan: bool = False
-    outside: Outside = NOTHING
+    outside: OutsideNumbers = NOTHING
     end_known: bool = True
 
     @cached_property
     def element(self) -> ElementType:
-        """The element type of the tensor (a kernel may use another pointer type)."""
+        """The element type that `dtype` names; a kernel's pointer type may differ."""
         return element_of_short_name(self.dtype)
 
     @cached_property
@@ -129,4 +130,4 @@ class ScalarArgument:
 Argument = TensorArgument | ScalarArgument
 """The argument of a kernel's parameter."""
 
-__all__ = ["NOTHING", "Argument", "Outside", "ScalarArgument", "Storage", "TensorArgument"]
+__all__ = ["NOTHING", "Argument", "OutsideNumbers", "ScalarArgument", "Storage", "TensorArgument"]

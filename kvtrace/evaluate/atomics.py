@@ -33,7 +33,7 @@ _ON_BITS = frozenset({"and", "or", "xor"})
 
 
 def rounds_of(index: Array) -> Iterator[Array]:
-    """Yield the positions in `index`, round by round; within a round no value repeats."""
+    """Yield arrays of positions in `index`; the n-th array has the n-th position of each value."""
     if len(index) < 2:
         yield np.arange(len(index))
         return
@@ -48,7 +48,11 @@ def rounds_of(index: Array) -> Iterator[Array]:
 def read_modify_write(
     flat: Array, index: Array, operands: Array, name: str, *, wants_old: bool
 ) -> Array | None:
-    """Update memory at `index`, one element per lane; return the old contents if `wants_old`."""
+    """Update memory elements in place, one element per lane, as if lanes ran in order.
+
+    Return each lane's old contents if `wants_old`, else None. `name` is the operation (add, umax
+    …); names without a function store the operand.
+    """
     target = flat
     if name in ("umax", "umin") or (name in _ON_BITS and flat.dtype.kind != "i"):
         unsigned = np.dtype(f"u{flat.dtype.itemsize}")
@@ -61,24 +65,24 @@ def read_modify_write(
             function.at(target, index, operands)
         return None
     if name == "add" and len(index) > 64:
-        return _counted_up(target, index, operands)
+        return _add_and_return_old(target, index, operands)
     old = np.empty(len(index), flat.dtype)
     for turn in rounds_of(index):
-        here, operand = index[turn], operands[turn]
-        before = target[here]
+        elements, operand = index[turn], operands[turn]
+        before = target[elements]
         old[turn] = before.view(flat.dtype)
-        target[here] = operand if function is None else function(before, operand)
+        target[elements] = operand if function is None else function(before, operand)
     return old
 
 
-def _counted_up(flat: Array, index: Array, operands: Array) -> Array:
-    """Add integers and return old contents: a running sum per address, in the order of lanes."""
+def _add_and_return_old(flat: Array, index: Array, operands: Array) -> Array:
+    """Add integers to memory in place; return the contents that each lane found."""
     order = np.argsort(index, kind="stable")
     ordered, addends = index[order], operands[order]
     with np.errstate(over="ignore"):
         before = np.cumsum(addends, dtype=flat.dtype) - addends
-    first = np.concatenate([[True], ordered[1:] != ordered[:-1]])
-    starts = np.maximum.accumulate(np.where(first, np.arange(len(index)), 0))
+    begins_address = np.concatenate([[True], ordered[1:] != ordered[:-1]])
+    starts = np.maximum.accumulate(np.where(begins_address, np.arange(len(index)), 0))
     old = np.empty(len(index), flat.dtype)
     old[order] = flat[ordered] + (before - before[starts])
     np.add.at(flat, index, operands)
@@ -86,11 +90,11 @@ def _counted_up(flat: Array, index: Array, operands: Array) -> Array:
 
 
 def compare_and_swap(flat: Array, index: Array, expected: Array, wanted: Array) -> Array:
-    """Store `wanted` where memory equals `expected`; return the old contents."""
+    """Store `wanted` where memory equals `expected`, lane by lane; return what lanes found."""
     old = np.empty(len(index), flat.dtype)
     for turn in rounds_of(index):
-        here = index[turn]
-        before = flat[here]
-        old[turn] = before
-        flat[here] = np.where(before == expected[turn], wanted[turn], before)
+        elements = index[turn]
+        found = flat[elements]
+        old[turn] = found
+        flat[elements] = np.where(found == expected[turn], wanted[turn], found)
     return old

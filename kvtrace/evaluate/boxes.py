@@ -1,4 +1,4 @@
-"""Boxes: lane ranges of masks that are the same in every program, as of `lanes < n`."""
+"""Boxes: the lane range along each axis of masks such as `lanes < n`, equal in all programs."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ _Cuttable = TypeVar("_Cuttable", bound=Any)
 
 @dataclass(frozen=True)
 class Box:
-    """Lane ranges (first, one past the last) per axis, and the factors that are not ranges."""
+    """Lane ranges per axis (first, one past the last), and factors that are not ranges."""
 
     ranges: tuple[tuple[int, int], ...]
-    rest: tuple[Array, ...]
+    other_factors: tuple[Array, ...]
 
     @property
     def is_empty(self) -> bool:
-        """The box has no lanes."""
+        """Whether the box has no lanes."""
         return any(low >= high for low, high in self.ranges)
 
     @property
@@ -32,25 +32,25 @@ class Box:
 
 
 def box_of(mask: Any, shape: tuple[int, ...]) -> Box | None:
-    """Return the box of a mask's factors; None if no factor is a range of lanes."""
+    """Return the box of a mask over `shape`; None if no factor is one range of lanes."""
     if not shape:
         return None
     ranges = [(0, extent) for extent in shape]
-    rest: list[Array] = []
+    other_factors: list[Array] = []
     for factor in factors_of(mask):
         axis_range = _range_of(factor)
         if axis_range is None:
-            rest.append(factor)
+            other_factors.append(factor)
             continue
         axis, low, high = axis_range
         ranges[axis] = (max(low, ranges[axis][0]), min(high, ranges[axis][1]))
-    if len(rest) == len(factors_of(mask)):
+    if len(other_factors) == len(factors_of(mask)):
         return None
-    return Box(tuple(ranges), tuple(rest))
+    return Box(tuple(ranges), tuple(other_factors))
 
 
 def _range_of(factor: Array) -> tuple[int, int, int] | None:
-    """Return the axis and range of a factor that is one range of lanes along one axis."""
+    """Return (axis, first, one past last) of a factor that is one range of lanes, else None."""
     axes = [axis for axis, extent in enumerate(factor.shape) if extent != 1]
     if not axes:
         return None if factor.reshape(-1)[0] else (0, 0, 0)
@@ -63,10 +63,10 @@ def _range_of(factor: Array) -> tuple[int, int, int] | None:
     return (axes[0] - 1, low, high) if high - low == len(active) else None
 
 
-def cut(value: _Cuttable, box: Box) -> _Cuttable:
-    """Return the lanes inside a box; axes along which a value does not vary stay."""
+def cropped(value: _Cuttable, box: Box) -> _Cuttable:
+    """Return the part of an array or Sum inside a box; axes of extent 1 are not cut."""
     if isinstance(value, Sum):
-        terms = tuple(cut(term, box) for term in value.terms)
+        terms = tuple(cropped(term, box) for term in value.terms)
         return Sum(value.constant, terms, value.low, value.high)  # type: ignore[return-value]
     index = tuple(
         slice(None) if extent == 1 else slice(low, high)

@@ -18,7 +18,7 @@ from kvtrace.evaluate.values import (
 
 
 def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: bool) -> list[Any]:
-    """Return a copy of the values, with `outer` slots restricted to programs unless `every`."""
+    """Return a copy of `values`, with `outer` slots restricted to `index` unless `every`."""
     inner = list(values)
     if not every:
         for slot in outer:
@@ -26,31 +26,31 @@ def selected(values: list[Any], outer: frozenset[int], index: Array, *, every: b
     return inner
 
 
-def in_doubt(value: Any, unknown: Unknown) -> Any:
-    """Return the unknown that replaces a value which may have changed; pointers keep a target."""
+def doubtful_value(value: Any, unknown: Unknown) -> Any:
+    """Return an Unknown for a value that may have changed; a pointer keeps its argument."""
     value = actual(value)
     if isinstance(value, Pointer):
         return Pointer(value.argument, unknown)
     return unknown
 
 
-def either(first: Any, second: Any, unknown: Unknown) -> Any:
-    """Return the value after two paths of which an unknown one is taken."""
-    if first is second or equal_constants(first, second):
-        return first
-    first, second = actual(first), actual(second)
-    joined = unknown_of((unknown, first, second)) or unknown
-    if isinstance(first, Pointer) and isinstance(second, Pointer):
-        return Pointer(first.argument if first.argument == second.argument else None, joined)
+def unknown_branch_value(left: Any, right: Any, unknown: Unknown) -> Any:
+    """Return a variable's value after an unknown branch: the value itself if both paths agree."""
+    if left is right or equal_constants(left, right):
+        return left
+    left, right = actual(left), actual(right)
+    joined = unknown_of((unknown, left, right)) or unknown
+    if isinstance(left, Pointer) and isinstance(right, Pointer):
+        return Pointer(left.argument if left.argument == right.argument else None, joined)
     return joined
 
 
-def equal_constants(first: Any, second: Any) -> bool:
-    """Return whether two values are the same constants: flags, sums without terms, or arrays."""
-    if isinstance(first, bool) or isinstance(second, bool):
-        return first is second
-    if isinstance(first, Sum) and isinstance(second, Sum):
-        return not first.terms and not second.terms and first.constant == second.constant
-    if isinstance(first, np.ndarray) and isinstance(second, np.ndarray):
-        return first.shape == second.shape and np.array_equal(first, second)
+def equal_constants(left: Any, right: Any) -> bool:
+    """Return whether two values are equal Booleans, equal Sums without terms, or equal arrays."""
+    if isinstance(left, bool) or isinstance(right, bool):
+        return left is right
+    if isinstance(left, Sum) and isinstance(right, Sum):
+        return not left.terms and not right.terms and left.constant == right.constant
+    if isinstance(left, np.ndarray) and isinstance(right, np.ndarray):
+        return left.shape == right.shape and np.array_equal(left, right)
     return False

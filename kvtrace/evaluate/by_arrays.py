@@ -19,7 +19,7 @@ from kvtrace.evaluate.errors import BadArguments
 from kvtrace.evaluate.instrument import Instrument
 from kvtrace.evaluate.memory import Memory
 from kvtrace.evaluate.observe import Observer
-from kvtrace.evaluate.order import MeetingPlaces, contested_storages, written_storages
+from kvtrace.evaluate.order import ProgramConflicts, contested_storages, written_storages
 from kvtrace.evaluate.reach import follows_addresses
 from kvtrace.evaluate.scope import Launch, Scope, listeners
 from kvtrace.evaluate.shared_memory import SharedMemory
@@ -57,7 +57,7 @@ def evaluate_by_arrays(
     instrument: Instrument | None,
     most_steps: int | None,
 ) -> None:
-    """Evaluate a launch without a plan; engine.evaluate documents the arguments."""
+    """Evaluate a launch without a plan; `engine.evaluate` documents the arguments."""
     observed = bool(listeners(observers, "op"))
     if instrument is None:
         compiler = compiled(module, observed=observed)
@@ -79,20 +79,20 @@ def evaluate_by_arrays(
     if instrument is not None:
         instrument.begin(launch, values)
     launch.in_order = order_matters(module, launch, written)
-    chosen = None if programs is None else _checked(programs, launch)
-    _run_programs(compiler, launch, values, chunk_bytes, chosen)
+    selected = None if programs is None else _selected_programs(programs, launch)
+    _run_programs(compiler, launch, values, chunk_bytes, selected)
 
 
-def _checked(programs: NDArray[np.int64], launch: Launch) -> NDArray[np.int64]:
-    """Return the selected programs in ascending order; BadArguments if the grid lacks one."""
-    chosen: NDArray[np.int64] = np.unique(np.asarray(programs, np.int64))
+def _selected_programs(programs: NDArray[np.int64], launch: Launch) -> NDArray[np.int64]:
+    """Return sorted, unique linear program ids; BadArguments if the grid lacks one."""
+    selected: NDArray[np.int64] = np.unique(np.asarray(programs, np.int64))
     count = math.prod(launch.grid)
-    if chosen.size and not 0 <= chosen[0] <= chosen[-1] < count:
+    if selected.size and not 0 <= selected[0] <= selected[-1] < count:
         raise BadArguments(
-            f"programs {chosen[0]} to {chosen[-1]} of kernel {launch.kernel!r} were selected, but "
-            f"the grid {launch.grid} has programs 0 to {count - 1}"
+            f"programs {selected[0]} to {selected[-1]} of kernel {launch.kernel!r} were selected, "
+            f"but the grid {launch.grid} has programs 0 to {count - 1}"
         )
-    return chosen
+    return selected
 
 
 def _run_programs(
@@ -135,43 +135,47 @@ def _holds_data(arguments: Sequence[Argument]) -> bool:
 
 
 def order_matters(module: Module, launch: Launch, written: frozenset[Storage]) -> bool:
-    """Return whether programs must run one by one; answers independent of data are cached."""
+    """Return whether programs must run one by one.
+
+    If a storage is both read and written, addresses are replayed to find out. Answers that do not
+    depend on data are cached per grid and arguments.
+    """
     programs = math.prod(launch.grid)
     if programs <= 1:
         return False
-    answers = _orders(module)
-    key = (launch.grid, _shape_of_call(launch.arguments))
+    answers = _order_answers(module)
+    key = (launch.grid, _call_key(launch.arguments))
     if key in answers:
         return answers[key]
     if len(answers) > 4096:
         answers.clear()
-    certain, contested = contested_storages(module, launch.arguments)
-    if certain or not contested:
-        answers[key] = certain
-        return certain
+    certainly, contested = contested_storages(module, launch.arguments)
+    if certainly or not contested:
+        answers[key] = certainly
+        return certainly
     all_storages = frozenset(
         argument.storage for argument in launch.arguments if isinstance(argument, TensorArgument)
     )
-    meeting = _replayed(module, launch, contested, all_storages)
-    if not meeting.uncertain:
-        meets = meeting.meet(programs)
+    conflicts = _replayed_conflicts(module, launch, contested, all_storages)
+    if not conflicts.uncertain:
+        has_conflict = conflicts.exist(programs)
         if not follows_addresses(
             module
         ):  # otherwise the answer may depend on the storages' addresses
-            answers[key] = meets
-        return meets
-    return _replayed(module, launch, contested, written).meet(programs)
+            answers[key] = has_conflict
+        return has_conflict
+    return _replayed_conflicts(module, launch, contested, written).exist(programs)
 
 
 @once_per_module
-def _orders(_module: Module) -> dict[object, bool]:
+def _order_answers(_module: Module) -> dict[object, bool]:
     return {}
 
 
-def _replayed(
+def _replayed_conflicts(
     module: Module, launch: Launch, contested: frozenset[Storage], hidden: frozenset[Storage]
-) -> MeetingPlaces:
-    """Run the launch with the data of some storages hidden; return where programs meet."""
+) -> ProgramConflicts:
+    """Run the launch without the data of `hidden`; return conflicts in `contested` storages."""
     empty = {storage: Storage(storage.nbytes, address=storage.start) for storage in hidden}
     arguments = tuple(
         replace(argument, storage=empty.get(argument.storage, argument.storage))
@@ -179,54 +183,57 @@ def _replayed(
         else argument
         for argument in launch.arguments
     )
-    meeting = MeetingPlaces(arguments, frozenset(empty.get(s, s) for s in contested))
-    rehearsal = Launch(launch.kernel, launch.grid, arguments, (meeting,))
+    conflicts = ProgramConflicts(arguments, frozenset(empty.get(s, s) for s in contested))
+    rehearsal = Launch(launch.kernel, launch.grid, arguments, (conflicts,))
     rehearsal.steps, rehearsal.programs_a_step = launch.steps, launch.programs_a_step
     rehearsal.memory = Memory(arguments, frozenset(empty.values()))
     rehearsal.shared = SharedMemory(math.prod(launch.grid))
     compiler = compiled(module, observed=False)
     values = _bound_parameters(compiler, arguments, launch.kernel)
     _run_programs(compiler, rehearsal, values, CHUNK_BYTES)
-    return meeting
+    return conflicts
 
 
-def _shape_of_call(arguments: Sequence[Argument]) -> tuple[Any, ...]:
-    """Return all about the arguments but data: scalars, offsets, which share a storage."""
+def _call_key(arguments: Sequence[Argument]) -> tuple[Any, ...]:
+    """Return a key of the arguments without data: scalars, offsets, sizes, shared storages."""
     storages: dict[int, int] = {}
-    parts: list[Any] = []
+    key_parts: list[Any] = []
     for argument in arguments:
         if isinstance(argument, ScalarArgument):
-            parts.append(argument.value)
+            key_parts.append(argument.value)
             continue
-        number = storages.setdefault(id(argument.storage), len(storages))
+        storage_number = storages.setdefault(id(argument.storage), len(storages))
         has_data = argument.storage.data is not None
-        parts.append((number, argument.storage.nbytes, argument.offset_bytes, has_data))
-    return tuple(parts)
+        key_parts.append((storage_number, argument.storage.nbytes, argument.offset_bytes, has_data))
+    return tuple(key_parts)
 
 
 @once_per_module
 def largest_tensor(module: Module) -> int:
-    """Return the bytes of the largest tensor that the kernel creates in one program."""
+    """Return the bytes of the largest tensor of one program, with 8 bytes per element."""
     types = (value.type for op in module.ops for value in op.results)
     return 8 * max([1, *(t.size for t in types if isinstance(t, TensorType | SharedType))])
 
 
 def _bound_parameters(compiler: Compiler, arguments: Sequence[Argument], name: str) -> list[Any]:
-    """Return the list of values with the arguments in the places of the parameters."""
+    """Return a new list of values with the arguments in the parameters' slots."""
     parameters = compiler.module.main.arguments
-    more = arguments[len(parameters) :]
-    if len(parameters) > len(arguments) or not all(isinstance(x, TensorArgument) for x in more):
+    further_arguments = arguments[len(parameters) :]
+    if len(parameters) > len(arguments) or not all(
+        isinstance(x, TensorArgument) for x in further_arguments
+    ):
         raise BadArguments(
-            f"kernel {name!r} has {len(parameters)} parameters, but {len(arguments)} arguments"
+            f"kernel {name!r} has {len(parameters)} parameters, but {len(arguments)} arguments "
+            "were passed"
         )
     values: list[Any] = [None] * compiler.module.value_count
     for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=False)):
         type_ = value_type(parameter.type)
-        values[parameter.id] = _bound(position, type_, argument, name)
+        values[parameter.id] = _parameter_value(position, type_, argument, name)
     return values
 
 
-def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> Any:
+def _parameter_value(position: int, type_: ValueType, argument: Argument, name: str) -> Any:
     if isinstance(argument, TensorArgument):
         if type_.descriptor:
             extents = tuple(constant_sum(extent) for extent in argument.shape)
@@ -235,8 +242,8 @@ def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> An
             return Descriptor(base, extents, strides, argument.padding_nan)
         if not type_.pointer:
             raise BadArguments(
-                f"argument {argument.name!r} of kernel {name!r} is a tensor, "
-                f"its parameter is {type_.text}"
+                f"argument {argument.name!r} of kernel {name!r} is a tensor, but the parameter "
+                f"has the type {type_.text}"
             )
         return Pointer(position, constant_sum(0), 0)
     if argument.value is None:
@@ -248,7 +255,7 @@ def _bound(position: int, type_: ValueType, argument: Argument, name: str) -> An
 
 
 def scalar_value(argument: ScalarArgument, element: ElementType) -> Any:
-    """Return a number passed by value, wrapped or rounded to the parameter's type."""
+    """Return a scalar argument as a value, wrapped or rounded to the parameter's type."""
     assert argument.value is not None
     if element.kind == "b":
         return bool(argument.value)

@@ -56,7 +56,8 @@ _OF_ONE_SHAPE = (
 class CompiledBlock:
     """A block ready to run: steps, then the terminator with the slots of its operands.
 
-    `outer` are the slots of values that the block (with all inside it) uses from outside.
+    Slots are positions in the list of values. `arguments` are the slots of the block's arguments,
+    `outer` those of values that the block (with all inside it) uses but does not define.
     """
 
     block: Block
@@ -67,19 +68,19 @@ class CompiledBlock:
     outer: frozenset[int]
 
     def run(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Run the steps at the launch's expense; return the terminator's operands."""
+        """Count the steps against the limit and run them; return the operands' values."""
         scope.launch.spend(1 + len(self.steps), len(scope.linear))
         return self.outcome(values, scope)
 
     def outcome(self, values: list[Any], scope: Scope) -> list[Any]:
-        """Run the steps, already paid for; return the terminator's operands."""
+        """Run the steps without counting them; return the terminator's operands' values."""
         for step in self.steps:
             step(values, scope)
         return [values[slot] for slot in self.operands]
 
 
 class Compiler:
-    """Compiles the ops of one module; `observed`: steps report compute ops to observers."""
+    """Compiles a module's ops to steps; with `observed`, they report compute ops to observers."""
 
     def __init__(
         self, module: Module, *, observed: bool, instrument: Instrument | None = None
@@ -95,20 +96,20 @@ class Compiler:
         return self.module.main.name
 
     def function(self, name: str) -> FunctionBody:
-        """Return the compiled body of a function."""
+        """Return the compiled body of the module's function with this name, from a cache."""
         body = self._functions.get(name)
         if body is None:
             from kvtrace.evaluate.dialects.cf import FunctionBody  # which imports this file
 
-            refuse_unfit(self.module)
+            check_tensors(self.module)
             body = FunctionBody(self.module.functions[name].body.blocks, self)
             self._functions[name] = body
         return body
 
     def block(self, block: Block) -> CompiledBlock:
-        """Return a block, compiled."""
+        """Compile the ops of a block, with the instrument's steps if there is one."""
         *body, terminator = block.ops
-        steps = tuple(step for op in body if (step := self._instrumented(op)) is not _silent)
+        steps = tuple(step for op in body if (step := self._instrumented(op)) is not _no_effect)
         ending = None if self.instrument is None else self.instrument.ending(terminator)
         steps += () if ending is None else (ending,)
         return CompiledBlock(
@@ -121,11 +122,11 @@ class Compiler:
         )
 
     def _instrumented(self, op: Op) -> Step:
-        step = _silent if op.name in SILENT else self._step_or_refusal(op)
+        step = _no_effect if op.name in SILENT else self._step_or_refusal(op)
         return step if self.instrument is None else self.instrument.wrapped(op, step)
 
     def _step_or_refusal(self, op: Op) -> Step:
-        """Return an op's step; of an unimplemented op, a step that refuses known data."""
+        """Return an op's step; if it is not implemented, a step that refuses known data."""
         try:
             return self.step(op)
         except UnsupportedOp as error:
@@ -152,8 +153,8 @@ class Compiler:
             raise unsupported(op, self.kernel)
         return self.elementwise(op, meaning)
 
-    def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
-        """Return a compute step that also reports to observers; counts are per execution."""
+    def counting_step(self, op: Op, step: Step, elements: int, flops: int) -> Step:
+        """Return `step`, followed by a report of one program's counts to observers."""
         if not self.observed:
             return step
 
@@ -166,7 +167,7 @@ class Compiler:
         return observed
 
     def elementwise(self, op: Op, meaning: Elementwise) -> Step:
-        """Return the step of a pure array function: unknown in, unknown out; rounded."""
+        """Return the step of an elementwise op; it rounds its result and reports its counts."""
         types = [value_type(value.type) for value in op.operands]
         result_type = value_type(op.results[0].type)
         slots = [value.id for value in op.operands]
@@ -178,19 +179,19 @@ class Compiler:
         else:
             step = _array_step(function, slots, types, op.results[0].id)
         flops = meaning.flops * result_type.size if result_type.element.kind == "f" else 0
-        return self.counted(op, step, result_type.size, flops)
+        return self.counting_step(op, step, result_type.size, flops)
 
 
-def _silent(_values: list[Any], _scope: Scope) -> None:
+def _no_effect(_values: list[Any], _scope: Scope) -> None:
     """Do nothing: the step of ops without effect when programs run as whole arrays."""
 
 
-def refuse_unfit(module: Module) -> None:
-    """Check that tensors are no larger than Triton allows, and of one shape where required.
+def check_tensors(module: Module) -> None:
+    r"""Check that tensors are no larger than Triton allows, and have equal shapes where required.
 
     Raises:
         TooLarge: a tensor has too many elements.
-        UnsupportedOp: an op's tensors are not of one shape.
+        UnsupportedOp: an op's tensors have different shapes.
     """
     kernel = module.main.name
     for op in module.ops:
@@ -199,7 +200,7 @@ def refuse_unfit(module: Module) -> None:
             if isinstance(kind, TensorType | SharedType) and kind.size > _LARGEST_TENSOR:
                 raise TooLarge(
                     f"{op.name} at {place(op)} in kernel {kernel!r} makes a tensor of "
-                    f"{kind.size:,} elements; Triton's largest has {_LARGEST_TENSOR:,}"
+                    f"{kind.size:,} elements; Triton allows at most {_LARGEST_TENSOR:,}"
                 )
         if op.name in _OF_ONE_SHAPE:
             kinds = (value.type for value in (*op.operands, *op.results))
@@ -210,27 +211,27 @@ def refuse_unfit(module: Module) -> None:
 def array_function(
     op: Op, meaning: Elementwise, result_type: ValueType, extra: list[Any]
 ) -> Callable[..., Any]:
-    """Return a pure array function with attributes, the result's dtype and rounding bound."""
+    """Return a picklable function of operand arrays that rounds to the result's dtype."""
     function = meaning.function
     dtype = result_type.element.value
-    rounded = rounding_to(result_type.element)
+    rounding = rounding_to(result_type.element)
 
     # Partial applications of named functions: plans that refer to them can be pickled.
     if op.name in TYPED:
-        return partial(_typed_values, function, tuple(extra), result_type.element.name, rounded)
-    return partial(_plain_values, function, tuple(extra), dtype, rounded)
+        return partial(_typed_values, function, tuple(extra), result_type.element.name, rounding)
+    return partial(_plain_values, function, tuple(extra), dtype, rounding)
 
 
 def _plain_values(
     function: Callable[..., Any],
     extra: tuple[Any, ...],
     dtype: np.dtype[Any],
-    rounded: Callable[[Any], Any] | None,
+    rounding: Callable[[Any], Any] | None,
     *arrays: Any,
 ) -> Any:
     result = function(*extra, *arrays)
-    if rounded is not None:
-        return rounded(result)
+    if rounding is not None:
+        return rounding(result)
     return result if result.dtype == dtype else result.astype(dtype)
 
 
@@ -238,11 +239,11 @@ def _typed_values(
     function: Callable[..., Any],
     extra: tuple[Any, ...],
     element: str,
-    rounded: Callable[[Any], Any] | None,
+    rounding: Callable[[Any], Any] | None,
     *arrays: Any,
 ) -> Any:
     result = function(*extra, *arrays, element_of(element))
-    return result if rounded is None else rounded(result)
+    return result if rounding is None else rounding(result)
 
 
 TYPED: set[str] = set()
@@ -250,7 +251,7 @@ TYPED: set[str] = set()
 
 
 def typed_result(*names: str) -> None:
-    """Register ops whose functions take the result's element type last."""
+    """Register elementwise ops whose functions take the result's element type as last argument."""
     TYPED.update(names)
 
 
@@ -281,17 +282,17 @@ def _factored_step(
     left, right = slots
 
     def step(values: list[Any], _scope: Scope) -> None:
-        first, second = values[left], values[right]
-        if isinstance(first, Unknown) or isinstance(second, Unknown):
-            values[result] = unknown_of((first, second))
+        left_value, right_value = values[left], values[right]
+        if isinstance(left_value, Unknown) or isinstance(right_value, Unknown):
+            values[result] = unknown_of((left_value, right_value))
             return
-        values[result] = factor(*extra, first, second, type_)
+        values[result] = factor(*extra, left_value, right_value, type_)
 
     return step
 
 
 def attribute(op: Op, name: str, default: Any = None) -> Any:
-    """Return an attribute's plain Python value; a list for arrays."""
+    """Return an attribute as a plain Python value (arrays as lists), else `default`."""
     value: Any = op.attributes.get(name)
     if value is None:
         return default
@@ -327,7 +328,7 @@ def outer_slots(block: Block) -> frozenset[int]:
 
 
 def slot_of(op: Op, name: str) -> int | None:
-    """Return an operand's position in the list of values; None if the op has no such operand."""
+    """Return a named operand's position in the list of values; None if it is absent."""
     operand = op.optional(name)
     return None if operand is None else operand.id
 
@@ -343,7 +344,7 @@ def _compilers(_module: Module) -> dict[bool, Compiler]:
 
 
 def compiled(module: Module, *, observed: bool) -> Compiler:
-    """Return the compiler of a module, created once."""
+    """Return the module's compiler, created once per value of `observed`."""
     compilers = _compilers(module)
     compiler = compilers.get(observed)
     if compiler is None:

@@ -70,9 +70,10 @@ class Draw:
 
     Args:
         number: the draw's number, which seeds the moves.
-        scale: the share.
-        most: larger units count as this unit.
-        half: whether half of the numbers stay, and inputs of a few numbers as a whole.
+        scale: the share of the unit that the largest move is.
+        most: the largest unit; larger units are cut to this one.
+        half: whether each number stays with probability 1/2, and inputs of fewer than 16 numbers
+            stay altogether.
     """
 
     def __init__(
@@ -84,7 +85,9 @@ class Draw:
         self._most = most
 
     def moved(self, values: Numbers, unit: float) -> Numbers:
-        """Return numbers that have moved; zeros, and flags that are 0 or 1 throughout, stay.
+        r"""Return numbers moved at random, by at most `scale` of the unit, relative to each.
+
+        Zeros, non-finite numbers, and inputs of only 0 and 1 stay; so do some inputs with `half`.
 
         Args:
             values: an input's numbers, in float64.
@@ -101,7 +104,7 @@ class Draw:
 
 
 def is_flag(values: Numbers) -> bool:
-    """Return whether all numbers are 0 or 1: a mask, which is exact."""
+    """Return whether all numbers are 0 or 1, as in a mask, which is exact."""
     return bool(np.all((values == 0) | (values == 1)))
 
 
@@ -134,13 +137,13 @@ def inputs_of(
     arrays: Sequence[Numbers], names: Sequence[str], *, results: Sequence[str] = (),
     coarse: float = 0.0, narrow: bool = False, rounded: bool = True,
 ) -> Inputs:  # fmt: skip
-    """Return the units and sizes of inputs.
+    r"""Return the units and sizes of float inputs.
 
     Args:
         arrays: the float inputs, in float64.
         names: the inputs' types, by MLIR's names.
-        results: the results' types, which say the computation's type if no input is a float.
-        coarse: the unit of products that is also granted, as tf32's.
+        results: the results' types, which decide the computation's type if no input is a float.
+        coarse: the unit of products that is also granted, as tf32's; 0: none.
         narrow: whether sums in 16 bits are granted.
         rounded: whether intermediate numbers may be rounded to the inputs' types.
     """
@@ -165,11 +168,10 @@ class Condition:
 
     Attributes:
         stored: for inputs that move within half a unit in the last place of their types.
-        working: ... of the computation's type, if that is finer. Infinity: the result is never
-            finite while inputs move.
+        working: for inputs that move within half a unit of the computation's type, if that is
+            finer. Infinity: the result is never finite while inputs move.
         length: the number of inputs that an element is computed from.
-        own: the reference's own loss if computed in that type; 0: not known.
-
+        own: the error of the reference itself if computed in that type; 0: not known.
     """
 
     stored: Numbers
@@ -183,7 +185,7 @@ def conditions(
     exact: Mapping[str, Numbers],
     inputs: Inputs,
 ) -> dict[str, Condition]:
-    """Measure the conditions of results.
+    r"""Return the condition of each result by its name, measured with DRAWS random moves.
 
     Args:
         results: computes the results for inputs moved by a draw.
@@ -193,13 +195,13 @@ def conditions(
     if not inputs.units:
         return {n: Condition(np.zeros(e.shape), np.zeros(e.shape)) for n, e in exact.items()}
     scale = _STEP / inputs.coarsest
-    stored = _moves(results, exact, scale, math.inf)
+    stored = _mean_moves(results, exact, scale, math.inf)
     if all(unit == inputs.units[0] for unit in inputs.units):
         share = min(1.0, inputs.working / inputs.coarsest)
         working = {name: moves * share for name, moves in stored.items()}
     else:
         fine = _STEP / inputs.working
-        working = _moves(results, exact, fine, inputs.working)
+        working = _mean_moves(results, exact, fine, inputs.working)
     half_moved = results(Draw(DRAWS, scale, half=True))
     lengths = {
         name: _length(half_moved[name].reshape(values.shape), values, stored[name], inputs)
@@ -209,38 +211,39 @@ def conditions(
 
 
 def _length(moved: Numbers, exact: Numbers, stored: Numbers, inputs: Inputs) -> int:
-    """Return the number of inputs of an element: with n inputs, a share 2⁻ⁿ stays if half move.
+    """Return the number of inputs that an element is computed from, estimated from a draw.
 
-    If all elements move, the number is as large as the sizes allow.
+    If half of the inputs move, an element of n inputs stays with probability 2⁻ⁿ. If all elements
+    move, return the largest number that the sizes allow.
     """
-    follows = np.isfinite(exact) & np.isfinite(stored) & (stored > 0)
-    stay = float(np.mean(moved[follows] == exact[follows])) if follows.any() else 1.0
-    if stay > 0:
-        return max(1, round(-math.log2(stay)))
+    depends = np.isfinite(exact) & np.isfinite(stored) & (stored > 0)
+    share_unmoved = float(np.mean(moved[depends] == exact[depends])) if depends.any() else 1.0
+    if share_unmoved > 0:
+        return max(1, round(-math.log2(share_unmoved)))
     return max(1, inputs.longest, inputs.numbers // max(1, exact.size))
 
 
 def are_alike(values: Numbers, again: Numbers) -> bool:
-    """Return whether results are equal up to the order of sums, which may depend on addresses."""
+    """Return whether two calls' results are equal up to 2⁻³⁶ of the largest number."""
     if values.shape != again.shape:
         return False
     largest = float(np.max(np.abs(values[np.isfinite(values)]), initial=0.0))
     return np.allclose(values, again, rtol=_REPEATED, atol=_REPEATED * largest, equal_nan=True)
 
 
-def own_losses(
+def reference_losses(
     results: Callable[[Draw], tuple[Mapping[str, Numbers], Mapping[str, Numbers]]],
     exact: Mapping[str, Numbers],
 ) -> dict[str, Numbers]:
-    """Measure a reference's own loss in the computation's type, by element.
+    r"""Return the root mean square error of a reference in the computation's type, by element.
 
     Args:
         results: computes the results for inputs moved by a draw: in that type, and in float64.
         exact: the results of the unmoved inputs.
     """
     squares = {name: np.zeros(values.shape) for name, values in exact.items()}
-    for number in range(_OWN_DRAWS):
-        rounded, wide = results(Draw(DRAWS + 1 + number, _OWN_STEP))
+    for draw_number in range(_OWN_DRAWS):
+        rounded, wide = results(Draw(DRAWS + 1 + draw_number, _OWN_STEP))
         for name, total in squares.items():
             with np.errstate(all="ignore"):
                 square = (rounded[name] - wide[name]).reshape(total.shape) ** 2
@@ -248,19 +251,22 @@ def own_losses(
     return {name: np.sqrt(total / _OWN_DRAWS) for name, total in squares.items()}
 
 
-def _moves(
+def _mean_moves(
     results: Callable[[Draw], Mapping[str, Numbers]], exact: Mapping[str, Numbers], scale: float,
     most: float,
 ) -> dict[str, Numbers]:  # fmt: skip
+    """Return each element's root mean square move over all draws, divided by `scale`."""
     squares = {name: np.zeros(values.shape) for name, values in exact.items()}
     counts = {name: np.zeros(values.shape) for name, values in exact.items()}
-    for number in range(DRAWS):
-        moved = results(Draw(number, scale, most))
+    for draw_number in range(DRAWS):
+        moved = results(Draw(draw_number, scale, most))
         for name, values in exact.items():
             with np.errstate(all="ignore"):
-                away = moved[name].reshape(values.shape) - values
-                same = ~np.isfinite(values) & ~np.isfinite(moved[name].reshape(values.shape))
-                square = np.where(same, 0.0, away / scale) ** 2
+                distance = moved[name].reshape(values.shape) - values
+                both_infinite = ~np.isfinite(values) & ~np.isfinite(
+                    moved[name].reshape(values.shape)
+                )
+                square = np.where(both_infinite, 0.0, distance / scale) ** 2
             finite = np.isfinite(square)
             squares[name] += np.where(finite, square, 0.0)
             counts[name] += finite
@@ -274,9 +280,9 @@ def _moves(
 def granted(
     exact: Numbers, condition: Condition, inputs: Inputs, result: str, deviations: float
 ) -> Numbers:
-    """Return how far right results may be from exact ones.
+    r"""Return the largest allowed distance of right results from exact results, by element.
 
-    Infinity where exact ones are not finite.
+    Infinity where the exact result is not finite.
 
     Args:
         exact: the exact results.
@@ -294,8 +300,8 @@ def granted(
     radius = growth * (condition.working + inputs.working * _SPREAD * size)
     if condition.length <= _ALIKE:
         radius = radius + deviations * inputs.working * _SPREAD * typical
-    most = inputs.working * inputs.largest
-    radius = radius + deviations * np.minimum(_CHAIN * condition.own, most)
+    largest_error = inputs.working * inputs.largest
+    radius = radius + deviations * np.minimum(_CHAIN * condition.own, largest_error)
     if inputs.coarsest > inputs.working:
         # An element that no coarse input moves does not depend on one.
         follows = condition.stored > _FOLLOWS * condition.working

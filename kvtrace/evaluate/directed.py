@@ -1,8 +1,8 @@
-"""Directed rounding: results rounded to nearest, moved by the sign of the exact remainder.
+"""Directed rounding: results rounded to nearest, then moved by the sign of the exact remainder.
 
-Rounded up, 1 + 2^-30 in float32 is 1 to nearest with the remainder 2^-30, so the next number, 1 +
-2^-23. Sums and products have exact remainders (Knuth's two-sum; Dekker's product, in float64 for
-float32): Muller et al., Handbook of Floating-Point Arithmetic, chapter 4.
+1 + 2^-30 in float32, rounded up: to nearest it is 1 with the remainder 2^-30, so the result is the
+next number, 1 + 2^-23. Sums and products have exact remainders (Knuth's two-sum; Dekker's product,
+in float64 for float32): Muller et al., Handbook of Floating-Point Arithmetic, chapter 4.
 """
 
 from __future__ import annotations
@@ -21,8 +21,8 @@ Direction = Literal["rn", "rz", "rd", "ru"]
 def two_sum(left: Array, right: Array) -> tuple[Array, Array]:
     """Return the rounded sum and the exact error of rounding."""
     total = left + right
-    part = total - left
-    return total, np.asarray((left - (total - part)) + (right - part))
+    added_part = total - left
+    return total, np.asarray((left - (total - added_part)) + (right - added_part))
 
 
 def two_product(left: Array, right: Array) -> tuple[Array, Array]:
@@ -32,12 +32,12 @@ def two_product(left: Array, right: Array) -> tuple[Array, Array]:
         nearest = exact.astype(np.float32)
         return nearest, np.asarray(exact - nearest)
     product = left * right
-    a, b = _halves(left)
-    c, d = _halves(right)
+    a, b = _high_and_low(left)
+    c, d = _high_and_low(right)
     return product, np.asarray(((a * c - product) + a * d + b * c) + b * d)
 
 
-def _halves(array: Array) -> tuple[Array, Array]:
+def _high_and_low(array: Array) -> tuple[Array, Array]:
     """Return a float64 array as the sum of two numbers of 26 bits."""
     scaled = array * 134217729.0  # 2**27 + 1
     high = scaled - (scaled - array)
@@ -45,7 +45,7 @@ def _halves(array: Array) -> tuple[Array, Array]:
 
 
 def rounded(nearest: Array, remainder: Array, direction: Direction) -> Array:
-    """Return results moved from nearest to a direction; only the remainder's sign counts."""
+    """Return numbers rounded in a direction, from the nearest and the sign of the remainder."""
     if direction == "rn":
         return nearest
     # A finite sum that overflowed lies below infinity.
@@ -64,68 +64,70 @@ def rounded(nearest: Array, remainder: Array, direction: Direction) -> Array:
 
 
 def _finite(remainder: Array, *operands: Array) -> Array:
-    """Return remainders, with NaN only where finite operands gave infinity, else 0."""
-    finite = np.ones(remainder.shape, np.bool_)
+    """Return remainders with 0 for NaN, except where finite operands overflowed to infinity."""
+    operands_finite = np.ones(remainder.shape, np.bool_)
     for operand in operands:
-        finite = finite & np.isfinite(operand)
-    return np.where(finite, remainder, 0)
+        operands_finite = operands_finite & np.isfinite(operand)
+    return np.where(operands_finite, remainder, 0)
 
 
 def add(direction: Direction, left: Array, right: Array) -> Array:
-    """Return left + right."""
-    total, rest = two_sum(left, right)
-    return rounded(total, _finite(rest, left, right), direction)
+    """Return left + right, rounded in a direction."""
+    total, error = two_sum(left, right)
+    return rounded(total, _finite(error, left, right), direction)
 
 
 def subtract(direction: Direction, left: Array, right: Array) -> Array:
-    """Return left - right."""
+    """Return left - right, rounded in a direction."""
     return add(direction, left, -right)
 
 
 def multiply(direction: Direction, left: Array, right: Array) -> Array:
-    """Return left * right."""
-    product, rest = two_product(left, right)
-    return rounded(product, _finite(rest, left, right), direction)
+    """Return left * right, rounded in a direction."""
+    product, error = two_product(left, right)
+    return rounded(product, _finite(error, left, right), direction)
 
 
 def divide(direction: Direction, left: Array, right: Array) -> Array:
-    """Return left / right."""
+    """Return left / right, rounded in a direction."""
     quotient = np.divide(left, right)
-    product, rest = two_product(quotient, right)
-    remainder = ((left - product) - rest) * np.sign(right)
+    product, error = two_product(quotient, right)
+    remainder = ((left - product) - error) * np.sign(right)
     exact = (right == 0) | np.isinf(right)
     return rounded(quotient, np.where(exact, 0, _finite(remainder, left)), direction)
 
 
 def reciprocal(direction: Direction, array: Array) -> Array:
-    """Return 1 / array."""
+    """Return 1 / array, rounded in a direction."""
     return divide(direction, np.ones_like(array), array)
 
 
 def square_root(direction: Direction, array: Array) -> Array:
-    """Return the square root."""
+    """Return the square root, rounded in a direction."""
     root = np.sqrt(array)
-    product, rest = two_product(root, root)
-    return rounded(root, _finite((array - product) - rest, array, root), direction)
+    product, error = two_product(root, root)
+    return rounded(root, _finite((array - product) - error, array, root), direction)
 
 
 def fused_multiply_add(direction: Direction, left: Array, right: Array, addend: Array) -> Array:
-    """Return left * right + addend, rounded once."""
+    """Return left * right + addend, rounded once, in a direction."""
     if left.dtype != np.float64:
         wide = (array.astype(np.float64) for array in (left, right, addend))
         a, b, c = wide
-        total, rest = two_sum(a * b, c)
-        rest = _finite(rest, total)
-        nearest = to_odd(total, rest).astype(left.dtype)
-        remainder = np.asarray(total - nearest.astype(np.float64)) + rest
+        total, error = two_sum(a * b, c)
+        error = _finite(error, total)
+        nearest = to_odd(total, error).astype(left.dtype)
+        remainder = np.asarray(total - nearest.astype(np.float64)) + error
         return rounded(nearest, _finite(remainder, left, right, addend), direction)
     product, low = two_product(left, right)
     total, high_rest = two_sum(product, addend)
-    rest, last = two_sum(high_rest, low)
-    nearest, remainder = two_sum(total, to_odd(rest, last))
-    broken = ~np.isfinite(remainder)
+    error, last = two_sum(high_rest, low)
+    nearest, remainder = two_sum(total, to_odd(error, last))
+    not_finite = ~np.isfinite(remainder)
     plain = left * right + addend
-    return rounded(np.where(broken, plain, nearest), np.where(broken, 0, remainder), direction)
+    return rounded(
+        np.where(not_finite, plain, nearest), np.where(not_finite, 0, remainder), direction
+    )
 
 
 def to_odd(nearest: Array, remainder: Array) -> Array:
@@ -134,21 +136,21 @@ def to_odd(nearest: Array, remainder: Array) -> Array:
     Boldo and Melquiond, Emulation of FMA and correctly rounded sums, IEEE Trans. Comp. 57 (2008).
     """
     values = np.ascontiguousarray(nearest)
-    even = (values.view(f"i{values.itemsize}") & 1) == 0
+    is_even = (values.view(f"i{values.itemsize}") & 1) == 0
     infinity = values.dtype.type(np.inf)
     toward = np.where(remainder > 0, infinity, -infinity)
     inexact = (remainder != 0) & np.isfinite(values)
-    return np.where(even & inexact, np.nextafter(values, toward), values)
+    return np.where(is_even & inexact, np.nextafter(values, toward), values)
 
 
 def narrowed(direction: Direction, array: Array) -> Array:
-    """Return float64 numbers as float32."""
+    """Return float64 numbers as float32, rounded in a direction."""
     nearest = array.astype(np.float32)
     return rounded(nearest, _finite(array - nearest.astype(np.float64), array), direction)
 
 
 def from_integer(direction: Direction, array: Array, dtype: type[np.floating]) -> Array:
-    """Return integers, signed or not, as floats."""
+    """Return integers (signed or unsigned) as floats of `dtype`, rounded in a direction."""
     nearest = array.astype(dtype)
     wide = array.astype(np.int64) if array.dtype.itemsize < 8 else array
     low = (wide & wide.dtype.type(0xFFFFFFFF)).astype(np.float64)

@@ -22,25 +22,25 @@ class TooLarge(KvtraceError):
 
 
 class UnfitOp(KvtraceError):
-    """An op of recorded IR does not have the form that its dialect requires, or kvtrace fails."""
+    """An op of recorded IR lacks the form that its dialect requires, or kvtrace has a defect."""
 
     slug = "unfit-op"
 
     def __init__(self, kernel: str, error: Exception) -> None:
         super().__init__(
-            f"the IR of kernel {kernel!r} is not as a compiler prints it, or kvtrace has a defect: "
+            f"the IR of kernel {kernel!r} is not what a compiler prints, or kvtrace has a defect: "
             f"{place_of(error)}"
         )
 
 
 def place_of(error: Exception) -> str:
-    """Return the kind of a raised error, with the file and line that raised it."""
+    """Return an error's class with the file name and line that raised it: `KeyError at x.py:3`."""
     # Imported late: a launch needs neither module.
     from pathlib import Path
     from traceback import extract_tb
 
-    at = extract_tb(error.__traceback__)[-1]
-    return f"{type(error).__name__} at {Path(at.filename).name}:{at.lineno}"
+    frame = extract_tb(error.__traceback__)[-1]
+    return f"{type(error).__name__} at {Path(frame.filename).name}:{frame.lineno}"
 
 
 UNFIT = (

@@ -23,7 +23,7 @@ _active: ContextVar[bool] = ContextVar("fixed_order", default=False)
 
 @contextmanager
 def in_fixed_order() -> Iterator[None]:
-    """Make the evaluator sum in a fixed order inside, if no plan is used."""
+    """While the context is open, make array evaluation sum in a fixed order."""
     token = _active.set(True)
     try:
         yield
@@ -32,23 +32,25 @@ def in_fixed_order() -> Iterator[None]:
 
 
 def is_order_fixed() -> bool:
-    """Return whether sums are computed in a fixed order."""
+    """Return whether an `in_fixed_order` context is open in this thread or task."""
     return _active.get()
 
 
 def by_halves(function: Any, array: Array, axis: int) -> Array:
-    """Return an array reduced along an axis, first half with second half, repeatedly."""
-    parts = np.moveaxis(array, axis, 0)
-    while len(parts) > 1:
-        half = len(parts) // 2
-        combined = function(parts[:half], parts[half : 2 * half])
-        parts = np.concatenate((combined, parts[2 * half :])) if len(parts) % 2 else combined
-    whole: Array = parts[0]
+    """Return an array reduced along an axis: first half with second half, repeatedly."""
+    elements = np.moveaxis(array, axis, 0)
+    while len(elements) > 1:
+        half = len(elements) // 2
+        combined = function(elements[:half], elements[half : 2 * half])
+        elements = (
+            np.concatenate((combined, elements[2 * half :])) if len(elements) % 2 else combined
+        )
+    whole: Array = elements[0]
     return whole
 
 
 def product_by_terms(left: Array, right: Array) -> Array:
-    """Return the matrix product over the last two axes, adding terms in order of K."""
+    """Return the matrix product over the last two axes, adding terms in ascending order of K."""
     total: Array = left[..., :, :1] * right[..., :1, :]
     for k in range(1, left.shape[-1]):
         total = total + left[..., :, k : k + 1] * right[..., k : k + 1, :]

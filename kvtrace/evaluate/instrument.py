@@ -31,7 +31,7 @@ class Instrument:
         del launch, values
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Return the step to run instead of `step`, which computes `op`; or `step` itself."""
+        """Return the step to run for `op`: `step` itself (the default) or a replacement."""
         del op
         return step
 
@@ -41,7 +41,7 @@ class Instrument:
         return None
 
     def compiled(self, module: Module, *, observed: bool) -> Compiler:
-        """Return the compiler of a module under this instrument."""
+        """Return the compiler of a module with this instrument, created once per `observed`."""
         from kvtrace.evaluate.compiler import Compiler
         from kvtrace.evaluate.dialects import load_dialects
 

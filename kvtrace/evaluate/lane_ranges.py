@@ -21,9 +21,9 @@ _HUGE = np.int64(1 << 62)
 
 @dataclass(frozen=True)
 class Spans:
-    """Per program (arrays of extent 1 if all agree): lowest and highest offset, and active lanes.
+    """Lowest and highest offset and the number of active lanes, one array element per program.
 
-    Where `active` is 0, lowest and highest mean nothing.
+    Arrays have extent 1 if all programs agree. Where `active` is 0, the other two have no meaning.
     """
 
     lowest: NDArray[np.int64]
@@ -39,12 +39,12 @@ class _Group:
 
 
 def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
-    """Return the exact extremes over active lanes; `mask` is None, True, an array or a Mask."""
+    """Return each program's lowest and highest offset of active lanes, and their count."""
     groups: list[_Group] = []
     for term in offset.terms:
-        _join(groups, term, term, None)
+        _add_to_groups(groups, term, term, None)
     for factor in factors_of(mask):
-        _join(groups, factor, None, factor)
+        _add_to_groups(groups, factor, None, factor)
     lowest: Any = np.full(1, offset.constant, np.int64)
     highest: Any = lowest
     covered: set[int] = set()
@@ -60,7 +60,7 @@ def spans_of(offset: Sum, mask: Any, shape: tuple[int, ...]) -> Spans:
 
 
 def loose_extremes(offset: Sum) -> tuple[Array, Array]:
-    """Return bounds of the offsets per program, over all lanes; exact unless terms share axes."""
+    """Return bounds of each program's offsets over all lanes; exact unless terms share axes."""
     lowest: Any = np.full(1, offset.constant, np.int64)
     highest: Any = lowest
     for term in offset.terms:
@@ -73,7 +73,10 @@ def loose_extremes(offset: Sum) -> tuple[Array, Array]:
     return lowest, highest
 
 
-def _join(groups: list[_Group], array: Array, term: Array | None, factor: Array | None) -> None:
+def _add_to_groups(
+    groups: list[_Group], array: Array, term: Array | None, factor: Array | None
+) -> None:
+    """Add a term or factor to `groups` in place; groups that share its lane axes are merged."""
     axes = {axis for axis in range(1, array.ndim) if array.shape[axis] != 1}
     merged = _Group(axes, [] if term is None else [term], [] if factor is None else [factor])
     for group in [group for group in groups if group.axes & axes]:
@@ -94,14 +97,14 @@ def _group_extremes(group: _Group, shape: tuple[int, ...]) -> tuple[Any, Any, An
             flat = total.reshape(-1)
             return flat, flat, 1
         axes = tuple(range(1, total.ndim))
-        return total.min(axis=axes), total.max(axis=axes), _lanes(group.axes, shape)
+        return total.min(axis=axes), total.max(axis=axes), _lane_count(group.axes, shape)
     factor = group.factors[0]
-    for other in group.factors[1:]:
-        factor = np.logical_and(factor, other)
+    for further_factor in group.factors[1:]:
+        factor = np.logical_and(factor, further_factor)
     axes = tuple(range(1, factor.ndim))
     # Lanes of the group's axes along which the factors do not vary count as often as they repeat.
     repeated = [axis for axis in group.axes if factor.shape[axis] == 1]
-    count = np.count_nonzero(factor, axis=axes) * _lanes(set(repeated), shape)
+    count = np.count_nonzero(factor, axis=axes) * _lane_count(set(repeated), shape)
     if not group.terms:
         return 0, 0, count
     low = np.where(factor, total, _HUGE).min(axis=axes)
@@ -109,7 +112,7 @@ def _group_extremes(group: _Group, shape: tuple[int, ...]) -> tuple[Any, Any, An
     return np.where(count > 0, low, 0), np.where(count > 0, high, 0), count
 
 
-def _lanes(axes: set[int], shape: tuple[int, ...]) -> int:
+def _lane_count(axes: set[int], shape: tuple[int, ...]) -> int:
     count = 1
     for axis in axes:
         count *= shape[axis - 1]

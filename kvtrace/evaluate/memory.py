@@ -12,12 +12,12 @@ from typing import Any
 import numpy as np
 
 from kvtrace.evaluate.arguments import NOTHING, Storage, TensorArgument
-from kvtrace.evaluate.boxes import Box, box_of, cut
+from kvtrace.evaluate.boxes import Box, box_of, cropped
 from kvtrace.evaluate.errors import UnknownAddress
 from kvtrace.evaluate.observe import AccessKind
 from kvtrace.evaluate.registry import place, unsupported
 from kvtrace.evaluate.reports import report_access
-from kvtrace.evaluate.requests import Request, checked
+from kvtrace.evaluate.requests import Request, check_bounds
 from kvtrace.evaluate.rounding import from_memory, to_memory
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import both, factors_of, mask_of
@@ -67,13 +67,16 @@ class Memory:
         self.version = 0
 
     def is_known(self, tensor: TensorArgument) -> bool:
-        """Return whether the contents of a tensor's storage are known."""
+        """Return whether the contents of a tensor's storage were captured and are still known."""
         return tensor.storage.data is not None and id(tensor.storage) not in self._forgotten
 
     def load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        """Return a loaded block; masked-off lanes have `other`, an array, or zero if None."""
+        """Return the values at pointers and report the access; Unknown if anything is unknown.
+
+        Masked-off lanes have `other`, an array, or zero if None.
+        """
         if isinstance(pointer, PointerChoice):
             return self._load_choice(op, scope, pointer, mask, other, type_)
         if _touches_nothing(pointer, mask):
@@ -84,7 +87,7 @@ class Memory:
             target = pointer.argument if isinstance(pointer, Pointer) else None
             named = frozenset() if target is None else {self._arguments[target].name}
             return Unknown(request.sources | named)
-        guarded = checked(request)
+        guarded = check_bounds(request)
         unknown = self._unknown_contents(request)
         if unknown is not None:
             return unknown
@@ -93,7 +96,7 @@ class Memory:
         if guarded is request:
             return self._read(request, other)
         # Lanes out of bounds have the `outside` numbers, masked-off lanes `other`.
-        outside = _outside(request)
+        outside = _values_outside(request)
         values = self._read(guarded, outside)
         if request.mask is None or (other is None and outside is None):
             return values
@@ -104,18 +107,22 @@ class Memory:
     def store(
         self, op: Op, scope: Scope, pointer: Any, value: Any, mask: Any, type_: ValueType
     ) -> None:
-        """Store a block; without a mask, the last program's value stays at a shared address."""
+        """Store a value through pointers and report the access; lanes out of bounds are dropped.
+
+        If the value or address is unknown, the contents of storages that may be written become
+        unknown. Without a mask, the last program's value stays at an address that several write.
+        """
         if isinstance(pointer, PointerChoice):
-            for part, lanes in self._parts(pointer, mask):
-                self.store(op, scope, part, value, lanes, type_)
+            for option, lanes in self._choice_parts(pointer, mask):
+                self.store(op, scope, option, value, lanes, type_)
             return
         if _touches_nothing(pointer, mask):
             return
         request = self._request(op, "store", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
-            self._forget_behind(pointer, request.sources)
+            self._forget_targets(pointer, request.sources)
             return
-        request = checked(request)
+        request = check_bounds(request)
         unknown = unknown_of((value, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
@@ -137,21 +144,22 @@ class Memory:
     ) -> Any:
         """Apply `update(flat storage, element index, operands)` to the active lanes.
 
-        Return what `update` returns (old contents), zero in inactive lanes; Unknown without data.
+        The access is reported. Return what `update` returned (old contents) as a block, with zero
+        in inactive lanes; Unknown if the address or the contents are unknown.
         """
         if isinstance(pointer, PointerChoice):
-            first, second = (
-                self.atomic(op, scope, part, operands, lanes, type_, update)
-                for part, lanes in self._parts(pointer, mask)
+            if_true, if_false = (
+                self.atomic(op, scope, option, operands, lanes, type_, update)
+                for option, lanes in self._choice_parts(pointer, mask)
             )
-            return unknown_of((first, second)) or np.where(pointer.condition, first, second)
+            return unknown_of((if_true, if_false)) or np.where(pointer.condition, if_true, if_false)
         if _touches_nothing(pointer, mask):
             return np.zeros((1,) * (len(type_.shape) + 1), type_.element.value)
         request = self._request(op, "atomic", scope, pointer, mask, type_)
         if isinstance(request, Unknown):
-            self._forget_behind(pointer, request.sources)
+            self._forget_targets(pointer, request.sources)
             return Unknown(request.sources)
-        unchecked, request = request, checked(request)
+        unchecked, request = request, check_bounds(request)
         unknown = unknown_of((*operands, request.doubt))
         if unknown is not None or not scope.certain:
             self._forget(request.tensor, unknown.sources if unknown else frozenset())
@@ -172,7 +180,7 @@ class Memory:
         if before.tobytes() != flat[index].tobytes():
             self.version += 1
         result = np.zeros(offsets.shape, element.value)
-        outside = None if unchecked is request else _outside(unchecked)
+        outside = None if unchecked is request else _values_outside(unchecked)
         if outside is not None:
             result = np.where(unchecked.lane_mask(), outside, result)
         if old is not None:
@@ -184,7 +192,7 @@ class Memory:
     def _request(
         self, op: Op, kind: AccessKind, scope: Scope, pointer: Any, mask: Any, type_: ValueType
     ) -> Request | Unknown:
-        """Return the access of a pointer; Unknown, already reported, if the address is unknown."""
+        """Return the access as a Request; Unknown, after a report, if the address is unknown."""
         if isinstance(mask, bool):
             mask = None if mask else np.zeros((1,) * (len(type_.shape) + 1), np.bool_)
         target = pointer if isinstance(pointer, Pointer) else Pointer(None, Unknown(frozenset()))
@@ -208,8 +216,8 @@ class Memory:
             op, kind, scope, target.argument, tensor, target.offset, target.unit, mask, type_, doubt
         )
 
-    def _parts(self, pointer: PointerChoice, mask: Any) -> list[tuple[Any, Any]]:
-        """Return the parts of a pointer choice by tensor, each with its lanes."""
+    def _choice_parts(self, pointer: PointerChoice, mask: Any) -> list[tuple[Any, Any]]:
+        """Return both pointers of a choice, each with the mask of its lanes."""
         lanes = True if mask is None else mask
         return [
             (pointer.first, both(lanes, pointer.condition)),
@@ -219,11 +227,11 @@ class Memory:
     def _load_choice(
         self, op: Op, scope: Scope, pointer: PointerChoice, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        first, second = (
-            self.load(op, scope, part, lanes, other, type_)
-            for part, lanes in self._parts(pointer, mask)
+        if_true, if_false = (
+            self.load(op, scope, option, lanes, other, type_)
+            for option, lanes in self._choice_parts(pointer, mask)
         )
-        return unknown_of((first, second)) or np.where(pointer.condition, first, second)
+        return unknown_of((if_true, if_false)) or np.where(pointer.condition, if_true, if_false)
 
     # -- contents ------------------------------------------------------------------------------
 
@@ -245,9 +253,9 @@ class Memory:
         return elements
 
     def bytes_of(self, storage: Storage) -> Array:
-        """Return a storage's bytes.
+        """Return the bytes of a storage with data, as the kernel sees them.
 
-        Of a read-only storage that is written, a copy for the launch.
+        For a read-only storage that the kernel writes, they are a copy, made once per launch.
         """
         assert storage.data is not None
         if storage.data.flags.writeable or storage not in self.written:
@@ -255,11 +263,11 @@ class Memory:
         return self._copies.setdefault(storage, storage.data.copy())
 
     def _sources(self, tensor: TensorArgument) -> frozenset[str]:
-        """Return the names that unknown contents of a tensor depend on."""
+        """Return the names of the arguments that unknown contents of a tensor depend on."""
         return self._forgotten.get(id(tensor.storage), frozenset()) | {tensor.name}
 
     def _unknown_contents(self, request: Request) -> Unknown | None:
-        """Return the Unknown that a read returns; None if all contents read are known."""
+        """Return the Unknown that a read returns; None if mask and contents are known."""
         doubt = request.doubt
         if self.is_known(request.tensor):
             return doubt
@@ -267,12 +275,12 @@ class Memory:
         return Unknown(sources if doubt is None else sources | doubt.sources)
 
     def _forget(self, tensor: TensorArgument, sources: frozenset[str]) -> None:
-        """Mark a storage's contents as unknown."""
+        """Mark the contents of a tensor's storage as unknown, for these sources."""
         key = id(tensor.storage)
         self._forgotten[key] = self._forgotten.get(key, frozenset()) | sources
         self.version += 1
 
-    def _forget_behind(self, pointer: Any, sources: frozenset[str]) -> None:
+    def _forget_targets(self, pointer: Any, sources: frozenset[str]) -> None:
         """Mark the contents of all tensors that a pointer may point to as unknown."""
         for position, argument in enumerate(self._arguments):
             if not isinstance(argument, TensorArgument):
@@ -283,8 +291,8 @@ class Memory:
 
     # -- blocks --------------------------------------------------------------------------------
 
-    def _offset(self, request: Request, start: int) -> Sum | None:
-        """Return offsets in elements of the flat storage; None if some are unaligned."""
+    def _element_offsets(self, request: Request, start: int) -> Sum | None:
+        """Return offsets as element indices into the flat storage; None if some are unaligned."""
         size = request.type_.element.bytes
         offset = request.offset
         if request.unit % size and not _all_multiples(offset, size):
@@ -301,7 +309,7 @@ class Memory:
         aligned = request.unit % request.type_.element.bytes == 0
         if cached is not None and aligned:
             return Window(cached[1].base + constant, cached[1].strided)
-        offset = self._offset(request, start)
+        offset = self._element_offsets(request, start)
         if offset is None:
             return None
         window = window_of(Sum(0, offset.terms, 0, 0))
@@ -313,7 +321,7 @@ class Memory:
         return Window(window.base + offset.constant, window.strided)
 
     def _read(self, request: Request, other: Any) -> Array:
-        """Return the elements, with all active lanes inside the storage."""
+        """Return a request's elements, which lie in the storage; `other` in masked-off lanes."""
         element = request.type_.element
         flat, start = self._elements(request.tensor, element)
         box = None if request.mask is None else box_of(request.mask, request.type_.shape)
@@ -325,7 +333,7 @@ class Memory:
                 copy = request.tensor.storage in self.written
                 return from_memory(read_window(flat, window, request.rank, copy=copy), element)
             return _read_lanes(flat, window, request, request.mask, other)
-        offset = self._offset(request, start)
+        offset = self._element_offsets(request, start)
         if offset is None:
             return self._read_unaligned(request, other)
         return _read_box(flat, offset, box, request, other)
@@ -342,7 +350,7 @@ class Memory:
         return np.where(mask[..., 0], values, fill).astype(element.value, copy=False)
 
     def write(self, request: Request, values: Array) -> None:
-        """Store the elements, with all active lanes inside the storage."""
+        """Store values at a request's active lanes, which must lie inside the storage."""
         element = request.type_.element
         flat, start = self._elements(request.tensor, element)
         stored = to_memory(values, element)
@@ -353,7 +361,7 @@ class Memory:
                 return
             write_window(flat, window, request.rank, stored)
             return
-        offset = self._offset(request, start)
+        offset = self._element_offsets(request, start)
         if offset is None:
             self._write_unaligned(request, stored)
             return
@@ -364,13 +372,13 @@ class Memory:
             return
         if box.is_empty:
             return
-        window = window_of(cut(offset, box))
-        if not box.rest:
-            write_window(flat, window, request.rank, cut(stored, box))
+        window = window_of(cropped(offset, box))
+        if not box.other_factors:
+            write_window(flat, window, request.rank, cropped(stored, box))
             return
         shape = (request.scope.programs, *box.extents)
-        mask = cut(conjunction(box.rest), box)
-        write_masked(flat, window, shape, cut(stored, box), mask)
+        mask = cropped(conjunction(box.other_factors), box)
+        write_masked(flat, window, shape, cropped(stored, box), mask)
 
     def _write_unaligned(self, request: Request, stored: Array) -> None:
         data = self.bytes_of(request.tensor.storage)
@@ -380,8 +388,8 @@ class Memory:
         data[index[mask][:, None] + np.arange(size)] = lanes.view(np.uint8).reshape(-1, size)
 
 
-def _outside(request: Request) -> Array | None:
-    """Return the number that each lane would read outside its storage; None: zero."""
+def _values_outside(request: Request) -> Array | None:
+    """Return the number that each lane reads if it lies outside its storage; None: zero."""
     outside, element = request.tensor.outside, request.type_.element
     if outside is NOTHING:
         return None
@@ -390,7 +398,7 @@ def _outside(request: Request) -> Array | None:
 
 
 def _touches_nothing(pointer: Any, mask: Any) -> bool:
-    """Return whether a pointer has no argument and no active lane."""
+    """Return whether an access has no active lane and its pointer no argument."""
     if mask is None or isinstance(mask, Unknown):
         return False
     if not isinstance(pointer, Pointer) or pointer.argument is not None:
@@ -419,45 +427,45 @@ def _all_multiples(offset: Sum, size: int) -> bool:
 
 
 def _read_lanes(flat: Array, window: Window, request: Request, mask: Any, other: Any) -> Array:
-    """Return the elements of a mask's lanes; other lanes have `other` or zero."""
+    """Return the elements of the mask's lanes; masked-off lanes have `other`, or zero if None."""
     element = request.type_.element
-    lanes = conjunction(factors_of(mask))
-    values = from_memory(read_masked(flat, window, request.rank, lanes), element)
+    active = conjunction(factors_of(mask))
+    values = from_memory(read_masked(flat, window, request.rank, active), element)
     fill: Any = element.value.type(0) if other is None else other
-    if lanes.shape[0] == values.shape[0] > 1 and np.shape(fill)[:1] in ((), (1,)):
-        partial = np.flatnonzero(~lanes.all(axis=tuple(range(1, lanes.ndim))))
-        shape = np.broadcast_shapes(values.shape, lanes.shape, np.shape(fill))
-        if len(partial) <= len(lanes) // 2 and shape == values.shape:
+    if active.shape[0] == values.shape[0] > 1 and np.shape(fill)[:1] in ((), (1,)):
+        partly_active = np.flatnonzero(~active.all(axis=tuple(range(1, active.ndim))))
+        shape = np.broadcast_shapes(values.shape, active.shape, np.shape(fill))
+        if len(partly_active) <= len(active) // 2 and shape == values.shape:
             result = values.copy() if np.may_share_memory(values, flat) else values
-            result[partial] = np.where(lanes[partial], values[partial], fill)
+            result[partly_active] = np.where(active[partly_active], values[partly_active], fill)
             return result
-    return np.where(lanes, values, fill).astype(element.value, copy=False)
+    return np.where(active, values, fill).astype(element.value, copy=False)
 
 
 def _read_box(flat: Array, offset: Sum, box: Box, request: Request, other: Any) -> Array:
-    """Return a box of lanes, inside which the rest of the mask selects lanes."""
+    """Return the elements inside a box and its other factors; `other` or zero elsewhere."""
     element = request.type_.element
     fill: Any = element.value.type(0) if other is None else other
     if box.is_empty:
         return np.broadcast_to(fill, (1,) * request.rank) if np.ndim(fill) == 0 else fill
-    window = window_of(cut(offset, box))
-    inner_fill = cut(fill, box) if isinstance(fill, np.ndarray) else fill
-    if box.rest:
-        rest = cut(conjunction(box.rest), box)
-        values = _read_lanes(flat, window, request, rest, inner_fill)
+    window = window_of(cropped(offset, box))
+    inner_fill = cropped(fill, box) if isinstance(fill, np.ndarray) else fill
+    if box.other_factors:
+        inner_mask = cropped(conjunction(box.other_factors), box)
+        values = _read_lanes(flat, window, request, inner_mask, inner_fill)
     else:
         values = from_memory(read_window(flat, window, request.rank, copy=False), element)
-    outer = np.shape(fill) or (1,) * request.rank
-    shape = [max(values.shape[0], outer[0])]
+    fill_shape = np.shape(fill) or (1,) * request.rank
+    shape = [max(values.shape[0], fill_shape[0])]
     for axis, (low, high) in enumerate(box.ranges, start=1):
         extent = request.type_.shape[axis - 1]
-        varies = high - low != extent or values.shape[axis] != 1 or outer[axis] != 1
+        varies = high - low != extent or values.shape[axis] != 1 or fill_shape[axis] != 1
         shape.append(extent if varies else 1)
     result = np.empty(shape, element.value)
     result[...] = fill
-    inside = tuple(
+    box_index = tuple(
         slice(None) if extent == 1 else slice(low, high)
         for (low, high), extent in zip(box.ranges, shape[1:], strict=True)
     )
-    result[(slice(None), *inside)] = values
+    result[(slice(None), *box_index)] = values
     return result

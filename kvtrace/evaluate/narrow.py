@@ -40,14 +40,14 @@ _NARROW: Final = frozenset({"f16", "bf16"})
 
 
 def uses_tf32(module: Module) -> bool:
-    """Return whether a dot cuts its float32 factors to tf32."""
+    """Return whether any dot of the module cuts its float32 factors to tf32."""
     return any(dot_form(op).tf32 for op in module.ops if op.name in _DOTS)
 
 
 def narrow_sums(module: Module) -> Iterator[Op]:
     """Yield the ops that add to a sum kept in 16 bits, in a loop or a reduction.
 
-    If a loop's sum is wide, but rounded to 16 bits in each trip, yield the rounding op.
+    If a loop's sum is computed wide, but rounded to 16 bits in each trip, yield the rounding op.
     """
     flow = flow_of(module)
     for op in module.ops:
@@ -58,7 +58,7 @@ def narrow_sums(module: Module) -> Iterator[Op]:
             for value in terminator(op, len(op.regions) - 1).operands:
                 if not isinstance(value.owner, Op) or not _is_narrow(value):
                     continue
-                addition = _before_casts(value).owner
+                addition = _uncast(value).owner
                 adds = isinstance(addition, Op) and (
                     addition.name in _ADDING or addition.name in _DOTS
                 )
@@ -67,19 +67,20 @@ def narrow_sums(module: Module) -> Iterator[Op]:
 
 
 def foreign_roundings(module: Module) -> Iterator[Op]:
-    """Yield the ops that round to a narrow float type without being intended.
+    """Yield the ops that round to a narrow float type unintentionally (see the module).
 
     Ops whose results are stored unchanged in a wider type are among them.
     """
-    for op in _roundings(module):
-        if not _is_meant(op, module) or _is_widened_again(op, module):
+    for op in _roundings_to_narrow_floats(module):
+        if not _is_intended(op, module) or _is_widened_again(op, module):
             yield op
 
 
-def rounds_on_the_way(module: Module) -> bool:
-    """Return whether a kernel computes in a narrow float type, besides rounding its results.
+def computes_in_narrow_floats(module: Module) -> bool:
+    """Return whether a kernel computes in a float type below 32 bits, besides rounding its results.
 
-    That is: sums, factors of dots, and numbers that are rounded and not just stored, or read again.
+    That is: sums in memory, factors of dots, numbers that are rounded and not just stored, and
+    stored numbers that are read again.
     """
     if any(op.name in _DOTS and _is_narrow_float(op.operands[0]) for op in module.ops):
         return True
@@ -95,7 +96,7 @@ def rounds_on_the_way(module: Module) -> bool:
         elif site.kind not in ("load", "store") and _holds_narrow(address_of(site.op)):
             return True
     flow = flow_of(module)
-    rounding = {op.index for op in _roundings(module)}
+    rounding = {op.index for op in _roundings_to_narrow_floats(module)}
     for op in module.ops:
         if op.name not in COMBINING | ELEMENTWISE or op.name in UNROUNDED:
             continue
@@ -108,8 +109,7 @@ def rounds_on_the_way(module: Module) -> bool:
     return False
 
 
-def _roundings(module: Module) -> Iterator[Op]:
-    """Yield the ops that round to a narrow float type."""
+def _roundings_to_narrow_floats(module: Module) -> Iterator[Op]:
     for op in module.ops:
         if operator_of(op) == "cast" and _is_narrow_float(op.results[0]):
             source = value_type(op.operand("source").type).element
@@ -118,8 +118,8 @@ def _roundings(module: Module) -> Iterator[Op]:
                 yield op
 
 
-def _is_meant(op: Op, module: Module) -> bool:
-    """Return whether a rounding to a narrow type is part of work in that type."""
+def _is_intended(op: Op, module: Module) -> bool:
+    """Return whether a rounding to a narrow type is part of work in that type (see the module)."""
     target = value_type(op.results[0].type).element
     arguments = [value_type(value.type) for value in module.main.arguments]
     tensor_types = {type_.element.name for type_ in arguments if type_.pointer or type_.descriptor}
@@ -145,16 +145,16 @@ def _is_meant(op: Op, module: Module) -> bool:
 
 
 def _is_widened_again(op: Op, module: Module) -> bool:
-    """Return whether a rounded number is stored unchanged in a wider float type."""
+    """Return whether the number that an op rounds is stored, unchanged, in a wider float type."""
     flow = flow_of(module)
     return any(
         user.name in WRITING and _holds_wide(address_of(user))
-        for value in _moved(op.results[0], flow)
+        for value in _copies_of(op.results[0], flow)
         for user in flow.uses(value)
     )
 
 
-def _moved(value: Value, flow: Flow) -> Iterator[Value]:
+def _copies_of(value: Value, flow: Flow) -> Iterator[Value]:
     """Yield a value and its copies after moves and conversions."""
 
     def after(moved: Value) -> Iterator[Value]:
@@ -198,27 +198,27 @@ def _is_narrow_element(element: ElementType) -> bool:
 
 
 def _is_made_of(op: object, carried: set[Value]) -> bool:
-    """Return whether an op's operands are computed elementwise from carried values."""
+    """Return whether an op's operands are computed, element by element, from carried values."""
     pending = list(op.operands) if isinstance(op, Op) else []
     visited: set[int] = set()
     while pending:
         value = pending.pop()
         if value in carried:
             return True
-        op_before = value.owner
-        if value.id in visited or not isinstance(op_before, Op):
+        producer = value.owner
+        if value.id in visited or not isinstance(producer, Op):
             continue
         visited.add(value.id)
         if (
-            KINDS.get(op_before.name) is not None
-            and KINDS[op_before.name].kind in _ELEMENT_BY_ELEMENT
+            KINDS.get(producer.name) is not None
+            and KINDS[producer.name].kind in _ELEMENT_BY_ELEMENT
         ):
-            pending += op_before.operands
+            pending += producer.operands
     return False
 
 
-def _before_casts(value: Value) -> Value:
-    """Return a value as it was before all conversions."""
+def _uncast(value: Value) -> Value:
+    """Return the source of a chain of casts that ends in `value`, or `value` itself."""
     while isinstance(value.owner, Op) and operator_of(value.owner) == "cast":
         value = value.owner.operand("source")
     return value

@@ -63,7 +63,7 @@ class AccessParts:
         return sum(self.terms, np.full((1,) * len(self.shape), self.constant, np.int64))
 
     def active_of(self, lanes: NDArray[np.bool_]) -> NDArray[np.bool_]:
-        """Return a mask of lanes restricted to active lanes; the mask broadcasts to `shape`."""
+        """Return `lanes` with inactive lanes set to False; `lanes` broadcasts to `shape`."""
         for factor in self.factors:
             lanes = lanes & factor
         return lanes
@@ -180,7 +180,7 @@ class OutOfBounds:
         return self.past_end_bytes + extreme - self.address_offset
 
     def followed_by(self, later: OutOfBounds) -> OutOfBounds:
-        """Return this witness with the lanes of a later batch added."""
+        """Return this witness with the lane count and range of a later batch's defect added."""
         return replace(
             self,
             lanes=self.lanes + later.lanes,
@@ -191,7 +191,7 @@ class OutOfBounds:
 
 @dataclass(frozen=True)
 class FailedAssertion:
-    """A `tl.device_assert` that failed, in the first such program; the evaluation ends there."""
+    """A failed `tl.device_assert`: the first program and lane, and how many lanes failed."""
 
     op: Op
     program: tuple[int, int, int]
@@ -218,10 +218,10 @@ class Observer:
         """Receive one load, store or atomic."""
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Receive an access that left its tensor's view or storage."""
+        """Receive a defect: a batch's lanes outside their tensor's view or storage."""
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
-        """Receive a finished loop: trips of each executing program; -1: unknown."""
+        """Receive a finished loop, with the trips of each executing program (-1: unknown)."""
 
     def device_assert(self, failure: FailedAssertion) -> None:
         """Receive a failed assertion of the kernel; then `DeviceAssertion` is raised."""

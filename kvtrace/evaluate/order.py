@@ -1,9 +1,9 @@
-"""Dependences between programs: whether all may run at once, or one by one in order.
+"""Dependences between programs: whether all may run at once, or must run one by one in order.
 
 Ops are evaluated over all programs at once, which is right only if no program reads bytes that
 another wrote in the same launch. The arguments that each memory op can reach are found statically.
 If a storage is both read and written, the launch's addresses are replayed without data, to find the
-bytes at which two programs meet.
+bytes at which two programs conflict.
 """
 
 from __future__ import annotations
@@ -37,7 +37,11 @@ _COUNTERS = frozenset({4})
 
 @dataclass(frozen=True)
 class Site:
-    """A memory op: the parameters it can reach (None: any), and its properties for ordering."""
+    """A memory op, with the positions of parameters that it can access (None: any).
+
+    `in_loop`: it may run repeatedly. `waits`: it decides whether a loop continues, or waits for
+    memory.
+    """
 
     op: Op
     kind: AccessKind
@@ -53,7 +57,7 @@ class Site:
 
 @once_per_module
 def memory_sites(module: Module) -> tuple[Site, ...]:
-    """Return a module's memory ops with the parameters that their pointers come from."""
+    """Return a Site for each memory op of a module, in the order of the ops."""
     pointers, flow = _Pointers(module), flow_of(module)
     return tuple(
         Site(
@@ -61,7 +65,7 @@ def memory_sites(module: Module) -> tuple[Site, ...]:
             effect,
             pointers.parameters(address_of(op)),
             bool(op.results) and bool(flow.uses(op.results[0])),
-            _is_inside_loop(op, module),
+            _is_in_loop_or_called(op, module),
             _decides_loop(op) or waits_for_memory(op),
         )
         for op in module.ops
@@ -103,8 +107,7 @@ class _Pointers:
         return is_pointer
 
 
-def _is_inside_loop(op: Op, module: Module) -> bool:
-    """Return whether an op is in a loop, or in a called function."""
+def _is_in_loop_or_called(op: Op, module: Module) -> bool:
     return any(
         owner.name in LOOPS or (owner.name in FUNCTIONS and owner is not module.main.op)
         for owner in enclosing_ops(op)
@@ -135,9 +138,11 @@ def written_storages(module: Module, arguments: Sequence[Argument]) -> frozenset
 def contested_storages(
     module: Module, arguments: Sequence[Argument]
 ) -> tuple[bool, frozenset[Storage]]:
-    """Return whether order certainly matters, and the storages that need a closer check.
+    """Return whether order certainly matters, and else the storages to replay.
 
-    Storages without data do not count: values read from them are unknown in any order.
+    Order matters if an op waits for memory, or if an atomic's old values are used and depend on the
+    order. Storages that are accessed in several ways are to be replayed. Storages without data do
+    not count: values read from them are unknown in any order.
     """
     contested: set[Storage] = set()
     reached: dict[Storage, list[Site]] = {}
@@ -155,8 +160,8 @@ def contested_storages(
             continue
         if any(site.waits for site in sites):
             return True, frozenset()
-        answers = [site for site in sites if site.kind == "atomic" and site.result_used]
-        if answers and (len(sites) > 1 or not _is_counter(answers[0])):
+        used_atomics = [site for site in sites if site.kind == "atomic" and site.result_used]
+        if used_atomics and (len(sites) > 1 or not _is_counter(used_atomics[0])):
             return True, frozenset()
         if len(kinds) > 1:
             contested.add(storage)
@@ -171,11 +176,11 @@ def _is_counter(site: Site) -> bool:
     return kind in _COUNTERS or kind == "add"
 
 
-class MeetingPlaces(Observer):
-    """Collects accesses to contested storages, to find whether programs meet.
+class ProgramConflicts(Observer):
+    """Collects accesses to contested storages, to find whether programs conflict.
 
-    Two programs meet at a byte that one writes and the other reads, or that one stores and the
-    other updates atomically.
+    Two programs conflict at a byte that one writes and the other reads, or that one stores and the
+    other updates atomically. `uncertain`: an address was unknown.
     """
 
     def __init__(self, arguments: Sequence[Argument], contested: frozenset[Storage]) -> None:
@@ -184,7 +189,7 @@ class MeetingPlaces(Observer):
         self.uncertain = False
 
     def access(self, access: Access) -> None:
-        """Record an access; an unknown address leaves the answer uncertain."""
+        """Record an access to a contested storage; set `uncertain` if its address is unknown."""
         if access.argument is None:
             self.uncertain = True
             return
@@ -197,8 +202,8 @@ class MeetingPlaces(Observer):
             self.uncertain = True
         accesses.append((argument.offset_bytes, access))
 
-    def meet(self, programs: int) -> bool:
-        """Return whether two of so many programs meet, or may."""
+    def exist(self, programs: int) -> bool:
+        """Return whether any two programs conflict; True if an address was unknown."""
         return self.uncertain or any(
             not _ranges_are_disjoint(accesses, programs) and _bytes_are_shared(storage, accesses)
             for storage, accesses in self._accesses.items()
@@ -206,16 +211,19 @@ class MeetingPlaces(Observer):
 
 
 def _ranges_are_disjoint(accesses: list[tuple[int, Access]], programs: int) -> bool:
-    """Return whether the byte ranges of different programs are disjoint."""
     lowest: NDArray[np.int64] = np.full(programs, np.iinfo(np.int64).max)
     highest: NDArray[np.int64] = np.full(programs, -1)
     for start, access in accesses:
-        part = access.by_program()
-        assert part is not None
-        active = part.active > 0
-        who = part.program[active]
-        lowest[who] = np.minimum(lowest[who], part.first[active] + start)
-        highest[who] = np.maximum(highest[who], part.last[active] + start + access.element_bytes)
+        programs_bytes = access.by_program()
+        assert programs_bytes is not None
+        active = programs_bytes.active > 0
+        active_programs = programs_bytes.program[active]
+        lowest[active_programs] = np.minimum(
+            lowest[active_programs], programs_bytes.first[active] + start
+        )
+        highest[active_programs] = np.maximum(
+            highest[active_programs], programs_bytes.last[active] + start + access.element_bytes
+        )
     present = highest >= 0
     order = np.argsort(lowest[present], kind="stable")
     first, last = lowest[present][order], highest[present][order]
@@ -226,33 +234,34 @@ _FLAGS = {"load": 1, "store": 2, "atomic": 4}
 
 
 def _bytes_are_shared(storage: Storage, accesses: list[tuple[int, Access]]) -> bool:
-    """Return whether programs meet in any cell of a storage.
+    """Return whether two programs conflict in any cell of a storage.
 
-    The size of a cell is the greatest common divisor of all accesses' sizes.
+    The size of a cell is the greatest common divisor of all accesses' sizes, or 1 if some are
+    unaligned.
     """
-    placed = []
+    located = []
     for start, access in accesses:
         elements = access.elements()
         assert elements is not None
-        placed.append((elements[0] + start, elements[1], access))
+        located.append((elements[0] + start, elements[1], access))
     cell = math.gcd(*(access.element_bytes for _, access in accesses))
-    if any((offsets % cell).any() for offsets, _, _ in placed):
+    if any((offsets % cell).any() for offsets, _, _ in located):
         cell = 1
     count = -(-storage.nbytes // cell)
     smallest: NDArray[np.int32] = np.full(count, np.iinfo(np.int32).max, np.int32)
     largest: NDArray[np.int32] = np.full(count, -1, np.int32)
     flags: NDArray[np.uint8] = np.zeros(count, np.uint8)
-    for offsets, programs, access in placed:
+    for offsets, programs, access in located:
         inside = (offsets >= 0) & (offsets + access.element_bytes <= storage.nbytes)
-        first = offsets[inside] // cell
-        who = programs[inside].astype(np.int32)
+        first_cells = offsets[inside] // cell
+        owners = programs[inside].astype(np.int32)
         for step in range(access.element_bytes // cell):
-            index = first + step
+            index = first_cells + step
             flags[index] |= np.uint8(_FLAGS[access.kind])
-            # Programs ascend, so of several that share a cell the last assignment is the largest
-            # one's, and, backwards, the smallest one's.
-            largest[index] = np.maximum(largest[index], who)
-            smallest[index[::-1]] = np.minimum(smallest[index], who)[::-1]
-    several = largest > smallest
-    mixed = ~np.isin(flags, np.array([0, 1, 2, 4], np.uint8))
-    return bool((several & mixed).any())
+            # Programs ascend: of several in a cell, the last assignment stores the largest id, and,
+            # in reverse order, the smallest id.
+            largest[index] = np.maximum(largest[index], owners)
+            smallest[index[::-1]] = np.minimum(smallest[index], owners)[::-1]
+    has_several_programs = largest > smallest
+    has_mixed_kinds = ~np.isin(flags, np.array([0, 1, 2, 4], np.uint8))
+    return bool((has_several_programs & has_mixed_kinds).any())

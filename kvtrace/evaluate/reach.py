@@ -22,10 +22,10 @@ from kvtrace.ir.memo import once_per_module
 from kvtrace.ir.ops import READING, Kind, named
 
 _TABLES = ("i64", "u64")
-_LEAST = 1 << 22
-"""Programs are loaded from this address on, with their memory above; none is below."""
-_LEAST_PASSED = 1 << 31
-"""Triton passes smaller integers as 32 bits, which are no pointers."""
+_LEAST_ADDRESS = 1 << 22
+"""The lowest address that counts as a pointer: programs and their memory lie above."""
+_LEAST_SCALAR_ADDRESS = 1 << 31
+"""The same for scalar arguments: Triton passes smaller integers as 32 bits, never as pointers."""
 
 
 _FROM_NUMBERS = READING | named(lambda row: row.kind is Kind.ADDRESS and row.has("source"))
@@ -34,7 +34,7 @@ _FROM_NUMBERS = READING | named(lambda row: row.kind is Kind.ADDRESS and row.has
 
 @dataclass(frozen=True, eq=False)
 class LiveStorage:
-    """A storage that exists, and the short dtype of its contents."""
+    """A storage of a live tensor, and the short dtype of its contents."""
 
     storage: Storage
     dtype: str
@@ -54,10 +54,11 @@ def follows_addresses(module: Module) -> bool:
 
 
 def reached(arguments: Sequence[Argument], find: Find) -> list[TensorArgument]:
-    """Return tensors for the storages reached from addresses in the arguments, and on from there.
+    """Return tensors for the storages whose addresses are in the arguments, or in these storages.
 
-    A tensor is named by the place of the first address: `*table[3]`. Addresses inside an argument's
-    own view lead to that argument, and add no tensor.
+    A tensor is named by the first address that was found: `*table[3]`. Addresses inside an
+    argument's own view lead to that argument, and add no tensor. `find` returns the storages at
+    addresses.
     """
     added: list[TensorArgument] = []
     sources = list(arguments)
@@ -71,7 +72,7 @@ def reached(arguments: Sequence[Argument], find: Find) -> list[TensorArgument]:
             start = live.storage.start
             assert start is not None
             storage = storages.setdefault(start, live.storage)
-            name = _name(argument, start, start + storage.nbytes)
+            name = _name_of_reached(argument, start, start + storage.nbytes)
             dtype, size = _element(live)
             tensor = TensorArgument(name, storage, 0, dtype, (storage.nbytes // size,), (1,))
             added.append(tensor)
@@ -81,7 +82,7 @@ def reached(arguments: Sequence[Argument], find: Find) -> list[TensorArgument]:
 
 
 def _element(stored: LiveStorage) -> tuple[str, int]:
-    """Return dtype and size in bytes of a storage's contents; bytes if kernels lack the dtype."""
+    """Return dtype and bytes per element of a storage; u8 and 1 if kernels lack the dtype."""
     try:
         return stored.dtype, element_of_short_name(stored.dtype).bytes
     except UnsupportedOp:
@@ -89,7 +90,7 @@ def _element(stored: LiveStorage) -> tuple[str, int]:
 
 
 def _view(argument: Argument) -> list[tuple[int, int]]:
-    """Return the addresses of a tensor's view, first and one past the last."""
+    """Return a list with the address range of a tensor's view; empty if it is unknown."""
     if not isinstance(argument, TensorArgument) or argument.storage.start is None:
         return []
     begin = argument.storage.start + argument.offset_bytes
@@ -97,27 +98,28 @@ def _view(argument: Argument) -> list[tuple[int, int]]:
     return [(begin + low, begin + high)]
 
 
-def _words(argument: Argument) -> NDArray[np.int64]:
-    """Return the 64-bit integers in a table's storage, or the number that was passed."""
+def _integers(argument: Argument) -> NDArray[np.int64]:
+    """Return the 64-bit integers of an integer tensor's storage, or a scalar argument as one."""
     if isinstance(argument, ScalarArgument):
-        number = argument.value
-        whole = isinstance(number, int) and abs(number) < 1 << 63
-        return np.array([number] if whole else [], np.int64)
+        value = argument.value
+        whole = isinstance(value, int) and abs(value) < 1 << 63
+        return np.array([value] if whole else [], np.int64)
     data = argument.storage.data
     if data is None or argument.dtype not in _TABLES:
         return np.empty(0, np.int64)
-    rest = data[argument.offset_bytes % 8 :]
-    return rest[: rest.size // 8 * 8].view(np.int64)
+    aligned_bytes = data[argument.offset_bytes % 8 :]
+    return aligned_bytes[: aligned_bytes.size // 8 * 8].view(np.int64)
 
 
 def _addresses(argument: Argument) -> NDArray[np.int64]:
-    words = _words(argument)
-    return words[words >= (_LEAST_PASSED if isinstance(argument, ScalarArgument) else _LEAST)]
+    words = _integers(argument)
+    is_scalar = isinstance(argument, ScalarArgument)
+    return words[words >= (_LEAST_SCALAR_ADDRESS if is_scalar else _LEAST_ADDRESS)]
 
 
-def _name(argument: Argument, low: int, high: int) -> str:
+def _name_of_reached(argument: Argument, low: int, high: int) -> str:
     if isinstance(argument, ScalarArgument):
         return f"*{argument.name}"
-    words = _words(argument)
-    first = int(((words >= low) & (words < high)).argmax()) - argument.offset_bytes // 8
-    return f"*{argument.name}[{first}]"
+    words = _integers(argument)
+    position = int(((words >= low) & (words < high)).argmax()) - argument.offset_bytes // 8
+    return f"*{argument.name}[{position}]"

@@ -59,7 +59,7 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 def elementwise(
     *names: str, flops: int = 0, attributes: tuple[str, ...] = (), accuracy: Accuracy = EXACT
 ) -> Callable[[_Function], _Function]:
-    """Register a pure array function for ops."""
+    """Return a decorator that registers a pure array function for these ops."""
 
     def register(function: _Function) -> _Function:
         for name in names:
@@ -70,7 +70,7 @@ def elementwise(
 
 
 def factored(*names: str) -> Callable[[_Function], _Function]:
-    """Register a function that computes integers without adding up their terms."""
+    """Return a decorator that registers a function of integers that keeps their terms separate."""
 
     def register(function: _Function) -> _Function:
         for name in names:
@@ -81,7 +81,7 @@ def factored(*names: str) -> Callable[[_Function], _Function]:
 
 
 def semantics(*names: str) -> Callable[[Lowering], Lowering]:
-    """Register the lowering of ops that are not elementwise."""
+    """Return a decorator that registers the lowering of ops that are not elementwise."""
 
     def register(function: Lowering) -> Lowering:
         for name in names:
@@ -115,12 +115,12 @@ def assembly(text: str) -> Callable[[_Function], _Function]:
 
 
 def normalized(text: str) -> str:
-    """Return assembly with single spaces, and none around punctuation or at the ends."""
+    """Return assembly text with single spaces, none around , ; { } and no final semicolon."""
     return re.sub(r"\s*([,;{}])\s*", r"\1", " ".join(text.split())).strip().rstrip(";")
 
 
 def place(op: Op) -> str:
-    """Return where in the source an op is, as `file:line`."""
+    """Return an op's source line as `file:line`, or "an unknown line"."""
     stack = source_stack(op)
     if not stack:
         return "an unknown line"

@@ -45,9 +45,10 @@ def report_access(
     unknown: Unknown | None,
     doubt: Unknown | None = None,
 ) -> None:
-    """Send an access to all observers.
+    """Send an access to all observers of accesses; do nothing if there are none.
 
-    `unknown` has the sources of an unknown address, `doubt` those of the mask's unknown part.
+    `unknown` has the sources of an unknown address, `doubt` those of the mask's unknown part. The
+    access is over `type_.size` lanes per program; `offset` None: the address is unknown.
     """
     if not scope.launch.access_observers:
         return
@@ -105,8 +106,8 @@ def _known_access(
         owner = np.broadcast_to(scope.linear.reshape((-1,) + (1,) * len(type_.shape)), shape)
         if mask is None:
             return index.reshape(-1), owner.reshape(-1)
-        chosen = np.broadcast_to(conjunction(factors_of(mask)), shape)
-        return index[chosen], owner[chosen]
+        active_lanes = np.broadcast_to(conjunction(factors_of(mask)), shape)
+        return index[active_lanes], owner[active_lanes]
 
     target = None if argument is None else scope.launch.arguments[argument]
     parts = AccessParts(
@@ -131,11 +132,12 @@ def _joint_shape(spans: Spans) -> tuple[int, ...]:
 def report_defects(
     request: Request, view: tuple[int, int], storage: tuple[int, int]
 ) -> Array | None:
-    """Report lanes outside the view or the storage; return the mask of lanes in the storage.
+    """Report lanes outside the view or the storage to observers.
 
-    `view` and `storage` are byte limits (first, one past the last) from the data pointer; the
-    view lies inside the storage. None: all active lanes are inside the storage. The result has
-    the programs of the request, and extent 1 along axes that neither offset nor mask vary along.
+    `view` and `storage` are byte limits (first, one past the last) from the data pointer; the view
+    lies inside the storage. Return the mask of lanes inside the storage, or None if all active
+    lanes are. The mask has the programs of the request, and extent 1 along axes that neither offset
+    nor mask vary along.
     """
     size = request.type_.element.bytes
     total = sum_of_terms(request.offset)
@@ -148,15 +150,15 @@ def report_defects(
         active = conjunction(factors_of(request.mask))
     in_storage = (offsets >= storage[0]) & (offsets + size <= storage[1])
     in_view = (offsets >= view[0]) & (offsets + size <= view[1])
-    outside = active & ~in_storage
-    beyond = active & in_storage & ~in_view
-    if outside.any():
-        _report_defect(request, offsets, outside, "out-of-bounds", storage)
-    if beyond.any():
-        _report_defect(request, offsets, beyond, "out-of-view", view)
-    if not outside.any():
+    outside_storage = active & ~in_storage
+    outside_view = active & in_storage & ~in_view
+    if outside_storage.any():
+        _report_defect(request, offsets, outside_storage, "out-of-bounds", storage)
+    if outside_view.any():
+        _report_defect(request, offsets, outside_view, "out-of-view", view)
+    if not outside_storage.any():
         return None
-    inside: Array = ~outside
+    inside: Array = ~outside_storage
     return np.broadcast_to(inside, (request.scope.programs, *inside.shape[1:]))
 
 
@@ -170,17 +172,17 @@ def _report_defect(
     scope = request.scope
     if not scope.launch.defect_observers:
         return
-    first = np.unravel_index(int(broken.argmax()), broken.shape)
-    addresses = np.broadcast_to(offsets, broken.shape)
-    address, outside = int(addresses[first]), addresses[broken]
+    witness = np.unravel_index(int(broken.argmax()), broken.shape)
+    lane_offsets = np.broadcast_to(offsets, broken.shape)
+    witness_offset, broken_offsets = int(lane_offsets[witness]), lane_offsets[broken]
     size = request.type_.element.bytes
-    end = address + size
-    past = end - limits[1] if end > limits[1] else address - limits[0]
-    program = int(scope.linear[int(first[0])])
+    access_end = witness_offset + size
+    past_end = access_end - limits[1] if access_end > limits[1] else witness_offset - limits[0]
+    program = int(scope.linear[int(witness[0])])
     x, y, _ = scope.launch.grid
     iteration = scope.iteration
     if isinstance(iteration, np.ndarray):
-        iteration = iteration[int(first[0])]
+        iteration = iteration[int(witness[0])]
     repeats = scope.programs * request.type_.size // broken.size
     defect = OutOfBounds(
         request.op,
@@ -189,12 +191,12 @@ def _report_defect(
         request.argument,
         (program % x, program // x % y, program // (x * y)),
         int(iteration),
-        tuple(int(i) for i in first[1:]),
-        address,
-        past,
-        len(outside) * repeats,
-        int(outside.min()),
-        int(outside.max()),
+        tuple(int(i) for i in witness[1:]),
+        witness_offset,
+        past_end,
+        len(broken_offsets) * repeats,
+        int(broken_offsets.min()),
+        int(broken_offsets.max()),
         scope.certain and request.doubt is None,
     )
     for observer in scope.launch.defect_observers:

@@ -1,4 +1,4 @@
-"""Requests: memory ops with all known but the data, and their check against bounds."""
+"""Requests: memory ops with address and mask, but without the data, and their bounds check."""
 
 from __future__ import annotations
 
@@ -56,7 +56,7 @@ class Request:
         return (self.scope.programs, *self.type_.shape)
 
     def at(self, index: Array) -> Request:
-        """Return the same access of some of the programs."""
+        """Return the same access restricted to the programs at `index`."""
         return replace(
             self,
             scope=self.scope.restricted(index),
@@ -65,19 +65,19 @@ class Request:
         )
 
     def lane_mask(self) -> Array:
-        """Return the mask of all programs and lanes."""
+        """Return the mask as a full array over programs and lanes."""
         if self.mask is None:
             return np.ones(self.full_shape, np.bool_)
         return np.broadcast_to(conjunction(factors_of(self.mask)), self.full_shape)
 
     def lane_bytes(self) -> Array:
-        """Return each lane's byte index in the storage."""
+        """Return each lane's byte index in the storage, as a full array over programs and lanes."""
         total = sum_of_terms(self.offset)
         result: Array = np.broadcast_to(total, self.full_shape) + self.tensor.offset_bytes
         return result
 
 
-def checked(request: Request) -> Request:
+def check_bounds(request: Request) -> Request:
     """Report the access and its defects; return it with lanes outside the storage masked off."""
     if request.scope.launch.access_observers:
         report_access(
@@ -109,7 +109,7 @@ def checked(request: Request) -> Request:
 
 
 def _suspects(request: Request, low: int, high: int) -> Array:
-    """Return the programs with active lanes that start before `low` or after `high`."""
+    """Return the indices of programs with active lanes that start before `low` or after `high`."""
     lowest, highest = loose_extremes(request.offset)
     doubtful = (lowest < low) | (highest > high)
     if not doubtful.any():
@@ -118,7 +118,7 @@ def _suspects(request: Request, low: int, high: int) -> Array:
     index = np.arange(programs) if len(doubtful) == 1 else np.flatnonzero(doubtful)
     if request.mask is None:
         return index
-    part = request if len(index) == programs else request.at(index)
-    spans = spans_of(part.offset, part.mask, request.type_.shape)
+    suspected_request = request if len(index) == programs else request.at(index)
+    spans = spans_of(suspected_request.offset, suspected_request.mask, request.type_.shape)
     outside = (spans.active > 0) & ((spans.lowest < low) | (spans.highest > high))
     return index[np.broadcast_to(outside, (len(index),))]

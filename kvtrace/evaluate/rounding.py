@@ -22,9 +22,9 @@ def rounded_to_bf16(array: Array) -> Array:
     bias += bits
     bias &= np.uint32(0xFFFF0000)
     result = bias.view(np.float32)
-    broken = np.isnan(values)
-    if broken.any():
-        result[broken] = np.nan
+    is_nan = np.isnan(values)
+    if is_nan.any():
+        result[is_nan] = np.nan
     return result
 
 
@@ -39,7 +39,7 @@ def truncated_to_tf32(array: Array) -> Array:
 
 
 def rounding_to(element: ElementType) -> Callable[[Array], Array] | None:
-    """Return the function that rounds wider values to an element type, None if not needed.
+    """Return the function that rounds arrays to an element type; None if values have that type.
 
     8-bit floats saturate, infinities included: conversions to them exist in PTX only as
     cvt.satfinite.
@@ -61,7 +61,7 @@ def _rounded_to_8_bits(
 
 
 def toward_zero(array: Array, element: ElementType) -> Array:
-    """Return numbers in a narrower float type, without the bits that do not fit."""
+    """Return numbers rounded toward zero to a narrower float type."""
     nearest = array.astype(element.memory)
     bits = nearest.view(np.dtype(f"u{nearest.dtype.itemsize}"))
     too_large = np.abs(nearest.astype(np.float64)) > np.abs(array.astype(np.float64))
@@ -70,20 +70,20 @@ def toward_zero(array: Array, element: ElementType) -> Array:
 
 
 def from_memory(stored: Array, element: ElementType) -> Array:
-    """Return elements in memory as values in flight. NaN keeps its bits."""
+    """Return stored elements as values in flight (bf16 as float32 …). NaN keeps its bits."""
     if element.name == "bf16":
         wide = stored.view(np.uint16).astype(np.uint32)
         wide <<= np.uint32(16)
         return wide.view(np.float32)
     if element.kind == "f" and element.bits == 8:
-        return _values_of_bytes(element).take(stored.view(np.uint8))
+        return _values_of_patterns(element).take(stored.view(np.uint8))
     if stored.dtype != element.value:
         return stored.astype(element.value)
     return stored
 
 
 def to_memory(values: Array, element: ElementType) -> Array:
-    """Return values in flight (already rounded) as elements in memory."""
+    """Return values in flight, which must be rounded already, in the dtype of memory."""
     if element.name == "bf16":
         bits = np.ascontiguousarray(values, np.float32).view(np.uint32)
         return (bits >> np.uint32(16)).astype(np.uint16).view(element.memory)
@@ -91,34 +91,33 @@ def to_memory(values: Array, element: ElementType) -> Array:
         return values
     stored = values.astype(element.memory)
     if element.name == "f8E5M2":
-        broken = np.isnan(values)
-        if broken.any():
-            wide = np.ascontiguousarray(values, np.float32).view(np.uint32)[broken]
-            stored.view(np.uint8)[broken] = (wide >> np.uint32(24) & 0x80) | 0x7C | _payload(wide)
+        is_nan = np.isnan(values)
+        if is_nan.any():
+            wide = np.ascontiguousarray(values, np.float32).view(np.uint32)[is_nan]
+            stored.view(np.uint8)[is_nan] = (wide >> np.uint32(24) & 0x80) | 0x7C | _payload(wide)
     return stored
 
 
 def _payload(wide: Array) -> Array:
-    """Return the two mantissa bits of a NaN in e5m2 from those of float32; never 0, infinity."""
+    """Return the two mantissa bits of a NaN in e5m2 from those in float32; 3 instead of 0."""
     mantissa = (wide >> np.uint32(21)) & np.uint32(3)
     return np.where(mantissa == 0, np.uint32(3), mantissa)
 
 
 @lru_cache
-def _values_of_bytes(element: ElementType) -> Array:
-    """Return the float32 values of an 8-bit float's patterns."""
+def _values_of_patterns(element: ElementType) -> Array:
     patterns = np.arange(256, dtype=np.uint8)
     values = patterns.view(element.memory).astype(np.float32)
     if element.name == "f8E5M2":
-        broken = np.isnan(values)
-        wide = patterns.astype(np.uint32)[broken]
+        is_nan = np.isnan(values)
+        wide = patterns.astype(np.uint32)[is_nan]
         sign, payload = (wide & 0x80) << np.uint32(24), (wide & 3) << np.uint32(21)
-        values[broken] = (sign | np.uint32(0x7F800000) | payload).view(np.float32)
+        values[is_nan] = (sign | np.uint32(0x7F800000) | payload).view(np.float32)
     return values
 
 
 def to_integer(array: Array, element: ElementType, *, signed: bool) -> Array:
-    """Return floats as integers toward zero; saturated, and 0 for NaN (PTX cvt)."""
+    """Return floats rounded toward zero to integers, saturated; NaN gives 0 (PTX cvt)."""
     bits = element.bits
     low = -(1 << (bits - 1)) if signed else 0
     high = (1 << (bits - 1)) - 1 if signed else (1 << bits) - 1

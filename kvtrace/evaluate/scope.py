@@ -1,4 +1,4 @@
-"""Launches under evaluation, and scopes: the programs that run a step, and whether certainly."""
+"""Launches under evaluation, and scopes: the programs that run a step, and with what certainty."""
 
 from __future__ import annotations
 
@@ -53,25 +53,22 @@ class Launch:
         self.loop_observers = listeners(self.observers, "loop")
 
     def spend(self, steps: int, programs: int) -> None:
-        """Subtract steps for so many programs from the remaining steps.
-
-        TooLarge if too few remain.
-        """
+        """Subtract the cost of steps from `steps`; TooLarge if too few remain."""
         self.steps -= self.afford(steps, programs)
 
     def afford(self, steps: int, programs: int) -> int:
-        """Return the cost of steps for so many programs; TooLarge if fewer steps remain."""
+        """Return the cost of steps for so many programs; TooLarge if too few remain."""
         cost = steps * (1 + int(programs / self.programs_a_step))
         if cost > self.steps:
             raise TooLarge(
-                f"evaluating kernel {self.kernel!r} over its grid {self.grid} takes more than the "
-                f"{MOST_STEPS:,} steps that a recorded call is given; replay a smaller launch"
+                f"evaluating kernel {self.kernel!r} over its grid {self.grid} needs more than "
+                f"{MOST_STEPS:,} steps, the limit for a recorded call; replay a smaller launch"
             )
         return cost
 
 
 def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]:
-    """Return the observers that override a method: events without listeners are not computed."""
+    """Return the observers that override the method `event`; others are not called for it."""
     return tuple(
         observer
         for observer in observers
@@ -81,9 +78,9 @@ def listeners(observers: Sequence[Observer], event: str) -> tuple[Observer, ...]
 
 @dataclass(eq=False, slots=True)
 class Scope:
-    """The active programs: linear ids (x fastest), and whether they certainly get here.
+    """The programs that run a step: linear ids (x fastest), and whether they certainly run it.
 
-    `iteration` is the trip of the innermost loop, an int or one per program.
+    `reason` says why not. `iteration` is the trip of the innermost loop, an int or one per program.
     """
 
     launch: Launch
@@ -98,7 +95,7 @@ class Scope:
         return len(self.linear)
 
     def axis(self, axis: int) -> NDArray[np.int32]:
-        """Return the program ids along one axis of the grid."""
+        """Return each program's id along one axis of the grid (0 to 2)."""
         x, y, _ = self.launch.grid
         if axis == 0:
             return (self.linear % x).astype(np.int32)
@@ -107,17 +104,17 @@ class Scope:
         return (self.linear // (x * y)).astype(np.int32)
 
     def restricted(self, index: NDArray[Any]) -> Scope:
-        """Return the scope of some of the programs."""
+        """Return the scope of the programs at `index`."""
         iteration = self.iteration
         if isinstance(iteration, np.ndarray):
             iteration = iteration[index]
         return Scope(self.launch, self.linear[index], self.certain, self.reason, iteration)
 
     def doubtful(self, reason: str) -> Scope:
-        """Return the same programs on a path that may not be taken, for a reason."""
-        joined = self.reason or reason
-        return Scope(self.launch, self.linear, False, joined, self.iteration)
+        """Return a scope of the same programs that may not run, for the first reason."""
+        first_reason = self.reason or reason
+        return Scope(self.launch, self.linear, False, first_reason, self.iteration)
 
     def at_iteration(self, iteration: Any) -> Scope:
-        """Return the same programs in one trip of a loop."""
+        """Return a scope of the same programs in another trip of the innermost loop."""
         return Scope(self.launch, self.linear, self.certain, self.reason, iteration)

@@ -28,15 +28,15 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 from kvtrace.schema.cached_property import cached_property
 
-READS_EARLY: Final = "reads what a copy may not have brought yet"
-WRITES_EARLY: Final = "writes what a product may still be reading"
+READS_EARLY: Final = "reads elements that a copy in flight may not have written yet"
+WRITES_EARLY: Final = "writes elements that an asynchronous product may still read"
 
 
 class Buffer:
     """One allocation: each program's elements, one program after the other.
 
-    `planes` are the numbers, and shadows if any; `arriving` and `read` count, for each element, the
-    copies in flight to the element and the products that may still read it.
+    `planes` are arrays of numbers (one, or more with shadows). For each element, `arriving` counts
+    the copies in flight to the element, and `read` the products that may still read it.
     """
 
     __slots__ = ("arriving", "planes", "read", "type", "unknown")
@@ -51,7 +51,7 @@ class Buffer:
 
 @dataclass(eq=False)
 class _Transfer:
-    """Copies, or reads, that a wait ends: `until` is a group's number, or a barrier, by program."""
+    """Copies or reads in flight, until each program's wait for `until`: a group or a barrier."""
 
     views: Sequence[SharedView]
     planes: Sequence[Array]
@@ -60,7 +60,7 @@ class _Transfer:
     barriers: Buffer | None = None
 
     def part(self, rows: Array) -> _Transfer:
-        """Return the part of some of the programs."""
+        """Return the transfer of the programs at `rows`."""
         return _Transfer(
             [select_rows(view, rows) for view in self.views],
             [plane if plane.shape[0] == 1 else plane[rows] for plane in self.planes],
@@ -71,12 +71,12 @@ class _Transfer:
 
 
 def select_rows(view: SharedView, rows: Array) -> SharedView:
-    """Return the view of some of a view's programs."""
+    """Return a view restricted to the programs at `rows`."""
     return SharedView(view.buffer, view.start[rows], view.lanes)
 
 
 class SharedMemory:
-    """The shared memory of one launch; `faults` describes ops that run too early."""
+    """The shared memory of one launch; `faults` has a message per op that ran too early."""
 
     def __init__(self, programs: int) -> None:
         self.faults: dict[str, None] = {}
@@ -87,13 +87,11 @@ class SharedMemory:
         self._complete = True
 
     @cached_property
-    def _groups(self) -> NDArray[np.int64]:
-        """The number of groups of copies that each program has closed."""
+    def _closed_groups(self) -> NDArray[np.int64]:
         return np.zeros(self._programs, np.int64)
 
     @cached_property
-    def _products(self) -> NDArray[np.int64]:
-        """The number of products that each program has begun without waiting."""
+    def _begun_products(self) -> NDArray[np.int64]:
         return np.zeros(self._programs, np.int64)
 
     # -- contents --------------------------------------------------------------------------------
@@ -101,11 +99,11 @@ class SharedMemory:
     def allocate(self, scope: Scope, type_: ValueType) -> SharedView:
         """Return a new, unwritten buffer for the programs of a scope."""
         places = np.arange(type_.size).reshape(type_.shape)
-        buffer = Buffer(type_, self._empty(scope.programs * type_.size, type_))
+        buffer = Buffer(type_, self._unwritten_planes(scope.programs * type_.size, type_))
         return SharedView(buffer, np.arange(scope.programs) * type_.size, places)
 
     def read(self, op: Op, view: Any) -> Any:
-        """Return the contents of a view."""
+        """Return a view's contents, or Unknown; note a fault if a copy is still in flight."""
         unknown = self._unknown_in(view)
         if unknown is not None:
             return unknown
@@ -116,12 +114,12 @@ class SharedMemory:
         return self._joined([plane[places] for plane in view.buffer.planes], early)
 
     def contents_of(self, op: Op, value: Any) -> Any:
-        """Return an operand's contents: of a view in shared memory, or a tensor itself."""
+        """Return the contents of an operand in shared memory; return others unchanged."""
         return self.read(op, value) if isinstance(value, SharedView) else value
 
     def write(self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType) -> None:
-        """Write a tensor to a view."""
-        if self._lost(scope, view, value):
+        """Write a tensor to a view; note a fault if a product may still read the view."""
+        if self._note_unknown_write(scope, view, value):
             return
         places = view.places
         self._check_reads(op, view, places)
@@ -132,27 +130,23 @@ class SharedMemory:
         """Reset the contents of a view that is no longer used."""
         if isinstance(view, SharedView):
             for plane, empty in zip(
-                view.buffer.planes, self._empty(1, view.buffer.type), strict=True
+                view.buffer.planes, self._unwritten_planes(1, view.buffer.type), strict=True
             ):
                 plane[view.places] = empty
 
-    def _empty(self, count: int, type_: ValueType) -> list[Array]:
-        """Return the planes of so many unwritten elements."""
+    def _unwritten_planes(self, count: int, type_: ValueType) -> list[Array]:
         return [np.zeros(count, type_.element.value)]
 
     def _planes(self, value: Any, type_: ValueType) -> list[Array]:
         return [to_array(value, type_)]
 
     def _joined(self, planes: list[Array], early: Array) -> Any:
-        """Return the value with these planes; elements that are `early` may differ."""
+        """Return the value with these planes; a copy may still change `early` elements."""
         del early
         return planes[0]
 
-    def _lost(self, scope: Scope, view: Any, value: Any) -> bool:
-        """Note a write with unknown values or an unknown place.
-
-        Return whether this write is one.
-        """
+    def _note_unknown_write(self, scope: Scope, view: Any, value: Any) -> bool:
+        """Return whether a write is unknown; if so, its buffer, or all memory, becomes unknown."""
         unknown = next((item for item in (view, value) if isinstance(item, Unknown)), None)
         if unknown is None and not scope.certain:
             unknown = Unknown(frozenset({scope.reason}))
@@ -169,7 +163,9 @@ class SharedMemory:
         if isinstance(view, Unknown):
             return view
         if not isinstance(view, SharedView):
-            raise UnsupportedOp(f"a {type(view).__name__} where shared memory was expected")
+            raise UnsupportedOp(
+                f"shared memory is needed, but the value is a {type(view).__name__}"
+            )
         unknown: Unknown | None = view.buffer.unknown
         return self._unknown if unknown is None else unknown
 
@@ -185,51 +181,58 @@ class SharedMemory:
     def copy(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
     ) -> None:
-        """Begin a copy, which ends at the wait for its group or barrier."""
-        if self._lost(scope, view, value):
+        """Begin a copy to a view, which arrives at the wait for its group or barrier."""
+        if self._note_unknown_write(scope, view, value):
             return
         places = view.places
         self._check_reads(op, view, places)
         view.buffer.arriving[places] += 1
-        until, barriers = self._groups[scope.linear] + 1, None
+        until, barriers = self._closed_groups[scope.linear] + 1, None
         if barrier is not None:
-            until, barriers = _places_of(barrier), barrier.buffer
+            until, barriers = _barrier_index(barrier), barrier.buffer
         planes = self._planes(value, type_)
         self._copies.append(_Transfer([view], planes, scope.linear, until, barriers))
 
     def commit(self, scope: Scope) -> None:
-        """Close a group of copies."""
-        self._groups[scope.linear] += 1
+        """Close the current group of copies of the scope's programs."""
+        self._closed_groups[scope.linear] += 1
 
     def wait(self, scope: Scope, most_in_flight: int) -> None:
-        """End all groups of copies but the last `most_in_flight`."""
-        ended = self._groups - most_in_flight
-        self._copies = _ended(
+        """Complete the copies of all groups but the last `most_in_flight`."""
+        ended = self._closed_groups - most_in_flight
+        self._copies = _end_transfers(
             self._copies,
             lambda copy: (
-                copy.barriers is None and _in(copy, scope) & (copy.until <= ended[copy.programs])
+                copy.barriers is None
+                and _in_scope(copy, scope) & (copy.until <= ended[copy.programs])
             ),
-            _land,
+            _complete_copy,
         )
 
     def begin_phases(self, scope: Scope, barrier: Any) -> None:
-        """Reset a barrier: none of its phases is over."""
-        if not self._lost(scope, barrier, None):
-            barrier.buffer.planes[0][_places_of(barrier)] = 0
+        """Reset a barrier to phase 0."""
+        if not self._note_unknown_write(scope, barrier, None):
+            barrier.buffer.planes[0][_barrier_index(barrier)] = 0
 
     def wait_for_phase(self, op: Op, scope: Scope, barrier: Any, parity: Any, active: Any) -> None:
-        """End the copies of a barrier's phase, unless the phase is over."""
-        if self._lost(scope, barrier, parity) or self._lost(scope, barrier, active):
+        """Complete the copies of a barrier's current phase, if the phase has this parity.
+
+        Only programs where `active` is true do. Raises Deadlock if no copy in flight arrives at the
+        barrier.
+        """
+        if self._note_unknown_write(scope, barrier, parity) or self._note_unknown_write(
+            scope, barrier, active
+        ):
             return
-        phases, places = barrier.buffer.planes[0], _places_of(barrier)
+        phases, places = barrier.buffer.planes[0], _barrier_index(barrier)
         due = ((phases[places] & 1) == parity) & active
         landed: list[Array] = []
 
         def land(copy: _Transfer) -> None:
             landed.append(copy.until)
-            _land(copy)
+            _complete_copy(copy)
 
-        self._copies = _ended(
+        self._copies = _end_transfers(
             self._copies,
             lambda copy: copy.barriers is barrier.buffer and np.isin(copy.until, places[due]),
             land,
@@ -245,39 +248,41 @@ class SharedMemory:
     # -- asynchronous products ------------------------------------------------------------------
 
     def begin_reads(self, scope: Scope, views: Sequence[SharedView]) -> None:
-        """Note that a product reads views until the wait for the product."""
-        self._products[scope.linear] += 1
+        """Mark views as read by an asynchronous product until the wait for the product."""
+        self._begun_products[scope.linear] += 1
         for view in views:
             view.buffer.read[view.places] += 1
-        self._reads.append(_Transfer(views, (), scope.linear, self._products[scope.linear]))
+        self._reads.append(_Transfer(views, (), scope.linear, self._begun_products[scope.linear]))
 
     def end_reads(self, scope: Scope, most_pending: int) -> None:
         """End the reads of all products but the last `most_pending`."""
-        ended = self._products - most_pending
-        self._reads = _ended(
+        ended = self._begun_products - most_pending
+        self._reads = _end_transfers(
             self._reads,
-            lambda transfer: _in(transfer, scope) & (transfer.until <= ended[transfer.programs]),
-            _release,
+            lambda transfer: (
+                _in_scope(transfer, scope) & (transfer.until <= ended[transfer.programs])
+            ),
+            _end_read,
         )
 
 
-def _places_of(barrier: SharedView) -> Array:
+def _barrier_index(barrier: SharedView) -> Array:
     places: Array = barrier.places.reshape(len(barrier.start))
     return places
 
 
-def _in(transfer: _Transfer, scope: Scope) -> Array:
+def _in_scope(transfer: _Transfer, scope: Scope) -> Array:
     if transfer.programs is scope.linear:
         return np.ones(len(transfer.programs), np.bool_)
     return np.isin(transfer.programs, scope.linear)
 
 
-def _ended(
+def _end_transfers(
     transfers: list[_Transfer],
     is_over: Callable[[_Transfer], Any],
     end: Callable[[_Transfer], None],
 ) -> list[_Transfer]:
-    """End the transfers that are over, for some programs or all; return the rest."""
+    """Call `end` for the transfers (or their programs) that are over; return the remaining ones."""
     remaining = []
     for transfer in transfers:
         rows = np.broadcast_to(is_over(transfer), (len(transfer.programs),))
@@ -291,7 +296,7 @@ def _ended(
     return remaining
 
 
-def _land(copy: _Transfer) -> None:
+def _complete_copy(copy: _Transfer) -> None:
     (view,) = copy.views
     places = view.places
     view.buffer.arriving[places] -= 1
@@ -299,6 +304,6 @@ def _land(copy: _Transfer) -> None:
         plane[places] = arrived
 
 
-def _release(read: _Transfer) -> None:
+def _end_read(read: _Transfer) -> None:
     for view in read.views:
         view.buffer.read[view.places] -= 1

@@ -37,16 +37,16 @@ def nests(inner: tuple[int, ...], outer: tuple[int, ...]) -> bool:
 
 
 def joined_terms(terms: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Return two tuples of terms as one; terms of nested shapes are added up."""
+    """Return two tuples of terms as one; terms whose shapes nest are added to one term."""
     if not terms:
         return more
     if not more:
         return terms
     result = list(terms)
     for term in more:
-        for position, other in enumerate(result):
-            if nests(term.shape, other.shape) or nests(other.shape, term.shape):
-                result[position] = other + term
+        for position, present in enumerate(result):
+            if nests(term.shape, present.shape) or nests(present.shape, term.shape):
+                result[position] = present + term
                 break
         else:
             result.append(term)
@@ -54,13 +54,13 @@ def joined_terms(terms: tuple[Array, ...], more: tuple[Array, ...]) -> tuple[Arr
 
 
 def fits(value: Sum, bits: int) -> bool:
-    """Return whether all elements of a sum fit a signed integer of so many bits."""
+    """Return whether a sum's range lies in that of signed integers of so many bits."""
     low, high = integers.signed_range(bits)
     return low <= value.low and value.high <= high
 
 
 def wrapped(value: Sum, type_: ValueType) -> Sum | Array:
-    """Return the sum itself if it fits its type, else its elements, wrapped."""
+    """Return a sum unchanged if it fits its type, else its elements as an array, wrapped."""
     if fits(value, type_.element.bits):
         return value
     if not value.terms:
@@ -75,7 +75,7 @@ def _within_int64(value: Sum) -> Sum:
     return Sum(integers.wrapped(value.constant, 64), value.terms, value.low, value.high)
 
 
-def _plain_pair(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] | None:
+def _as_arrays(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] | None:
     """Return both operands as arrays if separate terms would save nothing, else None."""
     if isinstance(left, Sum) and isinstance(right, Sum):
         return None
@@ -95,15 +95,15 @@ def _plain_pair(left: Any, right: Any, type_: ValueType) -> tuple[Array, Array] 
 
 def add(left: Any, right: Any, type_: ValueType) -> Any:
     """Return left + right."""
-    pair = _plain_pair(left, right, type_)
+    pair = _as_arrays(left, right, type_)
     if pair is not None:
         return pair[0] + pair[1]
-    first, second = to_sum(left), to_sum(right)
+    left_sum, right_sum = to_sum(left), to_sum(right)
     total = Sum(
-        first.constant + second.constant,
-        joined_terms(first.terms, second.terms),
-        first.low + second.low,
-        first.high + second.high,
+        left_sum.constant + right_sum.constant,
+        joined_terms(left_sum.terms, right_sum.terms),
+        left_sum.low + right_sum.low,
+        left_sum.high + right_sum.high,
     )
     return wrapped(total, type_)
 
@@ -116,25 +116,25 @@ def negated(value: Sum) -> Sum:
 
 def difference(left: Sum, right: Sum) -> Sum:
     """Return left - right, exactly: it may exceed the width of both."""
-    other = negated(right)
+    negative = negated(right)
     return Sum(
-        left.constant + other.constant,
-        joined_terms(left.terms, other.terms),
-        left.low + other.low,
-        left.high + other.high,
+        left.constant + negative.constant,
+        joined_terms(left.terms, negative.terms),
+        left.low + negative.low,
+        left.high + negative.high,
     )
 
 
 def subtract(left: Any, right: Any, type_: ValueType) -> Any:
     """Return left - right."""
-    pair = _plain_pair(left, right, type_)
+    pair = _as_arrays(left, right, type_)
     if pair is not None:
         return pair[0] - pair[1]
     return wrapped(difference(to_sum(left), to_sum(right)), type_)
 
 
 def scaled(value: Sum, factor: int) -> Sum:
-    """Return value * factor, exact if the product fits int64."""
+    """Return value * factor as a Sum, exact if the product fits int64."""
     if factor == 1:
         return value
     if factor == 0:
@@ -147,37 +147,43 @@ def scaled(value: Sum, factor: int) -> Sum:
 
 
 def multiply(left: Any, right: Any, type_: ValueType) -> Any:
-    """Return left * right; a constant factor scales each term, others need one array."""
-    pair = _plain_pair(left, right, type_)
+    """Return left * right; a constant factor multiplies each term, other factors one array."""
+    pair = _as_arrays(left, right, type_)
     if pair is not None:
         return pair[0] * pair[1]
-    first, second = to_sum(left), to_sum(right)
-    if not first.terms:
-        first, second = second, first
-    if not second.terms and _INT64_LOW <= second.constant <= _INT64_HIGH:
-        product = scaled(first, second.constant)
+    left_sum, right_sum = to_sum(left), to_sum(right)
+    if not left_sum.terms:
+        left_sum, right_sum = right_sum, left_sum
+    if not right_sum.terms and _INT64_LOW <= right_sum.constant <= _INT64_HIGH:
+        product = scaled(left_sum, right_sum.constant)
         if fits(product, 64):
             return wrapped(product, type_)
-    corners = [a * b for a in (first.low, first.high) for b in (second.low, second.high)]
+    corners = [
+        a * b for a in (left_sum.low, left_sum.high) for b in (right_sum.low, right_sum.high)
+    ]
     low, high = min(corners), max(corners)
-    if len(second.terms) == 1 and not second.constant and _spread(second.terms[0], first):
-        terms = tuple(term * second.terms[0] for term in first.terms)
-        constant = second.terms[0] * first.constant
+    if (
+        len(right_sum.terms) == 1
+        and not right_sum.constant
+        and _keeps_shapes(right_sum.terms[0], left_sum)
+    ):
+        terms = tuple(term * right_sum.terms[0] for term in left_sum.terms)
+        constant = right_sum.terms[0] * left_sum.constant
         exact = fits(Sum(0, (), low, high), 64)
         if exact:
-            joined = joined_terms(terms, (constant,)) if first.constant else terms
+            joined = joined_terms(terms, (constant,)) if left_sum.constant else terms
             return wrapped(Sum(0, joined, low, high), type_)
     array = np.multiply(
-        to_array(_within_int64(first), _WIDE[len(type_.shape)]),
-        to_array(_within_int64(second), _WIDE[len(type_.shape)]),
+        to_array(_within_int64(left_sum), _WIDE[len(type_.shape)]),
+        to_array(_within_int64(right_sum), _WIDE[len(type_.shape)]),
     )
     if fits(Sum(0, (), low, high), type_.element.bits):
         return Sum(0, (array,), low, high)
     return array.astype(type_.element.value)
 
 
-def _spread(factor: Array, value: Sum) -> bool:
-    """Return whether products of the terms with a factor have the shapes of the terms."""
+def _keeps_shapes(factor: Array, value: Sum) -> bool:
+    """Return whether a factor is small and its shape nests with that of each term."""
     if factor.size > 4096:
         return False
     return all(
@@ -206,7 +212,7 @@ def truncating_remainder(left: Array, right: Array) -> Array:
 
 
 def divide_signed(left: Any, right: Any, type_: ValueType) -> Any:
-    """Return left / right toward zero; by a positive constant, with known ranges."""
+    """Return left / right toward zero; a Sum, with its range, if the divisor is constant."""
     if not isinstance(left, Sum) or not isinstance(right, Sum):
         return _array_quotient(to_array(left, type_), to_array(right, type_))
     if right.terms or right.constant <= 0 or left.low < 0:
@@ -227,7 +233,7 @@ def _array_quotient(left: Array, right: Array) -> Array:
 
 
 def remainder_signed(left: Any, right: Any, type_: ValueType) -> Any:
-    """Return the remainder with the dividend's sign."""
+    """Return the remainder with the dividend's sign; a Sum if the divisor is constant."""
     if not isinstance(left, Sum) or not isinstance(right, Sum):
         return truncating_remainder(to_array(left, type_), to_array(right, type_))
     if right.terms or right.constant <= 0 or left.low < 0:
@@ -274,7 +280,7 @@ COMPARISONS = {
 
 
 def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | Array:
-    """Return a signed comparison, eq or ne; a plain bool if ranges decide it for all lanes."""
+    """Return a signed comparison of integers; a bool if ranges decide it for all lanes."""
     if not isinstance(left, Sum) and not isinstance(right, Sum):
         result: Array = COMPARISONS[predicate](left, right)
         return result
@@ -289,25 +295,25 @@ def compare(predicate: str, left: Any, right: Any, type_: ValueType) -> bool | A
 
 
 def _compare_with_zero(predicate: str, gap: Sum) -> Array:
-    """Compare a sum's largest term with minus the rest, in one pass over the broadcast shape."""
+    """Compare a Sum with 0: its largest term with minus the other terms, in one pass."""
     largest = max(range(len(gap.terms)), key=lambda position: gap.terms[position].size)
-    rest: Array | int = -gap.constant
+    negative_rest: Array | int = -gap.constant
     for position, term in enumerate(gap.terms):
         if position != largest:
-            rest = rest - term
-    result: Array = COMPARISONS[predicate](gap.terms[largest], rest)
+            negative_rest = negative_rest - term
+    result: Array = COMPARISONS[predicate](gap.terms[largest], negative_rest)
     return result
 
 
 def factors_of(mask: Any) -> tuple[Array, ...]:
-    """Return the arrays whose conjunction a Boolean (its known part) is; none for all true."""
+    """Return the factors of a mask, or of the known part of an Unknown; none for None and True."""
     if isinstance(mask, Mask | Unknown):
         return mask.factors
     return () if mask is None or mask is True else (mask,)
 
 
 def mask_of(factors: tuple[Array, ...]) -> Any:
-    """Return the conjunction of factors as a value."""
+    """Return the conjunction of factors as a value: True, an array or a Mask."""
     if not factors:
         return True
     return factors[0] if len(factors) == 1 else Mask(factors)
@@ -331,9 +337,9 @@ def both(left: Any, right: Any) -> Any:
         return unknown if known_part is True else Unknown(unknown.sources, factors_of(known_part))
     factors = list(factors_of(left))
     for factor in factors_of(right):
-        for position, other in enumerate(factors):
-            if nests(factor.shape, other.shape) or nests(other.shape, factor.shape):
-                factors[position] = np.logical_and(other, factor)
+        for position, present in enumerate(factors):
+            if nests(factor.shape, present.shape) or nests(present.shape, factor.shape):
+                factors[position] = np.logical_and(present, factor)
                 break
         else:
             factors.append(factor)

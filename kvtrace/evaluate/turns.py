@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from kvtrace.evaluate.errors import Deadlock
 
 
-class _Abandoned(Exception):
+class _ProgramAbandoned(Exception):
     """Unwinds a waiting program after another one has failed."""
 
 
@@ -27,7 +27,7 @@ class _Waiter:
 
 
 class Turns:
-    """Runs `run(program)` for each program; `version()` changes whenever memory changes."""
+    """Runs `run(program)` for all programs; `version()` changes whenever memory changes."""
 
     def __init__(
         self, programs: int, run: Callable[[int], None], version: Callable[[], int]
@@ -42,22 +42,22 @@ class Turns:
         self._finished = threading.Event()
 
     def run_all(self) -> None:
-        """Run all programs to their end; raise the error of the first program that failed."""
+        """Run all programs to their end; raise the first error if a program failed."""
         self._work()
         self._finished.wait()
         if self._failure is not None:
             raise self._failure
 
     def wait_for_change(self, complaint: str, *, gives_up: bool = False) -> bool:
-        """Let other programs run until memory has changed, and return whether it has.
+        """Let other programs run until memory has changed; return whether it has.
 
-        If no program can change memory any more, a program that `gives_up` continues; others raise
-        Deadlock.
+        If no program can change memory any more, a program with `gives_up` continues, and others
+        end with Deadlock(complaint).
         """
         return self._wait(_Waiter(self._version(), gives_up), complaint)
 
     def step_aside(self) -> None:
-        """Let other programs run until each has ended, waits for memory, or steps aside, too."""
+        """Let other programs run until each has ended, waits, or has stepped aside too."""
         self._wait(_Waiter(self._version(), gives_up=False, is_aside=True), "")
 
     def _wait(self, waiter: _Waiter, complaint: str) -> bool:
@@ -69,7 +69,7 @@ class Turns:
             self._fail(Deadlock(complaint))
         waiter.awake.wait()
         if self._failure is not None:
-            raise _Abandoned
+            raise _ProgramAbandoned
         return self._version() != waiter.version
 
     def _work(self) -> None:
@@ -79,7 +79,7 @@ class Turns:
                 program = self._next
                 self._next += 1
                 self._run(program)
-        except _Abandoned:
+        except _ProgramAbandoned:
             pass
         except BaseException as error:  # noqa: BLE001  raised again by run_all
             self._fail(error)
@@ -87,10 +87,10 @@ class Turns:
         if self._running == 0:
             self._finished.set()
         elif self._failure is None and not self._wake_one():
-            self._fail(Deadlock("programs wait for memory that no program will change any more"))
+            self._fail(Deadlock("programs wait for a change of memory, but no program still runs"))
 
     def _wake_one(self) -> bool:
-        """Resume the first waiter that memory has changed for, or that steps aside, or gives up."""
+        """Resume a waiter, preferably one whose memory changed; return False if none can be."""
         now, waiting = self._version(), [w for w in self._waiting if not w.is_aside]
         changed = (waiter for waiter in waiting if waiter.version != now)
         aside = (waiter for waiter in self._waiting if waiter.is_aside)

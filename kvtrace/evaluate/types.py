@@ -32,12 +32,12 @@ class ElementType:
 
     @property
     def bytes(self) -> int:
-        """Size in memory."""
+        """Size of an element in memory, in bytes."""
         return self.memory.itemsize
 
     @property
     def rounded(self) -> bool:
-        """Values in flight are wider than the type."""
+        """Whether values in flight are wider floats than the type, so that ops round them."""
         return self.kind == "f" and self.value != self.memory
 
 
@@ -136,31 +136,31 @@ def element_of(name: str) -> ElementType:
 
 
 def element_of_short_name(name: str) -> ElementType:
-    """Return the element type with Triton's short name (fp32, bf16, u8 …)."""
+    """Return the element type with Triton's short name (fp32, u8 …), or UnsupportedOp."""
     mlir = _SHORT_NAMES.get(name.lstrip("*"))
     if mlir is None:
         raise UnsupportedOp(f"dtype {name!r} is not known; add it to evaluate/types.py")
     return _element(mlir)
 
 
-_SEEN: dict[int, tuple[Type, ValueType]] = {}
+_CACHE: dict[int, tuple[Type, ValueType]] = {}
 """Types by their identity, which is looked up faster than their content: values share them."""
 
-_MOST_SEEN = 4096
+_LARGEST_CACHE = 4096
 
-_ORDER: Final = "!ttg.async.token"
+_TOKEN_TYPE: Final = "!ttg.async.token"  # noqa: S105  a type, no password
 """The type of tokens that order copies and waits in TTGIR; no number."""
 
 
 def value_type(type_: Type) -> ValueType:
     """Return the evaluator's type of an IR type; UnsupportedOp for an unknown type."""
-    cached = _SEEN.get(id(type_))
+    cached = _CACHE.get(id(type_))
     if cached is not None and cached[0] is type_:
         return cached[1]
     result = _value_type(type_)
-    if len(_SEEN) >= _MOST_SEEN:
-        _SEEN.clear()
-    _SEEN[id(type_)] = type_, result
+    if len(_CACHE) >= _LARGEST_CACHE:
+        _CACHE.clear()
+    _CACHE[id(type_)] = type_, result
     return result
 
 
@@ -176,7 +176,7 @@ def _value_type(type_: Type) -> ValueType:
     if isinstance(type_, SharedType):
         inner = value_type(type_.element)
         return ValueType(text, type_.shape, inner.element, shared=True)
-    if text == _ORDER:
+    if text == _TOKEN_TYPE:
         return ValueType(text, (), element_of("i1"))
     if isinstance(type_, PointerType):
         return ValueType(text, (), _pointee(type_.pointee), pointer=True)
@@ -184,7 +184,7 @@ def _value_type(type_: Type) -> ValueType:
 
 
 def _pointee(type_: Type) -> ElementType:
-    """Return the element type of a pointer's target; a pointer in memory has 64 bits."""
+    """Return the element type that a pointer points to; i64 for a pointer to pointers."""
     if isinstance(type_, PointerType):
         return _element("i64")
     if isinstance(type_, TensorType):

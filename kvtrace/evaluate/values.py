@@ -12,7 +12,7 @@ broadcasts and loop-invariant scalars cost nothing.
 * pointers: `Pointer`, an argument and a Sum.
 * parts of the memory that a program's threads share: `SharedView` (see shared_memory.py).
 * values that depend on data which was not captured: `Unknown`, with the names of the arguments.
-* under an instrument with shadows: `Shadowed`, the value and its shadow.
+* under an instrument with shadows: `ShadowedValue`, the value and its shadow.
 """
 
 from __future__ import annotations
@@ -103,7 +103,7 @@ class PointerChoice:
 
 
 @dataclass(frozen=True)
-class Shadowed:
+class ShadowedValue:
     """A value with a shadow: an array of the value's shape that an instrument computes.
 
     Ops run on `actual`, the kernel's own value; the shadow follows through branches, loops and
@@ -115,21 +115,21 @@ class Shadowed:
 
     @classmethod
     def shadow_of(cls, value: Any, type_: ValueType) -> Array:
-        """Return the shadow of any value; of a value without one, the default shadow."""
+        """Return a value's shadow; for a value without a shadow, the default of `type_`."""
         raise NotImplementedError
 
     @classmethod
     def joined(cls, value: Any, shadow: Array, sources: Sequence[Any]) -> Any:
-        """Return a value with its shadow; `sources` are the operands that both come from."""
+        """Return `value` together with `shadow`; `sources` are the operands that both come from."""
         raise NotImplementedError
 
-    def mapped(self, change: Callable[[Array], Array]) -> Shadowed:
-        """Return the value with a change of shape applied to value and shadow."""
+    def mapped(self, change: Callable[[Array], Array]) -> ShadowedValue:
+        """Return this value after `change`, a change of shape, of both value and shadow."""
         return replace(self, actual=map_arrays(self.actual, change), shadow=change(self.shadow))
 
     def merged(self, parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-        """Return the merged values and shadows of different programs: `merge_programs`."""
-        shadows = of_one_dtype([self.shadow_of(value, type_) for _, value in parts])
+        """Return values and shadows of different programs as one, as `merge_programs`."""
+        shadows = with_common_dtype([self.shadow_of(value, type_) for _, value in parts])
         indices = [index for index, _ in parts]
         shadow = _scatter(list(zip(indices, shadows, strict=True)), programs)
         actual_parts = [(index, actual(part)) for index, part in parts]
@@ -137,8 +137,8 @@ class Shadowed:
         return self.joined(value, shadow, [part for _, part in parts])
 
 
-def of_one_dtype(arrays: Sequence[Array]) -> list[Array]:
-    """Return arrays with the widest dtype among them."""
+def with_common_dtype(arrays: Sequence[Array]) -> list[Array]:
+    """Return the arrays converted to the widest dtype among them."""
     widest = np.result_type(*(array.dtype for array in arrays))
     return [array.astype(widest, copy=False) for array in arrays]
 
@@ -178,7 +178,7 @@ def constant_sum(value: int) -> Sum:
 
 
 def to_sum(value: Any) -> Sum:
-    """Return an integer array as a Sum of one term, with its range."""
+    """Return an integer or bool as a Sum with its range; an array becomes one term."""
     if isinstance(value, Sum):
         return value
     if isinstance(value, bool):
@@ -192,7 +192,7 @@ def to_sum(value: Any) -> Sum:
 
 
 def conjunction(factors: Sequence[Array]) -> Array:
-    """Return the conjunction of a mask's factors as one array."""
+    """Return the conjunction of one or more Boolean arrays as one array."""
     result = factors[0]
     for factor in factors[1:]:
         result = np.logical_and(result, factor)
@@ -210,25 +210,26 @@ def sum_of_terms(value: Sum) -> Array | int:
 
 
 def to_array(value: Any, type_: ValueType | None) -> Array:
-    """Return a number as an array, whose physical shape may have 1 for any axis.
+    """Return a value as an array, whose extent may be 1 along any axis.
 
-    `type_` gives rank and dtype; None is allowed only for values that are arrays or masks.
+    `type_` decides rank and dtype; None is allowed only for arrays and masks. Raises UnsupportedOp
+    for pointers, Unknown and other values that are not numbers.
     """
     if isinstance(value, np.ndarray):
         return value
     if isinstance(value, Mask):
         return conjunction(value.factors)
     if type_ is None:
-        raise UnsupportedOp(f"a {type(value).__name__} where an array was expected")
+        raise UnsupportedOp(f"an array is needed, but the value is a {type(value).__name__}")
     if isinstance(value, bool):
         return np.full((1,) * (len(type_.shape) + 1), value, type_.element.value)
     if isinstance(value, Sum):
         total = sum_of_terms(value)
         if isinstance(total, np.ndarray):
             return total.astype(type_.element.value, copy=False)
-        number = wrapped(total, type_.element.bits)
-        return np.full((1,) * (len(type_.shape) + 1), number, type_.element.value)
-    raise UnsupportedOp(f"a {type(value).__name__} where a number was expected")
+        constant = wrapped(total, type_.element.bits)
+        return np.full((1,) * (len(type_.shape) + 1), constant, type_.element.value)
+    raise UnsupportedOp(f"a number is needed, but the value is a {type(value).__name__}")
 
 
 def full_array(value: Any, type_: ValueType) -> Array:
@@ -250,7 +251,7 @@ def unknown_of(values: Iterable[Any]) -> Unknown | None:
 
 
 def uniform_flag(value: Any) -> bool | None:
-    """Return a Boolean that is the same for all programs and lanes, else None."""
+    """Return a Boolean as a bool if it has one element for all programs and lanes, else None."""
     if isinstance(value, bool):
         return value
     array = to_array(value, None)
@@ -260,13 +261,13 @@ def uniform_flag(value: Any) -> bool | None:
 
 
 def program_flags(value: Any, programs: int) -> Array:
-    """Return a scalar Boolean of each program."""
+    """Return a scalar Boolean as an array with one element per program."""
     flags = np.asarray(value) if isinstance(value, bool) else to_array(value, None)
     return np.broadcast_to(flags.reshape(-1), (programs,))
 
 
 def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
-    """Return a value with a change of shape applied to each array; it must keep all elements."""
+    """Return a value with `change`, a change of shape, applied to each of its arrays."""
     kind = type(value)
     if kind is np.ndarray:
         return change(value)
@@ -286,7 +287,7 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
             map_arrays(value.first, change),
             map_arrays(value.second, change),
         )
-    if isinstance(value, Shadowed):
+    if isinstance(value, ShadowedValue):
         return value.mapped(change)
     if isinstance(value, SharedView):
         return SharedView(value.buffer, change(value.start), value.lanes)
@@ -301,34 +302,35 @@ def map_arrays(value: Any, change: Callable[[Array], Array]) -> Any:
 
 
 def select_programs(value: Any, index: Array) -> Any:
-    """Return a value restricted to some of its programs."""
+    """Return a value restricted to the programs at `index`."""
     return map_arrays(value, lambda array: array if array.shape[0] == 1 else array[index])
 
 
 def merge_programs(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    """Return the values of different programs as one value: `parts` are (index, value).
+    """Return the values of different programs as one value.
 
-    The indices are disjoint; a program in none of them gets an arbitrary value.
+    `parts` are (program index array, value for these programs); the indices are disjoint. A program
+    in no index gets an arbitrary value. The result is Unknown if any value is.
     """
-    first = parts[0][1]
+    first_value = parts[0][1]
     # A value that is the same for all programs needs no merge; others were re-indexed.
-    if all(value is first for _, value in parts) and _is_uniform(first):
-        return first
+    if all(value is first_value for _, value in parts) and _is_uniform(first_value):
+        return first_value
     unknown = unknown_of(value for _, value in parts)
     if unknown is not None:
         return unknown
-    shadowed = next((value for _, value in parts if isinstance(value, Shadowed)), None)
+    shadowed = next((value for _, value in parts if isinstance(value, ShadowedValue)), None)
     if shadowed is not None:
         return shadowed.merged(parts, programs, type_)
-    if isinstance(first, Pointer | PointerChoice):
+    if isinstance(first_value, Pointer | PointerChoice):
         return _merge_pointers(parts, programs, type_)
-    if isinstance(first, SharedView):
-        if any(value.buffer is not first.buffer for _, value in parts):
-            raise UnsupportedOp("shared memory that differs between programs after a branch")
+    if isinstance(first_value, SharedView):
+        if any(value.buffer is not first_value.buffer for _, value in parts):
+            raise UnsupportedOp("programs use different shared memory after a branch")
         starts = _scatter([(index, value.start) for index, value in parts], programs)
-        return SharedView(first.buffer, starts, first.lanes)
-    if isinstance(first, Descriptor):
-        raise UnsupportedOp("tensor descriptors that differ between programs after a branch")
+        return SharedView(first_value.buffer, starts, first_value.lanes)
+    if isinstance(first_value, Descriptor):
+        raise UnsupportedOp("programs use different tensor descriptors after a branch")
     arrays = [(index, to_array(value, type_)) for index, value in parts]
     return _scatter(arrays, programs)
 
@@ -347,7 +349,7 @@ def _is_uniform(value: Any) -> bool:
 
 def actual(value: Any) -> Any:
     """Return the kernel's own value, without a shadow."""
-    return value.actual if isinstance(value, Shadowed) else value
+    return value.actual if isinstance(value, ShadowedValue) else value
 
 
 def _scatter(parts: Sequence[tuple[Array, Array]], programs: int) -> Array:
@@ -359,14 +361,14 @@ def _scatter(parts: Sequence[tuple[Array, Array]], programs: int) -> Array:
 
 
 def pointers_in(value: Pointer | PointerChoice) -> list[Pointer]:
-    """Return the pointers that a value may be."""
+    """Return all pointers that a pointer or a PointerChoice may be."""
     if isinstance(value, Pointer):
         return [value]
     return pointers_in(value.first) + pointers_in(value.second)
 
 
 def _merge_pointers(parts: Sequence[tuple[Array, Any]], programs: int, type_: ValueType) -> Any:
-    """Merge pointers into the same argument; combine the rest by program with PointerChoice."""
+    """Return pointers of different programs as one Pointer, or a choice by argument."""
     leaves = [leaf for _, value in parts for leaf in pointers_in(value)]
     unknown = unknown_of(leaf.offset for leaf in leaves)
     arguments = {leaf.argument for leaf in leaves}
@@ -374,26 +376,26 @@ def _merge_pointers(parts: Sequence[tuple[Array, Any]], programs: int, type_: Va
         return Pointer(arguments.pop() if len(arguments) == 1 else None, unknown)
     rank = len(type_.shape) + 1
     merged: list[tuple[Array, Pointer | PointerChoice]] = []
-    simple: dict[int | None, list[tuple[Array, Array]]] = {}
+    offsets_by_argument: dict[int | None, list[tuple[Array, Array]]] = {}
     for index, value in parts:
         if isinstance(value, Pointer):
             offset = offset_array(value.offset, rank)
-            simple.setdefault(value.argument, []).append((index, offset))
+            offsets_by_argument.setdefault(value.argument, []).append((index, offset))
         else:
-            merged.append((index, _spread_out(value, index, programs)))
-    for argument, offsets in simple.items():
+            merged.append((index, _for_all_programs(value, index, programs)))
+    for argument, offsets in offsets_by_argument.items():
         index = np.concatenate([index for index, _ in offsets])
         merged.append((index, Pointer(argument, to_sum(_scatter(offsets, programs)))))
-    *rest, (_, result) = merged
-    for index, value in rest:
+    *other_targets, (_, result) = merged
+    for index, value in other_targets:
         condition = np.zeros((programs,) + (1,) * (rank - 1), np.bool_)
         condition[index] = True
         result = PointerChoice(condition, value, result)
     return result
 
 
-def _spread_out(value: Any, index: Array, programs: int) -> Any:
-    """Return a value of some programs for all programs; the others repeat the first."""
+def _for_all_programs(value: Any, index: Array, programs: int) -> Any:
+    """Return a value of the programs at `index`, with the first element for all others."""
 
     def spread(array: Array) -> Array:
         if array.shape[0] == 1:

@@ -34,7 +34,7 @@ class Window:
 
 
 def step_of(line: Array) -> int | None:
-    """Return the constant positive difference of a one-dimensional array, else None."""
+    """Return the step of a one-dimensional array that is an increasing progression, else None."""
     step = int(line[1]) - int(line[0])
     if step <= 0 or int(line[-1]) - int(line[0]) != step * (len(line) - 1):
         return None
@@ -49,18 +49,18 @@ def varying_axes(term: Array) -> list[int]:
 
 
 def window_of(offset: Sum) -> Window:
-    """Return element offsets as progressions and a base."""
+    """Return element offsets as a Window: progressions along axes where possible, and a base."""
     terms = list(_separated(offset.terms))
     strided: list[tuple[int, int, int]] = []
     base: Array | int = offset.constant
-    used: dict[int, int] = {}
+    term_counts: dict[int, int] = {}
     for term in terms:
         for axis in varying_axes(term):
-            used[axis] = used.get(axis, 0) + 1
+            term_counts[axis] = term_counts.get(axis, 0) + 1
     for term in terms:
         axes = varying_axes(term)
         step = None
-        if len(axes) == 1 and used[axes[0]] == 1:
+        if len(axes) == 1 and term_counts[axes[0]] == 1:
             line = term.reshape(-1)
             step = step_of(line)
         if step is None:
@@ -74,16 +74,16 @@ def window_of(offset: Sum) -> Window:
 
 
 def _separated(terms: tuple[Array, ...]) -> tuple[Array, ...]:
-    """Return terms, with a term over programs and one lane axis split in two where exact."""
+    """Return the terms; a term that varies along two axes is split in two where exact."""
     result: tuple[Array, ...] = ()
     for term in terms:
         axes = varying_axes(term)
         if len(axes) != 2:
             result = joined_terms(result, (term,)) if result else (term,)
             continue
-        first, second = axes
-        head = np.take(term, [0], axis=second)
-        line = np.take(term, [0], axis=first)
+        first_axis, second_axis = axes
+        head = np.take(term, [0], axis=second_axis)
+        line = np.take(term, [0], axis=first_axis)
         if not np.array_equal(np.broadcast_to(head + (line - line.flat[0]), term.shape), term):
             result = joined_terms(result, (term,)) if result else (term,)
             continue
@@ -97,7 +97,7 @@ def _base_axes(window: Window, rank: int) -> list[int]:
     return [axis for axis in range(rank) if axis not in strided_axes]
 
 
-def _order(window: Window, rank: int) -> tuple[int, ...]:
+def _axis_positions(window: Window, rank: int) -> tuple[int, ...]:
     """Return the position of each axis if base axes come first and strided axes last."""
     order = [0] * rank
     base_axes = _base_axes(window, rank)
@@ -107,7 +107,7 @@ def _order(window: Window, rank: int) -> tuple[int, ...]:
 
 
 def _windows(flat: Array, window: Window) -> Array:
-    """Return a view of memory as all windows that fit, overlapping."""
+    """Return memory as a view of all overlapping windows; the first axis is the window's base."""
     item = flat.strides[0]
     count = flat.shape[0] - window.span
     shape = (count, *(extent for _, extent, _ in window.strided))
@@ -116,7 +116,7 @@ def _windows(flat: Array, window: Window) -> Array:
 
 
 def _one_window(flat: Array, window: Window, rank: int) -> Array:
-    """Return the view of the only window of an access with one base, in the order of the axes."""
+    """Return a view of the one window at a constant base, with the axes in their order."""
     assert isinstance(window.base, int)
     item = flat.strides[0]
     shape = [1] * rank
@@ -132,14 +132,13 @@ def _as_strided(array: Array, shape: tuple[int, ...], strides: tuple[int, ...]) 
     return np.ndarray(shape, array.dtype, base, 0, strides)
 
 
-def _rows(array: Array, window: Window, rank: int) -> Array:
-    """Return an array with its base axes first, then the strided axes."""
+def _base_axes_first(array: Array, window: Window, rank: int) -> Array:
     strided = [axis for axis, _, _ in window.strided]
     return array.transpose(*_base_axes(window, rank), *strided)
 
 
 def _base_rows(window: Window, rank: int) -> Array:
-    """Return the base as an array over base axes only."""
+    """Return the base as an array over base axes only (axes without a progression)."""
     if isinstance(window.base, int):
         return np.full((1,) * (rank - len(window.strided)), window.base, np.int64)
     return np.squeeze(window.base, axis=tuple(axis for axis, _, _ in window.strided))
@@ -167,11 +166,11 @@ def read_window(flat: Array, window: Window, rank: int, *, copy: bool) -> Array:
     index = _base_rows(window, rank)
     if not window.strided:
         return flat.take(index)
-    return _windows(flat, window)[index].transpose(_order(window, rank))
+    return _windows(flat, window)[index].transpose(_axis_positions(window, rank))
 
 
 def by_program(window: Window, rank: int) -> Window:
-    """Return a window with the programs' axis in its base: a separate window for each program."""
+    """Return the window with the programs' axis in its base: one window per program."""
     if not window.strided or window.strided[0][0] != 0:
         return window
     _, extent, step = window.strided[0]
@@ -181,7 +180,7 @@ def by_program(window: Window, rank: int) -> Window:
 
 
 def read_masked(flat: Array, window: Window, rank: int, mask: Array) -> Array:
-    """Return elements where active lanes lie in `flat`; other lanes have any value.
+    """Return the elements of active lanes, which lie in `flat`; inactive lanes have any value.
 
     `mask` has `rank` axes. Windows that reach beyond `flat` are read element by element.
     """
@@ -190,26 +189,26 @@ def read_masked(flat: Array, window: Window, rank: int, mask: Array) -> Array:
     window = by_program(window, rank)
     base = _base_rows(window, rank)
     limit = len(flat) - 1 - window.span
-    beyond = (base < 0) | (base > limit)
-    if not beyond.any():
+    leaves_memory = (base < 0) | (base > limit)
+    if not leaves_memory.any():
         return read_window(flat, window, rank, copy=False)
     steps = _lane_steps(window)
-    active = _rows(mask, window, rank)
+    active = _base_axes_first(mask, window, rank)
     base_rank = base.ndim
     shape = np.broadcast_shapes(base.shape, active.shape[:base_rank])
     lanes = np.broadcast_shapes(steps.shape, active.shape[base_rank:])
-    base, beyond = np.broadcast_to(base, shape), np.broadcast_to(beyond, shape)
+    base, leaves_memory = np.broadcast_to(base, shape), np.broadcast_to(leaves_memory, shape)
     result: Array = np.zeros((*shape, *lanes), flat.dtype)
-    if limit >= 0 and not beyond.all():
+    if limit >= 0 and not leaves_memory.all():
         result[...] = _windows(flat, window)[np.clip(base, 0, limit)]
     if len(flat):
-        rows = np.nonzero(beyond)
+        rows = np.nonzero(leaves_memory)
         index = base[rows].reshape((-1,) + (1,) * len(lanes)) + steps
-        chosen = np.broadcast_to(active, (*shape, *lanes))[rows]
+        active_lanes = np.broadcast_to(active, (*shape, *lanes))[rows]
         result[rows] = np.where(
-            chosen, flat.take(np.where(chosen, index, 0)), np.zeros((), result.dtype)
+            active_lanes, flat.take(np.where(active_lanes, index, 0)), np.zeros((), result.dtype)
         )
-    return result.transpose(_order(window, rank))
+    return result.transpose(_axis_positions(window, rank))
 
 
 def write_window(flat: Array, window: Window, rank: int, values: Array) -> None:
@@ -229,13 +228,13 @@ def write_window(flat: Array, window: Window, rank: int, values: Array) -> None:
         shape[axis] = extent
     stored = np.broadcast_to(_last_of_repeated(values, tuple(shape)), shape)
     target = _windows(flat, window) if window.strided else flat
-    target[index] = _rows(stored, window, rank)
+    target[index] = _base_axes_first(stored, window, rank)
 
 
 def write_masked(
     flat: Array, window: Window, shape: tuple[int, ...], values: Array, mask: Array
 ) -> None:
-    """Store active elements: whole windows at once, others element by element.
+    """Store the values of active lanes: complete windows at once, others element by element.
 
     `shape` is the full shape over programs and lanes. If several programs write one address, the
     remaining value is not defined, as on the hardware.
@@ -244,24 +243,24 @@ def write_masked(
     window = by_program(window, rank)
     strided = len(window.strided)
     base = _base_rows(window, rank)
-    stored = _rows(np.broadcast_to(values, shape), window, rank)
-    active = _rows(np.broadcast_to(mask, shape), window, rank)
+    stored = _base_axes_first(np.broadcast_to(values, shape), window, rank)
+    active = _base_axes_first(np.broadcast_to(mask, shape), window, rank)
     base_shape = stored.shape[: rank - strided]
     base = np.broadcast_to(base, base_shape)
     lane_axes = tuple(range(rank - strided, rank))
-    whole = active.all(axis=lane_axes)
-    if strided and whole.any():
-        _windows(flat, window)[base[whole]] = stored[whole]
-    rest = active.any(axis=lane_axes) & ~whole if strided else whole
-    if not rest.any():
+    fully_active = active.all(axis=lane_axes)
+    if strided and fully_active.any():
+        _windows(flat, window)[base[fully_active]] = stored[fully_active]
+    partly_active = active.any(axis=lane_axes) & ~fully_active if strided else fully_active
+    if not partly_active.any():
         return
-    index = base[rest].reshape((-1,) + (1,) * strided) + _lane_steps(window)
-    chosen = active[rest].reshape(index.shape)
-    flat[index[chosen]] = stored[rest].reshape(index.shape)[chosen]
+    index = base[partly_active].reshape((-1,) + (1,) * strided) + _lane_steps(window)
+    active_lanes = active[partly_active].reshape(index.shape)
+    flat[index[active_lanes]] = stored[partly_active].reshape(index.shape)[active_lanes]
 
 
 def _last_of_repeated(values: Array, shape: tuple[int, ...]) -> Array:
-    """Return the values of the last program or lane where several share an address."""
+    """Return values with only their last element along axes where `shape` has extent 1."""
     for axis, extent in enumerate(shape):
         if extent == 1 and values.shape[axis] != 1:
             values = np.take(values, [-1], axis=axis)

@@ -98,7 +98,7 @@ def _tensor(shape, element):
 
 
 def _addresses(name, pointer, element, shape):
-    """Row-major addresses of all elements of a tensor."""
+    """Return generic IR that computes the row-major addresses of a tensor's elements."""
     kind = f"!tt.ptr<{element}>"
     if not shape:
         return [f'%{name} = "tt.bitcast"(%{pointer}) : ({kind}) -> {kind}']

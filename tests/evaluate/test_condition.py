@@ -10,7 +10,7 @@ SCALES = 7.0
 
 
 def measured(function, *arrays, types=("f32",), result="f32", coarse=0.0):
-    """The inputs, the exact result, and its condition."""
+    """Return the exact result, its condition, and the granted distance."""
     inputs = inputs_of(arrays, list(types), coarse=coarse)
     exact = {"out": function(*arrays)}
 
@@ -29,7 +29,7 @@ def variance(x):
 
 
 @pytest.mark.parametrize("mean", [0.0, 1e2, 1e4])
-def test_a_variance_moves_by_its_mean(mean):
+def test_condition_of_a_variance_depends_on_the_mean(mean):
     x = mean + np.random.default_rng(0).standard_normal((64, 1000))
 
     exact, condition, radius = measured(variance, x)
@@ -41,7 +41,7 @@ def test_a_variance_moves_by_its_mean(mean):
     assert (radius < 8e-3 * exact).all()
 
 
-def test_conditions_are_those_of_the_inputs_types():
+def test_conditions_are_proportional_to_the_units_of_the_input_types():
     x = np.random.default_rng(0).standard_normal(4000)
     _, single, _ = measured(np.exp, x)
     _, half, _ = measured(np.exp, x, types=("bf16",))
@@ -58,7 +58,7 @@ def test_inputs_of_different_types_move_by_their_own_units():
     assert (condition.working <= unit_of("f32") * np.abs(w) * 1.001).all()
 
 
-def test_an_input_that_a_result_does_not_follow_grants_it_no_error():
+def test_an_input_that_does_not_affect_a_result_grants_no_error():
     x = np.random.default_rng(0).standard_normal(4000)
     zeros = np.zeros(4000)
     _, _, alone = measured(lambda x: x, x)
@@ -68,7 +68,7 @@ def test_an_input_that_a_result_does_not_follow_grants_it_no_error():
     assert (radius > 0.1).all()
 
 
-def test_whole_numbers_that_do_not_move_are_exact():
+def test_integer_results_that_do_not_move_are_granted_no_error():
     large = np.array([2.0**25 + 1, -(2.0**40)])
     for arrays, types in ([], []), ([np.ones(2)], ["f32"]):
         inputs = inputs_of(arrays, types, results=["i64"])
@@ -77,28 +77,28 @@ def test_whole_numbers_that_do_not_move_are_exact():
         assert (granted(large, condition, inputs, "f32", SCALES) > 1).all()
 
 
-def test_types_of_inputs_grant_nothing_where_nothing_is_rounded_to_them():
+def test_input_types_grant_no_error_if_nothing_is_rounded_to_them():
     arrays = [np.ones(3)]
     assert inputs_of(arrays, ["bf16"]).coarsest == unit_of("bf16")
     assert inputs_of(arrays, ["bf16"], rounded=False).coarsest == unit_of("f32")
     assert inputs_of(arrays, ["f32"], coarse=2.0**-10, rounded=False).coarsest == 2.0**-10
 
 
-def test_the_length_of_an_element_is_measured():
+def test_the_number_of_inputs_of_an_element_is_measured():
     x = np.random.default_rng(0).standard_normal((64, 4096))
     assert measured(np.exp, x)[1].length == 1
     assert measured(lambda x: x[:, 1:] * x[:, :-1], x)[1].length in (2, 3)
     assert measured(lambda x: x.sum(-1), x)[1].length == 4096
 
 
-def test_a_large_tensor_of_single_numbers_grants_no_more_than_a_small_one():
+def test_elementwise_results_are_granted_the_same_for_any_tensor_size():
     small, large = (np.linspace(1e-3, 2e-3, count) for count in (1000, 100_000))
     radii = [np.median(measured(np.expm1, x)[2]) for x in (small, large)]
     assert radii[1] == pytest.approx(radii[0], rel=0.2)
     assert radii[1] < 1.5e-8  # exp(x) - 1 loses 3e-8
 
 
-def test_masks_and_zeros_are_not_moved():
+def test_draws_do_not_move_masks_and_zeros():
     mask = np.array([0.0, 1.0, 1.0, 0.0])
     assert (Draw(0, 1.0).moved(mask, 0.5) == mask).all()
     moved = Draw(0, 1.0).moved(np.array([0.0, 2.0, -np.inf]), 0.5)
@@ -114,14 +114,14 @@ def test_results_that_are_not_finite_have_no_bound():
     assert radius[2] < 1e-5
 
 
-def test_underflow_is_granted_to_every_element():
+def test_every_element_is_granted_an_underflow():
     x = np.linspace(-100, -89, 500)
     exact, _, radius = measured(lambda x: x / (1 + np.exp(-x)), x)
     assert (np.abs(exact) < radius).all()
     assert (radius < 1e-32).all()
 
 
-def test_a_coarser_product_that_is_granted_moves_inputs_by_more():
+def test_a_granted_coarser_product_moves_inputs_farther():
     x = np.random.default_rng(0).standard_normal((64, 100))
     _, _, plain = measured(lambda x: x.sum(-1), x)
     _, _, coarse = measured(lambda x: x.sum(-1), x, coarse=2.0**-10)
@@ -135,7 +135,7 @@ def test_results_that_differ_in_the_order_of_sums_are_alike():
     assert not are_alike(x, x[:10])
 
 
-def test_right_products_of_tf32_are_granted_for_each_of_many_elements():
+def test_correct_tf32_products_are_within_the_granted_distance_everywhere():
     # given products whose factors are cut to tf32, as tensor cores do, of 4 million elements in all
     random = np.random.default_rng(0)
     for _ in range(60):

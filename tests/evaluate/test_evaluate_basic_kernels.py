@@ -83,7 +83,7 @@ def test_matmul_equals_torch(dtype, m, n, k):
     torch.testing.assert_close(out, a @ b, atol=TOLERANCES[dtype] * k, rtol=TOLERANCES[dtype])
 
 
-def test_matmul_of_transposed_views_with_activation():
+def test_matmul_of_transposed_views_with_activation_equals_torch():
     a, b = torch.randn(50, 70).T, torch.randn(90, 50).T
     out = torch.empty(70, 90)
 

@@ -69,7 +69,7 @@ def run(text, numbers, *, known=True):
     return out.tolist()
 
 
-def test_a_loop_of_blocks_runs_as_often_as_each_program_needs():
+def test_a_loop_of_blocks_has_its_own_trips_in_each_program():
     assert run(LOOP, [3, 0, 10, 1, 4]) == [6, 0, 55, 1, 10]
 
 
@@ -79,7 +79,7 @@ def test_a_loop_of_blocks_that_unknown_data_end_is_refused():
 
 
 @pytest.mark.parametrize("numbers", [[2, 5, 7, 2, 9], [5, 5], [8]])
-def test_a_switch_takes_each_program_to_its_case(numbers):
+def test_a_switch_runs_the_case_of_each_program(numbers):
     expected = [n + 1 if n == 2 else 0 if n == 5 else n for n in numbers]
     assert run(SWITCH, numbers) == expected
 

@@ -12,7 +12,7 @@ pytestmark = pytest.mark.usefixtures("free_driver")
 
 
 def evaluated(case: Case, *, planned: bool) -> dict[str, np.ndarray]:
-    """The outputs of a case, by way of a plan where there is one, or as whole arrays."""
+    """Return the outputs of a case, by a plan if there is one and as whole arrays."""
     arguments = {
         name: to_tensor(value) if isinstance(value, np.ndarray) else value
         for name, value in case.inputs.items()

@@ -11,7 +11,7 @@ UPDATE = "run: python -m tests.kernels.coverage"
 
 
 def documented():
-    """Marks by op and type, as the document has them."""
+    """Return the marks by op and type in the document."""
     cells, columns, prefix = {}, (), ""
     for line in DOCUMENT.read_text().splitlines():
         if line.startswith("## "):
@@ -34,11 +34,11 @@ def test_the_document_says_what_the_catalog_tests():
     assert compared == cells_of_cases(), UPDATE
 
 
-def test_nothing_that_triton_compiles_is_said_to_be_missing():
+def test_no_op_that_triton_compiles_is_documented_as_missing():
     assert [key for key, mark in documented().items() if mark == MISSING] == []
 
 
-def test_every_public_function_of_the_language_is_accounted_for():
+def test_every_public_function_of_the_language_has_a_case_or_a_reason():
     assert forgotten() == []
 
 

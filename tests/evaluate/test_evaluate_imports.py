@@ -56,7 +56,7 @@ def text():
 
 
 def imported(text, *, observed):
-    """List what a process imports for its first launch, NumPy being there."""
+    """Return the modules that a process with NumPy imports for its first launch."""
     process = subprocess.run(
         [sys.executable, "-c", PROGRAM],
         input=json.dumps([observed, text]),
@@ -72,7 +72,7 @@ def ours(modules):
 
 
 @pytest.mark.parametrize(("observed", "most"), [(False, 97), (True, 129)])
-def test_a_first_launch_imports_what_it_needs(text, observed, most):
+def test_a_first_launch_imports_only_the_modules_it_needs(text, observed, most):
     result = imported(text, observed=observed)
 
     assert [name for name in result if name.startswith(NEVER)] == []

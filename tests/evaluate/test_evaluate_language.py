@@ -51,7 +51,7 @@ def test_an_expected_zero_is_the_value_and_is_asserted_in_debug_builds():
         launch(language.expecting_zeros, (1,), arguments, {"BLOCK": 4}, debug=True)
 
 
-def test_known_assembly_runs_and_unknown_is_refused_by_name():
+def test_known_assembly_runs_and_unknown_assembly_is_refused_by_name():
     x, out = torch.randn(2, 32)
 
     launch(language.inline_tanh, (1,), {"x": x, "out": out}, {"BLOCK": 32})
@@ -67,7 +67,7 @@ def test_known_assembly_runs_and_unknown_is_refused_by_name():
     assert "unknown_assembly" in text
 
 
-def test_assembly_can_be_given_a_meaning(monkeypatch):
+def test_a_python_function_can_be_registered_for_assembly(monkeypatch):
     monkeypatch.setattr(registry, "ASSEMBLY", dict(registry.ASSEMBLY))
     monkeypatch.setattr("kvtrace.evaluate.dialects.tt_inline.ASSEMBLY", registry.ASSEMBLY)
     x, y, out, other = torch.randn(4, 32)
@@ -87,13 +87,13 @@ def test_assembly_can_be_given_a_meaning(monkeypatch):
     assert torch.equal(other, (x + y) + x * y)
 
 
-def test_an_instruction_may_take_a_constant():
+def test_a_registered_instruction_may_have_a_constant_operand():
     x, out = torch.randint(-99, 99, (2, 32), dtype=torch.int32)
     launch(language.shifted_words, (1,), {"x": x, "out": out}, {"BLOCK": 32})
     assert torch.equal(out, x << 3)
 
 
-def test_a_kernel_may_ask_for_its_processor_and_the_time():
+def test_a_kernel_can_read_its_processor_id_and_the_time():
     out = torch.full((3,), -1)
     launch(language.asks_the_processor, (1,), {"out": out})
     assert out[0] > 10**18
@@ -101,7 +101,7 @@ def test_a_kernel_may_ask_for_its_processor_and_the_time():
     assert 0 <= out[2] < 10**10
 
 
-def test_map_elementwise_of_several_lanes_at_once():
+def test_map_elementwise_with_pack_runs_several_lanes_at_once():
     x, y, out = torch.randn(3, 64)
 
     launch(language.mapped_in_pairs, (2,), {"x": x, "y": y, "out": out}, {"BLOCK": 32})
@@ -144,7 +144,7 @@ def test_addresses_in_memory_find_the_arguments_that_they_lie_in():
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_prints_as_a_gpu_does(capsys, planned):
+def test_device_print_prints_the_lines_of_a_gpu(capsys, planned):
     x = torch.tensor([1.5, -2.0, 3.0, 0.25])
 
     launch(language.printing, (2,), {"x": x}, {"BLOCK": 2}, planned=planned)
@@ -169,7 +169,7 @@ def test_prints_as_a_gpu_does(capsys, planned):
     )
 
 
-def test_prints_nothing_where_data_are_unknown(capsys):
+def test_device_print_prints_nothing_for_unknown_data(capsys):
     launch(language.printing, (2,), {"x": torch.zeros(4)}, {"BLOCK": 2}, unknown=True)
     assert capsys.readouterr().out == ""
 
@@ -184,7 +184,7 @@ def test_a_launch_that_is_only_judged_prints_nothing(capsys, planned):
     assert capsys.readouterr().out == ""
 
 
-def test_where_and_when_a_program_runs_is_unknown_unless_it_is_executed():
+def test_processor_id_and_time_are_unknown_unless_a_launch_is_executed():
     out = torch.full((3,), -1)
     bound = bind(language.asks_the_processor, {"out": out})
     bound[0].storage.address = None
@@ -217,7 +217,7 @@ def test_narrow_floats_round_as_the_hardware_does():
     torch.testing.assert_close(cut, x[small], rtol=1e-3, atol=1e-7)
 
 
-def test_pointers_made_from_integers_find_their_tensor():
+def test_pointers_made_from_integers_access_the_tensor_at_the_address():
     x, out = torch.randn(32), torch.zeros(64)
 
     launch(language.through_integers, (1,), {"x": x, "out": out, "shift": 128}, {"BLOCK": 32})
@@ -227,7 +227,7 @@ def test_pointers_made_from_integers_find_their_tensor():
 
 
 @before(3, 9, "pointers to pointers")  # its compiler aborts the process
-def test_pointers_that_are_only_numbers_can_be_stored_and_compared():
+def test_pointers_to_no_tensor_can_be_stored_and_compared():
     x, table = torch.zeros(8), torch.zeros(8, dtype=torch.int64)
     equal = torch.full((3,), -1, dtype=torch.int32)
     arguments = {"x": x, "table": table, "equal": equal, "number": 3 << 40}
@@ -240,7 +240,7 @@ def test_pointers_that_are_only_numbers_can_be_stored_and_compared():
     assert equal.tolist() == [1, 8, 0]
 
 
-def test_an_address_of_an_argument_belongs_to_the_one_whose_view_holds_it():
+def test_an_address_in_a_shared_storage_belongs_to_the_argument_whose_view_contains_it():
     whole = torch.arange(48.0)
     table = torch.tensor([whole[16 * n :].data_ptr() for n in (2, 1, 0)])
     parts = dict(zip(("first", "second", "third"), whole.split(16), strict=True))
@@ -303,7 +303,7 @@ def test_early_returns_stop_only_the_programs_that_take_them():
     assert torch.equal(out[128:], torch.full((22,), 7.0))
 
 
-def test_while_loops_run_as_long_as_each_program_needs():
+def test_while_loops_have_their_own_trips_in_each_program():
     start = torch.tensor([1, 2, 3, 6, 7, 27, 97], dtype=torch.int32)
     out = torch.empty(7, dtype=torch.int32)
 
@@ -350,7 +350,7 @@ def test_functions_that_are_not_inlined_are_called():
     torch.testing.assert_close(out, expected)
 
 
-def test_a_failed_device_assertion_says_where():
+def test_a_failed_device_assertion_names_its_line_and_program():
     x = torch.tensor([1, 2, -3], dtype=torch.int32)
 
     launch(language.asserting, (1,), {"x": x.abs(), "n": 3}, {"BLOCK": 4}, debug=True)
@@ -360,7 +360,7 @@ def test_a_failed_device_assertion_says_where():
         launch(language.asserting, (1,), {"x": x, "n": 3}, {"BLOCK": 4}, debug=True)
 
 
-def test_an_assertion_where_elements_are_combined_holds_or_says_where():
+def test_a_failed_assertion_in_a_combining_region_names_its_line():
     out = torch.zeros(2, 5, dtype=torch.int32)
     x = torch.tensor([[1, 2, 3, 4], [1, 2, -3, 4]], dtype=torch.int32)
     given = {"x": x, "out": out}
@@ -371,7 +371,7 @@ def test_an_assertion_where_elements_are_combined_holds_or_says_where():
         launch(language.asserting_while_combining, (2,), given, {"BLOCK": 4}, debug=True)
 
 
-def test_accesses_that_are_not_aligned_still_move_the_right_bytes():
+def test_unaligned_accesses_read_and_write_the_right_bytes():
     x, out = torch.randn(32), torch.zeros(64)
 
     launch(language.through_integers, (1,), {"x": x, "out": out, "shift": 66}, {"BLOCK": 32})

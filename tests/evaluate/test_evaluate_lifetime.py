@@ -16,7 +16,7 @@ TYPES = {"x": "*fp32", "y": "*fp32", "out": "*fp32", "n": "i32", "BLOCK": "const
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_compiled_code_and_plans_go_with_the_module(planned):
+def test_compiled_code_and_plans_are_freed_with_their_module(planned):
     module = parse(compile_generic(basic.vector_add, TYPES, {"BLOCK": 16}))
     x, y, out = torch.randn(40), torch.randn(40), torch.empty(40)
     arguments = bind(basic.vector_add, {"x": x, "y": y, "out": out, "n": 40})

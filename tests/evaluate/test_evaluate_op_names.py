@@ -11,13 +11,13 @@ MEANINGS = (ROOM / "dialects", ROOM / "plan" / "meanings")
 
 
 def named_ops(path: Path) -> list[str]:
-    """Text in a file that is the name of an op and nothing else."""
+    """Return the string literals of a file that are names of ops."""
     nodes = ast.walk(ast.parse(path.read_text()))
     words = [node.value for node in nodes if isinstance(node, ast.Constant)]
     return [word for word in words if isinstance(word, str) and word in KINDS]
 
 
-def test_only_files_of_meanings_name_ops():
+def test_only_files_that_implement_ops_contain_op_names():
     files = [p for p in ROOM.rglob("*.py") if not any(m in p.parents for m in MEANINGS)]
 
     assert len(files) > 50

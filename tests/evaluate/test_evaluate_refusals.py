@@ -58,7 +58,7 @@ def test_an_op_without_a_meaning_names_itself_its_line_and_its_kernel():
     assert issubclass(UnsupportedOp, KvtraceError)
 
 
-def test_an_op_that_is_not_reached_does_no_harm():
+def test_an_unimplemented_op_that_never_runs_is_not_refused():
     run_odd(0, np.zeros(4, np.uint8))
 
 
@@ -67,7 +67,7 @@ def test_an_unimplemented_op_on_unknown_operands_has_unknown_results():
     assert [access.kind for access in recorder.accesses] == ["load", "store"]
 
 
-def test_a_type_that_is_not_known_is_named():
+def test_an_unknown_type_is_refused_by_name():
     text = TEXT.replace('"math.not_yet"(%v) : (f32) -> f32', '"arith.truncf"(%v) : (f32) -> f8E3M4')
     text = text.replace("(%w) : (f32)", "(%w) : (f8E3M4)")
     tensor = TensorArgument("x", Storage(4, np.zeros(4, np.uint8)), 0, "fp32", (1,), (1,))

@@ -25,7 +25,7 @@ COMMIT = f'"ttg.async_commit_group"() : () -> {TOKEN}'
 
 
 def module(*lines):
-    """A kernel of `x` and `out`: `%p` and `%q` are pointers to a program's part of them."""
+    """Return a kernel of `x` and `out`; `%p` and `%q` point to a program's part of them."""
     start = f"""
       %pid = "tt.get_program_id"() <{{axis = 0 : i32}}> : () -> i32
       %zero = "arith.constant"() <{{value = 0 : i32}}> : () -> i32
@@ -58,7 +58,7 @@ def module(*lines):
 
 @pytest.fixture
 def faults(monkeypatch):
-    """What comes too early in the launches of a test."""
+    """Return a list of the faults in shared memory that a test's launches show."""
     faults = {}
 
     def began(self, programs):
@@ -71,7 +71,7 @@ def faults(monkeypatch):
 
 
 def run(kernel, programs=2):
-    """What the kernel makes of a number at each place."""
+    """Return the inputs and outputs of a launch on distinct numbers."""
     x = np.arange(1, 1 + programs * SIZE, dtype=np.float32)
     out = np.zeros_like(x)
     tensors = [
@@ -82,8 +82,8 @@ def run(kernel, programs=2):
     return x.reshape(programs, SIZE), out.reshape(programs, SIZE)
 
 
-def test_views_are_of_the_same_elements(faults):
-    """Each program writes its own part of a buffer, and reads a turned block of it."""
+def test_views_of_a_buffer_read_and_write_the_same_elements(faults):
+    """Each program writes its part of a buffer and reads a transposed block of it."""
     x, out = run(module(
         f'%block = "tt.reshape"(%loaded) : ({TENSOR}) -> tensor<8x16xf32>',
         f'%buffer = "ttg.local_alloc"() : () -> {BUFFER}',
@@ -110,7 +110,7 @@ def test_views_are_of_the_same_elements(faults):
 
 
 def copied(*lines):
-    """A kernel that copies into a buffer, does something, and reads it."""
+    """Return the text of a kernel that copies to a buffer, runs some ops, and reads the buffer."""
     return module(
         f'%view = "ttg.local_alloc"() : () -> {LINE}',
         f"%t0 = {COPY}",
@@ -121,14 +121,14 @@ def copied(*lines):
 
 
 @pytest.mark.parametrize("left", [0, 1])
-def test_a_copy_arrives_with_the_wait_for_its_group(left, faults):
+def test_an_asynchronous_copy_arrives_at_the_wait_for_its_group(left, faults):
     x, out = run(copied(f'%t2 = "ttg.async_wait"() <{{num = {left} : i32}}> : () -> {TOKEN}'))
 
     assert np.array_equal(out, x if left == 0 else 0 * x)
     assert bool(faults) == (left == 1)
 
 
-def test_a_group_is_waited_for_by_each_program(faults):
+def test_each_program_waits_for_its_own_groups_of_copies(faults):
     """The second program closes one more group, so that a wait that leaves one ends its copy."""
     x, out = run(copied(
         '%more = "arith.cmpi"(%pid, %zero) <{predicate = 4 : i64}> : (i32, i32) -> i1',
@@ -143,11 +143,13 @@ def test_a_group_is_waited_for_by_each_program(faults):
     assert np.array_equal(out, [0 * x[0], x[1]])
     (fault,) = faults
     assert re.fullmatch(
-        "ttg.local_load at an unknown line reads what a copy may not have brought yet", fault
+        "ttg.local_load at an unknown line reads elements that a copy in flight may not have "
+        "written yet",
+        fault,
     )
 
 
-def test_a_barrier_that_nothing_arrives_at_is_a_deadlock():
+def test_a_wait_for_a_barrier_without_a_copy_is_a_deadlock():
     kernel = module(
         f'%bar = "ttg.local_alloc"() : () -> {BARRIER}',
         f'"ttng.init_barrier"(%bar) <{{count = 1 : i32}}> : ({BARRIER}) -> ()',
@@ -162,8 +164,8 @@ def test_a_barrier_that_nothing_arrives_at_is_a_deadlock():
         run(kernel)
 
 
-def test_a_phase_that_is_over_is_not_waited_for():
-    """Of a new barrier the phase before the first is over."""
+def test_a_wait_for_a_barrier_phase_that_is_over_returns_at_once():
+    """The phase before the first of a new barrier is over."""
     kernel = module(
         f'%bar = "ttg.local_alloc"() : () -> {BARRIER}',
         f'"ttng.init_barrier"(%bar) <{{count = 1 : i32}}> : ({BARRIER}) -> ()',
@@ -177,7 +179,7 @@ def test_a_phase_that_is_over_is_not_waited_for():
     assert np.array_equal(out, x)
 
 
-def test_an_index_beyond_the_parts_of_a_view_is_refused():
+def test_a_shared_memory_index_beyond_its_view_is_refused():
     kernel = module(
         f'%buffer = "ttg.local_alloc"() : () -> {BUFFER}',
         f'%part = "ttg.memdesc_index"(%buffer, %size) : ({BUFFER}, i32) -> {PART}',

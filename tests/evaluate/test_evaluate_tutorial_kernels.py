@@ -49,7 +49,7 @@ def test_dropout_keeps_the_elements_of_the_mask(size):
     torch.testing.assert_close(out, torch.where(keep.bool(), x / 0.7, 0))
 
 
-def test_random_integers_are_philox():
+def test_random_integers_equal_philox():
     n, seed = 300, 1234567
     rand, randn, randint = torch.empty(n), torch.empty(n), torch.empty(n, dtype=torch.int32)
 
@@ -68,7 +68,7 @@ def test_random_integers_are_philox():
     assert abs(float(randn.std()) - 1) < 0.15
 
 
-def test_seeded_dropout_repeats_with_its_seed_only():
+def test_seeded_dropout_is_equal_only_for_equal_seeds():
     x = torch.randn(1000) + 10
     outs = []
     for seed in (5, 5, 6):

@@ -36,7 +36,7 @@ def test_storages_without_data_are_not_written():
     assert torch.equal(out, torch.ones(64))
 
 
-def test_an_address_from_data_is_unknown_and_says_whose():
+def test_an_unknown_address_names_the_argument_it_depends_on():
     arguments = {
         "index": torch.tensor([1, 2, 0, 1]),
         "x": torch.randn(3, 12),
@@ -57,7 +57,7 @@ def test_an_address_from_data_is_unknown_and_says_whose():
     assert "index" in row.reason
 
 
-def test_only_the_missing_data_are_unknown():
+def test_results_without_missing_data_are_known():
     arguments = {
         "index": torch.tensor([1, 2, 0, 1]),
         "x": torch.randn(3, 12),
@@ -72,7 +72,7 @@ def test_only_the_missing_data_are_unknown():
     assert with_data.summary() == partly.summary()
 
 
-def test_a_mask_from_data_leaves_the_count_open():
+def test_active_lanes_are_unknown_under_a_mask_from_missing_data():
     arguments = {
         "keep": torch.randint(0, 2, (100,), dtype=torch.int32),
         "x": torch.randn(100),
@@ -91,7 +91,7 @@ def test_a_mask_from_data_leaves_the_count_open():
 
 
 @pytest.mark.parametrize("function", [memory.masked_by_data_alone, memory.negated_mask])
-def test_a_lane_that_only_data_keeps_inside_is_a_doubtful_defect(function):
+def test_a_lane_out_of_bounds_under_an_unknown_mask_is_an_uncertain_defect(function):
     arguments = {
         "keep": torch.zeros(128, dtype=torch.int32),
         "x": torch.randn(100),
@@ -108,7 +108,7 @@ def test_a_lane_that_only_data_keeps_inside_is_a_doubtful_defect(function):
     assert known == ([] if function is memory.masked_by_data_alone else [True])
 
 
-def test_a_branch_on_data_is_walked_both_ways_in_doubt():
+def test_both_sides_of_a_branch_on_missing_data_run_as_uncertain():
     arguments = {
         "flag": torch.ones(1),
         "x": torch.randn(100),
@@ -124,7 +124,7 @@ def test_a_branch_on_data_is_walked_both_ways_in_doubt():
     assert [entry[:-1] for entry in without.summary()] == known
 
 
-def test_a_loop_whose_bound_is_data_is_walked_once_in_doubt():
+def test_a_loop_with_an_unknown_bound_runs_once_as_uncertain():
     arguments = {
         "lengths": torch.tensor([3, 40], dtype=torch.int32),
         "x": torch.randn(2, 40),
@@ -142,7 +142,7 @@ def test_a_loop_whose_bound_is_data_is_walked_once_in_doubt():
     assert "lengths" in body.reason
 
 
-def test_an_early_return_on_data_leaves_what_follows_in_doubt():
+def test_ops_after_an_early_return_on_missing_data_are_uncertain():
     arguments = {
         "flags": torch.tensor([1, 0], dtype=torch.int32),
         "x": torch.randn(64),
@@ -157,7 +157,7 @@ def test_an_early_return_on_data_leaves_what_follows_in_doubt():
     assert all("flags" in access.reason for access in without.accesses[1:])
 
 
-def test_counts_of_a_matrix_product():
+def test_flops_and_elements_of_a_matrix_product_are_counted():
     recorder = Recorder()
     function, grid, arguments, constexprs = CASES["matmul"]
     launch(function, grid, arguments(), constexprs, observers=[recorder], unknown=True)
@@ -169,7 +169,7 @@ def test_counts_of_a_matrix_product():
     assert recorder.total("store", "lanes") == 12 * 16 * 16
 
 
-def test_all_of_a_product_is_stored_once():
+def test_every_element_of_a_product_is_stored_once():
     recorder = Recorder()
     function, _, arguments, constexprs = CASES["matmul"]
     launch(function, (4 * 4,), arguments(), constexprs, observers=[recorder], unknown=True)

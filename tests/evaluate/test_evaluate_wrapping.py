@@ -14,7 +14,7 @@ NUMBERS = st.one_of(st.sampled_from(EDGES), st.integers(-(2**31), 2**31 - 1), st
 
 
 def expected_of(pid, a, b, c, d):
-    """The kernel in NumPy's own 32-bit arithmetic, every term materialised."""
+    """Return the kernel's results in NumPy's 32-bit arithmetic, with every term as an array."""
     a, b, c, d = (np.array(x, np.int32) for x in (a, b, c, d))
     lanes = np.arange(BLOCK, dtype=np.int32)
     rows = (np.int32(pid) + a) * b
@@ -31,7 +31,7 @@ def expected_of(pid, a, b, c, d):
 
 @settings(max_examples=150, deadline=None)
 @given(a=NUMBERS, b=NUMBERS, c=NUMBERS, d=NUMBERS)
-def test_factored_integers_equal_32_bit_registers(a, b, c, d):
+def test_sums_of_integer_terms_wrap_like_32_bit_registers(a, b, c, d):
     # Keep Triton from specializing a value of 1 or of another width: all are passed as i32.
     out = torch.empty(PROGRAMS, BLOCK * BLOCK + 4 * BLOCK, dtype=torch.int32)
 

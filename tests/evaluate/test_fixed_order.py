@@ -5,7 +5,7 @@ import numpy as np
 from kvtrace.evaluate.fixed_order import by_halves, product_by_terms
 
 
-def test_a_sum_goes_by_halves_whatever_the_array_has_beside_it() -> None:
+def test_a_sum_by_halves_does_not_depend_on_neighboring_elements() -> None:
     values = np.random.default_rng(0).standard_normal((512, 7)).astype(np.float32)
 
     alone = by_halves(np.add, values[:, :1], 0)
@@ -16,13 +16,13 @@ def test_a_sum_goes_by_halves_whatever_the_array_has_beside_it() -> None:
     assert (beside == transposed).all()
 
 
-def test_an_odd_element_waits_for_the_next_round() -> None:
+def test_a_sum_by_halves_adds_an_odd_element_in_the_next_round() -> None:
     ends = by_halves(np.add, np.array([1.0, 2.0, 4.0]), 0)
 
     assert ends == 7.0
 
 
-def test_a_product_adds_in_order_of_k() -> None:
+def test_a_product_by_terms_adds_in_ascending_order_of_k() -> None:
     left = np.array([[[1e8, 1.0, -1e8]]], np.float32)
 
     assert product_by_terms(left, np.ones((1, 3, 1), np.float32))[0, 0, 0] == 0.0

@@ -6,7 +6,7 @@ import pytest
 import torch
 
 from kvtrace.evaluate import TensorArgument, evaluate
-from kvtrace.evaluate.arguments import Outside
+from kvtrace.evaluate.arguments import OutsideNumbers
 from tests.kernels.launching import bind, compile_for, launch
 from tests.kernels.memory import (
     copy_or_seven,
@@ -43,7 +43,7 @@ def test_missing_mask_is_reported_with_its_first_lane():
     assert defect.certain
 
 
-def test_a_view_inside_a_larger_storage_is_told_apart():
+def test_lanes_outside_a_view_but_inside_its_storage_are_reported_separately():
     storage = torch.arange(64.0)
     x, out, recorder = storage[8:24], torch.empty(16), Recorder()
 
@@ -61,7 +61,7 @@ def test_a_view_inside_a_larger_storage_is_told_apart():
     assert defect.lanes == 4
 
 
-def test_bytes_before_the_start_are_negative():
+def test_past_end_bytes_are_negative_before_the_start_of_a_tensor():
     storage = torch.arange(64.0)
     x, out, recorder = storage[8:], torch.empty(32), Recorder()
 
@@ -82,7 +82,7 @@ def test_bytes_before_the_start_are_negative():
     assert by_rule["out-of-view"].lanes == 8
 
 
-def test_rows_past_the_end_of_a_tile_and_stores_are_dropped():
+def test_stores_past_the_end_of_a_tile_are_reported_and_dropped():
     x, recorder = torch.randn(20, 30), Recorder()
     out = torch.full((20, 30), -1.0)
 
@@ -101,7 +101,7 @@ def test_rows_past_the_end_of_a_tile_and_stores_are_dropped():
     assert {defect.address_offset for defect in recorder.defects} == {20 * 30 * 4}
 
 
-def test_an_index_from_memory_is_judged_by_its_data():
+def test_an_index_loaded_from_memory_is_checked_against_bounds():
     x, out, recorder = torch.randn(10, 12), torch.empty(4, 12), Recorder()
     index = torch.tensor([3, 9, 10, -1])
 
@@ -139,8 +139,8 @@ def test_witness_and_count_are_the_same_for_all_chunk_sizes():
     assert counts[0] == counts[1] == ((3, 0, 0), 24 + 512)
 
 
-def given_outside(kernel, outside, dtype):
-    """What lanes of a kernel are given: 4 elements are there, 6 lanes ask, 2 are masked off."""
+def loaded_lanes(kernel, outside, dtype):
+    """Return the loaded lanes of 4 elements: 6 lanes are active, 2 are masked off."""
     out = torch.full((8,), 50, dtype=dtype)
     arguments = {kernel.arg_names[0]: torch.arange(20, 24, dtype=dtype), "out": out, "n": 6}
     bound = [
@@ -155,15 +155,15 @@ def given_outside(kernel, outside, dtype):
 def test_lanes_out_of_bounds_load_the_numbers_outside(dtype):
     inside = [20, 21, 22, 23]
 
-    assert given_outside(copy_or_seven, Outside(), dtype) == [*inside, 0, 0, 7, 7]
-    assert given_outside(copy_or_seven, Outside(-3), dtype) == [*inside, -3, -3, 7, 7]
-    assert given_outside(copy_or_seven, Outside(100, 5), dtype) == [*inside, 104, 100, 7, 7]
-    assert given_outside(copy_or_seven, Outside(9, 7, -1), dtype) == [*inside, 12, 11, 7, 7]
+    assert loaded_lanes(copy_or_seven, OutsideNumbers(), dtype) == [*inside, 0, 0, 7, 7]
+    assert loaded_lanes(copy_or_seven, OutsideNumbers(-3), dtype) == [*inside, -3, -3, 7, 7]
+    assert loaded_lanes(copy_or_seven, OutsideNumbers(100, 5), dtype) == [*inside, 104, 100, 7, 7]
+    assert loaded_lanes(copy_or_seven, OutsideNumbers(9, 7, -1), dtype) == [*inside, 12, 11, 7, 7]
 
 
 @pytest.mark.parametrize("dtype", [torch.int32, torch.float32])
 def test_atomic_lanes_out_of_bounds_get_the_numbers_outside_and_change_nothing(dtype):
     inside = [20, 21, 22, 23]
 
-    assert given_outside(counted_before, Outside(), dtype) == [*inside, 0, 0, 0, 0]
-    assert given_outside(counted_before, Outside(100, 5), dtype) == [*inside, 104, 100, 0, 0]
+    assert loaded_lanes(counted_before, OutsideNumbers(), dtype) == [*inside, 0, 0, 0, 0]
+    assert loaded_lanes(counted_before, OutsideNumbers(100, 5), dtype) == [*inside, 104, 100, 0, 0]

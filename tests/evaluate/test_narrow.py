@@ -6,9 +6,9 @@ import triton
 import triton.language as tl
 
 from kvtrace.evaluate.narrow import (
+    computes_in_narrow_floats,
     foreign_roundings,
     narrow_sums,
-    rounds_on_the_way,
     uses_tf32,
 )
 from tests.kernels.launching import compile_for
@@ -118,10 +118,10 @@ def test_rounding_to_a_type_of_no_tensor_is_found():
 def test_rounding_is_intended_if_its_source_or_result_has_the_type(x, w, out, found):
     module = module_of(weighted, {"x": x, "w": w, "out": out})
     assert len(list(foreign_roundings(module))) == found
-    assert rounds_on_the_way(module)
+    assert computes_in_narrow_floats(module)
 
 
-def test_a_result_that_is_rounded_and_stored_wider_is_not_meant():
+def test_a_rounded_result_stored_in_a_wider_type_is_not_intended():
     types = {"x": torch.bfloat16, "out": torch.float32}
     assert len(list(foreign_roundings(module_of(rounded, types)))) == 1
     types = {"x": torch.bfloat16, "out": torch.bfloat16}
@@ -139,11 +139,11 @@ def test_a_result_that_is_rounded_and_stored_wider_is_not_meant():
         (halves, torch.bfloat16, True),
     ],
 )
-def test_a_rounded_result_is_not_rounded_on_the_way(kernel, type_, found):
+def test_rounding_a_result_for_its_store_is_no_narrow_computation(kernel, type_, found):
     module = module_of(kernel, {"x": torch.bfloat16, "out": type_})
-    assert rounds_on_the_way(module) is found
+    assert computes_in_narrow_floats(module) is found
 
 
 @pytest.mark.parametrize(("precision", "cut"), [("tf32", True), ("ieee", False)])
-def test_tf32_is_found(precision, cut):
+def test_use_of_tf32_is_found(precision, cut):
     assert uses_tf32(module_of(squared, PRECISION=precision)) is cut

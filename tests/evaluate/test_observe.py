@@ -15,7 +15,7 @@ from tests.kernels.recording import Recorder
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_programs_and_elements_agree_with_the_batch(name):
+def test_accesses_by_program_and_element_agree_with_the_batch(name):
     function, grid, arguments, constexprs = CASES[name]
     recorder = Recorder()
 
@@ -52,7 +52,7 @@ def test_an_unknown_address_has_no_elements():
 
 
 @pytest.mark.parametrize("name", list(CASES))
-def test_totals_are_the_same_for_all_chunk_sizes(name):
+def test_totals_of_events_are_the_same_for_all_chunk_sizes(name):
     function, grid, arguments, constexprs = CASES[name]
     totals = []
     for chunk_bytes in (1, 1 << 30):
@@ -69,7 +69,7 @@ def test_totals_are_the_same_for_all_chunk_sizes(name):
     assert totals[0] == totals[1]
 
 
-def test_loops_of_causal_attention_are_as_long_as_each_program_needs():
+def test_loop_events_have_the_trips_of_each_program():
     q = torch.randn(1, 2, 96, 16)
     recorder = Recorder()
     launch(
@@ -94,7 +94,7 @@ def test_loops_of_causal_attention_are_as_long_as_each_program_needs():
     assert sorted(chain(*recorder.loops)) == sorted([0, 2, 4, 0, 2, 4] + [2] * 6)
 
 
-def test_events_without_listeners_are_not_computed():
+def test_events_without_observers_are_not_computed():
     class Deaf(Observer):
         pass
 

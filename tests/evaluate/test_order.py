@@ -23,7 +23,7 @@ def runs_in_order(function, grid, arguments, constexprs):
     return order_matters(module, launched, written_storages(module, bound))
 
 
-def test_reading_what_another_program_wrote_needs_order():
+def test_programs_that_read_elements_of_others_run_in_order():
     x, total = torch.arange(100), torch.zeros(5, dtype=torch.int64)
     arguments = {"x": x, "total": total, "n": 100}
 
@@ -33,7 +33,7 @@ def test_reading_what_another_program_wrote_needs_order():
     assert total.tolist() == [0, *(int(x[: 32 * (i + 1)].sum()) for i in range(4))]
 
 
-def test_in_place_without_overlap_runs_side_by_side():
+def test_updates_in_place_without_overlap_run_at_once():
     x = torch.randn(1000)
     expected = x * 3
     arguments = {"x": x, "n": 1000, "factor": 3.0}
@@ -45,7 +45,7 @@ def test_in_place_without_overlap_runs_side_by_side():
 
 
 @pytest.mark.parametrize(("shift", "ordered"), [(0, False), (64, True)])
-def test_overlapping_views_of_one_storage_are_seen(shift, ordered):
+def test_overlapping_views_of_one_storage_make_programs_run_in_order(shift, ordered):
     storage = torch.arange(256.0)
     arguments = {"x": storage[:128], "out": storage[shift : shift + 128], "shift": 0, "n": 128}
 
@@ -59,7 +59,7 @@ def test_overlapping_views_of_one_storage_are_seen(shift, ordered):
     assert torch.equal(storage, expected)
 
 
-def test_locks_are_found_statically():
+def test_kernels_with_locks_run_in_order():
     rows, columns = 6, 8
     floats = ["dx", "dy", "x"]
     arguments = {name: torch.randn(rows, columns) for name in floats}
@@ -71,7 +71,7 @@ def test_locks_are_found_statically():
     assert runs_in_order(layer_norm_backward_input, (rows,), arguments, {"GROUP": 2, "BLOCK": 8})
 
 
-def test_atomics_without_results_run_side_by_side():
+def test_programs_with_unused_atomic_results_run_at_once():
     x = torch.randint(0, 10, (1000,), dtype=torch.int32)
     counts = torch.zeros(10, dtype=torch.int32)
     arguments = {"x": x, "counts": counts, "n": 1000}
@@ -108,13 +108,13 @@ def test_every_kind_of_atomic_equals_its_definition():
 
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.float16, torch.bfloat16, torch.float64])
-def test_atomic_sums_of_every_float(dtype):
+def test_atomic_sums_of_every_float_type_equal_numpy(dtype):
     x, out = torch.randint(-4, 5, (256,)).to(dtype), torch.zeros(8, dtype=dtype)
     launch(memory.atomic_sum, (4,), {"x": x, "out": out}, {"BLOCK": 64})
     assert torch.equal(out, x.view(-1, 8).sum(0))
 
 
-def test_old_values_of_a_counter_hand_out_distinct_places():
+def test_old_values_of_an_atomic_counter_are_distinct():
     x = torch.randint(-5, 5, (300,), dtype=torch.int32)
     counter, out = torch.zeros(1, dtype=torch.int32), torch.zeros(300, dtype=torch.int32)
     arguments = {"x": x, "counter": counter, "out": out, "n": 300}
@@ -142,14 +142,14 @@ def test_the_last_program_reads_the_results_of_all_others():
     torch.testing.assert_close(out[0], x.sum(), atol=1e-4, rtol=1e-4)
 
 
-def test_a_lock_that_is_never_released_is_a_deadlock_not_a_hang():
+def test_a_lock_that_is_never_released_raises_deadlock():
     lock = torch.zeros(1, dtype=torch.int32)
 
     with pytest.raises(Deadlock, match=r"memory\.py:\d+.*never_released.*waits forever"):
         launch(memory.never_released, (2,), {"lock": lock})
 
 
-def test_a_barrier_over_the_grid_lets_later_programs_run():
+def test_later_programs_run_while_one_waits_at_a_grid_barrier():
     x, out = torch.zeros(5, 8, dtype=torch.int32), torch.zeros(5, 8, dtype=torch.int32)
     arrived = torch.zeros(1, dtype=torch.int32)
 
@@ -164,7 +164,7 @@ def test_a_barrier_over_the_grid_lets_later_programs_run():
     assert x[4].tolist() == [400 + lane for lane in range(8)]
 
 
-def test_a_barrier_that_too_few_programs_reach_is_a_deadlock():
+def test_a_grid_barrier_that_too_few_programs_reach_raises_deadlock():
     x, out = torch.zeros(6, 8, dtype=torch.int32), torch.zeros(5, 8, dtype=torch.int32)
     arrived = torch.zeros(1, dtype=torch.int32)
 
@@ -177,7 +177,7 @@ def test_a_barrier_that_too_few_programs_reach_is_a_deadlock():
         )
 
 
-def test_an_error_of_one_program_ends_those_that_wait_for_it():
+def test_an_error_of_one_program_ends_the_waiting_programs():
     x, flag = torch.zeros(1, dtype=torch.int32), torch.zeros(1, dtype=torch.int32)
     before = threading.active_count()
 
@@ -187,7 +187,7 @@ def test_an_error_of_one_program_ends_those_that_wait_for_it():
     assert threading.active_count() <= before + 1
 
 
-def test_read_only_data_is_left_alone_by_a_planned_launch_too():
+def test_a_planned_launch_does_not_change_read_only_data():
     x, out = torch.arange(64, dtype=torch.float32), torch.zeros(64)
     arguments = {"x": x, "y": x, "out": out, "n": 64}
     module = compile_for(basic.vector_add, arguments, {"BLOCK": 32})
@@ -199,7 +199,7 @@ def test_read_only_data_is_left_alone_by_a_planned_launch_too():
     assert not out.any()
 
 
-def test_read_only_data_is_left_alone_and_its_writes_are_seen_in_the_launch():
+def test_writes_to_read_only_data_are_visible_only_inside_the_launch():
     x, total = torch.arange(64), torch.zeros(3, dtype=torch.int64)
     out = torch.zeros(3, dtype=torch.int64)
     arguments = {"x": x, "total": total, "n": 64}

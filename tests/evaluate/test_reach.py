@@ -9,7 +9,7 @@ from tests.kernels.launching import compile_for
 
 
 class Memory:
-    """A made-up memory of storages at given addresses."""
+    """Storages at made-up addresses."""
 
     def __init__(self, **held):
         self.held = {name: LiveStorage(storage, dtype) for name, (storage, dtype) in held.items()}

@@ -54,7 +54,7 @@ DEFINITIONS = {
 
 
 @pytest.mark.parametrize("name", list(DEFINITIONS))
-def test_a_function_is_within_8_units_however_small_its_result(name):
+def test_library_functions_are_within_8_units_for_tiny_results(name):
     function, definition, low, high = DEFINITIONS[name]
     x = np.random.default_rng(7).uniform(low, high, 200)
 
@@ -69,7 +69,7 @@ def test_a_function_is_within_8_units_however_small_its_result(name):
     assert max(units) <= 8
 
 
-def test_functions_have_their_limits():
+def test_library_functions_have_their_limits_at_infinity():
     ends = np.array([-math.inf, math.inf, math.nan])
 
     with np.errstate(all="ignore"):

@@ -14,7 +14,7 @@ def blas_threads():
     ]
 
 
-def test_one_thread_inside_and_as_before_outside():
+def test_blas_has_one_thread_inside_the_context_and_as_many_as_before_outside():
     with threadpool_limits(2, user_api="blas"):
         before = blas_threads()
         assert before, "NumPy has no BLAS that can be asked; this test shows nothing"
@@ -27,7 +27,7 @@ def test_one_thread_inside_and_as_before_outside():
         assert blas_threads() == before
 
 
-def test_an_error_inside_restores_the_number_of_threads():
+def test_an_error_inside_the_context_restores_the_number_of_threads():
     before = blas_threads()
     with pytest.raises(ZeroDivisionError), OneThread():
         raise ZeroDivisionError

@@ -4,7 +4,7 @@ import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from kvtrace.evaluate.boxes import box_of, cut
+from kvtrace.evaluate.boxes import box_of, cropped
 from kvtrace.evaluate.lane_ranges import loose_extremes, spans_of
 from kvtrace.evaluate.sums import joined_terms
 from kvtrace.evaluate.values import Mask, Sum, conjunction, sum_of_terms
@@ -23,7 +23,7 @@ AXES = st.sampled_from([(0,), (1,), (2,), (0, 1), (0, 2), (1, 2), (0, 1, 2), ()]
 
 @st.composite
 def sums(draw):
-    """Offsets over programs and two lane axes, of terms of all kinds."""
+    """Draw offsets over programs and two lane axes, as terms of all kinds."""
     terms = ()
     for axes in draw(st.lists(AXES, min_size=0, max_size=4)):
         shape = tuple(extent if axis in axes else 1 for axis, extent in enumerate(SHAPE))
@@ -76,7 +76,7 @@ def test_a_window_reads_the_elements_at_its_offsets(offset):
 
 @settings(deadline=None)
 @given(offset=sums(), mask=masks(), short=st.integers(0, 60), early=st.integers(0, 12))
-def test_masked_reads_touch_nothing_outside_and_give_every_active_lane(offset, mask, short, early):
+def test_masked_reads_return_active_lanes_and_access_no_others(offset, mask, short, early):
     offset = Sum(offset.constant - early, offset.terms, offset.low - early, offset.high - early)
     flat = np.random.default_rng(0).standard_normal(max(0, offset.high + 1 - short))
     places = full_offsets(offset)
@@ -104,7 +104,7 @@ def test_a_window_writes_the_elements_at_its_offsets(offset):
 
 @settings(deadline=None)
 @given(offset=sums(), mask=masks(), short=st.integers(0, 60))
-def test_masked_writes_reach_active_lanes_only(offset, mask, short):
+def test_masked_writes_change_active_lanes_only(offset, mask, short):
     size = max(0, offset.high + 1 - short)
     flat, expected = np.zeros(size), np.zeros(size)
     values = np.arange(1.0, 61.0).reshape(SHAPE)
@@ -140,13 +140,13 @@ def test_spans_are_the_extremes_of_active_lanes(offset, mask):
 
 @settings(deadline=None)
 @given(mask=masks())
-def test_a_box_and_its_rest_are_the_mask(mask):
+def test_a_box_and_its_other_factors_equal_the_mask(mask):
     box = box_of(mask, SHAPE[1:])
     if box is None:
         return
     lanes = np.zeros(SHAPE, bool)
     inside = (slice(None), *(slice(low, high) for low, high in box.ranges))
-    rest = conjunction(box.rest) if box.rest else np.ones((1, 1, 1), bool)
+    rest = conjunction(box.other_factors) if box.other_factors else np.ones((1, 1, 1), bool)
     if not box.is_empty:
-        lanes[inside] = cut(np.broadcast_to(rest, SHAPE), box)
+        lanes[inside] = cropped(np.broadcast_to(rest, SHAPE), box)
     assert np.array_equal(lanes, full_mask(mask))

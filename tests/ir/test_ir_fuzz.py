@@ -197,7 +197,7 @@ def test_ir_that_violates_its_dialect_is_reported_for_its_call():
     pointer = TensorArgument("p", Storage(64), 0, "i32", (16,), (1,))
     call = Call(0, "k", (1, 1, 1), parse(KERNEL.format(body=body)), (pointer,), ())
     client_pass = ClientPass([as_client(name) for name in ("profiler", "sanitizer")])
-    assert "is not as a compiler prints it" in (client_pass.run(call) or "")
+    assert "is not what a compiler prints" in (client_pass.run(call) or "")
     tables = [member.tables() for member in client_pass.members]
     assert [member.error for member in client_pass.members] == [None, None]
     (finding,) = tables[1]["findings"].to_pylist()

@@ -1,7 +1,7 @@
-"""One kernel on one set of inputs, with what must come out and how exactly.
+"""A test case: one kernel on one set of inputs, with the expected outputs and their bounds.
 
-The catalog of cases drives three things: the evaluator's conformance tests, the table of coverage
-in the documentation, and the comparison with a GPU.
+The catalog of cases is used by the evaluator's conformance tests, the table of coverage in the
+documentation, and the comparison with a GPU.
 """
 
 from collections.abc import Callable, Mapping
@@ -45,9 +45,10 @@ SMALLEST = {"fp8e4nv": -6, "fp8e5": -14, "fp16": -14, "bf16": -126, "fp32": -126
 
 @dataclass(frozen=True)
 class Bound:
-    """How far a result may lie from what is expected, and why.
+    """The largest allowed difference from an expected output, and the reason for it.
 
-    The larger of: so many units in the last place, a part of the largest expected magnitude.
+    It is the larger of `ulps` units in the last place and the part `of_largest` of the largest
+    expected magnitude.
     """
 
     ulps: float = 0.0
@@ -61,13 +62,13 @@ ROUNDED = Bound(1.0, why="rounded once more than the reference")
 
 @dataclass(frozen=True)
 class Case:
-    """A launch: `inputs` are arrays and scalars by parameter, `outputs` those that are compared.
+    """A launch: `inputs` are arrays and scalars by parameter, `outputs` the compared parameters.
 
-    `expected` gives the outputs, by name, from the inputs as they were before the launch.
-    `bound` is for the evaluator against that; `device` for a GPU against the evaluator.
-    `undefined` says why a GPU may give something else; then a difference is only told, as with
-    `differs`, which says why a GPU does so although the result is defined.
-    `not_launched` says why Hopper cannot run the kernel: there it is left out.
+    `expected` computes the outputs, by name, from the inputs before the launch. `bound` is for the
+    evaluator's outputs against these; `device` for a GPU's against the evaluator's. `undefined`
+    says why a GPU may have other outputs; then a difference is only reported, as with `differs`,
+    which says why a GPU has other outputs although they are defined. `not_launched` says why the
+    kernel cannot run on Hopper, where it is left out.
     """
 
     op: str
@@ -87,12 +88,12 @@ class Case:
 
     @property
     def name(self) -> str:
-        """What names the case in tests and reports."""
+        """The case's name in tests and reports."""
         return "-".join(part for part in (self.op, self.variant, self.dtype) if part)
 
 
 def random_of(*parts: Any) -> np.random.Generator:
-    """A source of random numbers that is always the same for the same words."""
+    """Return a random generator that is seeded by words."""
     return np.random.default_rng(crc32(repr(parts).encode()))
 
 
@@ -101,7 +102,7 @@ def is_float(dtype: str) -> bool:
 
 
 def rounded(array: Any, dtype: str) -> np.ndarray:
-    """As the type; 8-bit floats saturate, integers wrap."""
+    """Return numbers rounded to a type; 8-bit floats saturate, integers wrap."""
     array = np.asarray(array)
     with np.errstate(all="ignore"):
         if dtype in NARROW:
@@ -113,7 +114,7 @@ def rounded(array: Any, dtype: str) -> np.ndarray:
 
 
 def _odd_float32(array: np.ndarray) -> np.ndarray:
-    """Float64 as float32 rounded to odd, so that rounding to bfloat16 afterwards rounds once."""
+    """Return float64 as float32 rounded to odd, so that rounding to bfloat16 follows exactly."""
     near = array.astype(np.float32)
     cut = np.where(np.abs(near.astype(np.float64)) > np.abs(array), np.nextafter(near, 0), near)
     cut = np.where(np.isfinite(near), cut, near).astype(np.float32)
@@ -123,7 +124,7 @@ def _odd_float32(array: np.ndarray) -> np.ndarray:
 
 
 def integers(rng: np.random.Generator, dtype: str, size: Any) -> np.ndarray:
-    """Integers of all magnitudes, the extremes first."""
+    """Return random integers of all magnitudes, the extremes first."""
     info = np.iinfo(NUMPY[dtype])
     wide = rng.integers(info.min, info.max, size, NUMPY[dtype], endpoint=True)
     shift = rng.integers(0, info.bits, size)  # so that small ones are as frequent
@@ -137,7 +138,7 @@ def integers(rng: np.random.Generator, dtype: str, size: Any) -> np.ndarray:
 def floats(
     rng: np.random.Generator, dtype: str, size: Any, low: float = -10, high: float = 10
 ) -> np.ndarray:
-    """Floats of a range."""
+    """Return random floats between low and high."""
     return rounded(rng.uniform(low, high, size), dtype)
 
 
@@ -145,7 +146,7 @@ ODD_FLOATS = (0.0, -0.0, np.inf, -np.inf, np.nan, 1.0, -1.0, 0.5, 2.5, -2.5, 3e-
 
 
 def odd_floats(rng: np.random.Generator, dtype: str, size: int) -> np.ndarray:
-    """Floats of all magnitudes, with infinities, NaN and both zeros among them."""
+    """Return floats of all magnitudes, among them infinities, NaN and both zeros."""
     exponent = rng.uniform(-6, 6, size)
     values = np.exp2(exponent) * rng.choice([-1.0, 1.0], size)
     with np.errstate(all="ignore"):
@@ -154,14 +155,14 @@ def odd_floats(rng: np.random.Generator, dtype: str, size: int) -> np.ndarray:
 
 
 def numbers(rng: np.random.Generator, dtype: str, size: int) -> np.ndarray:
-    """Numbers of a type, the odd ones among them."""
+    """Return numbers of a type, special ones among them."""
     if dtype == "i1":
         return rng.integers(0, 2, size).astype(np.bool_)
     return odd_floats(rng, dtype, size) if is_float(dtype) else integers(rng, dtype, size)
 
 
 def ulp(array: np.ndarray, dtype: str) -> np.ndarray:
-    """Distance between neighboring numbers of the type at each number."""
+    """Return the distance between neighboring numbers of the type, at each number."""
     wide = np.abs(array.astype(np.float64))
     exponent = np.frexp(np.where(np.isfinite(wide), wide, 1.0))[1] - 1
     exponent = np.maximum(np.where(wide == 0, SMALLEST[dtype], exponent), SMALLEST[dtype])
@@ -170,7 +171,7 @@ def ulp(array: np.ndarray, dtype: str) -> np.ndarray:
 
 @dataclass(frozen=True)
 class Difference:
-    """How far results lie from what is wanted at worst, and where."""
+    """The largest difference of actual from expected outputs, and its position."""
 
     ulps: float
     of_largest: float

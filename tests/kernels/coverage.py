@@ -1,6 +1,6 @@
-"""What of the language the evaluator is tested on, as tables; and the document made of them.
+"""Tables of what the evaluator is tested on, and the document made of them.
 
-python -m tests.kernels.coverage        # rewrites docs/coverage.md; a test tells if it is stale
+python -m tests.kernels.coverage        # rewrites docs/coverage.md, which a test compares
 """
 
 import inspect
@@ -76,7 +76,7 @@ ELSEWHERE: dict[str, str] = {
 
 
 def language() -> list[str]:
-    """The public functions of `triton.language`."""
+    """Return the names of the public functions of `triton.language`."""
     return [
         name
         for name in sorted(dir(tl))
@@ -91,18 +91,18 @@ def _is_of_triton(member: Any) -> bool:
 
 
 def forgotten() -> list[str]:
-    """Public functions that neither a case nor the list above accounts for."""
+    """Return the public functions that neither a case nor the list above contains."""
     rows = {case.op for case in ALL_CASES}
     return [name for name in language() if name not in rows and name not in ELSEWHERE]
 
 
 def cells_of_cases() -> dict[tuple[str, str], str]:
-    """Marks by op and type, from the catalog."""
+    """Return the marks by op and type, from the catalog."""
     return cells_of((case.op, case.dtype, bool(case.undefined), True) for case in ALL_CASES)
 
 
 def probed(cells: Cells) -> dict[tuple[str, str], str]:
-    """Fill the cells of ops of the language that no case has, by trying them."""
+    """Return the cells of ops that no case has, by trying to evaluate the ops."""
     examples: dict[str, Case] = {}
     for case in CASES:
         examples.setdefault(case.op, case)

@@ -19,7 +19,7 @@ Cells = Mapping[tuple[str, str], str]
 
 
 def cells_of(cases: Iterable[tuple[str, str, bool, bool]]) -> dict[tuple[str, str], str]:
-    """Marks by op and type, from (op, type, whether Triton leaves it undefined, passed) a case."""
+    """Return marks by op and type, from (op, type, undefined in Triton, passed) of each case."""
     cells: dict[tuple[str, str], str] = {}
     order = [UNDEFINED, TESTED, MISSING]
     for op, dtype, undefined, passed in cases:
@@ -29,7 +29,7 @@ def cells_of(cases: Iterable[tuple[str, str, bool, bool]]) -> dict[tuple[str, st
 
 
 def rows_of(cells: Cells, *, library: bool) -> list[str]:
-    """Ops in the order of the catalog."""
+    """Return the ops in the order of the catalog."""
     ops = dict.fromkeys(op for op, _ in cells if op.startswith("libdevice.") is library)
     return list(ops)
 
@@ -45,7 +45,7 @@ def markdown_table(cells: Cells, *, library: bool) -> list[str]:
 
 
 def plain_table(cells: Cells) -> list[str]:
-    """For a terminal: one character a type."""
+    """Return the table for a terminal, with one character per type."""
     heads = " ".join(f"{dtype[:7]:>7}" for dtype in DTYPES)
     lines = [f"{'op':24} {heads}"]
     for op in rows_of(cells, library=False):

@@ -1,4 +1,4 @@
-"""A launch that is not made: what its IR means, TTIR or TTGIR."""
+"""A kernel on inputs without a real launch: the meaning of its TTIR or TTGIR."""
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
@@ -14,7 +14,7 @@ from tests.kernels.launching import bind, compile_for, generic_for, to_array, to
 
 @dataclass
 class Launched:
-    """A kernel on inputs, and what its IR means."""
+    """A kernel on inputs, with its results by the evaluator."""
 
     kernel: Any
     inputs: Mapping[str, Any]
@@ -25,7 +25,7 @@ class Launched:
     options: Mapping[str, Any] = field(default_factory=dict)
 
     def call(self, unknown: tuple[str, ...] = ()) -> Call:
-        """The call, each time with memory of its own."""
+        """Return the call, with newly allocated memory."""
         given = {
             name: to_tensor(value) if isinstance(value, np.ndarray) else value
             for name, value in self.inputs.items()
@@ -46,13 +46,13 @@ class Launched:
         return call
 
     def meant(self) -> dict[str, np.ndarray]:
-        """What the evaluator gives, by way of its plans."""
+        """Return the outputs by the evaluator's plans."""
         call = self.call()
         evaluate(call.module, call.arguments, call.grid, kernel=call.kernel)
         return {name: to_array(self.alive[name]) for name in self.outputs}
 
     def ttgir(self) -> str:
-        """What Triton makes of the TTIR next, in generic form."""
+        """Return the TTGIR that Triton compiles the kernel to, in generic form."""
         given = {
             name: to_tensor(value) if isinstance(value, np.ndarray) else value
             for name, value in self.inputs.items()
@@ -60,7 +60,7 @@ class Launched:
         return generic_for(self.kernel, given, self.constexprs, stage="ttgir", **self.options)
 
     def left_by(self, ttgir: str) -> dict[str, np.ndarray]:
-        """What a device leaves that keeps to other IR of the kernel."""
+        """Return the outputs of a device that runs this TTGIR of the kernel."""
         call = self.call()
         evaluate(parsed(ttgir), call.arguments, call.grid, kernel=call.kernel, planned=False)
         return {name: to_array(self.alive[name]) for name in self.outputs}

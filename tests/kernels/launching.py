@@ -47,7 +47,7 @@ _HELD = {
 
 
 def to_tensor(array: np.ndarray) -> torch.Tensor:
-    """A copy of an array as a tensor on the CPU."""
+    """Return an array as a CPU tensor of its own."""
     copy = np.array(array, order="C")
     if copy.dtype.type not in _HELD:
         return torch.from_numpy(copy)
@@ -56,7 +56,7 @@ def to_tensor(array: np.ndarray) -> torch.Tensor:
 
 
 def to_array(tensor: torch.Tensor) -> np.ndarray:
-    """The elements of a tensor as an array."""
+    """Return a tensor's elements as an array."""
     tensor = tensor.cpu()
     for narrow, (bits, dtype) in _HELD.items():
         if tensor.dtype == dtype:
@@ -87,14 +87,14 @@ def scalar_type(value: Any) -> str:
 def compile_for(
     function: Any, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], **options: Any
 ) -> Module:
-    """The module of a kernel for these arguments; compiled once in a test session."""
+    """Return the kernel's module for these arguments; compiled once per test session."""
     return _read(generic_for(function, arguments, constexprs, **options))
 
 
 def generic_for(
     function: Any, arguments: Mapping[str, Any], constexprs: Mapping[str, Any], **options: Any
 ) -> str:
-    """Its text."""
+    """Return the kernel's IR in generic form for these arguments."""
     signature = []
     for name, value in arguments.items():
         if isinstance(value, torch.Tensor):
@@ -112,7 +112,10 @@ def generic_for(
 def bind(
     function: Any, arguments: Mapping[str, Any], *, unknown: Sequence[str] | bool = ()
 ) -> list[Argument]:
-    """Evaluator arguments; tensors share storages as in torch. `unknown`: those without data."""
+    """Return the evaluator's arguments for tensors and scalars.
+
+    Tensors share storages as in torch; those named in `unknown` (True: all) have no data.
+    """
     storages: dict[int, Storage] = {}
     bound: list[Argument] = []
     for name in function.arg_names:
@@ -153,7 +156,7 @@ def launch(
     planned: bool = True,
     **options: Any,
 ) -> None:
-    """Evaluate a kernel; results are in the tensors."""
+    """Evaluate a kernel on tensors, which then have its results."""
     module = compile_for(function, arguments, constexprs or {}, **options)
     evaluate(
         module,

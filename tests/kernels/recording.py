@@ -1,4 +1,4 @@
-"""An observer that keeps what it hears."""
+"""An observer that records its events."""
 
 from kvtrace.evaluate import Access, Observer, OutOfBounds
 
@@ -24,7 +24,7 @@ class Recorder(Observer):
         self.loops.append(trips.tolist())
 
     def summary(self):
-        """Accesses without the parts that cannot be compared."""
+        """Return the accesses without their functions, which cannot be compared."""
         return [
             (
                 access.op.index,

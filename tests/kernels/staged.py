@@ -71,7 +71,7 @@ def _in_order(inputs):
 
 
 def causal_attention(**options):
-    """Programs go through loops of different lengths."""
+    """Return a launch whose programs have loops of different lengths."""
     length, depth = 150, 32
     shape = (1, 2, length, depth)
     q, k, v = (numbers(name, *shape, dtype=F16) for name in "qkv")
@@ -130,7 +130,10 @@ NAME = r"%[\w#]+"
 
 
 def edited(text, pattern, other):
-    """The text with the first match of a pattern replaced; ZERO and ONE name such constants."""
+    """Return the text with the first match of a pattern replaced.
+
+    ZERO and ONE stand for the constants 0 and 1 of the text.
+    """
     for word, number in (("ZERO", 0), ("ONE", 1)):
         (name,) = re.findall(
             rf'({NAME}) = "arith.constant"\(\) <{{value = {number} : i32}}>', text

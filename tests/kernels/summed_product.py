@@ -1,4 +1,4 @@
-"""TTGIR of a product that adds up, as Triton makes it."""
+"""TTGIR of a matrix product plus addend, as Triton compiles it."""
 
 from triton.backends.compiler import GPUTarget
 

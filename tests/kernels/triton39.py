@@ -1,6 +1,6 @@
-"""What Triton 3.9 makes of kernels (`tests/fixtures/triton39`), for tests by any Triton.
+"""IR that Triton 3.9 compiled (`tests/fixtures/triton39`), for tests with any Triton.
 
-The IR is kept as text, because ops are new there: `tl.atomic_load`, `atomic_store`, `atomic_poll`.
+The IR is stored as text, because some ops are new: `tl.atomic_load`, `atomic_store`, `atomic_poll`.
 """
 
 import re
@@ -12,7 +12,7 @@ FOLDER = Path(__file__).parents[1] / "fixtures" / "triton39"
 
 
 def text_of(kernel):
-    """TTIR of a kernel of `atomics39.py`, in generic form."""
+    """Return the TTIR of a kernel of `atomics39.py`, in generic form."""
     return (FOLDER / f"{kernel}.mlir").read_text(encoding="utf-8")
 
 
@@ -27,7 +27,7 @@ ONE_POLL = line_of("hand_over", "tt.atomic_poll")
 
 
 def int_tensor(name, array):
-    """An argument that holds an array's numbers, as int32."""
+    """Return an argument with an array's numbers as int32."""
     held = array if array.dtype == "int32" else array.astype("int32")
     storage = Storage(held.nbytes, held.reshape(-1).view("uint8"))
     return TensorArgument(name, storage, 0, "i32", held.shape, (1,))

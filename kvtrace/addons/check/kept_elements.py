@@ -15,7 +15,7 @@ from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.exact_values import exact_values, held_elements
-from kvtrace.evaluate.shadows.errors.roundings import Granted, rounding
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings, rounding
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import data_of
 from kvtrace.ir.tensor_maps import within_extents
@@ -216,7 +216,7 @@ class LaunchPair:
 
     @cached_property
     def _exactly_before(self) -> _Evaluation:
-        return _Evaluation(self._before, self._before.call(), Granted())
+        return _Evaluation(self._before, self._before.call(), GrantedRoundings())
 
     @cached_property
     def _before_on_after(self) -> _Evaluation:
@@ -226,17 +226,19 @@ class LaunchPair:
             for place, pieces in self._after.before.items()
         ):
             return self._exactly_before
-        return _Evaluation(self._before, replace(before, arguments=after.arguments), Granted())
+        return _Evaluation(
+            self._before, replace(before, arguments=after.arguments), GrantedRoundings()
+        )
 
     @cached_property
     def _widely_before(self) -> _Evaluation:
         if _is_narrow(self._calls[0].module):
-            return _Evaluation(self._before, self._before.call(), Granted(narrow=True))
+            return _Evaluation(self._before, self._before.call(), GrantedRoundings(narrow=True))
         return self._exactly_before
 
     @cached_property
     def _widely_after(self) -> _Evaluation:
-        return _Evaluation(self._after, self._after.call(), Granted(narrow=True))
+        return _Evaluation(self._after, self._after.call(), GrantedRoundings(narrow=True))
 
     # -- arguments --------------------------------------------------------------------------------
 
@@ -262,7 +264,7 @@ class LaunchPair:
 class _Evaluation:
     """A launch evaluated with the exact number beside each number."""
 
-    def __init__(self, launch: CheckedLaunch, call: Call, granted: Granted) -> None:
+    def __init__(self, launch: CheckedLaunch, call: Call, granted: GrantedRoundings) -> None:
         module = within_extents(call.module)
         deviations = Deviations(module, granted=granted)
         evaluate_again(launch, replace(call, module=module), deviations)

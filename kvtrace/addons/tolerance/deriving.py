@@ -18,7 +18,7 @@ from kvtrace.evaluate.narrow import foreign_roundings, narrow_sums
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.registry import place
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE, Deviations
-from kvtrace.evaluate.shadows.errors.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir.ops import computing
 
@@ -69,7 +69,7 @@ def tolerance(
     if reference is not None:
         reference_results = referred(reference, dict(zip(names, arguments, strict=False)) | meta)
     launch = run(kernel, copies, grid, meta)
-    granted = Granted(tf32, narrow)
+    granted = GrantedRoundings(tf32, narrow)
     derived = derive(
         launch, reference_results, chance=chance, granted=granted, cancellation=cancellation
     )
@@ -81,7 +81,7 @@ def derive(
     results: ReferenceResults | None = None,
     *,
     chance: float = CHANCE,
-    granted: Granted,
+    granted: GrantedRoundings,
     cancellation: bool = False,
 ) -> Tolerance:
     """Return the tolerance of a launch.
@@ -105,7 +105,7 @@ def derive(
     return with_grants(bare, launch, results, granted, cancellation=cancellation)
 
 
-def _own_bounds(launch: Launched, chance: float, granted: Granted) -> Tolerance:
+def _own_bounds(launch: Launched, chance: float, granted: GrantedRoundings) -> Tolerance:
     module, arguments = launch.module, launch.before()
     deviations = Deviations(module, chance=chance, granted=granted)
     try:
@@ -124,7 +124,9 @@ def _own_bounds(launch: Launched, chance: float, granted: Granted) -> Tolerance:
         and argument.element.kind != "b"
     }
     lost = tuple(_not_granted(module, granted))
-    strict = Granted(granted.tf32, narrow=True if granted.narrow is None else granted.narrow)
+    strict = GrantedRoundings(
+        granted.tf32, narrow=True if granted.narrow is None else granted.narrow
+    )
     refused = tuple(_not_granted(module, strict))
     return Tolerance(launch.kernel, outputs, chance, lost, refused, launch)
 
@@ -156,7 +158,7 @@ def _with_reference(derived: Tolerance, results: Mapping[str, Any]) -> Tolerance
     return replace(derived, outputs={name: outputs[name] for name in results})
 
 
-def _not_granted(module: Module, granted: Granted) -> list[str]:
+def _not_granted(module: Module, granted: GrantedRoundings) -> list[str]:
     """Return the losses of precision in a kernel's IR that are not granted, as text."""
     losses = []
     if not granted.narrow:

@@ -22,13 +22,13 @@ from kvtrace.evaluate.condition import (
     inputs_of,
 )
 from kvtrace.evaluate.errors import Undecided
-from kvtrace.evaluate.narrow import rounds_on_the_way, uses_tf32
+from kvtrace.evaluate.narrow import computes_in_narrow_floats, uses_tf32
 from kvtrace.evaluate.order import memory_sites
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
 from kvtrace.evaluate.shadows.errors.planes import PLANES
 from kvtrace.evaluate.shadows.errors.roundings import (
-    Granted,
+    GrantedRoundings,
     deviations_for,
     is_float,
 )
@@ -42,8 +42,8 @@ if TYPE_CHECKING:
 
 
 def with_grants(
-    derived: Tolerance, launch: Launched, referred: ReferenceResults | None, allowed: Granted, *,
-    cancellation: bool,
+    derived: Tolerance, launch: Launched, referred: ReferenceResults | None,
+    allowed: GrantedRoundings, *, cancellation: bool,
 ) -> Tolerance:  # fmt: skip
     """Return the tolerance with the bounds that the problem grants to each output.
 
@@ -62,7 +62,7 @@ def with_grants(
     tf32 = allowed.tf32 is not False and uses_tf32(launch.module)
     coarse, narrow = TF32_STEP if tf32 else 0.0, bool(allowed.narrow)
     # A kernel without intermediate roundings does not need the roundings its inputs' types grant.
-    rounded = rounds_on_the_way(launch.module)
+    rounded = computes_in_narrow_floats(launch.module)
     types = tuple(elements.values())
     if referred is None:
         exact = {name: output.exact for name, output in derived.outputs.items()}

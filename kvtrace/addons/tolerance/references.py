@@ -19,7 +19,7 @@ from kvtrace.evaluate.condition import (
     are_alike,
     conditions,
     inputs_of,
-    own_losses,
+    reference_losses,
 )
 from kvtrace.evaluate.shadows.errors.roundings import unit_of
 
@@ -92,7 +92,7 @@ class ReferenceResults:
         import torch
 
         try:
-            return own_losses(both, self.values)
+            return reference_losses(both, self.values)
         except (RuntimeError, TypeError, ValueError):
             return {name: np.zeros(each.shape) for name, each in self.values.items()}
 

@@ -11,7 +11,7 @@ from kvtrace.addons.tolerance.launched import NotDerived, parameters, run
 from kvtrace.addons.tolerance.outputs import Tolerance
 from kvtrace.addons.tolerance.references import referred
 from kvtrace.evaluate.shadows.errors.analysis import CHANCE
-from kvtrace.evaluate.shadows.errors.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 
 __all__ = ["Compared", "NotClose", "NotDerived", "against"]
 
@@ -49,7 +49,7 @@ def against(
     """
 
     def around(kernel: Any) -> Compared:
-        granted = Granted(tf32, narrow)
+        granted = GrantedRoundings(tf32, narrow)
         return Compared(
             kernel,
             reference,
@@ -73,7 +73,7 @@ class Compared:
         reference: Callable[..., Any],
         chance: float,
         bound: Bound,
-        granted: Granted,
+        granted: GrantedRoundings,
         *,
         meaning: bool,
         cancellation: bool,

@@ -27,7 +27,7 @@ from kvtrace.backends.replacements import Replacements
 from kvtrace.evaluate import TensorArgument
 from kvtrace.evaluate.order import written_storages
 from kvtrace.evaluate.shadows.errors.exact_values import elements_of
-from kvtrace.evaluate.shadows.errors.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from kvtrace.schema.errors import KvtraceError
 from kvtrace.text import columns, printable
 
@@ -215,7 +215,7 @@ class _ComparisonWatcher:
         for value in pair:
             same = self._numbers.get(_key(as_array(value))) if _has_numbers(value) else None
             if same is not None:  # a kernel's numbers, perhaps in a wider type or copied
-                output = derive(same.launch, granted=Granted())[same.name]
+                output = derive(same.launch, granted=GrantedRoundings())[same.name]
                 rtol, atol = _tolerances(name, value, arguments, named)
                 return _comparison_of(name, same.launch.kernel, output, rtol, atol)
         for value in pair:

@@ -48,7 +48,7 @@ def _signed(array: Array, like: Array) -> Array:
 
 @semantics("arith.constant", "llvm.mlir.constant")
 def constant(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a value that does not depend on the program."""
+    """Return the step that sets a constant."""
     result = op.results[0].id
     value = constant_value(op, value_type(op.results[0].type))
 
@@ -59,7 +59,7 @@ def constant(op: Op, _compiler: Compiler) -> Step:
 
 
 def constant_value(op: Op, type_: ValueType) -> Any:
-    """Return a constant attribute as a value."""
+    """Return an op's constant attribute as a value: a bool, a Sum or an array."""
     attribute = op.attributes["value"]
     rank = len(type_.shape) + 1
     if isinstance(attribute, IntegerAttribute):
@@ -68,12 +68,12 @@ def constant_value(op: Op, type_: ValueType) -> Any:
         return np.full((1,) * rank, attribute.value, type_.element.value)
     assert isinstance(attribute, DenseAttribute)
     if attribute.is_splat:
-        number = attribute.values[0]
+        repeated_number = attribute.values[0]
         if type_.element.kind == "b":
-            return bool(number)
+            return bool(repeated_number)
         if type_.element.kind == "i":
-            return constant_sum(int(number))
-        return np.full((1,) * rank, number, type_.element.value)
+            return constant_sum(int(repeated_number))
+        return np.full((1,) * rank, repeated_number, type_.element.value)
     return np.array(attribute.values, type_.element.value).reshape(1, *type_.shape)
 
 
@@ -97,7 +97,7 @@ elementwise("arith.ori")(np.bitwise_or)
 
 @elementwise("arith.addi")
 def addi(left: Array, right: Array) -> Array:
-    """Return the sum; of Booleans, modulo 2."""
+    """Return left + right; Booleans are added modulo 2."""
     result: Array
     result = np.logical_xor(left, right) if left.dtype == np.bool_ else np.add(left, right)
     return result
@@ -105,7 +105,7 @@ def addi(left: Array, right: Array) -> Array:
 
 @elementwise("arith.subi")
 def subi(left: Array, right: Array) -> Array:
-    """Return the difference; of Booleans, modulo 2."""
+    """Return left - right; Booleans are subtracted modulo 2."""
     result: Array
     result = np.logical_xor(left, right) if left.dtype == np.bool_ else np.subtract(left, right)
     return result
@@ -113,35 +113,35 @@ def subi(left: Array, right: Array) -> Array:
 
 @elementwise("arith.xori")
 def xori(left: Array, right: Array) -> Array:
-    """Exclusive or of bits."""
+    """Return the bitwise exclusive or."""
     result: Array = np.bitwise_xor(left, right)
     return result
 
 
 @semantics("arith.andi")
 def andi(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a bitwise and; Booleans stay factors of a conjunction."""
+    """Return the step of a bitwise and; a conjunction of Booleans stays a list of factors."""
     type_ = value_type(op.results[0].type)
     left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
 
-    def booleans(values: list[Any], _scope: Scope) -> None:
-        first, second = values[left], values[right]
-        if first is False or second is False:
+    def conjunction_step(values: list[Any], _scope: Scope) -> None:
+        left_value, right_value = values[left], values[right]
+        if left_value is False or right_value is False:
             values[result] = False
             return
-        values[result] = sums.both(first, second)
+        values[result] = sums.both(left_value, right_value)
 
-    def numbers(values: list[Any], _scope: Scope) -> None:
-        first, second = values[left], values[right]
-        unknown = unknown_of((first, second))
+    def bitwise_step(values: list[Any], _scope: Scope) -> None:
+        left_value, right_value = values[left], values[right]
+        unknown = unknown_of((left_value, right_value))
         if unknown is not None:
             values[result] = unknown
             return
-        values[result] = np.bitwise_and(to_array(first, type_), to_array(second, type_))
+        values[result] = np.bitwise_and(to_array(left_value, type_), to_array(right_value, type_))
 
-    step = booleans if type_.element.kind == "b" else numbers
-    return compiler.counted(op, step, type_.size, 0)
+    step = conjunction_step if type_.element.kind == "b" else bitwise_step
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 def _shift_in_range(array: Array, amount: Array) -> Array:
@@ -152,7 +152,7 @@ def _shift_in_range(array: Array, amount: Array) -> Array:
 
 @elementwise("arith.shli")
 def shli(left: Array, right: Array) -> Array:
-    """Return left shifted left; 0 if by the width or more (PTX shl clamps)."""
+    """Return left shifted left by right; 0 if right is the width or more (PTX shl clamps)."""
     inside = _shift_in_range(left, right)
     bits = unsigned(left)
     shifted = np.left_shift(bits, np.where(inside, right, 0).astype(bits.dtype))
@@ -161,7 +161,7 @@ def shli(left: Array, right: Array) -> Array:
 
 @elementwise("arith.shrui")
 def shrui(left: Array, right: Array) -> Array:
-    """Return left shifted right, filled with zeros; 0 if by the width or more."""
+    """Return left shifted right, filled with zeros; 0 if right is the width or more."""
     inside = _shift_in_range(left, right)
     bits = unsigned(left)
     shifted = np.right_shift(bits, np.where(inside, right, 0).astype(bits.dtype))
@@ -170,7 +170,7 @@ def shrui(left: Array, right: Array) -> Array:
 
 @elementwise("arith.shrsi")
 def shrsi(left: Array, right: Array) -> Array:
-    """Return left shifted right, filled with the sign, also if by the width or more."""
+    """Return left shifted right, filled with the sign bit; only sign bits from the width on."""
     last = left.dtype.type(left.dtype.itemsize * 8 - 1)
     amount = np.where(_shift_in_range(left, right), right, last)
     return _signed(np.right_shift(left, amount), left)
@@ -178,7 +178,7 @@ def shrsi(left: Array, right: Array) -> Array:
 
 @elementwise("arith.divui")
 def divui(left: Array, right: Array) -> Array:
-    """Unsigned division; 0 where the divisor is 0."""
+    """Return the unsigned quotient; 0 where the divisor is 0."""
     divisor = unsigned(right)
     safe = np.where(divisor == 0, divisor.dtype.type(1), divisor)
     return _signed(np.where(divisor == 0, 0, unsigned(left) // safe), left)
@@ -186,7 +186,7 @@ def divui(left: Array, right: Array) -> Array:
 
 @elementwise("arith.remui")
 def remui(left: Array, right: Array) -> Array:
-    """Unsigned remainder; the dividend where the divisor is 0."""
+    """Return the unsigned remainder; the dividend where the divisor is 0."""
     divisor = unsigned(right)
     safe = np.where(divisor == 0, divisor.dtype.type(1), divisor)
     return _signed(np.where(divisor == 0, unsigned(left), unsigned(left) % safe), left)
@@ -194,19 +194,19 @@ def remui(left: Array, right: Array) -> Array:
 
 @elementwise("arith.minui")
 def minui(left: Array, right: Array) -> Array:
-    """Unsigned minimum."""
+    """Return the unsigned minimum."""
     return _signed(np.minimum(unsigned(left), unsigned(right)), left)
 
 
 @elementwise("arith.maxui")
 def maxui(left: Array, right: Array) -> Array:
-    """Unsigned maximum."""
+    """Return the unsigned maximum."""
     return _signed(np.maximum(unsigned(left), unsigned(right)), left)
 
 
 @elementwise("arith.ceildivui")
 def ceildivui(left: Array, right: Array) -> Array:
-    """Unsigned division rounded up; 0 where the divisor is 0."""
+    """Return the unsigned quotient rounded up; 0 where the divisor is 0."""
     a, b = unsigned(left), unsigned(right)
     safe = np.where(b == 0, b.dtype.type(1), b)
     return _signed(np.where(b == 0, 0, a // safe + (a % safe != 0)), left)
@@ -214,13 +214,13 @@ def ceildivui(left: Array, right: Array) -> Array:
 
 @elementwise("arith.ceildivsi")
 def ceildivsi(left: Array, right: Array) -> Array:
-    """Signed division rounded up."""
+    """Return the signed quotient rounded up; the dividend where the divisor is 0."""
     return _signed(-np.floor_divide(-left, np.where(right == 0, 1, right)), left)
 
 
 @elementwise("arith.floordivsi")
 def floordivsi(left: Array, right: Array) -> Array:
-    """Signed division rounded down."""
+    """Return the signed quotient rounded down; the dividend where the divisor is 0."""
     return _signed(np.floor_divide(left, np.where(right == 0, 1, right)), left)
 
 
@@ -261,55 +261,57 @@ def compare_integers(predicate: str, left: Array, right: Array) -> Array:
 
 @semantics("arith.cmpi")
 def cmpi(op: Op, compiler: Compiler) -> Step:
-    """Return the step of an integer comparison, which ranges may decide for all lanes."""
+    """Return the step of an integer comparison; the result is a bool if ranges decide it."""
     predicate = PREDICATES[op.attributes["predicate"].value]  # type: ignore[union-attr, index]
     type_ = value_type(op.operand("left").type)
     left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
-    number = type_.element.kind == "i"
+    is_integer = type_.element.kind == "i"
     bits = type_.element.bits
 
     def step(values: list[Any], _scope: Scope) -> None:
-        first, second = values[left], values[right]
-        if isinstance(first, Unknown) or isinstance(second, Unknown):
-            values[result] = unknown_of((first, second))
+        left_value, right_value = values[left], values[right]
+        if isinstance(left_value, Unknown) or isinstance(right_value, Unknown):
+            values[result] = unknown_of((left_value, right_value))
             return
-        chosen = predicate
-        if number and chosen not in sums.COMPARISONS:
+        used_predicate = predicate
+        if is_integer and used_predicate not in sums.COMPARISONS:
             # If neither can be negative, unsigned order equals signed order.
-            first, second = to_sum(first), to_sum(second)
-            if first.low >= 0 and second.low >= 0 and sums.fits(first, bits):
-                chosen = "s" + chosen[1:]
-        if number and chosen in sums.COMPARISONS:
-            values[result] = sums.compare(chosen, first, second, type_)
+            left_value, right_value = to_sum(left_value), to_sum(right_value)
+            if left_value.low >= 0 and right_value.low >= 0 and sums.fits(left_value, bits):
+                used_predicate = "s" + used_predicate[1:]
+        if is_integer and used_predicate in sums.COMPARISONS:
+            values[result] = sums.compare(used_predicate, left_value, right_value, type_)
             return
-        values[result] = compare_integers(chosen, to_array(first, type_), to_array(second, type_))
+        values[result] = compare_integers(
+            used_predicate, to_array(left_value, type_), to_array(right_value, type_)
+        )
 
     chosen_step = _compare_pointers(predicate, left, right, result) if type_.pointer else step
-    return compiler.counted(op, chosen_step, type_.size, 0)
+    return compiler.counting_step(op, chosen_step, type_.size, 0)
 
 
 def _compare_pointers(predicate: str, left: int, right: int, result: int) -> Step:
     def step(values: list[Any], _scope: Scope) -> None:
-        first, second = values[left], values[right]
-        if not isinstance(first, Pointer) or not isinstance(second, Pointer):
+        left_value, right_value = values[left], values[right]
+        if not isinstance(left_value, Pointer) or not isinstance(right_value, Pointer):
             values[result] = Unknown(frozenset({"where allocations lie"}))
             return
-        unknown = unknown_of((first.offset, second.offset))
-        if unknown is not None or first.argument != second.argument:
+        unknown = unknown_of((left_value.offset, right_value.offset))
+        if unknown is not None or left_value.argument != right_value.argument:
             values[result] = unknown or Unknown(frozenset({"where allocations lie"}))
             return
         values[result] = sums.compare(
-            predicate.replace("u", "s", 1), first.offset, second.offset, sums.ADDRESS
+            predicate.replace("u", "s", 1), left_value.offset, right_value.offset, sums.ADDRESS
         )
 
     return step
 
 
 def compare_floats(predicate: int, left: Array, right: Array) -> Array:
-    """Return a comparison of floats by MLIR's predicate number.
+    """Return a comparison of floats by an MLIR predicate number.
 
-    1 to 6: ordered and eq, gt, ge, lt, le, ne; 7: ordered; 8 to 13: unordered or eq to ne; 14:
+    1 to 6: both ordered and eq, gt, ge, lt, le, ne; 7: ordered; 8 to 13: unordered or eq to ne; 14:
     unordered; 0 and 15 are false and true.
     """
     if predicate == 0 or predicate == 15:
@@ -340,7 +342,7 @@ elementwise("arith.cmpf", attributes=("predicate",))(compare_floats)
 
 @semantics("arith.select")
 def select(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a choice by lane; under unknown conditions pointers keep a target."""
+    """Return the step of a selection by lane; if the condition is unknown, so is the result."""
     type_ = value_type(op.results[0].type)
     condition_type = value_type(op.operand("condition").type)
     condition_slot = op.operand("condition").id
@@ -348,45 +350,45 @@ def select(op: Op, compiler: Compiler) -> Step:
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
-        condition, first, second = values[condition_slot], values[left], values[right]
+        condition, if_true, if_false = values[condition_slot], values[left], values[right]
         if isinstance(condition, Unknown):
-            values[result] = _either(first, second, condition)
+            values[result] = _unknown_selection(if_true, if_false, condition)
             return
         flag = uniform_flag(condition)
         if flag is not None:
-            values[result] = first if flag else second
+            values[result] = if_true if flag else if_false
             return
-        chosen = to_array(condition, condition_type)
+        mask = to_array(condition, condition_type)
         if not condition_type.shape and type_.shape:
-            chosen = chosen.reshape((-1,) + (1,) * len(type_.shape))
-        if isinstance(first, Pointer | PointerChoice):
-            values[result] = _chosen_pointers(chosen, first, second)
+            mask = mask.reshape((-1,) + (1,) * len(type_.shape))
+        if isinstance(if_true, Pointer | PointerChoice):
+            values[result] = _selected_pointers(mask, if_true, if_false)
             return
-        unknown = unknown_of((first, second))
+        unknown = unknown_of((if_true, if_false))
         if unknown is not None:
             values[result] = unknown
             return
-        values[result] = np.where(chosen, to_array(first, type_), to_array(second, type_))
+        values[result] = np.where(mask, to_array(if_true, type_), to_array(if_false, type_))
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
-def _either(first: Any, second: Any, condition: Unknown) -> Any:
-    unknown = unknown_of((condition, first, second))
-    if isinstance(first, Pointer) and isinstance(second, Pointer):
-        offsets = unknown_of((condition, first.offset, second.offset))
+def _unknown_selection(if_true: Any, if_false: Any, condition: Unknown) -> Any:
+    unknown = unknown_of((condition, if_true, if_false))
+    if isinstance(if_true, Pointer) and isinstance(if_false, Pointer):
+        offsets = unknown_of((condition, if_true.offset, if_false.offset))
         assert offsets is not None
-        same = first.argument == second.argument
-        return Pointer(first.argument if same else None, offsets)
+        same = if_true.argument == if_false.argument
+        return Pointer(if_true.argument if same else None, offsets)
     return unknown
 
 
-def _chosen_pointers(chosen: Array, first: Any, second: Any) -> Any:
-    simple = isinstance(first, Pointer) and isinstance(second, Pointer)
-    if not simple or first.argument != second.argument:
-        return PointerChoice(chosen, first, second)
-    unknown = unknown_of((first.offset, second.offset))
+def _selected_pointers(mask: Array, if_true: Any, if_false: Any) -> Any:
+    both_simple = isinstance(if_true, Pointer) and isinstance(if_false, Pointer)
+    if not both_simple or if_true.argument != if_false.argument:
+        return PointerChoice(mask, if_true, if_false)
+    unknown = unknown_of((if_true.offset, if_false.offset))
     if unknown is not None:
-        return Pointer(first.argument, unknown)
-    offset = np.where(chosen, sum_of_terms(first.offset), sum_of_terms(second.offset))
-    return Pointer(first.argument, to_sum(offset))
+        return Pointer(if_true.argument, unknown)
+    offset = np.where(mask, sum_of_terms(if_true.offset), sum_of_terms(if_false.offset))
+    return Pointer(if_true.argument, to_sum(offset))

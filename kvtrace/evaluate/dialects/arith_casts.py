@@ -30,7 +30,8 @@ from kvtrace.ir.ops import UNSIGNED
 def truncated_float(array: Array, element: ElementType) -> Array:
     """Return floats in another float type; the caller rounds to types that NumPy lacks.
 
-    float64 becomes bfloat16 through float32 rounded to odd, so that rounding happens only once.
+    float64 becomes bfloat16 or an 8-bit type through float32 rounded to odd, so that the caller's
+    rounding is the only one.
     """
     if array.dtype == np.float64 and element.rounded:
         nearest = array.astype(element.value)
@@ -51,22 +52,22 @@ def unsigned_to_float(array: Array, element: ElementType) -> Array:
 
 
 def float_to_signed(array: Array, element: ElementType) -> Array:
-    """Return floats as signed integers, rounded toward zero."""
+    """Return floats as signed integers, rounded toward zero and saturated."""
     return to_integer(array, element, signed=True)
 
 
 def float_to_unsigned(array: Array, element: ElementType) -> Array:
-    """Return floats as unsigned integers, rounded toward zero."""
+    """Return floats as unsigned integers, rounded toward zero and saturated."""
     return to_integer(array, element, signed=False)
 
 
 def zero_extended(array: Array, element: ElementType) -> Array:
-    """Return integers widened with zeros."""
+    """Return integers widened with zero bits."""
     return unsigned(array).astype(element.value)
 
 
 def truncated_integer(array: Array, element: ElementType) -> Array:
-    """Return the low bits of integers."""
+    """Return integers in another type: low bits, or widened with the sign."""
     if element.kind == "b":
         return (array & 1).astype(np.bool_)
     return array.astype(element.value)
@@ -83,7 +84,7 @@ typed_result(
 
 
 def integer_conversion(op: Op) -> Callable[[Array], Array]:
-    """Return the array function of a change of width."""
+    """Return the array function of an op that changes the width of integers."""
     source = value_type(op.operand("source").type).element
     target = value_type(op.results[0].type).element
     as_unsigned = op.name in UNSIGNED
@@ -99,7 +100,7 @@ def integer_conversion(op: Op) -> Callable[[Array], Array]:
 
 @semantics("arith.extsi", "arith.extui", "arith.trunci", "arith.index_cast", "arith.index_castui")
 def integer_cast(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a change of width; a Sum with the same number stays a Sum."""
+    """Return the step of a change of width; a Sum that fits both types is unchanged."""
     source = value_type(op.operand("source").type)
     target = value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
@@ -115,8 +116,8 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
             values[result] = value
             return
         if isinstance(value, bool):
-            number = int(value) if unsigned_source else -int(value)
-            values[result] = constant_sum(number) if target.element.kind == "i" else value
+            as_integer = int(value) if unsigned_source else -int(value)
+            values[result] = constant_sum(as_integer) if target.element.kind == "i" else value
             return
         values[result] = convert(to_array(value, source))
 
@@ -129,11 +130,11 @@ def integer_cast(op: Op, compiler: Compiler) -> Step:
             return False
         return low <= value.low and value.high <= high
 
-    return compiler.counted(op, step, target.size, 0)
+    return compiler.counting_step(op, step, target.size, 0)
 
 
 def rebits(array: Array, source: ElementType, target: ElementType) -> Array:
-    """Return values with the same bits in another type of the same width."""
+    """Return the values that the same bits have in another type of the same width."""
     if source.kind == "b" or target.kind == "b":
         return array.astype(target.value)
     stored = np.ascontiguousarray(to_memory(array, source)).view(target.memory)
@@ -142,7 +143,7 @@ def rebits(array: Array, source: ElementType, target: ElementType) -> Array:
 
 @semantics("arith.bitcast", "tt.bitcast")
 def bitcast(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a bitcast, which changes only the pointee's type of pointers."""
+    """Return the step of a bitcast; pointers are unchanged."""
     source = value_type(op.operand("source").type)
     target = value_type(op.results[0].type)
     slot, result = op.operand("source").id, op.results[0].id
@@ -160,4 +161,4 @@ def bitcast(op: Op, compiler: Compiler) -> Step:
             return
         values[result] = rebits(to_array(value, source), source.element, target.element)
 
-    return compiler.counted(op, step, target.size, 0)
+    return compiler.counting_step(op, step, target.size, 0)

@@ -31,7 +31,7 @@ _DIRECTIONS: tuple[Direction, ...] = ("rn", "rz", "rd", "ru")
 
 
 def _wide(function: _Function) -> _Function:
-    """Return a function computed in float64 and rounded to the first float operand's type."""
+    """Return `function` computed in float64, with the result in the first float operand's type."""
 
     def rounded(*arrays: Array) -> Array:
         dtype = next(array.dtype for array in arrays if array.dtype.kind == "f")
@@ -41,44 +41,49 @@ def _wide(function: _Function) -> _Function:
     return rounded
 
 
-def _exponent(array: Array) -> Array:
-    """Return the exponents of finite numbers other than 0."""
+def _binary_exponent(array: Array) -> Array:
     return np.asarray(np.frexp(array)[1] - 1)
 
 
 def ilogb(array: Array) -> Array:
     """Return the exponent as an integer: the smallest for 0 and NaN, the largest for infinity."""
     limits = np.iinfo(np.int32)
-    result = np.where((array == 0) | np.isnan(array), limits.min, _exponent(array))
+    result = np.where((array == 0) | np.isnan(array), limits.min, _binary_exponent(array))
     return np.where(np.isinf(array), limits.max, result).astype(np.int32)
 
 
 def logb(array: Array) -> Array:
-    """Return the exponent as a float."""
-    result = np.where(array == 0, -np.inf, _exponent(array))
+    """Return the binary exponent as a float; minus infinity for 0."""
+    result = np.where(array == 0, -np.inf, _binary_exponent(array))
     return np.where(np.isinf(array), np.inf, np.where(np.isnan(array), np.nan, result))
 
 
 def remainder(left: Array, right: Array) -> Array:
     """Return the IEEE remainder: left minus right times the nearest whole number, ties to even."""
-    rest = np.fmod(np.abs(left), 2 * np.abs(right))
+    remainder_ = np.fmod(np.abs(left), 2 * np.abs(right))
     divisor = np.abs(right)
-    rest = np.where(np.isinf(divisor), np.abs(left), rest)
+    remainder_ = np.where(np.isinf(divisor), np.abs(left), remainder_)
     # 0 <= rest < 2 divisor, so 0, 1 or 2 divisors are nearest.
-    once = (2 * rest > divisor) & ((2 * rest < 3 * divisor) | np.isinf(3 * divisor))
-    twice = 2 * rest >= 3 * divisor
-    rest = np.where(twice, rest - 2 * divisor, np.where(once, rest - divisor, rest))
-    return np.where(np.signbit(left), -rest, rest)
+    subtracts_one = (2 * remainder_ > divisor) & (
+        (2 * remainder_ < 3 * divisor) | np.isinf(3 * divisor)
+    )
+    subtracts_two = 2 * remainder_ >= 3 * divisor
+    remainder_ = np.where(
+        subtracts_two,
+        remainder_ - 2 * divisor,
+        np.where(subtracts_one, remainder_ - divisor, remainder_),
+    )
+    return np.where(np.signbit(left), -remainder_, remainder_)
 
 
 def fdim(left: Array, right: Array) -> Array:
-    """Return the positive difference."""
+    """Return left - right where that is positive, else 0; NaN if an operand is NaN."""
     unordered = np.isnan(left) | np.isnan(right)
     return np.where(unordered, np.nan, np.where(left > right, left - right, 0))
 
 
 def saturate(array: Array) -> Array:
-    """Return numbers limited to [0, 1]; 0 for NaN."""
+    """Return numbers limited to the range 0 to 1; NaN gives 0."""
     return np.asarray(np.fmin(np.fmax(array, 0), 1))
 
 
@@ -99,23 +104,27 @@ def reversed_bits(array: Array) -> Array:
 
 def byte_permute(left: Array, right: Array, selector: Array) -> Array:
     """Return four of the eight bytes of two words, by the low three bits of each nibble."""
-    both = unsigned(left).astype(np.uint64) | (unsigned(right).astype(np.uint64) << np.uint64(32))
-    result = np.zeros(both.shape, np.uint64)
+    eight_bytes = unsigned(left).astype(np.uint64) | (
+        unsigned(right).astype(np.uint64) << np.uint64(32)
+    )
+    result = np.zeros(eight_bytes.shape, np.uint64)
     for position in range(4):
-        which = (unsigned(selector).astype(np.uint64) >> np.uint64(4 * position)) & np.uint64(7)
-        byte = (both >> (which * np.uint64(8))) & np.uint64(0xFF)
+        byte_index = (unsigned(selector).astype(np.uint64) >> np.uint64(4 * position)) & np.uint64(
+            7
+        )
+        byte = (eight_bytes >> (byte_index * np.uint64(8))) & np.uint64(0xFF)
         result = result | (byte << np.uint64(8 * position))
     return result.astype(np.uint32).view(np.int32)
 
 
 def product_of_24_bits(left: Array, right: Array) -> Array:
-    """Return the low 32 bits of the product of the low 24 bits, sign-extended."""
+    """Return the low 32 bits of the product of the low 24 bits as signed numbers."""
     shift = np.int32(8)
     return ((left << shift) >> shift) * ((right << shift) >> shift)
 
 
 def unsigned_product_of_24_bits(left: Array, right: Array) -> Array:
-    """Return the low 32 bits of the product of the low 24 bits."""
+    """Return the low 32 bits of the product of the low 24 bits as unsigned numbers."""
     low = np.int32(0xFFFFFF)
     return np.asarray((left & low) * (right & low))
 
@@ -160,13 +169,13 @@ def _viewed_as(dtype: type[np.generic]) -> _Function:
     return lambda array: np.ascontiguousarray(array).view(dtype)
 
 
-def _whole(direction: Direction, target: str, *, signed: bool) -> _Function:
+def _to_whole(direction: Direction, target: str, *, signed: bool) -> _Function:
     element = element_of(target)
     integral = TO_INTEGRAL[direction]
     return lambda array: to_integer(integral(array), element, signed=signed)
 
 
-def _whole_numbers(direction: Direction, target: type[np.floating], *, signed: bool) -> _Function:
+def _from_whole(direction: Direction, target: type[np.floating], *, signed: bool) -> _Function:
     def convert(array: Array) -> Array:
         return directed.from_integer(direction, array if signed else unsigned(array), target)
 
@@ -325,10 +334,10 @@ for _direction in _DIRECTIONS:
             ("ll", "i64", True),
             ("ull", "i64", False),
         ):
-            FUNCTIONS[f"{_source}2{_short}_{_direction}"] = _whole(
+            FUNCTIONS[f"{_source}2{_short}_{_direction}"] = _to_whole(
                 _direction, _target, signed=_is_signed
             )
-            FUNCTIONS[f"{_short}2{_source}_{_direction}"] = _whole_numbers(
+            FUNCTIONS[f"{_short}2{_source}_{_direction}"] = _from_whole(
                 _direction,
                 np.float32 if _source == "float" else np.float64,
                 signed=_is_signed,
@@ -374,8 +383,8 @@ UNDOCUMENTED: Final = Accuracy(float("inf"), follows="jumps")
 
 
 def accuracy_of(symbol: str) -> Accuracy:
-    """Return the accuracy of a device's function by its symbol."""
-    name = _plain(symbol)
+    """Return the error bound of a device's function, by its symbol; infinite if undocumented."""
+    name = _base_name(symbol)
     accuracy = ACCURACY.get(name) or ACCURACY.get(name[:-1] if name[-1:] in ("f", "d") else name)
     if accuracy is None and name.endswith(_DIRECTED):
         return JUMPS  # rounded as its name says; no radius is passed on
@@ -384,14 +393,14 @@ def accuracy_of(symbol: str) -> Accuracy:
 
 def library_function(symbol: str) -> _Function | None:
     """Return the function of `__nv_tanhf`, `__ocml_tanh_f32` and the like; None if unknown."""
-    name = _plain(symbol)
+    name = _base_name(symbol)
     if name in FUNCTIONS:
         return FUNCTIONS[name]
     return FUNCTIONS.get(name[:-1]) if name[-1:] in ("f", "d") else None
 
 
-def _plain(symbol: str) -> str:
-    """Return a function's name without the library's prefix and the type's suffix."""
+def _base_name(symbol: str) -> str:
+    """Return a function's name without the library's prefix and the suffix of its type."""
     name = symbol
     for prefix in ("__nv_", "__ocml_", "llvm."):
         name = name.removeprefix(prefix)
@@ -402,7 +411,7 @@ def _plain(symbol: str) -> str:
 
 @semantics("tt.extern_elementwise")
 def extern_elementwise(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a device library's function, by its symbol."""
+    """Return the step of a device library's function, found by the op's symbol."""
     symbol = str(attribute(op, "symbol"))
     function = library_function(symbol)
     if function is None:

@@ -62,7 +62,7 @@ def rsqrt(array: Array) -> Array:
 
 @elementwise("math.round", flops=1)
 def round_half_away(array: Array) -> Array:
-    """Return the nearest integers, halves rounded away from zero."""
+    """Return floats rounded to whole numbers, halves away from zero."""
     result: Array = np.copysign(np.floor(np.abs(array) + array.dtype.type(0.5)), array)
     return result
 
@@ -79,7 +79,7 @@ _ERF_END = 6.0
 
 @cache
 def _erf_table() -> Array:
-    """Return erf at multiples of the step, from -6 to 6, beyond which float64 gives ±1."""
+    """Return erf at multiples of 1/512 from -6 to 6; beyond, it is ±1 in float64."""
     count = round(_ERF_END / _ERF_STEP)
     return np.array([math.erf(position * _ERF_STEP) for position in range(-count, count + 1)])
 
@@ -93,25 +93,24 @@ def erfc(array: Array) -> Array:
 @elementwise("math.ctpop")
 def ctpop(array: Array) -> Array:
     """Return the number of set bits."""
-    return np.asarray(_bits(array).sum(axis=-1).astype(array.dtype))
+    return np.asarray(_bits_lowest_first(array).sum(axis=-1).astype(array.dtype))
 
 
 @elementwise("math.ctlz")
 def ctlz(array: Array) -> Array:
-    """Return the number of zero bits from the highest down."""
-    bits = _bits(array)[..., ::-1]
+    """Return the number of zero bits above the highest set bit; the width if none is set."""
+    bits = _bits_lowest_first(array)[..., ::-1]
     return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
 
 
 @elementwise("math.cttz")
 def cttz(array: Array) -> Array:
-    """Return the number of zero bits from the lowest up."""
-    bits = _bits(array)
+    """Return the number of zero bits below the lowest set bit; the width if none is set."""
+    bits = _bits_lowest_first(array)
     return np.where(bits.any(axis=-1), bits.argmax(axis=-1), bits.shape[-1]).astype(array.dtype)
 
 
-def _bits(array: Array) -> Array:
-    """Return the bits of integers along a new last axis, lowest first."""
+def _bits_lowest_first(array: Array) -> Array:
     raw = np.ascontiguousarray(array)[..., None].view(np.uint8)
     return np.unpackbits(raw, axis=-1, bitorder="little").astype(np.bool_)
 
@@ -128,10 +127,10 @@ def erf(array: Array) -> Array:
         return special.erf(array)
     x = np.clip(np.asarray(array, np.float64), -_ERF_END, _ERF_END)
     position = np.rint(np.where(np.isnan(x), 0, x) / _ERF_STEP)
-    near = position * _ERF_STEP
-    h = x - near
-    slope = (2 / math.sqrt(math.pi)) * np.exp(-near * near)
-    series = h * (1 - h * (near - h * (2 * near * near - 1) / 3))
+    nearest = position * _ERF_STEP
+    distance = x - nearest
+    slope = (2 / math.sqrt(math.pi)) * np.exp(-nearest * nearest)
+    series = distance * (1 - distance * (nearest - distance * (2 * nearest * nearest - 1) / 3))
     table = _erf_table()
     value = table[position.astype(np.int64) + len(table) // 2] + slope * series
     return np.asarray(value).astype(array.dtype)

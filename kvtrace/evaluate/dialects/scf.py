@@ -13,7 +13,12 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.evaluate.branches import either, equal_constants, in_doubt, selected
+from kvtrace.evaluate.branches import (
+    doubtful_value,
+    equal_constants,
+    selected,
+    unknown_branch_value,
+)
 from kvtrace.evaluate.compiler import CompiledBlock, Compiler, attribute, slots_of
 from kvtrace.evaluate.errors import Deadlock, TooLarge, UnsupportedOp
 from kvtrace.evaluate.registry import Step, place, semantics
@@ -38,7 +43,7 @@ from kvtrace.ir.integers import counter_ranges, signed_range, wraps_around
 
 @semantics("scf.if")
 def if_(op: Op, compiler: Compiler) -> Step:
-    """Return the step that runs the branch of each program."""
+    """Return the step of a branch: each program runs the region that its condition selects."""
     condition_slot = op.operand("condition").id
     results = slots_of(op.results)
     types = [value_type(value.type) for value in op.results]
@@ -47,7 +52,7 @@ def if_(op: Op, compiler: Compiler) -> Step:
     ]
     branches += [None] * (2 - len(branches))
 
-    def run_one(branch: CompiledBlock | None, values: list[Any], scope: Scope) -> None:
+    def run_branch(branch: CompiledBlock | None, values: list[Any], scope: Scope) -> None:
         if branch is None:
             return
         for slot, value in zip(results, branch.run(values, scope), strict=True):
@@ -57,21 +62,21 @@ def if_(op: Op, compiler: Compiler) -> Step:
         doubtful = scope.doubtful(unknown.reason)
         outcomes = [branch.run(list(values), doubtful) for branch in branches if branch is not None]
         for position, slot in enumerate(results):
-            first, second = outcomes[0][position], outcomes[1][position]
-            values[slot] = either(first, second, unknown)
+            from_then, from_else = outcomes[0][position], outcomes[1][position]
+            values[slot] = unknown_branch_value(from_then, from_else, unknown)
 
-    def run_parts(values: list[Any], scope: Scope, takes_first: Array) -> None:
-        parts: list[tuple[Array, list[Any]]] = []
+    def run_divided(values: list[Any], scope: Scope, takes_then: Array) -> None:
+        branch_results: list[tuple[Array, list[Any]]] = []
         for branch, index in zip(
-            branches, (np.flatnonzero(takes_first), np.flatnonzero(~takes_first)), strict=True
+            branches, (np.flatnonzero(takes_then), np.flatnonzero(~takes_then)), strict=True
         ):
             if branch is None:
                 continue
             inner = selected(values, branch.outer, index, every=False)
-            parts.append((index, branch.run(inner, scope.restricted(index))))
+            branch_results.append((index, branch.run(inner, scope.restricted(index))))
         for position, slot in enumerate(results):
-            pieces = [(index, outcome[position]) for index, outcome in parts]
-            values[slot] = merge_programs(pieces, scope.programs, types[position])
+            result_parts = [(index, outcome[position]) for index, outcome in branch_results]
+            values[slot] = merge_programs(result_parts, scope.programs, types[position])
 
     def step(values: list[Any], scope: Scope) -> None:
         condition = values[condition_slot]
@@ -79,22 +84,22 @@ def if_(op: Op, compiler: Compiler) -> Step:
             run_both(values, scope, condition)
             return
         if isinstance(condition, bool):
-            run_one(branches[0 if condition else 1], values, scope)
+            run_branch(branches[0 if condition else 1], values, scope)
             return
-        takes_first = to_array(condition, None).reshape(-1)
-        if takes_first.all():
-            run_one(branches[0], values, scope)
-        elif not takes_first.any():
-            run_one(branches[1], values, scope)
+        takes_then = to_array(condition, None).reshape(-1)
+        if takes_then.all():
+            run_branch(branches[0], values, scope)
+        elif not takes_then.any():
+            run_branch(branches[1], values, scope)
         else:
-            run_parts(values, scope, takes_first)
+            run_divided(values, scope, takes_then)
 
     return step
 
 
 @semantics("scf.index_switch")
 def index_switch(op: Op, compiler: Compiler) -> Step:
-    """Return the step of the region whose case equals the operand, else the first (default)."""
+    """Return the step of a switch: a program runs the region of its case, else the first region."""
     selector = op.operand("selector").id
     selector_type = value_type(op.operand("selector").type)
     cases = [int(case) for case in attribute(op, "cases", [])]
@@ -102,39 +107,41 @@ def index_switch(op: Op, compiler: Compiler) -> Step:
     types = [value_type(value.type) for value in op.results]
     blocks = [compiler.block(region.blocks[0]) for region in op.regions]
 
-    def in_doubt_of_all(values: list[Any], scope: Scope, unknown: Unknown) -> None:
+    def run_all(values: list[Any], scope: Scope, unknown: Unknown) -> None:
         doubtful = scope.doubtful(unknown.reason)
         outcomes = [block.run(list(values), doubtful) for block in blocks]
         for position, slot in enumerate(results):
             joined = outcomes[0][position]
             for outcome in outcomes[1:]:
-                joined = either(joined, outcome[position], unknown)
+                joined = unknown_branch_value(joined, outcome[position], unknown)
             values[slot] = joined
 
     def step(values: list[Any], scope: Scope) -> None:
-        chosen = values[selector]
-        if isinstance(chosen, Unknown):
-            in_doubt_of_all(values, scope, chosen)
+        selector_value = values[selector]
+        if isinstance(selector_value, Unknown):
+            run_all(values, scope, selector_value)
             return
-        numbers = to_array(chosen, selector_type).reshape(-1)
-        numbers = np.broadcast_to(numbers, (scope.programs,))
-        parts: list[tuple[Array, list[Any]]] = []
-        default = ~np.isin(numbers, cases)
+        case_of_program = to_array(selector_value, selector_type).reshape(-1)
+        case_of_program = np.broadcast_to(case_of_program, (scope.programs,))
+        case_results: list[tuple[Array, list[Any]]] = []
+        default = ~np.isin(case_of_program, cases)
         for block, selected_programs in zip(
-            blocks, [default, *(numbers == c for c in cases)], strict=True
+            blocks, [default, *(case_of_program == c for c in cases)], strict=True
         ):
             index = np.flatnonzero(selected_programs)
             if not len(index):
                 continue
             every = len(index) == scope.programs
             inner = selected(values, block.outer, index, every=every)
-            parts.append((index, block.run(inner, scope if every else scope.restricted(index))))
+            case_results.append(
+                (index, block.run(inner, scope if every else scope.restricted(index)))
+            )
         for position, slot in enumerate(results):
-            pieces = [(index, outcome[position]) for index, outcome in parts]
+            result_parts = [(index, outcome[position]) for index, outcome in case_results]
             values[slot] = (
-                pieces[0][1]
-                if len(pieces) == 1
-                else merge_programs(pieces, scope.programs, types[position])
+                result_parts[0][1]
+                if len(result_parts) == 1
+                else merge_programs(result_parts, scope.programs, types[position])
             )
 
     return step
@@ -152,7 +159,7 @@ _FAR: Final = 1 << 62
 
 @semantics("scf.for")
 def for_(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a loop that counts from a lower bound to an upper one, carrying values.
+    """Return the step of a loop that counts from a lower to an upper bound and carries values.
 
     The counter wraps around at its width, as on a device.
     """
@@ -177,12 +184,12 @@ class _For:
         if unknown is not None:
             self._once_in_doubt(values, scope, unknown)
             return
-        numbers = [_uniform_integer(bound) for bound in bounds]
-        if all(number is not None for number in numbers):
-            low, high, by = (int(number) for number in numbers if number is not None)
-            self._same_for_all(values, scope, *self._laps(scope, low, high, by))
+        uniform_bounds = [_uniform_integer(bound) for bound in bounds]
+        if all(number is not None for number in uniform_bounds):
+            low, high, step_size = (int(number) for number in uniform_bounds if number is not None)
+            self._run_uniform(values, scope, *self._counter_ranges(scope, low, high, step_size))
             return
-        self._program_by_program_bounds(values, scope, bounds)
+        self._run_by_program(values, scope, bounds)
 
     def _finish(self, values: list[Any], scope: Scope, carried: list[Any], trips: Any) -> None:
         for slot, value in zip(self.results, carried, strict=True):
@@ -192,39 +199,39 @@ class _For:
             for observer in scope.launch.loop_observers:
                 observer.loop(self.op, counts)
 
-    def _laps(
-        self, scope: Scope, low: int, high: int, by: int
+    def _counter_ranges(
+        self, scope: Scope, low: int, high: int, step_size: int
     ) -> tuple[list[range], Deadlock | TooLarge | None]:
-        """Return all counters of a loop, as one range until each wraparound.
+        """Return the counters as ranges, one per wraparound, and no error.
 
-        If there are too many, return the counters of some trips, and the error to raise after them.
+        If there are too many, return the first trips, and the error to raise after them.
         """
         bits = self.type.element.bits
-        if not wraps_around(low, high, by, bits):
-            return [range(low, high, by)] if low < high else [], None
+        if not wraps_around(low, high, step_size, bits):
+            return [range(low, high, step_size)] if low < high else [], None
         loop = f"the loop at {place(self.op)} in kernel {scope.launch.kernel!r}"
-        if by == 0:
+        if step_size == 0:
             complaint = f"{loop} never ends: it counts from {low:,} to {high:,} in steps of 0"
             return [range(low, low + 1)], Deadlock(complaint)
         ranges: list[range] = []
         trips = 0
-        for lap in counter_ranges(low, high, by, bits):
-            ranges.append(lap)
-            trips += len(lap)
+        for counter_range in counter_ranges(low, high, step_size, bits):
+            ranges.append(counter_range)
+            trips += len(counter_range)
             if trips > _MOST_TRIPS:
                 break
         else:
             return ranges, None
-        least, most = signed_range(bits)
-        last_before, first_after = (most, least) if by > 0 else (least, most)
+        lowest, highest = signed_range(bits)
+        last_before, first_after = (highest, lowest) if step_size > 0 else (lowest, highest)
         complaint = (
-            f"{loop}, which counts from {low:,} to {high:,} in steps of {by:,}, passes "
-            f"{last_before:,} and continues near {first_after:,}: it takes more than the "
-            f"{_MOST_TRIPS:,} trips that such a loop is given; fix its bounds"
+            f"{loop}, which counts from {low:,} to {high:,} in steps of {step_size:,}, passes "
+            f"{last_before:,} and continues near {first_after:,}: it needs more than "
+            f"{_MOST_TRIPS:,} trips, the limit for such loops; fix its bounds"
         )
         return [ranges[0][:_FIRST_TRIPS]], TooLarge(complaint)
 
-    def _same_for_all(
+    def _run_uniform(
         self,
         values: list[Any],
         scope: Scope,
@@ -237,9 +244,9 @@ class _For:
         induction, *arguments = body.arguments
         carried = [values[slot] for slot in self.initial]
         inner = scope.at_iteration(0)
-        for trip, number in enumerate(chain.from_iterable(counters)):
+        for trip, counter in enumerate(chain.from_iterable(counters)):
             inner.iteration = trip
-            values[induction] = constant_sum(number)
+            values[induction] = constant_sum(counter)
             for slot, value in zip(arguments, carried, strict=True):
                 values[slot] = value
             carried = body.run(values, inner)
@@ -247,35 +254,33 @@ class _For:
             raise error
         self._finish(values, scope, carried, trips)
 
-    def _program_by_program_bounds(
-        self, values: list[Any], scope: Scope, bounds: list[Any]
-    ) -> None:
+    def _run_by_program(self, values: list[Any], scope: Scope, bounds: list[Any]) -> None:
         programs = scope.programs
-        low, high, by = (
+        low, high, step_size = (
             np.broadcast_to(to_array(bound, self.type).astype(np.int64), (programs,))
             for bound in bounds
         )
-        trips = self._trips(scope, low, high, by)
+        trips = self._trips(scope, low, high, step_size)
         carried = [values[slot] for slot in self.initial]
         scope.launch.afford(int(trips.max(initial=0)) * (1 + len(self.body.steps)), 1)
         for trip in range(int(trips.max(initial=0))):
             index = np.flatnonzero(trips > trip)
-            counter = (low + trip * by).astype(self.type.element.value).astype(np.int64)
+            counter = (low + trip * step_size).astype(self.type.element.value).astype(np.int64)
             carried = self._trip(values, scope, carried, index, counter, trip)
         self._finish(values, scope, carried, trips)
 
-    def _trips(self, scope: Scope, low: Array, high: Array, by: Array) -> Array:
-        """Return the number of trips of each program."""
-        _, most = signed_range(self.type.element.bits)
+    def _trips(self, scope: Scope, low: Array, high: Array, step_size: Array) -> Array:
+        """Return the number of trips of each program, at most 2**62."""
+        _, highest = signed_range(self.type.element.bits)
         if max(-int(low.min(initial=0)), int(high.max(initial=0))) > _FAR:  # the distance overflows
-            low, high, by = (bound.astype(object) for bound in (low, high, by))
-        upward = np.where(by > 0, by, 1)
+            low, high, step_size = (bound.astype(object) for bound in (low, high, step_size))
+        upward = np.where(step_size > 0, step_size, 1)
         runs = low < high
         trips = np.where(runs, -((low - high) // upward), 0)
         last = low + (trips - 1) * upward
-        for program in np.flatnonzero(runs & ((by <= 0) | (last > most - upward))):
-            bounds = (int(bound[program]) for bound in (low, high, by))
-            counters, error = self._laps(scope, *bounds)
+        for program in np.flatnonzero(runs & ((step_size <= 0) | (last > highest - upward))):
+            bounds = (int(bound[program]) for bound in (low, high, step_size))
+            counters, error = self._counter_ranges(scope, *bounds)
             if error is not None:
                 raise error
             trips[program] = sum(map(len, counters))
@@ -297,41 +302,47 @@ class _For:
         every = len(index) == scope.programs
         inner = selected(values, body.outer, index, every=every)
         active = scope if every else scope.restricted(index)
-        numbers = counter if every else counter[index]
-        inner[induction] = Sum(0, (numbers,), int(numbers.min()), int(numbers.max()))
+        active_counters = counter if every else counter[index]
+        inner[induction] = Sum(
+            0, (active_counters,), int(active_counters.min()), int(active_counters.max())
+        )
         for slot, value in zip(arguments, carried, strict=True):
             inner[slot] = value if every else select_programs(value, index)
         outcome = body.run(inner, active.at_iteration(trip))
         if every:
             return outcome
-        return replaced(carried, outcome, index, scope.programs, self.types)
+        return with_replaced_programs(carried, outcome, index, scope.programs, self.types)
 
     def _once_in_doubt(self, values: list[Any], scope: Scope, unknown: Unknown) -> None:
-        """Run the body once for any trip: counter and carried values are unknown."""
+        """Run the body once with unknown counter and carried values, as its trips are unknown."""
         body = self.body
         inner = list(values)
         induction, *arguments = body.arguments
         inner[induction] = unknown
         starts = [values[slot] for slot in self.initial]
         for slot, value in zip(arguments, starts, strict=True):
-            inner[slot] = in_doubt(value, unknown)
+            inner[slot] = doubtful_value(value, unknown)
         outcome = body.run(inner, scope.doubtful(unknown.reason))
         carried = [
-            either(start, in_doubt(value, unknown), unknown)
+            unknown_branch_value(start, doubtful_value(value, unknown), unknown)
             for start, value in zip(starts, outcome, strict=True)
         ]
         self._finish(values, scope, carried, -1)
 
 
-def replaced(
+def with_replaced_programs(
     before: list[Any], after: list[Any], index: Array, programs: int, types: list[ValueType]
 ) -> list[Any]:
-    """Return the values of all programs, with those of some programs replaced."""
-    everyone = np.ones(programs, np.bool_)
-    everyone[index] = False
-    rest = np.flatnonzero(everyone)
+    """Return a list of values with those of the programs at `index` replaced by `after`."""
+    is_unchanged = np.ones(programs, np.bool_)
+    is_unchanged[index] = False
+    unchanged_index = np.flatnonzero(is_unchanged)
     return [
-        merge_programs([(rest, select_programs(old, rest)), (index, new)], programs, type_)
+        merge_programs(
+            [(unchanged_index, select_programs(old, unchanged_index)), (index, new)],
+            programs,
+            type_,
+        )
         for old, new, type_ in zip(before, after, types, strict=True)
     ]
 
@@ -348,8 +359,8 @@ def _uniform_integer(value: Any) -> int | None:
         array = array + value.constant
     else:
         array = value
-    first = array.flat[0]
-    return int(first) if array.size == 1 or (array == first).all() else None
+    first_element = array.flat[0]
+    return int(first_element) if array.size == 1 or (array == first_element).all() else None
 
 
 # -- while ------------------------------------------------------------------------------------
@@ -357,7 +368,7 @@ def _uniform_integer(value: Any) -> int | None:
 
 @semantics("scf.while")
 def while_(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a loop that repeats while the first region's condition holds."""
+    """Return the step of a loop that repeats while the condition of its first region holds."""
     return _While(op, compiler).step
 
 
@@ -401,10 +412,12 @@ class _While:
                 results = forwarded
             else:
                 assert results is not None
-                results = replaced(results, forwarded, index, programs, self.types)
+                results = with_replaced_programs(results, forwarded, index, programs, self.types)
             if not flags.any():
                 break
-            carried, index = self._second(carried, forwarded, inner, active, index, flags, programs)
+            carried, index = self._run_second_region(
+                carried, forwarded, inner, active, index, flags, programs
+            )
             trips[index] += 1
             trip += 1
             if flags.all() and version == scope.launch.memory.version:
@@ -415,7 +428,7 @@ class _While:
         for observer in scope.launch.loop_observers:
             observer.loop(self.op, trips)
 
-    def _second(
+    def _run_second_region(
         self,
         carried: list[Any],
         forwarded: list[Any],
@@ -425,24 +438,23 @@ class _While:
         flags: Array,
         programs: int,
     ) -> tuple[list[Any], Array]:
-        """Run the second region for programs that continue; return their values and indices."""
+        """Run the second region where flags are true; return all values, and these programs."""
         if not flags.all():
-            going = np.flatnonzero(flags)
-            inner = selected(inner, self.after.outer, going, every=False)
-            forwarded = [select_programs(value, going) for value in forwarded]
-            active, index = active.restricted(going), index[going]
+            continuing = np.flatnonzero(flags)
+            inner = selected(inner, self.after.outer, continuing, every=False)
+            forwarded = [select_programs(value, continuing) for value in forwarded]
+            active, index = active.restricted(continuing), index[continuing]
         for slot, value in zip(self.after.arguments, forwarded, strict=True):
             inner[slot] = value
         outcome = self.after.run(inner, active)
         if len(index) == programs:
             return outcome, index
-        return replaced(carried, outcome, index, programs, self.initial_types), index
+        return with_replaced_programs(carried, outcome, index, programs, self.initial_types), index
 
     def _check_progress(self, before: list[Any], after: list[Any], scope: Scope) -> None:
-        """Let other programs run if a trip changed neither memory nor the carried values."""
+        """Wait for other programs if a trip changed neither memory nor carried values."""
         if not all(
-            first is second or equal_constants(first, second)
-            for first, second in zip(before, after, strict=True)
+            old is new or equal_constants(old, new) for old, new in zip(before, after, strict=True)
         ):
             return
         complaint = (
@@ -457,11 +469,12 @@ class _While:
     def _once_in_doubt(
         self, values: list[Any], scope: Scope, unknown: Unknown, forwarded: list[Any]
     ) -> None:
+        """Run the second region once, as its trips are unknown; the results are unknown."""
         inner = list(values)
         for slot, value in zip(self.after.arguments, forwarded, strict=True):
-            inner[slot] = in_doubt(value, unknown)
+            inner[slot] = doubtful_value(value, unknown)
         self.after.run(inner, scope.doubtful(unknown.reason))
         for slot, value in zip(self.results, forwarded, strict=True):
-            values[slot] = in_doubt(value, unknown)
+            values[slot] = doubtful_value(value, unknown)
         for observer in scope.launch.loop_observers:
             observer.loop(self.op, np.full(scope.programs, -1, np.int64))

@@ -1,6 +1,7 @@
-"""Special functions of device libraries in NumPy, in float64; callers round to their type.
+"""Special functions of device libraries, in float64 by NumPy; callers round to their type.
 
-Formulas by number from the Digital Library of Mathematical Functions, https://dlmf.nist.gov/.
+Formulas are cited by number from the Digital Library of Mathematical Functions,
+https://dlmf.nist.gov/.
 """
 
 from __future__ import annotations
@@ -15,12 +16,12 @@ from kvtrace.evaluate.directed import two_product
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.values import Array
 
-_ROOT_OF_HALF, _ROOT_OF_HALF_REST = 0.7071067811865476, -4.833646656726457e-17
+_ROOT_OF_HALF, _ROOT_OF_HALF_LOW = 0.7071067811865476, -4.833646656726457e-17
 """The square root of 1/2 as the sum of two floats."""
 
 
 def _scalar(function: Callable[[float], float], *, pole: float) -> Callable[[Array], Array]:
-    """Return an array function from Python's math; overflow gives infinity, a pole `pole`."""
+    """Return an array function from Python's math; overflow gives infinity, a pole ±`pole`."""
 
     def guarded(x: float) -> float:
         try:
@@ -45,42 +46,42 @@ tgamma = _scalar(math.gamma, pole=math.inf)
 
 
 def sinpi(array: Array) -> Array:
-    """Return sin(pi x); the argument is reduced before it is multiplied by pi."""
+    """Return sin(pi x); x is reduced to a fraction of a quarter turn before it is multiplied."""
     x = np.asarray(array, np.float64)
-    near = np.rint(2 * x)
-    rest = np.pi * (x - near / 2)
-    turn = np.mod(np.where(np.isfinite(near), near, 0), 4)
-    sine, cosine = np.sin(rest), np.cos(rest)
-    return np.asarray(np.choose(turn.astype(int), [sine, cosine, -sine, -cosine]))
+    quarter_turns = np.rint(2 * x)
+    angle = np.pi * (x - quarter_turns / 2)
+    quarter = np.mod(np.where(np.isfinite(quarter_turns), quarter_turns, 0), 4)
+    sine, cosine = np.sin(angle), np.cos(angle)
+    return np.asarray(np.choose(quarter.astype(int), [sine, cosine, -sine, -cosine]))
 
 
 def cospi(array: Array) -> Array:
-    """Return cos(pi x)."""
+    """Return cos(pi x); x is reduced to a fraction of a quarter turn before it is multiplied."""
     x = np.asarray(array, np.float64)
-    near = np.rint(2 * x)
-    rest = np.pi * (x - near / 2)
-    turn = np.mod(np.where(np.isfinite(near), near, 0), 4)
-    sine, cosine = np.sin(rest), np.cos(rest)
-    return np.asarray(np.choose(turn.astype(int), [cosine, -sine, -cosine, sine]))
+    quarter_turns = np.rint(2 * x)
+    angle = np.pi * (x - quarter_turns / 2)
+    quarter = np.mod(np.where(np.isfinite(quarter_turns), quarter_turns, 0), 4)
+    sine, cosine = np.sin(angle), np.cos(angle)
+    return np.asarray(np.choose(quarter.astype(int), [cosine, -sine, -cosine, sine]))
 
 
 def erfcx(array: Array) -> Array:
-    """Return exp(x^2) erfc(x); for large x by the asymptotic series 7.12.1."""
+    """Return exp(x^2) erfc(x): directly below 20, else by the asymptotic series 7.12.1."""
     x = np.asarray(array, np.float64)
-    near = np.minimum(x, 20.0)
+    near_part = np.minimum(x, 20.0)
     # exp turns the square's rounding error into a relative error as large as the square: 200 ulp.
-    square, error = two_product(near, near)
-    direct = np.exp(square) * (1 + np.where(np.isfinite(error), error, 0)) * erfc(near)
-    far = np.maximum(x, 20.0)
-    series = term = np.ones_like(far)
+    square, error = two_product(near_part, near_part)
+    direct = np.exp(square) * (1 + np.where(np.isfinite(error), error, 0)) * erfc(near_part)
+    far_part = np.maximum(x, 20.0)
+    series = term = np.ones_like(far_part)
     for k in range(1, 16):
-        term = term * -(2 * k - 1) / (2 * far * far)
+        term = term * -(2 * k - 1) / (2 * far_part * far_part)
         series = series + term
-    return np.where(x < 20.0, direct, series / (far * math.sqrt(math.pi)))
+    return np.where(x < 20.0, direct, series / (far_part * math.sqrt(math.pi)))
 
 
 def erfcinv(array: Array) -> Array:
-    """Return the inverse of erfc on (0, 2), by Newton's method on log(erfc), or on erf near 0."""
+    """Return the inverse of erfc, by Newton's method on log(erfc), or on erf near 1."""
     x = np.asarray(array, np.float64)
     small = np.minimum(x, 2 - x)
     safe = np.clip(small, 5e-324, 1.0)
@@ -104,7 +105,7 @@ def _inner_erfinv(inner: Array) -> Array:
 
 
 def erfinv(array: Array) -> Array:
-    """Return the inverse of erf on (-1, 1): Newton's method near 0, erfcinv elsewhere."""
+    """Return the inverse of erf: by Newton's method up to 0.6, beyond by erfcinv."""
     x = np.asarray(array, np.float64)
     y = _inner_erfinv(np.clip(x, -0.6, 0.6))
     tail = np.copysign(erfcinv(1 - np.abs(x)), x)
@@ -119,19 +120,19 @@ def normcdf(array: Array) -> Array:
     """
     x = np.asarray(array, np.float64)
     scaled, error = two_product(x, np.full_like(x, -_ROOT_OF_HALF))
-    error = error - x * _ROOT_OF_HALF_REST
+    error = error - x * _ROOT_OF_HALF_LOW
     slope = np.exp(-scaled * scaled) * (2 / math.sqrt(math.pi))
     corrected = erfc(scaled) - np.where(np.isfinite(error), slope * error, 0.0)
     return np.asarray(corrected / 2)
 
 
 def normcdfinv(array: Array) -> Array:
-    """Return the inverse of the standard normal distribution function."""
+    """Return the inverse of the distribution function of the standard normal distribution."""
     return np.asarray(-math.sqrt(2.0) * erfcinv(2 * np.asarray(array, np.float64)))
 
 
 def bessel_i(order: int, array: Array) -> Array:
-    """Return the modified Bessel function of the first kind of order 0 or 1, by SciPy.
+    r"""Return the modified Bessel function of the first kind of order 0 or 1, from SciPy.
 
     Raises:
         UnsupportedOp: SciPy is not installed.
@@ -141,21 +142,24 @@ def bessel_i(order: int, array: Array) -> Array:
 
 
 def bessel_of_orders(kind: str, orders: Array, array: Array) -> Array:
-    """Return the Bessel function "j" or "y" of integer orders by element, by SciPy and 10.4.1.
+    r"""Return the Bessel function of kind "j" or "y" of integer orders, from SciPy.
 
-    From arguments of 1e9 on, SciPy may give NaN, as a phase would lose its digits.
+    Negative orders and arguments are computed by 10.4.1. From arguments of 1e9 on, SciPy may give
+    NaN, as a phase would lose its digits.
 
     Raises:
         UnsupportedOp: SciPy is not installed.
     """
-    sizes, x = np.broadcast_arrays(np.abs(orders.astype(np.int64)), np.asarray(array, np.float64))
-    odd = sizes % 2 == 1
+    absolute_orders, x = np.broadcast_arrays(
+        np.abs(orders.astype(np.int64)), np.asarray(array, np.float64)
+    )
+    is_odd = absolute_orders % 2 == 1
     # SciPy's general functions take negative arguments for complex ones.
-    result = getattr(_scipy(), f"{kind}v")(sizes, np.abs(x))
+    result = getattr(_scipy(), f"{kind}v")(absolute_orders, np.abs(x))
     result = np.where(np.isinf(x), 0.0, result)
-    flipped = np.where(odd, -result, result) if kind == "j" else np.nan
+    flipped = np.where(is_odd, -result, result) if kind == "j" else np.nan
     result = np.where(x < 0, flipped, result)
-    return np.where((orders < 0) & odd, -result, result)
+    return np.where((orders < 0) & is_odd, -result, result)
 
 
 def _scipy() -> Any:

@@ -28,7 +28,7 @@ from kvtrace.evaluate.values import (
 )
 from kvtrace.ir import Op
 
-_UNEXPLAINED = "an address that no argument explains"
+_UNEXPLAINED = "an address that lies in no argument"
 
 
 def address_of(tensor: TensorArgument) -> int | None:
@@ -46,19 +46,19 @@ def ptr_to_int(op: Op, compiler: Compiler) -> Step:
     def step(values: list[Any], scope: Scope) -> None:
         values[result] = addresses_of(scope.launch, values[slot], type_)
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
-    """Return pointers as addresses."""
+    """Return pointers as integer addresses; Unknown if an argument's address is not known."""
     if isinstance(pointer, PointerChoice):
-        first, second = (
-            addresses_of(launch, part, type_) for part in (pointer.first, pointer.second)
+        if_true, if_false = (
+            addresses_of(launch, option, type_) for option in (pointer.first, pointer.second)
         )
-        unknown = unknown_of((first, second))
+        unknown = unknown_of((if_true, if_false))
         if unknown is not None:
             return unknown
-        return np.where(pointer.condition, to_array(first, type_), to_array(second, type_))
+        return np.where(pointer.condition, to_array(if_true, type_), to_array(if_false, type_))
     if not isinstance(pointer, Pointer):
         return Unknown(frozenset({_UNEXPLAINED}))
     if pointer.argument is None:
@@ -73,47 +73,47 @@ def addresses_of(launch: Launch, pointer: Any, type_: ValueType) -> Any:
 
 @semantics("tt.int_to_ptr")
 def int_to_ptr(op: Op, compiler: Compiler) -> Step:
-    """Return the step that converts addresses to pointers into arguments."""
+    """Return the step that converts addresses to pointers into the arguments at them."""
     type_ = value_type(op.operand("source").type)
     slot, result = op.operand("source").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
-        values[result] = located(scope.launch, values[slot], type_)
+        values[result] = pointers_at(scope.launch, values[slot], type_)
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
-def located(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:
-    """Return addresses as pointers into the arguments that contain them, by views first.
+def pointers_at(launch: Launch, address: Any, type_: ValueType) -> Pointer | PointerChoice:
+    """Return addresses as pointers into the arguments at them, preferring those in view.
 
-    Other addresses stay addresses.
+    Other addresses become pointers without an argument, whose offset is the address.
     """
     if isinstance(address, Unknown):
         return Pointer(None, address)
-    numbers = to_array(address, type_).astype(np.int64, copy=False)
-    unlocated = np.ones(numbers.shape, np.bool_)
-    parts: list[tuple[Array, Pointer]] = []
+    addresses = to_array(address, type_).astype(np.int64, copy=False)
+    remaining = np.ones(addresses.shape, np.bool_)
+    located_parts: list[tuple[Array, Pointer]] = []
     for position, start, low, high in _ranges(launch):
-        inside = unlocated & (numbers >= start + low) & (numbers < start + high)
+        inside = remaining & (addresses >= start + low) & (addresses < start + high)
         if not inside.any():
             continue
-        offsets = np.where(inside, numbers - start, 0)
-        parts.append((inside, Pointer(position, to_sum(offsets))))
-        unlocated &= ~inside
-    result: Pointer | PointerChoice = Pointer(None, to_sum(numbers))
-    if parts and not unlocated.any():
-        result = parts.pop()[1]
-    for inside, pointer in parts:
+        offsets = np.where(inside, addresses - start, 0)
+        located_parts.append((inside, Pointer(position, to_sum(offsets))))
+        remaining &= ~inside
+    result: Pointer | PointerChoice = Pointer(None, to_sum(addresses))
+    if located_parts and not remaining.any():
+        result = located_parts.pop()[1]
+    for inside, pointer in located_parts:
         result = PointerChoice(inside, pointer, result)
     return result
 
 
 def _ranges(launch: Launch) -> list[tuple[int, int, int, int]]:
-    """Return position, data pointer's address and range in bytes: of views, then of storages."""
-    placed = [
+    """Return (argument, pointer's address, byte range) of the views, then of the storages."""
+    tensors = [
         (position, argument, start)
         for position, argument in enumerate(launch.arguments)
         if isinstance(argument, TensorArgument) and (start := address_of(argument)) is not None
     ]
-    views = [(position, start, *argument.view_bytes) for position, argument, start in placed]
-    return views + [(position, start, *a.storage_bytes) for position, a, start in placed]
+    views = [(position, start, *argument.view_bytes) for position, argument, start in tensors]
+    return views + [(position, start, *a.storage_bytes) for position, a, start in tensors]

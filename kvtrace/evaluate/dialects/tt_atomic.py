@@ -19,26 +19,28 @@ from kvtrace.ir.updates import update_of
 
 
 def is_used(op: Op, compiler: Compiler) -> bool:
-    """Return whether any op uses the first result of an op."""
+    """Return whether another op uses the first result of an op."""
     return bool(flow_of(compiler.module).uses(op.results[0]))
 
 
 @semantics("tt.atomic_load")
 def atomic_load(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a load; masked-off lanes are undefined, and zero here."""
+    """Return the step of an atomic load; masked-off lanes, undefined on a device, are zero."""
     type_ = value_type(op.results[0].type)
     pointer, mask, result = op.operand("pointer").id, slot_of(op, "mask"), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
-        chosen = None if mask is None else values[mask]
-        values[result] = scope.launch.memory.load(op, scope, values[pointer], chosen, None, type_)
+        mask_value = None if mask is None else values[mask]
+        values[result] = scope.launch.memory.load(
+            op, scope, values[pointer], mask_value, None, type_
+        )
 
     return step
 
 
 @semantics("tt.atomic_store")
 def atomic_store(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a masked store."""
+    """Return the step of a masked atomic store."""
     type_ = value_type(op.operand("value").type)
     pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
@@ -46,15 +48,15 @@ def atomic_store(op: Op, _compiler: Compiler) -> Step:
         value = values[data]
         if not isinstance(value, Unknown):
             value = to_array(value, type_)
-        chosen = None if mask is None else values[mask]
-        scope.launch.memory.store(op, scope, values[pointer], value, chosen, type_)
+        mask_value = None if mask is None else values[mask]
+        scope.launch.memory.store(op, scope, values[pointer], value, mask_value, type_)
 
     return step
 
 
 @semantics("tt.atomic_poll")
 def atomic_poll(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a wait for an expected value; a timeout ends with other programs."""
+    """Return the step that waits for an expected value; false if it times out."""
     type_ = value_type(op.operand("expected").type)
     pointer, expected, result = (
         op.operand("pointer").id,
@@ -80,7 +82,7 @@ def atomic_poll(op: Op, _compiler: Compiler) -> Step:
 
 
 def _memory_changes(op: Op, scope: Scope, *, gives_up: bool) -> bool:
-    """Let other programs run until memory has changed; without any: False, or Deadlock."""
+    """Return True once other programs changed memory; if none can: False, or Deadlock."""
     complaint = (
         f"{op.name} at {place(op)} in kernel {scope.launch.kernel!r} waits forever: memory is not "
         f"as program {int(scope.linear[0])} expects it, and no other program will change it"
@@ -94,7 +96,7 @@ def _memory_changes(op: Op, scope: Scope, *, gives_up: bool) -> bool:
 
 @semantics("tt.atomic_rmw")
 def atomic_rmw(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a read-modify-write, which returns the old contents."""
+    """Return the step of a read-modify-write, whose result is the old contents."""
     type_ = value_type(op.operand("value").type)
     name = update_of(op)
     wants_old = is_used(op, compiler)
@@ -105,11 +107,11 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
         return read_modify_write(flat, index, lanes[0], name, wants_old=wants_old)
 
     def step(values: list[Any], scope: Scope) -> None:
-        chosen = None if mask is None else values[mask]
+        mask_value = None if mask is None else values[mask]
         operand = values[data]
         operands = [operand if isinstance(operand, Unknown) else to_array(operand, type_)]
         values[result] = scope.launch.memory.atomic(
-            op, scope, values[pointer], operands, chosen, type_, update
+            op, scope, values[pointer], operands, mask_value, type_, update
         )
 
     return step
@@ -117,7 +119,7 @@ def atomic_rmw(op: Op, compiler: Compiler) -> Step:
 
 @semantics("tt.atomic_cas")
 def atomic_cas(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a compare-and-swap, which returns the old contents."""
+    """Return the step of a compare-and-swap, whose result is the old contents."""
     type_ = value_type(op.operand("expected").type)
     pointer, result = op.operand("pointer").id, op.results[0].id
     expected, new = op.operand("expected").id, op.operand("value").id

@@ -40,7 +40,7 @@ _PAD_NAN = 2
 
 @semantics("tt.make_tensor_descriptor")
 def make_tensor_descriptor(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that stores base, extents and strides."""
+    """Return the step that creates a descriptor of base pointer, extents and strides."""
     base, sizes = op.operand("pointer").id, slots_of(op.group("size"))
     strides = slots_of(op.group("stride"))
     padding_nan = attribute(op, "padding", 1) in (_PAD_NAN, "nan")
@@ -73,14 +73,14 @@ def block_access(
     )
     if unknown is not None:
         return Pointer(descriptor.base.argument, unknown), True
-    offset: Any = _spread(descriptor.base.offset, rank)
+    offset: Any = _with_lane_axes(descriptor.base.offset, rank)
     mask: Any = True
     for axis, position in enumerate(positions):
         lanes = _axis_positions(position, axis, block.shape)
-        extent = _spread(to_sum(descriptor.shape[axis]), rank)
+        extent = _with_lane_axes(to_sum(descriptor.shape[axis]), rank)
         if axis == rank - 1:
-            extent = _whole_chunks(extent, chunk, wide)
-        stride = _spread(to_sum(descriptor.strides[axis]), rank)
+            extent = _rounded_up_to_chunks(extent, chunk, wide)
+        stride = _with_lane_axes(to_sum(descriptor.strides[axis]), rank)
         mask = sums.both(mask, sums.compare("slt", lanes, extent, wide))
         mask = sums.both(mask, sums.compare("sge", lanes, constant_sum(0), wide))
         steps = to_sum(sums.multiply(lanes, stride, wide))
@@ -88,18 +88,16 @@ def block_access(
     return Pointer(descriptor.base.argument, offset, gcd(descriptor.base.unit, size)), mask
 
 
-def _whole_chunks(extent: Sum, chunk: int, type_: ValueType) -> Sum:
-    """Return an extent rounded up to a multiple of so many elements."""
+def _rounded_up_to_chunks(extent: Sum, chunk: int, type_: ValueType) -> Sum:
     return extent if chunk == 1 else to_sum(-(-to_array(extent, type_) // chunk) * chunk)
 
 
-def _spread(value: Any, rank: int) -> Any:
-    """Return a scalar with the lane axes of a block."""
+def _with_lane_axes(value: Any, rank: int) -> Any:
     return map_arrays(value, lambda array: array.reshape((array.shape[0],) + (1,) * rank))
 
 
 def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
-    """Return the coordinates along one axis of a block."""
+    """Return a block's coordinates along an axis, from the first one or a vector of all."""
     rank = len(shape)
     value = to_sum(position)
     if any(term.ndim == 2 for term in value.terms):
@@ -107,7 +105,7 @@ def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
         lanes[axis] = -1
         spread: Sum = map_arrays(value, lambda array: array.reshape(array.shape[0], *lanes))
         return spread
-    start: Sum = _spread(value, rank)
+    start: Sum = _with_lane_axes(value, rank)
     if shape[axis] == 1:
         return start
     lanes = [1] * (rank + 1)
@@ -123,38 +121,38 @@ def _axis_positions(position: Any, axis: int, shape: tuple[int, ...]) -> Sum:
 
 
 def descriptor_of(value: Any) -> Descriptor:
-    """Return a descriptor, with an unknown base if the value is unknown."""
+    """Return a value as a descriptor; one with an unknown base if it is not a descriptor."""
     if isinstance(value, Descriptor):
         return value
     return Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
 
 
 def padding(descriptor: Descriptor, element: ElementType, rank: int) -> Array | None:
-    """Return the value of lanes outside a descriptor's extents; None: zero."""
+    """Return the fill of lanes outside a descriptor's extents: NaN, or None for zero."""
     if not descriptor.padding_nan or element.kind != "f":
         return None
     return np.full((1,) * (rank + 1), np.nan, element.value)
 
 
-def _reading(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
-    """Return a step that loads a block at positions, padded outside the extents."""
+def _load_step(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+    """Return a step that loads a block at the positions in these slots, padded outside extents."""
     target = value_type(op.results[0].type)
     source, result = op.operand("descriptor").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
         descriptor = descriptor_of(values[source])
         pointer, mask = block_access(descriptor, [values[slot] for slot in positions], block)
-        other = padding(descriptor, block.element, len(block.shape))
-        loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
+        fill = padding(descriptor, block.element, len(block.shape))
+        loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
         values[result] = reshaped(loaded, block, target)
 
     return step
 
 
-def _writing(
+def _write_step(
     op: Op, block: ValueType, positions: Sequence[int], module: Module, write: Any
 ) -> Step:
-    """Return a step that calls `write(scope, pointer, value, mask)` for a block."""
+    """Return a step that calls `write(scope, pointer, value, mask)` for the block at positions."""
     chunk = elements_stored_at_once(module, block.element.bytes)
     data = value_type(op.operand("value").type)
     target, source = op.operand("descriptor").id, op.operand("value").id
@@ -174,7 +172,7 @@ def _writing(
 
 
 def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
-    """Return a value without (or with additional) axes of extent 1."""
+    """Return a block's value in the shape of `target`."""
     if block.shape == target.shape:
         return value
 
@@ -185,31 +183,31 @@ def reshaped(value: Any, block: ValueType, target: ValueType) -> Any:
     return map_arrays(value, change)
 
 
-def storing(op: Op, block: ValueType, positions: Sequence[int], module: Module) -> Step:
-    """Return a step that stores a block at positions."""
+def store_step(op: Op, block: ValueType, positions: Sequence[int], module: Module) -> Step:
+    """Return a step that stores a block at the positions in these slots."""
 
     def store(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.store(op, scope, pointer, value, mask, block)
 
-    return _writing(op, block, positions, module, store)
+    return _write_step(op, block, positions, module, store)
 
 
 @semantics("tt.descriptor_load")
 def descriptor_load(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a load of a block."""
-    return _reading(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
+    """Return the step that loads a block; elements outside the extents are padded."""
+    return _load_step(op, value_type(op.operand("descriptor").type), slots_of(op.group("index")))
 
 
 @semantics("tt.descriptor_store")
 def descriptor_store(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a store of a block; lanes outside the extents are dropped."""
+    """Return the step that stores a block; lanes outside the extents are dropped."""
     block = value_type(op.operand("descriptor").type)
-    return storing(op, block, slots_of(op.group("index")), compiler.module)
+    return store_step(op, block, slots_of(op.group("index")), compiler.module)
 
 
 @semantics("tt.descriptor_reduce")
 def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
-    """Return the step of an atomic update with a block."""
+    """Return the step that updates memory atomically with a block (add, min, and …)."""
     block = value_type(op.operand("descriptor").type)
     name = update_of(op)
     if name in ("min", "max") and "xui" in str(op.operand("descriptor").type):
@@ -223,11 +221,11 @@ def descriptor_reduce(op: Op, compiler: Compiler) -> Step:
     def combine(scope: Scope, pointer: Pointer, value: Any, mask: Any) -> None:
         scope.launch.memory.atomic(op, scope, pointer, [value], mask, block, update)
 
-    return _writing(op, block, slots_of(op.group("index")), compiler.module, combine)
+    return _write_step(op, block, slots_of(op.group("index")), compiler.module, combine)
 
 
 def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
-    """Return the type of a gather's or scatter's rows, and the slots of row and column."""
+    """Return the type of the rows of a gather or scatter, and the slots of row index and column."""
     element, rows = value_type(op.operand("descriptor").type).element, value_type(tensor.type)
     block = ValueType(rows.text, rows.shape, element)
     return block, (op.operand("row").id, op.operand("column").id)
@@ -235,11 +233,11 @@ def rows_of(op: Op, tensor: Value) -> tuple[ValueType, tuple[int, int]]:
 
 @semantics("tt.descriptor_gather")
 def descriptor_gather(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a load of rows by index, from a column on."""
-    return _reading(op, *rows_of(op, op.results[0]))
+    """Return the step that loads rows by their indices, beginning at a column."""
+    return _load_step(op, *rows_of(op, op.results[0]))
 
 
 @semantics("tt.descriptor_scatter")
 def descriptor_scatter(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a store of rows by index, from a column on."""
-    return storing(op, *rows_of(op, op.operand("value")), compiler.module)
+    """Return the step that stores rows by their indices, beginning at a column."""
+    return store_step(op, *rows_of(op, op.operand("value")), compiler.module)

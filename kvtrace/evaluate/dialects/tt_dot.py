@@ -35,9 +35,10 @@ _TF32 = 0
 
 @dataclass(frozen=True)
 class DotForm:
-    """The arithmetic of a dot: the working precision, and whether factors are cut to tf32.
+    """The arithmetic of a dot.
 
-    Integers are multiplied as float64, which is exact for 8 bits, and converted back.
+    `working` is the dtype of products and sums, `tf32` whether float32 factors are cut to tf32.
+    `integers` are multiplied as float64, which is exact for 8 bits, and converted back.
     """
 
     working: np.dtype[Any]
@@ -46,7 +47,7 @@ class DotForm:
 
 
 def dot_form(op: Op) -> DotForm:
-    """Return the form of a `tt.dot`; precisions but tf32 and integers count as exact products."""
+    """Return the arithmetic of a `tt.dot`; input precisions other than tf32 count as exact."""
     left, total = (value_type(op.operand(name).type).element for name in ("left", "added"))
     integers = total.kind == "i"
     working = np.dtype(np.float64 if integers or total.bits == 64 else np.float32)
@@ -55,7 +56,7 @@ def dot_form(op: Op) -> DotForm:
 
 
 def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) -> Array:
-    """Return the matrix product over the last two axes in the working precision."""
+    """Return the matrix product in a working dtype, of factors cut to tf32 if `tf32`."""
     if tf32:
         left, right = truncated_to_tf32(left), truncated_to_tf32(right)
     left, right = left.astype(working, copy=False), right.astype(working, copy=False)
@@ -66,15 +67,16 @@ def product(left: Array, right: Array, working: np.dtype[Any], *, tf32: bool) ->
 
 
 def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
-    """Return a function that returns a dot's factors and addend, read from shared memory.
+    """Return a function that returns a dot's left and right factor and addend.
 
-    If the dot has a flag for adding, the addend is zero in programs where the flag is false. Views
-    of shared memory stay in use until the wait for an asynchronous dot.
+    Factors in shared memory are read. If the dot has a flag for adding, the addend is zero in
+    programs where the flag is false. Views of shared memory stay in use until the wait for an
+    asynchronous dot.
     """
     slots = slots_of(op.operand(name) for name in ("left", "right", "added"))
     adds = slot_of(op, "adds") if KINDS[op.name].has("adds") else None
     type_ = value_type(op.operand("added").type)
-    nobody_waits = is_asynchronous(op)
+    asynchronous = is_asynchronous(op)
 
     def operands(values: list[Any], scope: Scope) -> list[Any]:
         operand_values = [values[slot] for slot in slots]
@@ -83,17 +85,17 @@ def dot_operands(op: Op) -> Callable[[list[Any], Scope], list[Any]]:
             operand_values = [
                 scope.launch.shared.contents_of(op, value) for value in operand_values
             ]
-        if nobody_waits:
+        if asynchronous:
             scope.launch.shared.begin_reads(scope, views)
         if adds is not None:
-            operand_values[2] = _where(values[adds], operand_values[2], scope.programs, type_)
+            operand_values[2] = _zero_unless(values[adds], operand_values[2], scope.programs, type_)
         return operand_values
 
     return operands
 
 
-def _where(flags: Any, value: Any, programs: int, type_: ValueType) -> Any:
-    """Return a value in programs where a flag is true, zero in others."""
+def _zero_unless(flags: Any, value: Any, programs: int, type_: ValueType) -> Any:
+    """Return a value with zero in the programs whose flag is false."""
     if isinstance(flags, Unknown):
         return flags
     program_is_set = program_flags(flags, programs)
@@ -107,7 +109,7 @@ def _where(flags: Any, value: Any, programs: int, type_: ValueType) -> Any:
 
 @semantics("tt.dot")
 def dot(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a product plus addend; tf32 factors are truncated (rounding.py)."""
+    """Return the step of a matrix product plus addend; tf32 factors are truncated (rounding.py)."""
     left_type, right_type, sum_type = (
         value_type(op.operand(name).type) for name in ("left", "right", "added")
     )
@@ -139,7 +141,7 @@ def dot(op: Op, compiler: Compiler) -> Step:
             total = total.astype(element.value)
         values[result] = total if rounded is None else rounded(total)
 
-    return compiler.counted(op, step, sum_type.size, flops)
+    return compiler.counting_step(op, step, sum_type.size, flops)
 
 
 _PACKED = frozenset({4, "e2m1"})
@@ -151,7 +153,7 @@ _BYTE_FORMATS = {0: "f8E4M3FN", "e4m3": "f8E4M3FN", 1: "f8E5M2", "e5m2": "f8E5M2
 
 
 def unpacked(array: Array, kind: int | str, axis: int) -> Array:
-    """Return an operand of a scaled dot as float32; 4-bit values are packed along `axis`."""
+    """Return an operand of a scaled dot as float32; 4-bit values are unpacked along `axis`."""
     if kind in _PACKED:
         bits = array.view(np.uint8)
         pair = np.stack([_E2M1[bits & 15], _E2M1[bits >> 4]], axis=axis)
@@ -165,14 +167,14 @@ def unpacked(array: Array, kind: int | str, axis: int) -> Array:
 
 
 def scale_factors(bits: Array) -> Array:
-    """Return e8m0 bytes as powers of two; 255 is NaN."""
+    """Return e8m0 bytes as powers of two in float32; 255 is NaN."""
     exponent = bits.view(np.uint8).astype(np.int32) - 127
     return np.where(exponent == 128, np.float32(np.nan), np.ldexp(np.float32(1), exponent))
 
 
 @semantics("tt.dot_scaled")
 def dot_scaled(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a product of blocks along K that share a power-of-two scale each."""
+    """Return the step of a matrix product whose factors have a scale per block along K."""
     along_depth = [bool(attribute(op, f"{side}_k_pack", default=True)) for side in ("lhs", "rhs")]
     kinds = (attribute(op, "a_elem_type"), attribute(op, "b_elem_type"))
     slots = slots_of(op.operands)
@@ -207,4 +209,4 @@ def dot_scaled(op: Op, compiler: Compiler) -> Step:
         values[result] = total.astype(sum_type.element.value, copy=False)
 
     depth = types[0].shape[-1] * (2 if kinds[0] in _PACKED and along_depth[0] else 1)
-    return compiler.counted(op, step, sum_type.size, 2 * sum_type.size * depth)
+    return compiler.counting_step(op, step, sum_type.size, 2 * sum_type.size * depth)

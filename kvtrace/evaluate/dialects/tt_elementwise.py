@@ -24,7 +24,7 @@ typed_result("tt.fp_to_fp")
 
 @elementwise("tt.fp_to_fp", attributes=("rounding",))
 def fp_to_fp(rounding: Any, array: Array, element: ElementType) -> Array:
-    """Return floats in another float type; rounding mode 0 (rtz) drops bits, 1 (rtne) rounds."""
+    """Return floats in another float type, rounded toward zero (rtz, 0) or to nearest (rtne, 1)."""
     if rounding in (0, "rtz"):
         return toward_zero(array, element)
     return truncated_float(array, element)
@@ -32,7 +32,7 @@ def fp_to_fp(rounding: Any, array: Array, element: ElementType) -> Array:
 
 @elementwise("tt.mulhiui")
 def mulhiui(left: Array, right: Array) -> Array:
-    """Return the high half of the product of unsigned integers."""
+    """Return the high half of the product of two unsigned integers."""
     if left.dtype.itemsize < 8:
         bits = left.dtype.itemsize * 8
         narrow = np.dtype(f"u{left.dtype.name}")
@@ -42,7 +42,7 @@ def mulhiui(left: Array, right: Array) -> Array:
 
 
 def high_half_signed(left: Array, right: Array) -> Array:
-    """Return the high half of the signed product: the unsigned one, corrected for signs."""
+    """Return the high half of a signed product: the unsigned one, corrected for signs."""
     left, right = (np.ascontiguousarray(array) for array in np.broadcast_arrays(left, right))
     zero = left.dtype.type(0)
     high = mulhiui(left, right)
@@ -50,7 +50,7 @@ def high_half_signed(left: Array, right: Array) -> Array:
 
 
 def _high_half_of_64(left: Array, right: Array) -> Array:
-    """Return the high half, computed in halves of 32 bits with carry."""
+    """Return the high half of a 64-bit unsigned product, computed in halves of 32 bits."""
     half, low = np.uint64(32), np.uint64(0xFFFFFFFF)
     a, b = left >> half, left & low
     c, d = right >> half, right & low
@@ -60,9 +60,9 @@ def _high_half_of_64(left: Array, right: Array) -> Array:
 
 @elementwise("tt.clampf", attributes=("propagateNan",), flops=2)
 def clampf(propagate: Any, array: Array, low: Array, high: Array) -> Array:
-    """Return numbers limited to a range.
+    """Return numbers limited to the range low to high.
 
-    NaN stays if propagateNan is 0xFFFF, else becomes `low`.
+    NaN stays NaN if propagateNan is 0xFFFF, else it becomes `low`.
     """
     if propagate in (None, 0, "none"):
         result: Array = np.fmin(np.fmax(array, low), high)

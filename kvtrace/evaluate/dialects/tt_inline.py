@@ -35,7 +35,7 @@ _SPECIAL = re.compile(r"%\w*(smid|timer|clock)")
 @assembly("griddepcontrol.launch_dependents; // dummy $0")
 @assembly("mov.u32 $0, %smid;")
 def first_processor() -> Array:
-    """Return 0: all programs run on one processor, and kernels one after the other."""
+    """Return 0, the id of the only processor; kernels run one after the other."""
     return np.zeros((), np.int32)
 
 
@@ -45,14 +45,14 @@ def global_timer() -> Array:
     return np.asarray(time.time_ns(), np.int64)
 
 
-def asks_where_it_runs(op: Op) -> bool:
-    """Return whether assembly reads a processor's number or a clock."""
+def reads_hardware_state(op: Op) -> bool:
+    """Return whether assembly reads a processor's id or a clock."""
     return _SPECIAL.search(str(attribute(op, "asm_string"))) is not None
 
 
 @semantics("tt.elementwise_inline_asm")
 def inline_asm(op: Op, compiler: Compiler) -> Step:
-    """Return the step of inline assembly; unknown assembly is refused if its data are known."""
+    """Return the step of inline assembly, which refuses unknown assembly on known data."""
     text = str(attribute(op, "asm_string")).strip()
     slots, results = slots_of(op.group("source")), slots_of(op.results)
     types = [value_type(value.type) for value in op.group("source")]
@@ -62,17 +62,17 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
         return unsupported(
             op,
             compiler.kernel,
-            f"with assembly {text!r}: {error} has no meaning here; give the assembly one with "
-            "kvtrace.evaluate.assembly; it",
+            f"with assembly {text!r}: kvtrace does not implement {error}; register a Python "
+            "function for the assembly with kvtrace.evaluate.assembly; otherwise it",
         )
 
     function: Callable[..., Any] | UnsupportedOp
     try:
-        function = _meaning_of(op, text, types, result_types)
+        function = _array_function_of(op, text, types, result_types)
     except UnsupportedOp as error:
         function = refusal(error)
 
-    reads_hardware = asks_where_it_runs(op)
+    reads_hardware = reads_hardware_state(op)
 
     def step(values: list[Any], scope: Scope) -> None:
         unknown = unknown_of(values[slot] for slot in slots)
@@ -98,16 +98,16 @@ def inline_asm(op: Op, compiler: Compiler) -> Step:
             values[slot] = exact.astype(type_.element.value) if rounded is None else rounded(exact)
 
     flops = result_types[0].size if result_types[0].element.kind == "f" else 0
-    return compiler.counted(op, step, result_types[0].size, flops)
+    return compiler.counting_step(op, step, result_types[0].size, flops)
 
 
-def _meaning_of(
+def _array_function_of(
     op: Op, text: str, types: list[ValueType], result_types: list[ValueType]
 ) -> Callable[..., Any]:
-    """Return the function of assembly: registered as a whole, as an instruction, or read as PTX."""
-    whole = ASSEMBLY.get(normalized(text))
-    if whole is not None:
-        return whole
+    """Return the function of assembly: registered for its text or instruction, or PTX."""
+    registered = ASSEMBLY.get(normalized(text))
+    if registered is not None:
+        return registered
     match = re.fullmatch(r"([\w.]+) \$0((?:,(?:\$\d+|-?(?:0x)?[\da-fA-F]+))+)", normalized(text))
     instruction = ASSEMBLY.get(match.group(1)) if match else None
     packed = int(attribute(op, "packed_element", 1))
@@ -119,20 +119,20 @@ def _meaning_of(
     terms = match.group(2)[1:].split(",")
 
     def single(*arrays: Any) -> Any:
-        chosen = [
+        operands = [
             arrays[int(term[1:]) - 1]
             if term.startswith("$")
             else np.asarray(int(term, 0), element.value)
             for term in terms
         ]
-        return instruction(*chosen)
+        return instruction(*operands)
 
     return single
 
 
 @semantics("tt.map_elementwise")
 def map_elementwise(op: Op, compiler: Compiler) -> Step:
-    """Return the step that runs scalar code for each lane, or several, as a separate program."""
+    """Return the step that runs scalar code for each lane (or `pack` lanes) like a program."""
     pack = int(attribute(op, "pack", 1))
     quiet = Compiler(compiler.module, observed=False)
     body = FunctionBody(op.regions[0].blocks, quiet)
@@ -157,17 +157,17 @@ def map_elementwise(op: Op, compiler: Compiler) -> Step:
                 inner[body.arguments[position * pack + lane]] = lanes[:, lane]
         outcome = body.run(inner, scope.restricted(index))
         for position, (slot, type_) in enumerate(zip(results, result_types, strict=True)):
-            parts = []
+            result_lanes = []
             for lane in range(position * pack, (position + 1) * pack):
-                scalar = value_type(blocks_end(op, lane).type)
-                parts.append(np.broadcast_to(to_array(outcome[lane], scalar), (len(index),)))
-            values[slot] = np.stack(parts, axis=-1).reshape(programs, *type_.shape)
+                scalar = value_type(returned_value(op, lane).type)
+                result_lanes.append(np.broadcast_to(to_array(outcome[lane], scalar), (len(index),)))
+            values[slot] = np.stack(result_lanes, axis=-1).reshape(programs, *type_.shape)
 
-    return compiler.counted(op, step, types[0].size, 0)
+    return compiler.counting_step(op, step, types[0].size, 0)
 
 
-def blocks_end(op: Op, position: int) -> Any:
-    """Return the value that the region returns at a position."""
+def returned_value(op: Op, position: int) -> Any:
+    """Return the IR value that the op's region returns at a position."""
     for block in op.regions[0].blocks:
         if block.ops[-1].name == "tt.map_elementwise.return":
             return block.ops[-1].group("passed")[position]

@@ -6,7 +6,7 @@ from math import gcd
 from typing import Any
 
 from kvtrace.evaluate.compiler import Compiler, slot_of
-from kvtrace.evaluate.dialects.tt_addresses import addresses_of, located
+from kvtrace.evaluate.dialects.tt_addresses import addresses_of, pointers_at
 from kvtrace.evaluate.registry import Step, semantics
 from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.sums import ADDRESS, joined_terms, scaled
@@ -23,7 +23,7 @@ from kvtrace.ir import Op
 
 
 def moved(pointer: Any, steps: Any, size: int) -> Any:
-    """Return pointers moved by a number of elements of `size` bytes."""
+    """Return pointers moved by `steps` elements of `size` bytes."""
     if isinstance(pointer, PointerChoice):
         return PointerChoice(
             pointer.condition,
@@ -35,18 +35,18 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
     offset = pointer.offset
     if isinstance(offset, Unknown) or isinstance(steps, Unknown):
         sources: frozenset[str] = frozenset()
-        for part in (offset, steps):
-            if isinstance(part, Unknown):
-                sources |= part.sources
+        for operand in (offset, steps):
+            if isinstance(operand, Unknown):
+                sources |= operand.sources
         return Pointer(pointer.argument, Unknown(sources))
-    by = scaled(to_sum(steps), size)
+    distance = scaled(to_sum(steps), size)
     return Pointer(
         pointer.argument,
         Sum(
-            offset.constant + by.constant,
-            joined_terms(offset.terms, by.terms),
-            offset.low + by.low,
-            offset.high + by.high,
+            offset.constant + distance.constant,
+            joined_terms(offset.terms, distance.terms),
+            offset.low + distance.low,
+            offset.high + distance.high,
         ),
         gcd(pointer.unit, size),
     )
@@ -54,7 +54,7 @@ def moved(pointer: Any, steps: Any, size: int) -> Any:
 
 @semantics("tt.addptr")
 def addptr(op: Op, compiler: Compiler) -> Step:
-    """Return the step that moves pointers; the index counts elements and is sign-extended."""
+    """Return the step that moves pointers by an index in elements."""
     size = value_type(op.operand("pointer").type).element.bytes
     pointer, index = op.operand("pointer").id, op.operand("offset").id
     result = op.results[0].id
@@ -62,14 +62,14 @@ def addptr(op: Op, compiler: Compiler) -> Step:
     def step(values: list[Any], _scope: Scope) -> None:
         values[result] = moved(values[pointer], values[index], size)
 
-    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
 
 
 @semantics("tt.load")
 def load(op: Op, _compiler: Compiler) -> Step:
     """Return the step of a load; masked-off lanes have `other`, or zero as in NVIDIA's code."""
     loaded_type = value_type(op.results[0].type)
-    type_ = _as_stored(loaded_type)
+    type_ = _type_in_memory(loaded_type)
     pointer, mask, other = op.operand("pointer").id, slot_of(op, "mask"), slot_of(op, "other")
     result = op.results[0].id
 
@@ -81,23 +81,22 @@ def load(op: Op, _compiler: Compiler) -> Step:
                 fill = addresses_of(scope.launch, fill, type_)
             if not isinstance(fill, Unknown):
                 fill = to_array(fill, type_)
-        chosen = None if mask is None else values[mask]
-        loaded = scope.launch.memory.load(op, scope, values[pointer], chosen, fill, type_)
-        values[result] = located(scope.launch, loaded, type_) if loaded_type.pointer else loaded
+        mask_value = None if mask is None else values[mask]
+        loaded = scope.launch.memory.load(op, scope, values[pointer], mask_value, fill, type_)
+        values[result] = pointers_at(scope.launch, loaded, type_) if loaded_type.pointer else loaded
 
     return step
 
 
-def _as_stored(type_: ValueType) -> ValueType:
-    """Return the type in memory: pointers are integers of 64 bits there."""
+def _type_in_memory(type_: ValueType) -> ValueType:
     return ValueType("i64", type_.shape, ADDRESS.element) if type_.pointer else type_
 
 
 @semantics("tt.store")
 def store(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a masked store."""
+    """Return the step of a store, with a mask if the op has one."""
     stored_type = value_type(op.operand("value").type)
-    type_ = _as_stored(stored_type)
+    type_ = _type_in_memory(stored_type)
     pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -106,7 +105,7 @@ def store(op: Op, _compiler: Compiler) -> Step:
             value = addresses_of(scope.launch, value, type_)
         if not isinstance(value, Unknown):
             value = to_array(value, type_)
-        chosen = None if mask is None else values[mask]
-        scope.launch.memory.store(op, scope, values[pointer], value, chosen, type_)
+        mask_value = None if mask is None else values[mask]
+        scope.launch.memory.store(op, scope, values[pointer], value, mask_value, type_)
 
     return step

@@ -1,4 +1,4 @@
-"""`tt`: programs, ranges, assertions, printing; and `gpu` ops without effect."""
+"""`tt`: program ids, ranges, assertions, printing; and `gpu` ops without effect."""
 
 from __future__ import annotations
 
@@ -28,7 +28,7 @@ from kvtrace.ir.types import TensorType
 
 @semantics("tt.get_program_id")
 def program_id(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of the program's index along an axis of the grid."""
+    """Return the step that sets a program's index along an axis of the grid."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -47,7 +47,7 @@ def program_id(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.get_num_programs")
 def num_programs(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of the grid's extent along an axis."""
+    """Return the step that sets the grid's extent along an axis."""
     axis, result = int(attribute(op, "axis")), op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -57,11 +57,10 @@ def num_programs(op: Op, _compiler: Compiler) -> Step:
 
 
 def range_of(op: Op, kernel: str) -> tuple[int, int]:
-    """Return the first integer of a range, and one past its last.
+    r"""Return the first integer of a `tt.make_range`, and one past its last.
 
     Raises:
-        UnsupportedOp: the range does not fill its tensor.
-
+        UnsupportedOp: the range has not as many integers as its tensor has elements.
     """
     start, end = int(attribute(op, "start", 0)), int(attribute(op, "end", 0))
     kind = op.results[0].type
@@ -72,7 +71,7 @@ def range_of(op: Op, kernel: str) -> tuple[int, int]:
 
 @semantics("tt.make_range")
 def make_range(op: Op, compiler: Compiler) -> Step:
-    """Return the step of consecutive integers along a lane axis."""
+    """Return the step that sets consecutive integers along a lane axis."""
     start, end = range_of(op, compiler.kernel)
     result = op.results[0].id
     line = np.arange(start, end, dtype=np.int64).reshape(1, -1)
@@ -86,7 +85,7 @@ def make_range(op: Op, compiler: Compiler) -> Step:
 
 @semantics("ub.poison", "llvm.mlir.undef", "llvm.mlir.poison")
 def poison(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of an undefined value: zero, so that runs can be repeated."""
+    """Return the step that sets an undefined value to zero, so that runs can be repeated."""
     type_ = value_type(op.results[0].type)
     result = op.results[0].id
     zero: Any
@@ -105,7 +104,7 @@ def poison(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.assert")
 def assert_(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that stops with the kernel's message if the condition fails."""
+    """Return the step that raises DeviceAssertion, after a report, if a known condition fails."""
     slot, message = op.operand("condition").id, attribute(op, "message", "")
     kind = value_type(op.operand("condition").type)
 
@@ -132,11 +131,11 @@ def assert_(op: Op, _compiler: Compiler) -> Step:
 
 
 def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedAssertion:
-    first, *lane = map(int, np.argwhere(failed)[0])
-    iteration = np.broadcast_to(np.asarray(scope.iteration), (scope.programs,))[first]
+    program_position, *lane = map(int, np.argwhere(failed)[0])
+    iteration = np.broadcast_to(np.asarray(scope.iteration), (scope.programs,))[program_position]
     return FailedAssertion(
         op,
-        _coordinates(scope, first),
+        _grid_ids(scope, program_position),
         int(iteration),
         tuple(lane),
         int(np.count_nonzero(failed)),
@@ -144,8 +143,7 @@ def _first_failure(op: Op, scope: Scope, failed: Array, message: str) -> FailedA
     )
 
 
-def _coordinates(scope: Scope, position: int) -> tuple[int, int, int]:
-    """Return a program's ids in the grid."""
+def _grid_ids(scope: Scope, position: int) -> tuple[int, int, int]:
     linear = int(scope.linear[position])
     x, y, _ = scope.launch.grid
     return linear % x, linear // x % y, linear // (x * y)
@@ -157,7 +155,7 @@ _MOST_LINES = 10_000
 
 @semantics("tt.print")
 def print_(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that prints every element, as on NVIDIA GPUs, in an executed launch."""
+    """Return the step that prints every element, as on NVIDIA GPUs, if the launch is executed."""
     slots = slots_of(op.group("value"))
     types = [value_type(value.type) for value in op.group("value")]
     prefix = str(attribute(op, "prefix", ""))
@@ -166,18 +164,20 @@ def print_(op: Op, _compiler: Compiler) -> Step:
 
     def lines(shown: list[Any], scope: Scope) -> Iterator[str]:
         for position in range(scope.programs):
-            x, y, z = _coordinates(scope, position)
+            x, y, z = _grid_ids(scope, position)
             head = f"pid ({x}, {y}, {z}) "
             if not slots:
                 yield f"{head.rstrip()}{prefix}"
-            for number, (value, type_) in enumerate(zip(shown, types, strict=True)):
+            for operand_number, (value, type_) in enumerate(zip(shown, types, strict=True)):
                 array = full_array(value, type_)
                 lanes = array[position if array.shape[0] > 1 else 0]
-                which = f"(operand {number}) " if len(slots) > 1 else ""
-                for place_, item in np.ndenumerate(lanes):
-                    index = f"idx ({', '.join(map(str, place_))})" if place_ else "idx ()"
-                    text = _shown(item, type_, in_hex=in_hex, signed=bool(signed[number]))
-                    yield f"{head}{index}{prefix}{which}{text}"
+                operand_label = f"(operand {operand_number}) " if len(slots) > 1 else ""
+                for lane_index, item in np.ndenumerate(lanes):
+                    index = f"idx ({', '.join(map(str, lane_index))})" if lane_index else "idx ()"
+                    text = _formatted(
+                        item, type_, in_hex=in_hex, signed=bool(signed[operand_number])
+                    )
+                    yield f"{head}{index}{prefix}{operand_label}{text}"
 
     def step(values: list[Any], scope: Scope) -> None:
         shown = [_printable(scope, values[s], t) for s, t in zip(slots, types, strict=True)]
@@ -194,17 +194,17 @@ def print_(op: Op, _compiler: Compiler) -> Step:
 
 
 def _printable(scope: Scope, value: Any, type_: ValueType) -> Any:
-    """Return pointers as addresses, and other values unchanged."""
+    """Return pointers as integer addresses, and other values unchanged."""
     if not type_.pointer:
         return value
     from kvtrace.evaluate.dialects.tt_addresses import addresses_of
 
-    number = ValueType("i64", type_.shape, ADDRESS.element)
-    addresses = addresses_of(scope.launch, value, number)
-    return addresses if isinstance(addresses, Unknown) else full_array(addresses, number)
+    address_type = ValueType("i64", type_.shape, ADDRESS.element)
+    addresses = addresses_of(scope.launch, value, address_type)
+    return addresses if isinstance(addresses, Unknown) else full_array(addresses, address_type)
 
 
-def _shown(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
+def _formatted(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
     if type_.pointer:
         return hex(int(item))
     if in_hex:
@@ -212,15 +212,15 @@ def _shown(item: Any, type_: ValueType, *, in_hex: bool, signed: bool) -> str:
         return f"0x{int(bits.view(f'u{bits.itemsize}')[0]):0{2 * bits.itemsize}x}"
     if type_.element.kind == "f":
         return f"{float(item):f}"
-    number = int(item)
-    return str(number if signed or number >= 0 else number + (1 << type_.element.bits))
+    integer = int(item)
+    return str(integer if signed or integer >= 0 else integer + (1 << type_.element.bits))
 
 
 @semantics("gpu.barrier", "nvvm.barrier0", "tt.debug_barrier", "llvm.intr.assume",
            "ttg.barrier", "rocdl.barrier", "tt.grid_dependency_wait",
            "tt.grid_dependency_launch_dependents")  # fmt: skip
 def nothing(_op: Op, _compiler: Compiler) -> Step:
-    """Return a step without effect: no result depends on the op."""
+    """Return a step that does nothing, for ops without results or effects here."""
 
     def step(_values: list[Any], _scope: Scope) -> None:
         return

@@ -16,7 +16,7 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.types import ValueType, value_type
 from kvtrace.evaluate.values import (
     Array,
-    Shadowed,
+    ShadowedValue,
     actual,
     full_array,
     map_arrays,
@@ -44,11 +44,11 @@ _UFUNCS: dict[str, Any] = {
 
 
 def simple_ufunc(block: Block, type_: ValueType) -> Any:
-    """Return the NumPy function of a combining region of a single op, else None."""
+    """Return the ufunc of a combining region that consists of a single op; None for others."""
     if len(block.ops) != 2:
         return None
-    op, end = block.ops
-    if op.name not in _UFUNCS or end.operands[:1] != op.results:
+    op, terminator = block.ops
+    if op.name not in _UFUNCS or terminator.operands[:1] != op.results:
         return None
     if {value.id for value in op.operands} != {value.id for value in block.arguments}:
         return None
@@ -57,8 +57,7 @@ def simple_ufunc(block: Block, type_: ValueType) -> Any:
     return _UFUNCS[op.name]
 
 
-def _float_ops(block: Block) -> int:
-    """Return the number of float operations of one combination."""
+def _float_op_count(block: Block) -> int:
     return sum(
         1
         for op in block.ops
@@ -70,10 +69,10 @@ def _float_ops(block: Block) -> int:
 
 
 def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
-    """Return an array reduced along an axis; narrow floats are combined in float32.
+    """Return an array reduced along an axis by a ufunc, rounded to the element type.
 
-    Hardware combines within threads, then between them, in another order, so the last bits of float
-    sums differ there.
+    float16 sums are accumulated in float32. Hardware combines within threads, then between them, in
+    another order, so the last bits of float sums differ there.
     """
     dtype = type_.element.value
     rounded = rounding_to(type_.element)
@@ -88,7 +87,7 @@ def reduced(function: Any, array: Array, axis: int, type_: ValueType) -> Array:
 
 
 def along(op: Op, function: Any, array: Array) -> Array:
-    """Return an array reduced or scanned by a NumPy function, along the op's axis."""
+    """Return an array reduced or scanned by a ufunc along an op's axis, as the op's kind says."""
     axis = int(attribute(op, "axis")) + 1
     if KINDS[op.name].kind is Kind.REDUCTION:
         return np.asarray(function.reduce(array, axis=axis))
@@ -97,13 +96,13 @@ def along(op: Op, function: Any, array: Array) -> Array:
     return np.flip(function.accumulate(np.flip(array, axis), axis=axis), axis)
 
 
-def _part(value: Any, axis: int, low: int, high: int) -> Any:
+def _slice_along(value: Any, axis: int, low: int, high: int) -> Any:
     index = (slice(None),) * axis + (slice(low, high),)
     return map_arrays(value, lambda array: array[index])
 
 
 class _Combiner:
-    """Runs a combining region on whole arrays, with or without shadows."""
+    """Runs a reduction's or scan's combining region on whole arrays, with or without shadows."""
 
     def __init__(self, block: Block, compiler: Compiler) -> None:
         inside = compiler.instrument
@@ -116,25 +115,26 @@ class _Combiner:
     def combine(
         self, values: list[Any], scope: Scope, left: list[Any], right: list[Any]
     ) -> list[Any]:
-        """Return two lists of values combined; scalars of the region stand for whole arrays."""
+        """Return two lists of arrays combined; the region's scalars stand for whole arrays."""
         inner = list(values)
         shape = _shape_of(left[0])
         for slot in self.compiled.outer:
-            inner[slot] = _lifted(values[slot], len(shape))
+            inner[slot] = _with_rank(values[slot], len(shape))
         for slot, value in zip(self.compiled.arguments, (*left, *right), strict=True):
             inner[slot] = value
         outcome = self.compiled.outcome(inner, scope)
         return [
-            _spread(value, type_, shape) for value, type_ in zip(outcome, self.types, strict=True)
+            _broadcast(value, type_, shape)
+            for value, type_ in zip(outcome, self.types, strict=True)
         ]
 
 
 def compiled_operands(block: CompiledBlock) -> Any:
-    """Return the operands of a block's terminator."""
+    """Return the IR values of the operands of a block's terminator."""
     return block.terminator.operands
 
 
-def _lifted(value: Any, rank: int) -> Any:
+def _with_rank(value: Any, rank: int) -> Any:
     return map_arrays(value, lambda array: array.reshape(array.shape + (1,) * (rank - array.ndim)))
 
 
@@ -143,30 +143,30 @@ def _shape_of(value: Any) -> tuple[int, ...]:
     return shape
 
 
-def _spread(value: Any, type_: ValueType, shape: tuple[int, ...]) -> Any:
-    """Return a value, with its shadow, broadcast to a shape."""
+def _broadcast(value: Any, type_: ValueType, shape: tuple[int, ...]) -> Any:
+    """Return a value, and its shadow if it has one, broadcast to a shape."""
     array = to_array(actual(value), type_)
     if array.shape != shape:
         array = np.broadcast_to(array, shape)
-    if not isinstance(value, Shadowed):
+    if not isinstance(value, ShadowedValue):
         return array
     return replace(value, actual=array, shadow=np.broadcast_to(value.shadow, shape))
 
 
 @semantics("tt.reduce")
 def reduce(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a reduction, in a tree if the region has more than one op."""
+    """Return the step of a reduction: by a ufunc, or in a tree if the region has several ops."""
     block = op.regions[0].blocks[0]
     axis = int(attribute(op, "axis")) + 1
     types = [value_type(value.type) for value in op.group("source")]
     slots, results = slots_of(op.group("source")), slots_of(op.results)
     function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     rows = types[0].size // types[0].shape[axis - 1]
-    flops = (types[0].size - rows) * _float_ops(block)
+    flops = (types[0].size - rows) * _float_op_count(block)
     extent = types[0].shape[axis - 1]
     if function is not None:
-        step = _reduce_simply(function, slots[0], results[0], axis, types[0])
-        return compiler.counted(op, step, types[0].size, flops)
+        step = _reduce_by_ufunc(function, slots[0], results[0], axis, types[0])
+        return compiler.counting_step(op, step, types[0].size, flops)
     combiner = _Combiner(block, compiler)
 
     def step_in_tree(values: list[Any], scope: Scope) -> None:
@@ -179,17 +179,17 @@ def reduce(op: Op, compiler: Compiler) -> Step:
         count = extent
         while count > 1:
             half = count // 2
-            left = [_part(array, axis, 0, half) for array in arrays]
-            right = [_part(array, axis, half, 2 * half) for array in arrays]
+            left = [_slice_along(array, axis, 0, half) for array in arrays]
+            right = [_slice_along(array, axis, half, 2 * half) for array in arrays]
             arrays = combiner.combine(values, scope, left, right)
             count = half
         for slot, array in zip(results, arrays, strict=True):
             values[slot] = map_arrays(array, lambda part: np.squeeze(part, axis))
 
-    return compiler.counted(op, step_in_tree, types[0].size, flops)
+    return compiler.counting_step(op, step_in_tree, types[0].size, flops)
 
 
-def _reduce_simply(function: Any, slot: int, result: int, axis: int, type_: ValueType) -> Step:
+def _reduce_by_ufunc(function: Any, slot: int, result: int, axis: int, type_: ValueType) -> Step:
     extent = type_.shape[axis - 1]
     idempotent = function not in (np.add, np.multiply, np.bitwise_xor)
 
@@ -211,24 +211,24 @@ def _reduce_simply(function: Any, slot: int, result: int, axis: int, type_: Valu
 def _full_operands(
     values: list[Any], slots: tuple[int, ...], types: list[ValueType]
 ) -> list[Any] | None:
-    """Return operands, with their shadows, in one shape; None if any is unknown."""
+    """Return operands, with their shadows, broadcast to a common shape; None if any is unknown."""
     if unknown_of(values[slot] for slot in slots) is not None:
         return None
     operands = [values[slot] for slot in slots]
     arrays = [
         full_array(actual(value), type_) for value, type_ in zip(operands, types, strict=True)
     ]
-    shadows = [value.shadow for value in operands if isinstance(value, Shadowed)]
+    shadows = [value.shadow for value in operands if isinstance(value, ShadowedValue)]
     programs = max(array.shape[0] for array in (*arrays, *shadows))
     return [
-        _spread(value, type_, (programs, *type_.shape))
+        _broadcast(value, type_, (programs, *type_.shape))
         for value, type_ in zip(operands, types, strict=True)
     ]
 
 
 @semantics("tt.scan")
 def scan(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a scan: all prefixes along an axis (suffixes if reverse), combined."""
+    """Return the step of a scan: all prefixes (suffixes if reverse) along an axis are combined."""
     block = op.regions[0].blocks[0]
     axis = int(attribute(op, "axis")) + 1
     reverse = bool(attribute(op, "reverse", default=False))
@@ -236,9 +236,9 @@ def scan(op: Op, compiler: Compiler) -> Step:
     slots, results = slots_of(op.group("source")), slots_of(op.results)
     function = simple_ufunc(block, types[0]) if len(types) == 1 else None
     combine = (
-        _accumulate_simply(function, axis, types[0])
+        _scan_by_ufunc(function, axis, types[0])
         if function is not None
-        else _accumulate(_Combiner(block, compiler), axis)
+        else _scan_by_region(_Combiner(block, compiler), axis)
     )
     rows = types[0].size // types[0].shape[axis - 1]
 
@@ -260,13 +260,15 @@ def scan(op: Op, compiler: Compiler) -> Step:
         for slot, array in zip(results, arrays, strict=True):
             values[slot] = array
 
-    return compiler.counted(op, step, types[0].size, (types[0].size - rows) * _float_ops(block))
+    return compiler.counting_step(
+        op, step, types[0].size, (types[0].size - rows) * _float_op_count(block)
+    )
 
 
 _Accumulation = Callable[[list[Any], Scope, list[Any]], list[Any]]
 
 
-def _accumulate_simply(function: Any, axis: int, type_: ValueType) -> _Accumulation:
+def _scan_by_ufunc(function: Any, axis: int, type_: ValueType) -> _Accumulation:
     rounded = rounding_to(type_.element)
 
     def run(_values: list[Any], _scope: Scope, arrays: list[Array]) -> list[Array]:
@@ -276,17 +278,17 @@ def _accumulate_simply(function: Any, axis: int, type_: ValueType) -> _Accumulat
     return run
 
 
-def _accumulate(combiner: _Combiner, axis: int) -> _Accumulation:
-    """Return a scan in log2(n) passes: each adds the element a distance before (Hillis, Steele)."""
+def _scan_by_region(combiner: _Combiner, axis: int) -> _Accumulation:
+    """Return a scan in log2(n) passes that combine elements at a distance (Hillis, Steele)."""
 
     def run(values: list[Any], scope: Scope, arrays: list[Any]) -> list[Any]:
         extent, distance = _shape_of(arrays[0])[axis], 1
         while distance < extent:
-            left = [_part(array, axis, 0, extent - distance) for array in arrays]
-            right = [_part(array, axis, distance, extent) for array in arrays]
+            left = [_slice_along(array, axis, 0, extent - distance) for array in arrays]
+            right = [_slice_along(array, axis, distance, extent) for array in arrays]
             later = combiner.combine(values, scope, left, right)
             arrays = [
-                _joined((_part(array, axis, 0, distance), new), axis, type_)
+                _concatenated((_slice_along(array, axis, 0, distance), new), axis, type_)
                 for array, new, type_ in zip(arrays, later, combiner.types, strict=True)
             ]
             distance *= 2
@@ -295,10 +297,9 @@ def _accumulate(combiner: _Combiner, axis: int) -> _Accumulation:
     return run
 
 
-def _joined(parts: Sequence[Any], axis: int, type_: ValueType) -> Any:
-    """Return values, with their shadows, concatenated along an axis."""
+def _concatenated(parts: Sequence[Any], axis: int, type_: ValueType) -> Any:
     array = np.concatenate([actual(part) for part in parts], axis)
-    shadowed = next((part for part in parts if isinstance(part, Shadowed)), None)
+    shadowed = next((part for part in parts if isinstance(part, ShadowedValue)), None)
     if shadowed is None:
         return array
     shadows = [
@@ -309,7 +310,7 @@ def _joined(parts: Sequence[Any], axis: int, type_: ValueType) -> Any:
 
 @semantics("tt.histogram")
 def histogram(op: Op, compiler: Compiler) -> Step:
-    """Return the step that counts values 0 to bins - 1, without others and masked lanes."""
+    """Return the step that counts the values 0 to bins - 1 in lanes that are not masked off."""
     type_ = value_type(op.operand("source").type)
     bins = value_type(op.results[0].type).shape[0]
     dtype = value_type(op.results[0].type).element.value
@@ -333,4 +334,4 @@ def histogram(op: Op, compiler: Compiler) -> Step:
         flat = np.bincount((array + row)[counted], minlength=programs * bins)
         values[result] = flat.reshape(programs, bins).astype(dtype)
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)

@@ -22,6 +22,7 @@ from kvtrace.ir import Op
 
 
 def _mapped(op: Op, change: Callable[[Array], Array]) -> Step:
+    """Return a step that applies a change of shape to the op's source."""
     slot, result = op.operand("source").id, op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -32,7 +33,7 @@ def _mapped(op: Op, change: Callable[[Array], Array]) -> Step:
 
 @semantics("tt.splat", "tt.unsplat")
 def splat(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that repeats a scalar, as one lane for all (and back, for one element)."""
+    """Return the step that turns a scalar into a block of one lane for all, or back."""
     rank = len(value_type(op.results[0].type).shape)
     ones = (1,) * rank
     return _mapped(op, lambda array: array.reshape(array.shape[0], *ones))
@@ -47,7 +48,7 @@ def expand_dims(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("tt.broadcast", "ttg.convert_layout", "tt.descriptor_to_tensor")
 def broadcast(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that keeps the array: constant axes have extent 1 anyway."""
+    """Return the step that passes the array on: constant axes have extent 1 anyway."""
     return _mapped(op, lambda array: array)
 
 
@@ -77,7 +78,7 @@ def reshape(op: Op, _compiler: Compiler) -> Step:
 def _reshaped_lanes(
     lanes: tuple[int, ...], source: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the physical lanes after a reshape if no element is repeated, else None."""
+    """Return the array's extents after a reshape, if no element must be repeated, else None."""
     if all(extent == 1 for extent in lanes):
         return (1,) * len(target)
     if lanes == source:
@@ -98,20 +99,20 @@ def join(op: Op, compiler: Compiler) -> Step:
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
-        first, second = values[left], values[right]
-        unknown = unknown_of((first, second))
+        left_value, right_value = values[left], values[right]
+        unknown = unknown_of((left_value, right_value))
         if unknown is not None:
             values[result] = unknown
             return
-        arrays = np.broadcast_arrays(full_array(first, type_), full_array(second, type_))
+        arrays = np.broadcast_arrays(full_array(left_value, type_), full_array(right_value, type_))
         values[result] = np.stack(arrays, axis=-1)
 
-    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
 
 
 @semantics("tt.split")
 def split(op: Op, compiler: Compiler) -> Step:
-    """Return the step that splits the last axis, of extent 2."""
+    """Return the step that splits the last axis, of extent 2, into two results."""
     type_ = value_type(op.operand("source").type)
     slot = op.operand("source").id
     left, right = op.results[0].id, op.results[1].id
@@ -124,7 +125,7 @@ def split(op: Op, compiler: Compiler) -> Step:
         array = full_array(value, type_)
         values[left], values[right] = array[..., 0], array[..., 1]
 
-    return compiler.counted(op, step, type_.size, 0)
+    return compiler.counting_step(op, step, type_.size, 0)
 
 
 @semantics("tt.cat")
@@ -139,17 +140,19 @@ def cat(op: Op, compiler: Compiler) -> Step:
         if unknown is not None:
             values[result] = unknown
             return
-        first, second = full_array(values[left], type_), full_array(values[right], type_)
-        programs = max(first.shape[0], second.shape[0])
-        parts = [np.broadcast_to(part, (programs, *type_.shape)) for part in (first, second)]
-        values[result] = np.concatenate(parts, axis=1)
+        left_array, right_array = full_array(values[left], type_), full_array(values[right], type_)
+        programs = max(left_array.shape[0], right_array.shape[0])
+        full_arrays = [
+            np.broadcast_to(array, (programs, *type_.shape)) for array in (left_array, right_array)
+        ]
+        values[result] = np.concatenate(full_arrays, axis=1)
 
-    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)
 
 
 @semantics("tt.gather")
 def gather(op: Op, compiler: Compiler) -> Step:
-    """Return the step that selects elements along an axis by index."""
+    """Return the step that selects elements along an axis by an index tensor."""
     axis = int(attribute(op, "axis")) + 1
     source_type, index_type = (value_type(op.operand(name).type) for name in ("source", "index"))
     source, index = op.operand("source").id, op.operand("index").id
@@ -161,10 +164,10 @@ def gather(op: Op, compiler: Compiler) -> Step:
             values[result] = unknown
             return
         data = full_array(values[source], source_type)
-        chosen = full_array(values[index], index_type).astype(np.int64)
-        programs = max(data.shape[0], chosen.shape[0])
+        indices = full_array(values[index], index_type).astype(np.int64)
+        programs = max(data.shape[0], indices.shape[0])
         data = np.broadcast_to(data, (programs, *data.shape[1:]))
-        chosen = np.broadcast_to(chosen, (programs, *chosen.shape[1:]))
-        values[result] = np.take_along_axis(data, chosen, axis)
+        indices = np.broadcast_to(indices, (programs, *indices.shape[1:]))
+        values[result] = np.take_along_axis(data, indices, axis)
 
-    return compiler.counted(op, step, value_type(op.results[0].type).size, 0)
+    return compiler.counting_step(op, step, value_type(op.results[0].type).size, 0)

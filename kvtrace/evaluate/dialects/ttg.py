@@ -27,13 +27,13 @@ from kvtrace.evaluate.values import (
 from kvtrace.ir import Op
 from kvtrace.ir.asynchronous import allowed_in_flight
 
-_ORDERED = True
-"""The value of all tokens: the ops that take tokens define the order."""
+_TOKEN_VALUE = True
+"""The value of all tokens: order is defined by the ops, not by tokens."""
 
 
 @semantics("ttg.local_alloc")
 def local_alloc(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that allocates a buffer, with a tensor in it if there is an operand."""
+    """Return the step that allocates a buffer and writes the op's tensor to it, if any."""
     result, type_ = op.results[0].id, value_type(op.results[0].type)
     source = op.optional("source")
     initial = None if source is None else (source.id, value_type(source.type))
@@ -81,8 +81,8 @@ def local_store(op: Op, _compiler: Compiler) -> Step:
     return step
 
 
-def _viewed(op: Op, change: Callable[[Array], Array]) -> Step:
-    """Return a step for a view of the same elements, at other places or fewer."""
+def _view_step(op: Op, change: Callable[[Array], Array]) -> Step:
+    """Return a step that sets a view of the same buffer, with lanes changed by `change`."""
     slot, result = op.operand("shared").id, op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -96,30 +96,30 @@ def _viewed(op: Op, change: Callable[[Array], Array]) -> Step:
 
 @semantics("ttg.memdesc_trans")
 def memdesc_trans(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that permutes axes."""
+    """Return the step that permutes a view's axes."""
     order = tuple(attribute(op, "order"))
-    return _viewed(op, lambda lanes: lanes.transpose(order))
+    return _view_step(op, lambda lanes: lanes.transpose(order))
 
 
 @semantics("ttg.memdesc_reshape")
 def memdesc_reshape(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of a change of shape, in row-major order."""
+    """Return the step that changes a view's shape, in row-major order."""
     shape = value_type(op.results[0].type).shape
-    return _viewed(op, lambda lanes: lanes.reshape(shape))
+    return _view_step(op, lambda lanes: lanes.reshape(shape))
 
 
 @semantics("ttg.memdesc_subslice")
 def memdesc_subslice(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that selects a block, from an offset along each axis on."""
+    """Return the step that selects a block of a view, beginning at constant offsets."""
     shape = value_type(op.results[0].type).shape
     starts = attribute(op, "offsets")
     block = tuple(slice(first, first + n) for first, n in zip(starts, shape, strict=True))
-    return _viewed(op, lambda lanes: lanes[block])
+    return _view_step(op, lambda lanes: lanes[block])
 
 
 @semantics("ttg.memdesc_index")
 def memdesc_index(op: Op, compiler: Compiler) -> Step:
-    """Return the step that selects a part along the first axis, by an index per program."""
+    """Return the step that selects a part of a view's first axis by each program's index."""
     slot, index_slot, result = op.operand("shared").id, op.operand("index").id, op.results[0].id
     type_, shape = value_type(op.operand("index").type), value_type(op.results[0].type).shape
 
@@ -129,13 +129,13 @@ def memdesc_index(op: Op, compiler: Compiler) -> Step:
         if unknown is not None:
             values[result] = unknown
             return
-        numbers = np.broadcast_to(to_array(index, type_).reshape(-1), view.start.shape)
+        indices = np.broadcast_to(to_array(index, type_).reshape(-1), view.start.shape)
         count = len(view.lanes)
-        if numbers.size and not 0 <= numbers.min() <= numbers.max() < count:
+        if indices.size and not 0 <= indices.min() <= indices.max() < count:
             raise unsupported(op, compiler.kernel, f"beyond the {count} parts of the view")
-        first = view.lanes.reshape(count, -1)[:, 0]
-        lanes = (view.lanes[0] - first[0]).reshape(shape)
-        values[result] = SharedView(view.buffer, view.start + first[numbers], lanes)
+        part_starts = view.lanes.reshape(count, -1)[:, 0]
+        lanes = (view.lanes[0] - part_starts[0]).reshape(shape)
+        values[result] = SharedView(view.buffer, view.start + part_starts[indices], lanes)
 
     return step
 
@@ -152,24 +152,24 @@ def async_copy_global_to_local(op: Op, _compiler: Compiler) -> Step:
         fill = None if other is None else values[other]
         if fill is not None and not isinstance(fill, Unknown):
             fill = to_array(fill, type_)
-        chosen = None if mask is None else values[mask]
+        mask_value = None if mask is None else values[mask]
         launch = scope.launch
-        loaded = launch.memory.load(op, scope, values[pointer], chosen, fill, type_)
+        loaded = launch.memory.load(op, scope, values[pointer], mask_value, fill, type_)
         launch.shared.copy(op, scope, values[target], loaded, type_)
-        values[result] = _ORDERED
+        values[result] = _TOKEN_VALUE
 
     return step
 
 
 @semantics("ttg.async_commit_group")
 def async_commit_group(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that closes a group of copies."""
+    """Return the step that closes a program's group of copies."""
     results = slots_of(op.results)
 
     def step(values: list[Any], scope: Scope) -> None:
         scope.launch.shared.commit(scope)
         for slot in results:
-            values[slot] = _ORDERED
+            values[slot] = _TOKEN_VALUE
 
     return step
 
@@ -182,14 +182,14 @@ def async_wait(op: Op, _compiler: Compiler) -> Step:
     def step(values: list[Any], scope: Scope) -> None:
         scope.launch.shared.wait(scope, most_in_flight)
         for slot in results:
-            values[slot] = _ORDERED
+            values[slot] = _TOKEN_VALUE
 
     return step
 
 
 @semantics("ttg.global_scratch_alloc")
 def global_scratch_alloc(op: Op, _compiler: Compiler) -> Step:
-    """Return the step of scratch memory, whose address a descriptor later replaces."""
+    """Return the step of scratch memory at an unknown address, for a later descriptor."""
     result = op.results[0].id
 
     def step(values: list[Any], _scope: Scope) -> None:
@@ -211,4 +211,4 @@ def fp4_to_fp(op: Op, compiler: Compiler) -> Step:
             value = unpacked(full_array(value, type_), "e2m1", axis).astype(target.element.value)
         values[result] = value
 
-    return compiler.counted(op, step, target.size, 0)
+    return compiler.counting_step(op, step, target.size, 0)

@@ -15,7 +15,7 @@ from kvtrace.evaluate.dialects.tt_descriptor import (
     padding,
     reshaped,
     rows_of,
-    storing,
+    store_step,
 )
 from kvtrace.evaluate.dialects.tt_dot import dot
 from kvtrace.evaluate.registry import Step, semantics, unsupported
@@ -40,13 +40,13 @@ _FILLS_NAN = 1
 
 @semantics("ttng.warp_group_dot")
 def warp_group_dot(op: Op, compiler: Compiler) -> Step:
-    """Return the step of a dot, computed at once although later ops need not wait."""
+    """Return the step of a dot; it is computed at once, also if it is asynchronous."""
     return dot(op, compiler)
 
 
 @semantics("ttng.warp_group_dot_wait")
 def warp_group_dot_wait(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that passes values on when at most `pendings` products remain."""
+    """Return the step that passes values on, with at most `pendings` products unfinished."""
     most_pending = allowed_in_flight(op)
     pairs = list(zip(slots_of(op.results), slots_of(op.group("passed")), strict=True))
 
@@ -63,7 +63,7 @@ def warp_group_dot_wait(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttng.init_barrier")
 def init_barrier(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that begins a barrier's first phase."""
+    """Return the step that sets a barrier to its first phase."""
     slot = op.operand("barrier").id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -74,7 +74,7 @@ def init_barrier(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttng.wait_barrier")
 def wait_barrier(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that waits for the end of a barrier's phase, by parity."""
+    """Return the step that waits for a barrier's phase with a parity to end."""
     barrier, parity = op.operand("barrier").id, op.operand("phase").id
     type_, predicate = value_type(op.operand("phase").type), slot_of(op, "predicate")
 
@@ -95,9 +95,9 @@ def wait_barrier(op: Op, _compiler: Compiler) -> Step:
 
 @semantics("ttng.tensormap_create")
 def tensormap_create(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that stores a descriptor in scratch memory, in place of the address.
+    """Return the step that stores a descriptor in place of the scratch memory's address.
 
-    Extents and strides come innermost axis first, strides in bytes and without the innermost.
+    Extents and strides are given innermost axis first, strides in bytes and without the innermost.
     """
     scratch, base = op.operand("scratch").id, op.operand("pointer").id
     size = value_type(op.operand("pointer").type).element.bytes
@@ -108,15 +108,14 @@ def tensormap_create(op: Op, _compiler: Compiler) -> Step:
         values[scratch] = Descriptor(
             values[base],
             tuple(values[value.id] for value in extents),
-            (*(_elements(values, value, size) for value in strides), constant_sum(1)),
+            (*(_stride_in_elements(values, value, size) for value in strides), constant_sum(1)),
             fills_nan,
         )
 
     return step
 
 
-def _elements(values: list[Any], stride: Value, size: int) -> Any:
-    """Return a stride in bytes as a stride in elements."""
+def _stride_in_elements(values: list[Any], stride: Value, size: int) -> Any:
     in_bytes = values[stride.id]
     if isinstance(in_bytes, Unknown):
         return in_bytes
@@ -125,7 +124,7 @@ def _elements(values: list[Any], stride: Value, size: int) -> Any:
 
 @semantics("ttng.reinterpret_tensor_descriptor")
 def reinterpret_tensor_descriptor(op: Op, compiler: Compiler) -> Step:
-    """Return the step that reads the descriptor in scratch memory."""
+    """Return the step that reads the descriptor that was stored in scratch memory."""
     slot, result = op.operand("scratch").id, op.results[0].id
 
     def step(values: list[Any], scope: Scope) -> None:
@@ -135,7 +134,7 @@ def reinterpret_tensor_descriptor(op: Op, compiler: Compiler) -> Step:
                 raise unsupported(
                     op,
                     compiler.kernel,
-                    "of scratch memory to which this launch wrote no descriptor",
+                    "of scratch memory in which this launch stored no descriptor",
                 )
             descriptor = Descriptor(Pointer(None, Unknown(frozenset())), (), (), False)
         values[result] = descriptor
@@ -145,21 +144,21 @@ def reinterpret_tensor_descriptor(op: Op, compiler: Compiler) -> Step:
 
 @semantics("ttng.async_tma_copy_global_to_local")
 def async_tma_copy_global_to_local(op: Op, compiler: Compiler) -> Step:
-    """Return the step that begins the copy of a block."""
+    """Return the step that begins the copy of a block to shared memory."""
     if op.group("offset"):
         raise unsupported(op, compiler.kernel, "of an image's patches")
     block = value_type(op.operand("descriptor").type)
-    return _arriving(op, block, slots_of(op.group("index")))
+    return _copy_step(op, block, slots_of(op.group("index")))
 
 
 @semantics("ttng.async_tma_gather")
 def async_tma_gather(op: Op, _compiler: Compiler) -> Step:
-    """Return the step that begins the copy of rows by index, from a column on."""
-    return _arriving(op, *rows_of(op, op.operand("shared")))
+    """Return the step that begins the copy of rows, by their indices, to shared memory."""
+    return _copy_step(op, *rows_of(op, op.operand("shared")))
 
 
-def _arriving(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
-    """Return a step that begins a copy, which ends at the wait for a barrier."""
+def _copy_step(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
+    """Return a step that begins a copy of a block to shared memory, until a barrier completes."""
     type_ = value_type(op.operand("shared").type)
     names = ("descriptor", "shared", "barrier")
     slots = (*slots_of(op.operand(name) for name in names), *positions)
@@ -181,8 +180,8 @@ def _arriving(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
         described, view, barrier, *indices = operands
         descriptor = descriptor_of(described)
         pointer, mask = block_access(descriptor, indices, block)
-        other = padding(descriptor, block.element, len(block.shape))
-        loaded = scope.launch.memory.load(op, scope, pointer, mask, other, block)
+        fill = padding(descriptor, block.element, len(block.shape))
+        loaded = scope.launch.memory.load(op, scope, pointer, mask, fill, block)
         loaded = reshaped(loaded, block, type_)
         scope.launch.shared.copy(op, scope, view, loaded, type_, barrier)
 
@@ -191,15 +190,15 @@ def _arriving(op: Op, block: ValueType, positions: Sequence[int]) -> Step:
 
 @semantics("ttng.async_tma_copy_local_to_global")
 def async_tma_copy_local_to_global(op: Op, compiler: Compiler) -> Step:
-    """Return the step that stores a block at once; lanes outside extents are dropped."""
+    """Return the step that stores a block at once; lanes outside the extents are dropped."""
     block = value_type(op.operand("descriptor").type)
-    return storing(op, block, slots_of(op.group("index")), compiler.module)
+    return store_step(op, block, slots_of(op.group("index")), compiler.module)
 
 
 @semantics("ttng.async_tma_scatter")
 def async_tma_scatter(op: Op, compiler: Compiler) -> Step:
-    """Return the step that stores rows by index, from a column on, at once."""
-    return storing(op, *rows_of(op, op.operand("value")), compiler.module)
+    """Return the step that stores rows by their indices, beginning at a column, at once."""
+    return store_step(op, *rows_of(op, op.operand("value")), compiler.module)
 
 
 @semantics("ttng.async_tma_reduce")

@@ -4,7 +4,7 @@ Integers, pointers and masks stay affine forms over program axes, lane axes and 
 access is one formula for all programs and lanes (`4096 * program + 4 * lane`), and the rest is a
 short list of array instructions on strided views. Everything else (data-dependent addresses or
 branches, accesses that leave their tensor, programs that depend on each other) raises
-`Unplannable`; then the array evaluator runs the launch, or the programs that do not fit.
+`Unplannable`; then the array evaluator runs the launch, or the programs that have no plan.
 
 grid.py plans a launch region by region with the steps of walk.py; facts.py reports to observers;
 optimize.py saves instructions (longer_products.py, trips_at_once.py); generate.py and code/ write

@@ -40,20 +40,20 @@ from kvtrace.ir import Op
 
 
 def mask_of(walk: Walk, mask: Any) -> ResolvedMask:
-    """Return the resolved mask of a memory op."""
+    """Return a memory op's mask (a planned value or None), resolved; Unplannable otherwise."""
     if mask is None:
         return ALL
     if isinstance(mask, Constant):
         return ALL if mask.value else NOTHING
     if isinstance(mask, Condition):
         return resolved(walk, mask)
-    raise Unplannable("a mask is not a conjunction of affine comparisons, or depends on data")
+    raise Unplannable("a mask is no conjunction of affine comparisons, or depends on data")
 
 
 def record(
     walk: Walk, op: Op, kind: AccessKind, pointer: Pointer, mask: ResolvedMask, element: ElementType
 ) -> None:
-    """Record an access; LeavesTensor if it may leave its tensor's view."""
+    """Append an access to `walk.accesses`; LeavesTensor if it may leave its tensor."""
     trips = tuple((symbol, walk.domain.ranges[symbol]) for symbol in walk.nest)
     lanes = None if mask.nothing else mask.lanes(pointer.shape)
     low, high = (0, 0) if lanes is None else walk.domain.extremes(pointer.form, lanes)
@@ -74,9 +74,9 @@ def record(
 
 
 def load(walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, other: Any, type_: ValueType) -> Any:
-    """Return the value of a planned load; masked-off lanes have `other`, or zero if None."""
+    """Emit a load and return its value; masked-off lanes have `other`, or zero if None."""
     if not isinstance(pointer, Pointer):
-        raise Unplannable("a pointer that no argument explains")
+        raise Unplannable("a pointer does not come from an argument")
     element = type_.element
     record(walk, op, "load", pointer, mask, element)
     zero: Any = Constant(element.value.type(0), type_.shape)
@@ -85,7 +85,7 @@ def load(walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, other: Any, type_
     outside = zero if other is None else other
     if mask.nothing:
         return outside
-    form, extents = _placed(walk, pointer, mask)
+    form, extents = _active_block(walk, pointer, mask)
     register = walk.register(walk.axes_of(form), walk.lanes_of(form, extents), element.memory)
     wide = widening(element)
     written = pointer.argument in walk.written
@@ -94,7 +94,7 @@ def load(walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, other: Any, type_
         register = walk.map(wide, (register,))
     value = Tensor(register, type_.shape)
     if mask.box is not None:
-        value = _boxed(walk, value, mask, outside)
+        value = _with_fill_outside(walk, value, mask, outside)
     if mask.conditions:
         value = walk.elementwise(  # type: ignore[assignment]
             selection(element.value),
@@ -104,10 +104,10 @@ def load(walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, other: Any, type_
     return value
 
 
-def _boxed(walk: Walk, value: Tensor, mask: ResolvedMask, outside: Any) -> Tensor:
-    """Return loaded lanes inside the mask's box, with `outside` around them."""
+def _with_fill_outside(walk: Walk, value: Tensor, mask: ResolvedMask, outside: Any) -> Tensor:
+    """Return loaded lanes inside the mask's box, with the value `outside` elsewhere."""
     assert mask.box is not None
-    fill = walk.materialised(outside)
+    fill = walk.constant_or_tensor(outside)
     if isinstance(fill, Constant):
         return Tensor(value.register, value.shape, mask.box, fill)
     fill = walk.padded(fill)
@@ -119,9 +119,9 @@ def _boxed(walk: Walk, value: Tensor, mask: ResolvedMask, outside: Any) -> Tenso
     zero = Constant(value.register.dtype.type(0), value.shape)
     full = walk.padded(Tensor(value.register, value.shape, mask.box, zero))
     inside = _box_conditions(mask, value.shape)
-    chosen = walk.elementwise(selection(value.register.dtype), (inside, full, fill), value.shape)
-    assert isinstance(chosen, Tensor)
-    return chosen
+    selected = walk.elementwise(selection(value.register.dtype), (inside, full, fill), value.shape)
+    assert isinstance(selected, Tensor)
+    return selected
 
 
 def _box_conditions(mask: ResolvedMask, shape: tuple[int, ...]) -> Condition:
@@ -131,16 +131,16 @@ def _box_conditions(mask: ResolvedMask, shape: tuple[int, ...]) -> Condition:
             continue
         unit = tuple(int(position == axis) for position in range(len(shape)))
         forms.append(Affine(-cut[0], (), unit))
-        forms.append(Affine(cut[1] - 1, (), tuple(-number for number in unit)))
+        forms.append(Affine(cut[1] - 1, (), tuple(-coefficient for coefficient in unit)))
     return Condition(tuple(forms), shape)
 
 
 def store(
     walk: Walk, op: Op, pointer: Any, mask: ResolvedMask, value: Any, type_: ValueType
 ) -> None:
-    """Plan a store of the lanes that are active in a mask."""
+    """Emit a store of `value` to the active lanes of a mask."""
     if not isinstance(pointer, Pointer):
-        raise Unplannable("a pointer that no argument explains")
+        raise Unplannable("a pointer does not come from an argument")
     element = type_.element
     record(walk, op, "store", pointer, mask, element)
     if mask.nothing:
@@ -149,7 +149,7 @@ def store(
     operands: tuple[Operand, ...] = (source,)
     if mask.conditions:
         operands = (source, walk.conditions(mask.conditions, mask.lanes(type_.shape)))
-    form, extents = _placed(walk, pointer, mask)
+    form, extents = _active_block(walk, pointer, mask)
     if walk.runs:
         _refuse_overlap(walk, form, extents, element.bytes, op)
     if walk.runs and len(operands) > 1:
@@ -157,23 +157,27 @@ def store(
     walk.emit(Store(None, operands, pointer.argument, form, extents, element.memory))
 
 
-def _placed(walk: Walk, pointer: Pointer, mask: ResolvedMask) -> tuple[Affine, tuple[int, ...]]:
-    """Return the address of a mask's first active lane, and the number of lanes per axis."""
+def _active_block(
+    walk: Walk, pointer: Pointer, mask: ResolvedMask
+) -> tuple[Affine, tuple[int, ...]]:
+    """Return the address of a mask's first active lane, and its lane counts per axis."""
     lanes = mask.lanes(pointer.shape)
     form = walk.domain.folded(pointer.form)
-    start = sum(number * first for number, (first, _) in zip(form.lanes, lanes, strict=False))
+    start = sum(
+        coefficient * first for coefficient, (first, _) in zip(form.lanes, lanes, strict=False)
+    )
     return shifted(form, start), tuple([last - first + 1 for first, last in lanes])
 
 
 def _stored(walk: Walk, value: Any, mask: ResolvedMask, element: ElementType) -> Operand:
-    """Return the elements to store, in memory's type, for the active lanes of a mask."""
-    source = walk.materialised(value)
+    """Return the elements to store for a mask's active lanes, in memory's dtype."""
+    source = walk.constant_or_tensor(value)
     narrow = narrowing(element)
     if isinstance(source, Constant):
         if narrow is None:
             return source.value
-        number: np.generic = narrow.function(np.full(1, source.value))[0]
-        return number
+        narrowed_number: np.generic = narrow.function(np.full(1, source.value))[0]
+        return narrowed_number
     if mask.box is None:
         source = walk.padded(source)
     elif source.box != mask.box:
@@ -182,7 +186,7 @@ def _stored(walk: Walk, value: Any, mask: ResolvedMask, element: ElementType) ->
 
 
 def _narrowed(walk: Walk, source: Register, narrow: Operation) -> Register:
-    """Return values as elements of memory's type."""
+    """Emit the conversion of a register to memory's dtype, merged with a rounding before it."""
     latest = walk.instructions[-1] if walk.instructions else None
     if isinstance(latest, Map) and latest.operation is ROUND_TO_BF16 and latest.target is source:
         return walk.map(ROUND_AND_NARROW, latest.operands)
@@ -192,29 +196,29 @@ def _narrowed(walk: Walk, source: Register, narrow: Operation) -> Register:
 def _refuse_overlap(walk: Walk, form: Affine, extents: tuple[int, ...], size: int, op: Op) -> None:
     """Raise Unplannable if two programs or lanes may write to one address.
 
-    An axis that does not change the address is fine: then the last value stays.
+    An axis that does not change the address is allowed: the last value stays.
     """
     steps = [
-        (abs(number), walk.domain.extent(symbol))
-        for symbol, number in form.outer
+        (abs(step), walk.domain.extent(symbol))
+        for symbol, step in form.outer
         if symbol not in walk.nest
     ]
     steps += [
-        (abs(number), extent)
-        for number, extent in zip(form.lanes, extents, strict=False)
-        if number and extent > 1
+        (abs(step), extent)
+        for step, extent in zip(form.lanes, extents, strict=False)
+        if step and extent > 1
     ]
     reach = size
-    for number, extent in sorted(steps):
-        if number < reach:
+    for step, extent in sorted(steps):
+        if step < reach:
             raise Unplannable(f"lanes or programs of a {op.name} may write to the same address")
-        reach = number * (extent - 1) + reach
+        reach = step * (extent - 1) + reach
 
 
 def _refuse_repeats(
     walk: Walk, form: Affine, extents: tuple[int, ...], operands: tuple[Operand, ...]
 ) -> None:
-    """Raise Unplannable if a masked store shares an address between programs or lanes."""
+    """Raise Unplannable if the value or mask varies along axes that the address does not."""
     axes, lanes = walk.axes_of(form), walk.lanes_of(form, extents)
     for operand in operands:
         if not isinstance(operand, Register):
@@ -233,9 +237,9 @@ def atomic(
     type_: ValueType,
     update: Callable[..., Any],
 ) -> None:
-    """Plan an atomic update of a mask's active lanes; `update` computes it on arrays."""
+    """Emit an atomic update of a mask's active lanes by `update(memory, index, values)`."""
     if not isinstance(pointer, Pointer):
-        raise Unplannable("a pointer that no argument explains")
+        raise Unplannable("a pointer does not come from an argument")
     element = type_.element
     record(walk, op, "atomic", pointer, mask, element)
     if mask.nothing:
@@ -243,11 +247,11 @@ def atomic(
     tensor = walk.arguments[pointer.argument]
     assert isinstance(tensor, TensorArgument)
     offsets = shifted(walk.domain.folded(pointer.form), tensor.offset_bytes)
-    even, rest = multiples(offsets, element.bytes)
-    if rest.outer or rest.lanes or rest.constant % element.bytes:
-        raise Unplannable("an atomic update of an address that is not aligned")
+    multiple_terms, other_terms = multiples(offsets, element.bytes)
+    if other_terms.outer or other_terms.lanes or other_terms.constant % element.bytes:
+        raise Unplannable("an atomic update goes to an address that is not aligned")
     lanes = mask.lanes(type_.shape)
-    form = over(shifted(even, rest.constant), element.bytes)
+    form = over(shifted(multiple_terms, other_terms.constant), element.bytes)
     operands = [
         _stored(walk, value, mask, element),
         walk.ramp(form, lanes, np.dtype(np.int64), condition=False),

@@ -35,19 +35,23 @@ class Affine:
 
     @property
     def is_constant(self) -> bool:
-        """The form is the same for all programs, trips and lanes."""
+        """Whether the form is the same for all programs, trips and lanes."""
         return not self.outer and not self.lanes
 
     def coefficient(self, symbol: int) -> int:
         """Return the coefficient of a symbol, 0 if it does not occur."""
-        for name, number in self.outer:
+        for name, coefficient in self.outer:
             if name == symbol:
-                return number
+                return coefficient
         return 0
 
     def __repr__(self) -> str:
-        outer = "".join(f" + {number}*s{symbol}" for symbol, number in self.outer)
-        lanes = "".join(f" + {number}*l{axis}" for axis, number in enumerate(self.lanes) if number)
+        outer = "".join(f" + {coefficient}*s{symbol}" for symbol, coefficient in self.outer)
+        lanes = "".join(
+            f" + {coefficient}*l{axis}"
+            for axis, coefficient in enumerate(self.lanes)
+            if coefficient
+        )
         return f"{self.constant}{outer}{lanes}"
 
 
@@ -62,18 +66,18 @@ def plus(left: Affine, right: Affine, factor: int = 1) -> Affine:
     elif not left.outer:
         outer = right.outer
         if factor != 1:
-            outer = tuple([(symbol, factor * number) for symbol, number in outer])
+            outer = tuple([(symbol, factor * coefficient) for symbol, coefficient in outer])
     else:
         merged = dict(left.outer)
-        for symbol, number in right.outer:
-            merged[symbol] = merged.get(symbol, 0) + factor * number
+        for symbol, coefficient in right.outer:
+            merged[symbol] = merged.get(symbol, 0) + factor * coefficient
         outer = tuple(sorted([pair for pair in merged.items() if pair[1]]))
     if not right.lanes:
         lanes = left.lanes
     elif not left.lanes:
         lanes = right.lanes
         if factor != 1:
-            lanes = tuple([factor * number for number in lanes])
+            lanes = tuple([factor * coefficient for coefficient in lanes])
     else:
         lanes = tuple([a + factor * b for a, b in zip(left.lanes, right.lanes, strict=True)])
         if not any(lanes):
@@ -82,58 +86,60 @@ def plus(left: Affine, right: Affine, factor: int = 1) -> Affine:
 
 
 def times(form: Affine, factor: int) -> Affine:
-    """Return factor * form."""
+    """Return form * factor."""
     if factor == 1:
         return form
     if factor == 0:
         return ZERO
     return Affine(
         form.constant * factor,
-        tuple([(symbol, number * factor) for symbol, number in form.outer]),
-        tuple([number * factor for number in form.lanes]),
+        tuple([(symbol, coefficient * factor) for symbol, coefficient in form.outer]),
+        tuple([coefficient * factor for coefficient in form.lanes]),
     )
 
 
-def shifted(form: Affine, by: int) -> Affine:
-    """Return form + by."""
-    return Affine(form.constant + by, form.outer, form.lanes)
+def shifted(form: Affine, distance: int) -> Affine:
+    """Return form + distance."""
+    return Affine(form.constant + distance, form.outer, form.lanes)
 
 
 def substituted(form: Affine, symbol: int, value: Affine) -> Affine:
-    """Return a form with a symbol replaced by a form over other symbols."""
-    number = form.coefficient(symbol)
-    if not number:
+    """Return a form with a symbol replaced by the form `value`."""
+    coefficient = form.coefficient(symbol)
+    if not coefficient:
         return form
-    rest = tuple(pair for pair in form.outer if pair[0] != symbol)
-    return plus(Affine(form.constant, rest, form.lanes), value, number)
+    other_terms = tuple(pair for pair in form.outer if pair[0] != symbol)
+    return plus(Affine(form.constant, other_terms, form.lanes), value, coefficient)
 
 
 def multiples(form: Affine, divisor: int) -> tuple[Affine, Affine]:
-    """Return the terms whose coefficients are multiples of a divisor, and the rest.
+    """Return two forms: the terms whose coefficients are multiples of a divisor, and the others.
 
-    The constant is part of the rest.
+    The constant belongs to the others.
     """
-    even = tuple([pair for pair in form.outer if pair[1] % divisor == 0])
-    odd = tuple([pair for pair in form.outer if pair[1] % divisor])
-    even_lanes = tuple([number if number % divisor == 0 else 0 for number in form.lanes])
-    odd_lanes = tuple([number if number % divisor else 0 for number in form.lanes])
+    multiple_terms = tuple([pair for pair in form.outer if pair[1] % divisor == 0])
+    other_terms = tuple([pair for pair in form.outer if pair[1] % divisor])
+    multiple_lanes = tuple(
+        [coefficient if coefficient % divisor == 0 else 0 for coefficient in form.lanes]
+    )
+    other_lanes = tuple([coefficient if coefficient % divisor else 0 for coefficient in form.lanes])
     return (
-        Affine(0, even, even_lanes if any(even_lanes) else ()),
-        Affine(form.constant, odd, odd_lanes if any(odd_lanes) else ()),
+        Affine(0, multiple_terms, multiple_lanes if any(multiple_lanes) else ()),
+        Affine(form.constant, other_terms, other_lanes if any(other_lanes) else ()),
     )
 
 
 def over(form: Affine, divisor: int) -> Affine:
-    """Return form / divisor, for a form whose numbers are all multiples of the divisor."""
+    """Return form / divisor; the constant and all coefficients must be multiples of it."""
     return Affine(
         form.constant // divisor,
-        tuple((symbol, number // divisor) for symbol, number in form.outer),
-        tuple(number // divisor for number in form.lanes),
+        tuple((symbol, coefficient // divisor) for symbol, coefficient in form.outer),
+        tuple(coefficient // divisor for coefficient in form.lanes),
     )
 
 
 class Domain:
-    """The ranges of symbols."""
+    """The range of each symbol: first and last value."""
 
     __slots__ = ("ranges",)
 
@@ -141,54 +147,54 @@ class Domain:
         self.ranges = ranges
 
     def extent(self, symbol: int) -> int:
-        """Return the number of values of a symbol."""
+        """Return how many values a symbol takes."""
         first, last = self.ranges[symbol]
         return last - first + 1
 
     def folded(self, form: Affine) -> Affine:
-        """Return a form with the values of symbols that have only one."""
+        """Return a form in which symbols of a single value are replaced by the value."""
         constant = form.constant
         outer = []
         ranges = self.ranges
-        for symbol, number in form.outer:
+        for symbol, coefficient in form.outer:
             first, last = ranges[symbol]
             if first == last:
-                constant += number * first
+                constant += coefficient * first
             else:
-                outer.append((symbol, number))
+                outer.append((symbol, coefficient))
         if len(outer) == len(form.outer):
             return form
         return Affine(constant, tuple(outer), form.lanes)
 
     def extremes(self, form: Affine, lanes: Sequence[Interval]) -> Interval:
-        """Return the smallest and largest value (both occur); `lanes`: ranges of lane axes."""
+        """Return the exact smallest and largest value; `lanes` are the lane axes' ranges."""
         low, high = within(form, lanes)
         ranges = self.ranges
-        for symbol, number in form.outer:
+        for symbol, coefficient in form.outer:
             first, last = ranges[symbol]
-            if number > 0:
-                low += number * first
-                high += number * last
+            if coefficient > 0:
+                low += coefficient * first
+                high += coefficient * last
             else:
-                low += number * last
-                high += number * first
+                low += coefficient * last
+                high += coefficient * first
         return low, high
 
 
 def within(form: Affine, lanes: Sequence[Interval]) -> Interval:
-    """Return the smallest and largest value over lanes if all symbols are 0."""
+    """Return the smallest and largest value of a form over lanes, with all symbols 0."""
     low = high = form.constant
-    for number, (first, last) in zip(form.lanes, lanes, strict=False):
-        if number > 0:
-            low += number * first
-            high += number * last
-        elif number:
-            low += number * last
-            high += number * first
+    for coefficient, (first, last) in zip(form.lanes, lanes, strict=False):
+        if coefficient > 0:
+            low += coefficient * first
+            high += coefficient * last
+        elif coefficient:
+            low += coefficient * last
+            high += coefficient * first
     return low, high
 
 
 @lru_cache(maxsize=256)
 def whole(shape: tuple[int, ...]) -> tuple[Interval, ...]:
-    """Return the range of every lane axis of a shape."""
+    """Return the range (0, extent - 1) of every lane axis of a shape."""
     return tuple([(0, extent - 1) for extent in shape])

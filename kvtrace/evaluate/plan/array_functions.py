@@ -1,4 +1,4 @@
-"""Array functions of the generated code, which write into an existing array."""
+"""Array functions that generated code calls, most of which write into an existing array."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ _ALL = frozenset(range(8))
 
 
 def ufunc_operation(name: str, function: Any, dtype: np.dtype[Any]) -> Operation:
-    """Return the operation of a NumPy ufunc with a given result dtype."""
+    """Return the Operation of a NumPy ufunc, whose result has this dtype."""
     return Operation(name, function, function, _ALL, dtype)
 
 
@@ -31,13 +31,13 @@ CONJUNCTION = ufunc_operation("and", np.logical_and, np.dtype(np.bool_))
 
 
 def converted_into(array: Array, out: Array) -> Array:
-    """Store an array in `out`, converted as by NumPy's casts."""
+    """Store an array in `out`, converted to its dtype as by NumPy's casts; return `out`."""
     np.copyto(out, array, casting="unsafe")
     return out
 
 
 def truncated_into(array: Array, out: Array) -> Array:
-    """Store float32 numbers in `out` without the bits that tf32 lacks."""
+    """Store float32 numbers in `out` without the 13 bits that tf32 lacks; return `out`."""
     np.bitwise_and(array.view(np.uint32), np.uint32(0xFFFFE000), out=out.view(np.uint32))
     return out
 
@@ -47,40 +47,40 @@ TO_TF32 = Operation(
 )
 
 
-def choose(condition: Any, first: Any, second: Any, out: Array) -> Array:
-    """Store `first` where `condition`, else `second`; `out` may be `second`."""
-    if out is not second:
-        np.copyto(out, second)
-    np.copyto(out, first, where=condition)
+def choose(condition: Any, if_true: Any, if_false: Any, out: Array) -> Array:
+    """Store `if_true` where the condition holds, else `if_false`, which may be `out`."""
+    if out is not if_false:
+        np.copyto(out, if_false)
+    np.copyto(out, if_true, where=condition)
     return out
 
 
 def selection(dtype: np.dtype[Any]) -> Operation:
-    """Return the operation (condition, first, second), which selects lane by lane."""
+    """Return the Operation that selects between two values lane by lane, by a condition."""
     return Operation("choose", np.where, choose, frozenset({2}), dtype)
 
 
 def round_bf16_into(values: Array, out: Array) -> Array:
-    """Store float32 rounded to bfloat16 in `out`, as `rounding.rounded_to_bf16`."""
+    """Store float32 numbers, rounded to bfloat16, as float32 in `out`, and return `out`."""
     bits = values.view(np.uint32)
     bias = bits >> np.uint32(16)
     bias &= np.uint32(1)
     bias += np.uint32(0x7FFF)
     bias += bits
     bias &= np.uint32(0xFFFF0000)
-    broken = not_numbers(values)
+    is_nan = not_numbers(values)
     out.view(np.uint32)[...] = bias
-    if broken is not None:
-        out[broken] = np.nan
+    if is_nan is not None:
+        out[is_nan] = np.nan
     return out
 
 
 def not_numbers(values: Array) -> Array | None:
-    """Return where an array has NaN, None if nowhere, which takes one pass."""
+    """Return a mask of the NaNs in an array; None, after one pass, if there are none."""
     if values.flags.forc and not np.isnan(np.maximum.reduce(values, None)):
         return None
-    broken: Array = np.isnan(values)
-    return broken if broken.any() else None
+    is_nan: Array = np.isnan(values)
+    return is_nan if is_nan.any() else None
 
 
 ROUND_TO_BF16 = Operation(
@@ -113,11 +113,11 @@ def _narrow_bf16(values: Array) -> Array:
 
 
 def round_and_narrow_into(values: Array, out: Array) -> Array:
-    """Store float32 rounded and narrowed to bfloat16; `out` may be any view."""
-    broken = not_numbers(values)
+    """Store float32 numbers, rounded to bfloat16, in `out`, any bfloat16 view; return `out`."""
+    is_nan = not_numbers(values)
     np.copyto(out, values, casting="unsafe")
-    if broken is not None:
-        out[broken] = np.nan
+    if is_nan is not None:
+        out[is_nan] = np.nan
     return out
 
 
@@ -134,7 +134,7 @@ ROUND_AND_NARROW = Operation(
 
 
 def widening(element: ElementType) -> Operation | None:
-    """Return the operation from memory to values in flight, None if both are the same."""
+    """Return the operation from stored elements to values in flight; None if dtypes agree."""
     if element.name == "bf16":
         return WIDEN_BF16
     if element.value == element.memory:
@@ -149,7 +149,7 @@ def widening(element: ElementType) -> Operation | None:
 
 
 def narrowing(element: ElementType) -> Operation | None:
-    """Return the operation from rounded values in flight to memory, None if both are the same."""
+    """Return the operation from rounded values to stored elements; None if dtypes agree."""
     if element.name == "bf16":
         return NARROW_BF16
     if element.value == element.memory:
@@ -166,7 +166,10 @@ def narrowing(element: ElementType) -> Operation | None:
 def ramp(
     base: int, terms: tuple[tuple[int, int, int, int], ...], rank: int, dtype: np.dtype[Any]
 ) -> Array:
-    """Return `base + sum(coefficient * index)`; terms are (axis, start, extent, coefficient)."""
+    """Return `base + sum(coefficient * index)` as an array of `rank` axes.
+
+    A term is (axis, first index, extent, coefficient).
+    """
     total: Any = np.full((1,) * rank, base, np.int64)
     for axis, start, extent, coefficient in terms:
         shape = [1] * rank
@@ -186,29 +189,29 @@ def update_memory(
     shape: tuple[int, ...],
     update: Callable[..., Any],
 ) -> None:
-    """Update a storage at element indices, programs and lanes in ascending order."""
+    """Call `update(memory, indices, values)` for the lanes in `mask`, in ascending order."""
     memory = buffer[: len(buffer) // dtype.itemsize * dtype.itemsize].view(dtype)
     indices, operands = np.broadcast_to(index, shape), np.broadcast_to(values, shape)
     if mask is None:
         update(memory, indices.reshape(-1), operands.reshape(-1))
         return
-    chosen = np.broadcast_to(mask, shape)
-    update(memory, indices[chosen], operands[chosen])
+    active = np.broadcast_to(mask, shape)
+    update(memory, indices[active], operands[active])
 
 
 def ramp_condition(base: int, terms: tuple[tuple[int, int, int, int], ...], rank: int) -> Array:
-    """Return where a ramp is >= 0: its largest term against minus the others, in one pass."""
+    """Return where the ramp (see `ramp`) is >= 0, in one pass over the full shape."""
     if not terms:
         return np.full((1,) * rank, base >= 0)
-    *others, last = sorted(terms, key=lambda term: term[2])
-    left = ramp(0, (last,), rank, np.dtype(np.int64))
-    right = ramp(base, tuple(others), rank, np.dtype(np.int64))
+    *smaller_terms, largest_term = sorted(terms, key=lambda term: term[2])
+    left = ramp(0, (largest_term,), rank, np.dtype(np.int64))
+    right = ramp(base, tuple(smaller_terms), rank, np.dtype(np.int64))
     result: Array = np.greater_equal(left, np.negative(right))
     return result
 
 
 def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Reduce by fmax: by maximum, which is faster, unless the result has a NaN."""
+    """Store the maximum without NaN in `out`: by np.maximum, or np.fmax if there is a NaN."""
     np.maximum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmax.reduce(array, axis, dtype, out)
@@ -216,7 +219,7 @@ def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
 
 
 def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Reduce by fmin: by minimum, which is faster, unless the result has a NaN."""
+    """Store the minimum without NaN in `out`: by np.minimum, or np.fmin if there is a NaN."""
     np.minimum.reduce(array, axis, dtype, out)
     if np.isnan(out).any():
         np.fmin.reduce(array, axis, dtype, out)
@@ -227,10 +230,10 @@ _BLOCK = 512
 
 
 def _row_sums(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Add up the last axis, by products with ones if it is contiguous in memory.
+    """Store the sum along an axis in `out`; contiguous rows are multiplied by ones with BLAS.
 
     BLAS has many partial sums, and longer rows are cut into blocks that NumPy adds in pairs, so the
-    error is as small as of NumPy's own sum, which is four times slower.
+    error is as small as that of NumPy's own sum, which is four times slower.
     """
     columns = array.shape[-1]
     suits = axis == array.ndim - 1 and array.strides[-1] == array.itemsize and columns >= 32
@@ -251,7 +254,7 @@ def _ones(count: int, dtype: np.dtype[Any]) -> Array:
 
 
 def reduction(function: Any, working: np.dtype[Any]) -> Any:
-    """Return the function (array, axis, dtype, out) that reduces by a ufunc."""
+    """Return the function (array, axis, dtype, out) that reduces by a ufunc in a dtype."""
     if function is np.add and working in (np.float32, np.float64):
         return _row_sums
     if function is np.fmax:

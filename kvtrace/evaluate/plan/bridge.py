@@ -1,6 +1,6 @@
 """Ops planned as calls of the array evaluator's own steps, on whole arrays.
 
-The step gets all program axes as one leading axis, as in array evaluation.
+The program axes are flattened to the single leading axis that these steps expect.
 """
 
 from __future__ import annotations
@@ -31,12 +31,12 @@ def _refuse(_walk: Walk) -> None:
     raise Unplannable("an op asserts or prints for each element")
 
 
-def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Return the step that calls the array evaluator's step; results have all lanes."""
-    if any(part.name in _REPORTING for part in op.walk()):
+def array_call_step(op: Op, compiler: PlanCompiler) -> PlanStep:
+    """Return a step that emits a call of the array evaluator's step; results have all lanes."""
+    if any(nested_op.name in _REPORTING for nested_op in op.walk()):
         return _refuse
     run = compiler.arrays.step(op)
-    operands = list(op.operands) + _captured(op)
+    operands = list(op.operands) + _values_from_outside(op)
     slots = tuple(value.id for value in operands)
     results = tuple(value.id for value in op.results)
     types = [value_type(value.type) for value in op.results]
@@ -67,15 +67,14 @@ def bridged(op: Op, compiler: PlanCompiler) -> PlanStep:
     return step
 
 
-def _captured(op: Op) -> list[Value]:
-    """Return the values from outside that an op's regions use."""
+def _values_from_outside(op: Op) -> list[Value]:
     captured: dict[int, Value] = {}
     for region in op.regions:
         for block in region.blocks:
             outer = outer_slots(block)
             for inner in block.ops:
-                for part in inner.walk():
-                    captured.update((v.id, v) for v in part.operands if v.id in outer)
+                for nested_op in inner.walk():
+                    captured.update((v.id, v) for v in nested_op.operands if v.id in outer)
     return list(captured.values())
 
 
@@ -86,10 +85,10 @@ def _programs_of(arrays: tuple[Array, ...], ranks: list[int]) -> tuple[int, ...]
 
 
 def _flattened(array: Array, rank: int, programs: tuple[int, ...]) -> Array:
-    """Return an array with one program axis, of extent 1 if the array is the same for all."""
+    """Return an array with one program axis before `rank` lane axes; extent 1 if constant."""
     count = array.ndim - rank
-    outer, lanes = array.shape[:count], array.shape[count:]
-    if all(extent == 1 for extent in outer):
+    program_extents, lanes = array.shape[:count], array.shape[count:]
+    if all(extent == 1 for extent in program_extents):
         return array.reshape(1, *lanes)
     spread = np.broadcast_to(array, (*programs, *lanes))
     return spread.reshape(math.prod(programs), *lanes)

@@ -1,4 +1,4 @@
-"""Shapes of the registers that a loop carries: the program axes and lanes they vary over."""
+"""Shapes of the registers that a loop carries: the program axes and lanes along which they vary."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from kvtrace.evaluate.plan.walk import Walk
 
 
 class Shape(NamedTuple):
-    """Flags of the program axes that a register varies over, and its physical lanes."""
+    """The program axes along which a register varies, as flags, and its extents over lanes."""
 
     axes: tuple[bool, ...]
     lanes: tuple[int, ...]
@@ -39,26 +39,25 @@ def full_shape(walk: Walk, value: Constant | Tensor) -> Shape:
 
 
 def joined(shape: Shape, other: Shape | Register) -> Shape:
-    """Return the shape of a register that varies over the axes of both."""
+    """Return the shape of a register that varies wherever either of two shapes does."""
     return Shape(
         tuple([a or b for a, b in zip(shape.axes, other.axes, strict=True)]),
         tuple([max(a, b) for a, b in zip(shape.lanes, other.lanes, strict=True)]),
     )
 
 
-def are_reached(
+def lead_to_shapes(
     body: Sequence[Instruction],
     carried: Sequence[Register],
     outcomes: Sequence[Register],
     starts: Sequence[Shape],
     tried: Sequence[Shape],
 ) -> bool:
-    """Return whether carried registers come to vary over the tried shapes, from their starts.
+    """Return whether carried registers that begin with `starts` come to vary as in `tried`.
 
-    `body` was planned with the tried shapes. False also for instructions of which it is not certain
-    that a narrower operand changes no other instruction.
+    `body` was planned with the tried shapes. False also if a kind of instruction does not prove it.
     """
-    least: dict[Register, Shape] = dict(zip(carried, starts, strict=True))
+    least_shapes: dict[Register, Shape] = dict(zip(carried, starts, strict=True))
     for instruction in body:
         if isinstance(instruction, Store):
             continue
@@ -68,12 +67,12 @@ def are_reached(
         target = instruction.target
         if target is None:
             return False
-        if not any(source in least for source in sources):
+        if not any(source in least_shapes for source in sources):
             continue  # it does not depend on carried registers
-        shapes = [least.get(s) or Shape(s.axes, s.lanes) for s in sources]
-        least[target] = _least(instruction, target, shapes)
+        shapes = [least_shapes.get(s) or Shape(s.axes, s.lanes) for s in sources]
+        least_shapes[target] = _least_shape(instruction, target, shapes)
     return all(
-        joined(start, least.get(outcome, outcome)) == shape
+        joined(start, least_shapes.get(outcome, outcome)) == shape
         for start, outcome, shape in zip(starts, outcomes, tried, strict=True)
     )
 
@@ -81,21 +80,21 @@ def are_reached(
 _PLAIN = frozenset({Load, Map, Ramp, Reduce, View})
 
 
-def _least(instruction: Instruction, target: Register, shapes: Sequence[Shape]) -> Shape:
-    """Return the smallest shape of a result whose operands have the given shapes."""
-    first, *others = shapes
+def _least_shape(instruction: Instruction, target: Register, shapes: Sequence[Shape]) -> Shape:
+    joined_shape, *further_shapes = shapes
     if isinstance(instruction, View):
-        count = len(first.axes)
+        count = len(joined_shape.axes)
         moved = instruction.axes[count:]
         return Shape(
-            first.axes, tuple([1 if axis is None else first.lanes[axis - count] for axis in moved])
+            joined_shape.axes,
+            tuple([1 if axis is None else joined_shape.lanes[axis - count] for axis in moved]),
         )
     if isinstance(instruction, Reduce):
         axis = instruction.axis
-        return Shape(first.axes, first.lanes[:axis] + first.lanes[axis + 1 :])
+        return Shape(joined_shape.axes, joined_shape.lanes[:axis] + joined_shape.lanes[axis + 1 :])
     if isinstance(instruction, Dot):
         axes = tuple([any(flags) for flags in zip(*[shape.axes for shape in shapes], strict=True)])
         return Shape(axes, target.lanes)
-    for other in others:
-        first = joined(first, other)
-    return first
+    for other in further_shapes:
+        joined_shape = joined(joined_shape, other)
+    return joined_shape

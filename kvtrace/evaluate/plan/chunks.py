@@ -1,4 +1,4 @@
-"""Chunks: the programs that run at once, as many as their intermediate results leave room for."""
+"""Chunks: programs that run at once, as many as have intermediate results within a limit."""
 
 from __future__ import annotations
 
@@ -19,27 +19,28 @@ def executable(
     code: GeneratedCode,
     ranges: Sequence[tuple[int, int]],
 ) -> Executable:
-    """Return the code of a region with its programs (ranges of each axis) cut into chunks."""
+    """Return a region's code, with the ranges of its program axes cut into chunks."""
     extents = [last - first + 1 for first, last in ranges]
     arrays = [*code.cells, *code.made * _TEMPORARIES]
-    sizes = _cut(arrays, extents)
+    sizes = _chunk_extents(arrays, extents)
     starts = tuple(first for first, _ in ranges)
     return Executable(code, tuple(_chunks(starts, extents, sizes)))
 
 
-def _cut(cells: Sequence[Cell], extents: Sequence[int]) -> tuple[int, ...]:
-    """Return the extents of chunks: the slowest axes cut evenly until all cells fit the limit."""
-    cut = list(extents)
+def _chunk_extents(cells: Sequence[Cell], extents: Sequence[int]) -> tuple[int, ...]:
+    """Return the extents of a chunk: the slowest axes are cut evenly until all cells fit."""
+    chunk = list(extents)
     for axis, extent in enumerate(extents):
-        total = sum([bytes_of(cell, cut) for cell in cells])
+        total = sum([bytes_of(cell, chunk) for cell in cells])
         if total <= CHUNK_BYTES:
             break
-        parts = min(extent, -(-extent * total // (cut[axis] * CHUNK_BYTES)))
-        cut[axis] = -(-extent // parts)
-    return tuple(cut)
+        chunk_count = min(extent, -(-extent * total // (chunk[axis] * CHUNK_BYTES)))
+        chunk[axis] = -(-extent // chunk_count)
+    return tuple(chunk)
 
 
 def _chunks(starts: Sequence[int], extents: Sequence[int], sizes: Sequence[int]) -> Iterator[Chunk]:
+    """Yield the first value and the count along each axis of every chunk."""
     axes = [
         range(start, start + extent, size)
         for start, extent, size in zip(starts, extents, sizes, strict=True)

@@ -22,23 +22,25 @@ def comparison(
         if any(walk.extremes(value.form, value.shape)[0] < 0 for value in (left, right)):
             return None
         predicate = "s" + predicate[1:]
-    up = plus(right.form, left.form, -1)
-    down = plus(left.form, right.form, -1)
+    right_minus_left = plus(right.form, left.form, -1)
+    left_minus_right = plus(left.form, right.form, -1)
     if predicate == "ne":
-        outcome = decided(predicate, *walk.extremes(up, left.shape))
+        outcome = decided(predicate, *walk.extremes(right_minus_left, left.shape))
         return None if outcome is None else Constant(np.bool_(outcome), left.shape)
     forms: tuple[Affine, ...] = {
-        "slt": (shifted(up, -1),),
-        "sle": (up,),
-        "sgt": (shifted(down, -1),),
-        "sge": (down,),
-        "eq": (up, down),
+        "slt": (shifted(right_minus_left, -1),),
+        "sle": (right_minus_left,),
+        "sgt": (shifted(left_minus_right, -1),),
+        "sge": (left_minus_right,),
+        "eq": (right_minus_left, left_minus_right),
     }[predicate]
-    return settled(walk, forms, left.shape)
+    return simplified_condition(walk, forms, left.shape)
 
 
-def settled(walk: Walk, forms: tuple[Affine, ...], shape: tuple[int, ...]) -> Condition | Constant:
-    """Return a condition without the forms that always hold."""
+def simplified_condition(
+    walk: Walk, forms: tuple[Affine, ...], shape: tuple[int, ...]
+) -> Condition | Constant:
+    """Return the condition that forms are >= 0, without those that always are."""
     undecided = []
     for form in forms:
         low, high = walk.extremes(form, shape)
@@ -49,56 +51,57 @@ def settled(walk: Walk, forms: tuple[Affine, ...], shape: tuple[int, ...]) -> Co
     return Condition(tuple(undecided), shape) if undecided else Constant(np.bool_(True), shape)
 
 
-def with_constant(one: Any, other: Any, *, exclusive: bool) -> Any:
-    """Return (exclusive) or with a constant Boolean; None if the result is no condition."""
-    if not isinstance(one, Constant) or isinstance(other, Constant):
+def combined_with_constant(constant: Any, operand: Any, *, exclusive: bool) -> Any:
+    """Return constant or operand, or their xor; None if that is neither constant nor condition."""
+    if not isinstance(constant, Constant) or isinstance(operand, Constant):
         return None
-    if not one.value:
-        return other
+    if not constant.value:
+        return operand
     if not exclusive:
-        return one
-    if isinstance(other, Condition) and len(other.forms) == 1:
-        return Condition((shifted(times(other.forms[0], -1), -1),), other.shape)
+        return constant
+    if isinstance(operand, Condition) and len(operand.forms) == 1:
+        return Condition((shifted(times(operand.forms[0], -1), -1),), operand.shape)
     return None
 
 
-def is_same(walk: Walk, first: Any, second: Any) -> bool:
-    """Return whether two values are the same integer or pointer."""
-    if isinstance(first, Pointer):
-        if not isinstance(second, Pointer) or first.argument != second.argument:
+def is_same(walk: Walk, left: Any, right: Any) -> bool:
+    """Return whether two integers, or two pointers, are equal for all programs and lanes."""
+    if isinstance(left, Pointer):
+        if not isinstance(right, Pointer) or left.argument != right.argument:
             return False
-    elif not isinstance(second, Integer):
+    elif not isinstance(right, Integer):
         return False
-    gap = walk.domain.folded(plus(first.form, second.form, -1))
+    gap = walk.domain.folded(plus(left.form, right.form, -1))
     return gap.is_constant and gap.constant == 0
 
 
-def decided_by_programs(walk: Walk, condition: Condition) -> Condition | Constant:
-    """Return a condition decided by program; SplitAxis if programs differ."""
+def simplified_by_program(walk: Walk, condition: Condition) -> Condition | Constant:
+    """Return a condition as a constant unless lanes differ; SplitAxis if programs differ."""
     if any(form.lanes for form in condition.forms):
         return condition
     mask = resolved(walk, condition)
     return Constant(np.bool_(not mask.nothing), condition.shape)
 
 
-def chosen(walk: Walk, operation: Operation, condition: Condition, first: Any, second: Any) -> Any:
-    """Return a selection lane by lane; under a mask that is a box no instruction is emitted."""
+def selected_value(
+    walk: Walk, operation: Operation, condition: Condition, if_true: Any, if_false: Any
+) -> Any:
+    """Return `if_true` or `if_false` by lane; a box of lanes needs no instruction."""
     mask = resolved(walk, condition)
     if mask.nothing:
-        return second
+        return if_false
     if mask.box is None and not mask.conditions:
-        return first
+        return if_true
     if not mask.conditions and mask.box is not None:
-        inside, outside = walk.materialised(first), walk.materialised(second)
-        if isinstance(inside, Tensor) and _is_uniform(outside, mask.box):
+        inside, outside = walk.constant_or_tensor(if_true), walk.constant_or_tensor(if_false)
+        if isinstance(inside, Tensor) and _is_constant_along(outside, mask.box):
             if inside.box != mask.box:
                 inside = walk.cropped(inside, mask.box)
             return Tensor(inside.register, inside.shape, mask.box, outside)
-    return walk.elementwise(operation, (condition, first, second), condition.shape)
+    return walk.elementwise(operation, (condition, if_true, if_false), condition.shape)
 
 
-def _is_uniform(value: Constant | Tensor, box: Any) -> bool:
-    """Return whether a value does not vary along the axes that a box cuts."""
+def _is_constant_along(value: Constant | Tensor, box: Any) -> bool:
     if isinstance(value, Constant):
         return True
     if value.box is not None:

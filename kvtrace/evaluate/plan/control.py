@@ -17,7 +17,7 @@ _MOST_BLOCKS = 1000
 
 
 def decided(walk: Walk, condition: Any) -> bool:
-    """Return the branch of a region's programs; SplitAxis where they differ."""
+    """Return a branch's condition in a region; SplitAxis where programs differ."""
     if isinstance(condition, Constant):
         return bool(condition.value)
     if not isinstance(condition, Condition):
@@ -26,20 +26,20 @@ def decided(walk: Walk, condition: Any) -> bool:
 
 
 def walk_function(walk: Walk, compiler: PlanCompiler, body: Region) -> list[Any]:
-    """Walk the blocks of a function from entry to return; return the returned values."""
+    """Walk the blocks of a function from its entry; return the values that it returns."""
     block = compiler.block(body.blocks[0])
     for _ in range(_MOST_BLOCKS):
         operands = block.walk(walk)
-        end = block.terminator
-        if not end.successors:
+        terminator = block.terminator
+        if not terminator.successors:
             return operands
-        if end.name not in KINDS:
-            raise Unplannable(f"{end.name} is not planned")
-        condition = deciding(end)
+        if terminator.name not in KINDS:
+            raise Unplannable(f"{terminator.name} is not planned")
+        condition = deciding(terminator)
         branch = 1 if condition and not decided(walk, walk.values[condition[0].id]) else 0
-        target, passed = jumps(end)[branch]
+        target, passed_values = jumps(terminator)[branch]
         block = compiler.block(target)
-        arguments = [walk.values[value.id] for value in passed]
+        arguments = [walk.values[value.id] for value in passed_values]
         for slot, value in zip(block.arguments, arguments, strict=True):
             walk.values[slot] = value
-    raise Unplannable("blocks that jump backwards")
+    raise Unplannable(f"the kernel runs more than {_MOST_BLOCKS} blocks, as in a loop of jumps")

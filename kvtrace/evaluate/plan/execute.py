@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from kvtrace.evaluate.values import Array
 
 _ALIGNMENT = 64
-_KEPT_CHUNKS = 8
+_MOST_CACHED_CHUNKS = 8
 
 _HUGE_PAGE = 2 << 20
 _LEAST_OF_HUGE_PAGES = 4 << 20
@@ -23,28 +23,28 @@ _LEAST_OF_HUGE_PAGES = 4 << 20
 
 
 class _Scratch(threading.local):
-    """Memory for intermediate results: one block per thread, as large as the largest chunk yet."""
+    """Memory for intermediate results: one block per thread, which only grows."""
 
     block: Array | None = None
 
     def of(self, size: int) -> Array:
-        """Return a block of at least so many bytes, which begins at an aligned address."""
+        """Return this thread's block, replaced first if it has fewer than `size` bytes."""
         if self.block is None or self.block.nbytes < size:
-            self.block = _block_of(size)
+            self.block = _new_block(size)
         return self.block
 
 
-def _block_of(size: int) -> Array:
-    """Return a new block of memory; a large block begins at a huge page.
+def _new_block(size: int) -> Array:
+    """Return a new aligned block of memory; a large block begins at a huge page.
 
     In new memory, every page of 4 KiB stops the program for about a microsecond when first
     accessed: as long as the first launch of a small kernel takes otherwise. Memory beyond `size` is
     not accessed.
     """
-    alignment, whole = _ALIGNMENT, size + _ALIGNMENT
+    alignment, byte_count = _ALIGNMENT, size + _ALIGNMENT
     if size >= _HUGE_PAGE // 4:
-        alignment, whole = _HUGE_PAGE, max(size + _HUGE_PAGE, _LEAST_OF_HUGE_PAGES)
-    memory = np.empty(whole, np.uint8)
+        alignment, byte_count = _HUGE_PAGE, max(size + _HUGE_PAGE, _LEAST_OF_HUGE_PAGES)
+    memory = np.empty(byte_count, np.uint8)
     start = -memory.__array_interface__["data"][0] % alignment
     return memory[start:]
 
@@ -57,7 +57,7 @@ Chunk = tuple[tuple[int, ...], tuple[int, ...]]
 
 @dataclass(eq=False)
 class Executable:
-    """The code of a region, and the chunks of its programs."""
+    """The code of a region, the chunks of its programs, and cached arrays by chunk extents."""
 
     code: GeneratedCode
     chunks: tuple[Chunk, ...]
@@ -79,21 +79,20 @@ class Executable:
         block = _scratch.of(size)
         if cached is not None and cached[0] is block:
             return list(cached[1])
-        if len(self.arrays) >= _KEPT_CHUNKS:
+        if len(self.arrays) >= _MOST_CACHED_CHUNKS:
             self.arrays.clear()
-        arrays = _carved(block, self.code.cells, extents)
+        arrays = _cell_arrays(block, self.code.cells, extents)
         self.arrays[extents] = (block, arrays, size)
         return arrays
 
 
 def bytes_of(cell: Cell, extents: Sequence[int]) -> int:
-    """Return the bytes of a cell for a chunk."""
+    """Return the bytes of a cell for a chunk, rounded up to the alignment."""
     size = math.prod(cell.shape(extents)) * cell.dtype.itemsize
     return -(-size // _ALIGNMENT) * _ALIGNMENT
 
 
-def _carved(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list[Array]:
-    """Return the arrays of a chunk's cells, one after the other in a block."""
+def _cell_arrays(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list[Array]:
     offset = 0
     arrays = []
     memory: Any = block
@@ -102,9 +101,9 @@ def _carved(block: Array, cells: Sequence[Cell], extents: Sequence[int]) -> list
         if layout == tuple(range(len(shape))):
             array = np.ndarray(shape, cell.dtype, memory, offset)
         else:
-            stored = tuple([shape[axis] for axis in layout])
-            back = tuple([layout.index(axis) for axis in range(len(shape))])
-            array = np.ndarray(stored, cell.dtype, memory, offset).transpose(back)
+            memory_shape = tuple([shape[axis] for axis in layout])
+            axis_order = tuple([layout.index(axis) for axis in range(len(shape))])
+            array = np.ndarray(memory_shape, cell.dtype, memory, offset).transpose(axis_order)
         arrays.append(array)
         offset += bytes_of(cell, extents)
     return arrays

@@ -1,4 +1,4 @@
-"""Reports of a plan's facts to observers, program by program only if requested."""
+"""Reports of a plan's ops, accesses and loops to observers; details are computed on demand."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from kvtrace.evaluate.observe import (
 )
 from kvtrace.evaluate.plan.affine import Affine, Domain, Interval
 from kvtrace.evaluate.plan.points import (
-    by_nobody,
+    active_extremes,
     by_program,
-    counted,
     elements,
     executions_of,
+    inactive_accesses,
     no_elements,
     outer_axes,
     shape_of,
@@ -43,7 +43,7 @@ def report(
     observers: Sequence[Observer],
     counts: Callable[[], Counts],
 ) -> None:
-    """Report the ops, accesses and loops of all regions to observers."""
+    """Report the accesses, and the ops and loops of all regions, to observers."""
     op_observers = listeners(observers, "op")
     if op_observers:
         _report_ops(plans, op_observers, counts())
@@ -69,10 +69,10 @@ def _report_ops(plans: Sequence[RegionPlan], observers: Iterable[Observer], coun
             executed[block] = executed.get(block, 0) + executions
     for block, executions in executed.items():
         for op in block.ops:
-            count = counts.get(op.index)
-            if count is None:
+            op_counts = counts.get(op.index)
+            if op_counts is None:
                 continue
-            elements, flops = count
+            elements, flops = op_counts
             for observer in observers:
                 observer.op(op, executions, executions * elements, executions * flops)
 
@@ -80,19 +80,20 @@ def _report_ops(plans: Sequence[RegionPlan], observers: Iterable[Observer], coun
 def access_of(record: AccessRecord, origin_bytes: int, parts: AccessParts | None = None) -> Access:
     """Return a record as the access that observers receive.
 
-    `origin_bytes`: the offset of the argument's pointer; with `parts`, the record is of one trip.
+    `origin_bytes` is the byte offset of the argument's data pointer in its storage. With `parts`,
+    the record is that of a single trip, and no formula is added.
     """
     executions = record.executions
     lanes = executions * math.prod(record.shape)
     if record.lanes is None:
         return Access(
             record.op, record.kind, record.argument, record.element_bytes, executions, lanes, 0,
-            None, None, True, "", lambda: by_nobody(record), no_elements,
+            None, None, True, "", lambda: inactive_accesses(record), no_elements,
         )  # fmt: skip
     lowest: int | None
     highest: int | None
     if record.conditions:
-        active, lowest, highest = counted(record)
+        active, lowest, highest = active_extremes(record)
     else:
         active = executions * math.prod(last - first + 1 for first, last in record.lanes)
         lowest, highest = record.extremes
@@ -111,20 +112,22 @@ def access_of(record: AccessRecord, origin_bytes: int, parts: AccessParts | None
 
 
 def each_trip(record: AccessRecord, origin_bytes: int) -> Iterator[Access]:
-    """Yield an access trip by trip, with parts; terms that no trip changes are shared."""
+    """Yield the accesses of single trips of a record, with parts; they share unchanged terms."""
     assert record.lanes is not None
     shapes = [range(first, last + 1) for _, (first, last) in record.trips]
     symbols = [symbol for symbol, _ in record.trips]
     programs, _ = executions_of(replace(record, trips=()), outer_axes(replace(record, trips=())))
     terms: tuple[NDArray[np.int64], ...] | None = None
     for trip in itertools.product(*shapes):
-        at = dict(zip(symbols, trip, strict=True))
-        form = _at_trip(record.form, at)
+        trip_numbers = dict(zip(symbols, trip, strict=True))
+        form = _at_trip(record.form, trip_numbers)
         single = replace(
             record,
             form=form,
-            trips=tuple((symbol, (at[symbol], at[symbol])) for symbol in symbols),
-            conditions=tuple(_at_trip(condition, at) for condition in record.conditions),
+            trips=tuple(
+                (symbol, (trip_numbers[symbol], trip_numbers[symbol])) for symbol in symbols
+            ),
+            conditions=tuple(_at_trip(condition, trip_numbers) for condition in record.conditions),
             extremes=_extremes_at(record, form),
         )
         if terms is None:
@@ -139,11 +142,11 @@ def each_trip(record: AccessRecord, origin_bytes: int) -> Iterator[Access]:
 def _at_trip(form: Affine, trips: dict[int, int]) -> Affine:
     constant = form.constant
     outer = []
-    for symbol, number in form.outer:
+    for symbol, coefficient in form.outer:
         if symbol in trips:
-            constant += number * trips[symbol]
+            constant += coefficient * trips[symbol]
         else:
-            outer.append((symbol, number))
+            outer.append((symbol, coefficient))
     return Affine(constant, tuple(outer), form.lanes)
 
 
@@ -153,51 +156,51 @@ def _extremes_at(record: AccessRecord, form: Affine) -> Interval:
 
 
 def _terms(record: AccessRecord) -> tuple[NDArray[np.int64], ...]:
-    """Return one term over programs, and one for each lane axis that the address varies over."""
+    """Return the address's terms: one over programs, and one per lane axis that changes it."""
     outer, rank = outer_axes(record), len(record.shape)
     base = Affine(0, record.form.outer)
     count = record.region.programs
     spread = np.broadcast_to(values_of(base, outer, ()), shape_of(outer, ()))
     terms = [spread.reshape((count,) + (1,) * rank)]
-    for axis, number in enumerate(record.form.lanes):
-        if number:
-            terms.append(_line(axis, rank, record.shape[axis]) * number)
+    for axis, coefficient in enumerate(record.form.lanes):
+        if coefficient:
+            terms.append(_lane_indices(axis, rank, record.shape[axis]) * coefficient)
     return tuple(terms)
 
 
 def _factors(record: AccessRecord) -> tuple[NDArray[np.bool_], ...]:
-    """Return the mask as factors over lane axes, and over programs and lanes."""
+    """Return the mask's factors: one per cut lane axis, and one per condition."""
     assert record.lanes is not None
     outer, rank = outer_axes(record), len(record.shape)
     factors: list[NDArray[np.bool_]] = []
     for axis, (first, last) in enumerate(record.lanes):
         if (first, last) != (0, record.shape[axis] - 1):
-            line = _line(axis, rank, record.shape[axis])
+            line = _lane_indices(axis, rank, record.shape[axis])
             factors.append((line >= first) & (line <= last))
     every = tuple((0, extent - 1) for extent in record.shape)
     for condition in record.conditions:
         values = values_of(condition, outer, every) >= 0
-        full = shape_of(outer, ()) + values.shape[len(outer) :]
-        factors.append(np.broadcast_to(values, full).reshape(-1, *values.shape[len(outer) :]))
+        full_shape = shape_of(outer, ()) + values.shape[len(outer) :]
+        factors.append(np.broadcast_to(values, full_shape).reshape(-1, *values.shape[len(outer) :]))
     return tuple(factors)
 
 
-def _line(axis: int, rank: int, extent: int) -> NDArray[np.int64]:
+def _lane_indices(axis: int, rank: int, extent: int) -> NDArray[np.int64]:
     shape = [1] * (rank + 1)
     shape[axis + 1] = extent
     return np.arange(extent, dtype=np.int64).reshape(shape)
 
 
 def formula_of(record: AccessRecord, origin_bytes: int = 0) -> AffineFormula:
-    """Return the formula of an access; `origin_bytes`: the offset of the argument's pointer."""
+    """Return an access's formula; `origin_bytes` is its data pointer's offset in the storage."""
     region, form = record.region, record.form
-    numbers = dict(form.outer)
+    coefficients = dict(form.outer)
     axes = [
-        AffineAxis("program", symbol, numbers.get(symbol, 0), first, last, moved)
+        AffineAxis("program", symbol, coefficients.get(symbol, 0), first, last, moved)
         for symbol, first, last, moved in program_axes(region)
     ]
     axes += [
-        AffineAxis("trip", symbol, numbers.get(symbol, 0), first, last)
+        AffineAxis("trip", symbol, coefficients.get(symbol, 0), first, last)
         for symbol, (first, last) in record.trips
     ]
     steps = form.lanes or (0,) * len(record.shape)
@@ -217,9 +220,9 @@ def formula_of(record: AccessRecord, origin_bytes: int = 0) -> AffineFormula:
 
 
 def program_axes(region: Region) -> list[tuple[int, int, int, tuple[int, int, int]]]:
-    """Return (symbol, first, last, step of each program id) of the program axes, slowest first.
+    """Return (symbol, first, last, steps of the three program ids) per program axis.
 
-    Symbols that are always 0 are left out.
+    The slowest axis comes first. Symbols that are always 0 are left out.
     """
     x, y, z = region.ids
     return [

@@ -31,11 +31,11 @@ def generated(
     *,
     torch: bool | None = None,
 ) -> GeneratedCode:
-    """Return the compiled code of instructions.
+    """Return the compiled code of a region's instructions.
 
-    `axes` are the symbols of the program axes; `offsets` has each tensor argument's offset in its
-    storage. `torch`: whether PyTorch runs the instructions at which it is faster; None: if the
-    program has imported PyTorch.
+    `axes` are the symbols of the program axes; `offsets` has the byte offset of each tensor
+    argument in its storage. `torch`: whether PyTorch runs the instructions at which it is faster;
+    None: if the program has imported PyTorch.
     """
     with_torch = torch_kernels.is_available() if torch is None else torch
     layouts = Layouts(instructions, reduces_rows_slowly=not with_torch)
@@ -56,8 +56,10 @@ def generated(
 
 @lru_cache(maxsize=256)
 def _compiled(source: str) -> CodeType:
-    """Compile the text of `run`, which has no numbers of a call, so other sizes share it."""
+    """Return the code object of `run`; launches of other sizes have the same text."""
     (code,) = (
-        part for part in compile(source, "<plan>", "exec").co_consts if isinstance(part, CodeType)
+        constant
+        for constant in compile(source, "<plan>", "exec").co_consts
+        if isinstance(constant, CodeType)
     )
     return code

@@ -1,4 +1,4 @@
-"""Regions of a launch: the grid, cut and factored until every mask is decided."""
+"""Regions of a launch: the grid is cut until all programs of a region have the same masks."""
 
 from __future__ import annotations
 
@@ -27,9 +27,9 @@ _MOST_WALKS = 160
 
 @dataclass(frozen=True)
 class Regions:
-    """The planned regions of a launch, and the programs (linear ids, ascending) that do not fit.
+    """The planned regions of a launch, and the programs (ascending linear ids) without a plan.
 
-    `reason` says why the first such program does not.
+    `reason` says why the first program without a plan has none.
     """
 
     planned: list[RegionPlan]
@@ -47,36 +47,37 @@ def planned_regions(
 ) -> Regions:
     """Return the plan of a launch, region by region in ascending order.
 
-    `runs` False: only the facts are needed. Raises Unplannable if less than half of the programs
-    fit, or if programs differ in too many ways.
+    `runs` False: only the facts for observers are needed. Raises Unplannable if at least half of
+    the programs have no plan, or if there are too many regions.
     """
     pending = [_whole_grid(grid)]
     plans: list[RegionPlan] = []
     unplanned: list[int] = []
-    first: Unplannable | None = None
+    first_reason: Unplannable | None = None
     for _ in range(_MOST_WALKS):
         if not pending:
-            return Regions(plans, tuple(sorted(unplanned)), None if first is None else str(first))
+            return Regions(
+                plans, tuple(sorted(unplanned)), None if first_reason is None else str(first_reason)
+            )
         region = pending.pop(0)
         try:
-            plans.append(_walked(compiler, arguments, region, written, runs=runs))
+            plans.append(_region_plan(compiler, arguments, region, written, runs=runs))
         except SplitAxis as split:
-            pending[:0] = _cut(region, split)
+            pending[:0] = _split_region(region, split)
         except FactorAxis as factor:
-            pending[:0] = [_factored(region, factor)]
+            pending[:0] = [_divided_region(region, factor)]
         except Unplannable as reason:
-            first = first or reason
+            first_reason = first_reason or reason
             too_many = 2 * (len(unplanned) + region.programs) > math.prod(grid)
             if too_many or isinstance(reason, LeavesTensor):
                 raise
-            unplanned += _programs_of(region)
+            unplanned += _linear_ids_of(region)
         if len(pending) + len(plans) > _MOST_REGIONS:
             break
-    raise Unplannable("programs differ in too many ways")
+    raise Unplannable(f"the grid would have to be cut into more than {_MOST_REGIONS} regions")
 
 
-def _programs_of(region: Region) -> list[int]:
-    """Return the linear ids of a region's programs, x fastest."""
+def _linear_ids_of(region: Region) -> list[int]:
     axes = [(symbol, region.ranges[symbol]) for symbol in region.order]
     ids: list[int] = (
         np.broadcast_to(values_of(region.linear, axes, ()), shape_of(axes, ())).reshape(-1).tolist()
@@ -90,33 +91,35 @@ def _whole_grid(grid: tuple[int, int, int]) -> Region:
     return Region(grid, ranges, (2, 1, 0), (x, y, z))
 
 
-def _cut(region: Region, split: SplitAxis) -> list[Region]:
+def _split_region(region: Region, split: SplitAxis) -> list[Region]:
     if split.symbol not in region.ranges:
-        raise Unplannable("a loop's trips would have to be cut outside the loop")
+        raise Unplannable("the trips of a loop would have to be split outside the loop")
     first, last = region.ranges[split.symbol]
-    parts: list[Interval] = [(first, split.at - 1), (split.at, last)]
-    return [replace(region, ranges={**region.ranges, split.symbol: part}) for part in parts]
+    intervals: list[Interval] = [(first, split.at - 1), (split.at, last)]
+    return [
+        replace(region, ranges={**region.ranges, split.symbol: interval}) for interval in intervals
+    ]
 
 
-def _factored(region: Region, factor: FactorAxis) -> Region:
-    """Return a region with an axis divided into blocks of `extent` programs."""
+def _divided_region(region: Region, factor: FactorAxis) -> Region:
+    """Return a region in which an axis is two: `extent` programs, and blocks of as many."""
     symbol, period = factor.symbol, factor.extent
     first, last = region.ranges[symbol]
-    inner = max(region.order) + 1
-    outer = inner + 1
-    if outer >= FIRST_TRIP:
-        raise Unplannable("a program axis is divided too often")
-    value = Affine(first, ((inner, 1), (outer, period)))
+    inner_symbol = max(region.order) + 1
+    outer_symbol = inner_symbol + 1
+    if outer_symbol >= FIRST_TRIP:
+        raise Unplannable("a program axis would have to be divided too often")
+    value = Affine(first, ((inner_symbol, 1), (outer_symbol, period)))
     x, y, z = (substituted(form, symbol, value) for form in region.ids)
     ranges = {name: interval for name, interval in region.ranges.items() if name != symbol}
-    ranges[inner] = (0, period - 1)
-    ranges[outer] = (0, (last - first + 1) // period - 1)
+    ranges[inner_symbol] = (0, period - 1)
+    ranges[outer_symbol] = (0, (last - first + 1) // period - 1)
     position = region.order.index(symbol)
-    order = (*region.order[:position], outer, inner, *region.order[position + 1 :])
+    order = (*region.order[:position], outer_symbol, inner_symbol, *region.order[position + 1 :])
     return Region(region.grid, ranges, order, (x, y, z))
 
 
-def _walked(
+def _region_plan(
     compiler: PlanCompiler,
     arguments: tuple[Argument, ...],
     region: Region,
@@ -124,14 +127,15 @@ def _walked(
     *,
     runs: bool,
 ) -> RegionPlan:
+    """Walk the kernel for one region and return its plan; Unplannable, SplitAxis or FactorAxis."""
     module = compiler.module
     walk = Walk(region, arguments, written, [None] * module.value_count, runs)
     parameters = module.main.arguments
     if len(parameters) != len(arguments):
-        raise Unplannable("the arguments are not those of the kernel")
+        raise Unplannable("the number of arguments is not that of the kernel's parameters")
     for position, (parameter, argument) in enumerate(zip(parameters, arguments, strict=True)):
         type_ = value_type(parameter.type)
-        walk.values[parameter.id] = _bound(walk, position, type_, argument)
+        walk.values[parameter.id] = _planned_argument(walk, position, type_, argument)
     walk_function(walk, compiler, module.main.body)
     return RegionPlan(
         region, walk.instructions, tuple(walk.accesses), tuple(walk.loops),
@@ -139,8 +143,8 @@ def _walked(
     )  # fmt: skip
 
 
-def _bound(walk: Walk, position: int, type_: ValueType, argument: Argument) -> Any:
-    """Return an argument as a planned value."""
+def _planned_argument(walk: Walk, position: int, type_: ValueType, argument: Argument) -> Any:
+    """Return an argument as a planned value; Unplannable if it is not known."""
     if isinstance(argument, TensorArgument):
         base = Pointer(position, Affine(0), ())
         if type_.descriptor:
@@ -148,7 +152,7 @@ def _bound(walk: Walk, position: int, type_: ValueType, argument: Argument) -> A
             strides = tuple(Integer(Affine(stride), (), 64) for stride in argument.strides)
             return Descriptor(base, extents, strides, argument.padding_nan)
         if not type_.pointer:
-            raise Unplannable("a tensor is passed for a number")
+            raise Unplannable(f"{argument.name} is a tensor, but its parameter is a number")
         return base
     return _scalar(walk, position, type_, argument)
 

@@ -22,8 +22,8 @@ Operand = Register | np.generic
 class Operation:
     """An elementwise function of arrays that broadcast.
 
-    `into` takes the operands and the array for the result, which may be one of the operands at the
-    positions in `in_place`. Without `into`, `function` returns a new array, or an operand.
+    `into(*operands, out)` stores the result in `out`, which may be the operand at a position in
+    `in_place`. Without `into`, `function(*operands)` returns a new array, or an operand.
     """
 
     name: str
@@ -35,7 +35,7 @@ class Operation:
 
 @dataclass(slots=True, eq=False)
 class Instruction:
-    """Base class: the register that is defined, and the operands that are read."""
+    """Base class: the register that an instruction defines, and the operands that it reads."""
 
     target: Register | None
     operands: tuple[Operand, ...]
@@ -53,7 +53,7 @@ class Instruction:
 
 @dataclass(slots=True, eq=False)
 class Load(Instruction):
-    """Elements of memory's type, at byte offsets from an argument's data pointer.
+    """A load of elements, in memory's dtype, at the byte offsets `form` from an argument's pointer.
 
     `written`: the kernel writes to the storage, so the elements may change later.
     """
@@ -66,7 +66,7 @@ class Load(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Store(Instruction):
-    """A store of operand 0 (in memory's type) to so many lanes; operand 1, if any, is a mask."""
+    """A store of operand 0, as memory's dtype, to `lanes` per axis; operand 1 may be a mask."""
 
     argument: int
     form: Affine
@@ -86,14 +86,14 @@ class Atomic(Store):
 
 @dataclass(slots=True, eq=False)
 class Map(Instruction):
-    """An elementwise operation."""
+    """An elementwise operation on the operands."""
 
     operation: Operation
 
 
 @dataclass(slots=True, eq=False)
 class Ramp(Instruction):
-    """Integers of an affine form; with `condition`, the Boolean whether they are >= 0.
+    """The integers of an affine form; with `condition`, Booleans: whether they are >= 0.
 
     `starts` has the first lane of each axis.
     """
@@ -105,7 +105,7 @@ class Ramp(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Parameter(Instruction):
-    """A float argument, passed at run time."""
+    """A float argument, which is passed when the code runs."""
 
     argument: int
     element: ElementType
@@ -113,9 +113,10 @@ class Parameter(Instruction):
 
 @dataclass(slots=True, eq=False)
 class View(Instruction):
-    """Operand 0 with its axes rearranged: source axis per axis, None for a new one of extent 1.
+    """Operand 0 with its axes rearranged.
 
-    Source axes that are left out have extent 1.
+    `axes` has the source axis for each axis, None for a new one of extent 1. Source axes that are
+    left out have extent 1.
     """
 
     axes: tuple[int | None, ...]
@@ -123,7 +124,7 @@ class View(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Crop(Instruction):
-    """The lanes of operand 0 inside a box."""
+    """The part of operand 0 whose lanes lie inside a box."""
 
     box: Box
 
@@ -137,7 +138,7 @@ class Pad(Instruction):
 
 @dataclass(slots=True, eq=False)
 class Reshape(Instruction):
-    """Operand 0 with other lanes, in row-major order."""
+    """Operand 0 with its lanes in another shape, in row-major order."""
 
 
 @dataclass(slots=True, eq=False)
@@ -188,14 +189,14 @@ class Loop(Instruction):
         self._defined = self.results
 
     def with_body(self, body: list[Instruction]) -> Loop:
-        """Return the loop around another body."""
+        """Return a copy of the loop with another body."""
         return Loop(
             None, self.operands, self.symbol, self.trips, self.carried, self.outcomes,
             self.results, body, self.stairs,
         )  # fmt: skip
 
     def reads(self) -> list[Register]:
-        """Return the registers read, including those read in the body but set outside."""
+        """Return the registers that the loop and its body read but do not define."""
         registers = self._reads
         if registers is None:
             registers = self._reads = list(self._sources)
@@ -208,7 +209,7 @@ class Loop(Instruction):
 
 
 def read_by(instruction: Instruction) -> list[Register]:
-    """Return the registers that an instruction, with a loop's body, reads from outside."""
+    """Return the registers that an instruction and a loop's body read but do not define."""
     return instruction.reads() if isinstance(instruction, Loop) else instruction.sources()
 
 

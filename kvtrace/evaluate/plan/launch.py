@@ -1,7 +1,7 @@
 """Plans of launches, cached with their module, and their execution.
 
-A plan depends on the integer arguments, the grid, and the tensors' places in storages, but not on
-contents or on float arguments. Planning modules are imported when a plan is created.
+A plan depends on the integer arguments, the grid, and the offsets of tensors in their storages, but
+not on contents or on float arguments. Planning modules are imported when a plan is created.
 """
 
 from __future__ import annotations
@@ -24,11 +24,11 @@ from kvtrace.ir.memo import once_per_module
 if TYPE_CHECKING:
     from kvtrace.evaluate.plan.steps import PlanCompiler
 
-_KEPT_PLANS = 1024
+_MOST_CACHED_PLANS = 1024
 
 
 class ModulePlans:
-    """The plans of one module's launches."""
+    """The cached plans of one module's launches; `numbers` are its float parameters."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -53,18 +53,18 @@ class ModulePlans:
         return self._compiler
 
     def plan(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
-        """Return the plan of a launch, with code and all that observers receive; created once."""
-        key = (grid, _call_of(arguments, self.floats))
+        """Return the plan of a launch, from the cache or created with its code."""
+        key = (grid, _call_key(arguments, self.floats))
         plan = self.plans.get(key)
         if plan is not None:
             return plan
-        if len(self.plans) >= _KEPT_PLANS:
+        if len(self.plans) >= _MOST_CACHED_PLANS:
             self.plans.clear()
         plan = self.plans[key] = self._new_plan(arguments, grid)
         return plan
 
     def forget(self) -> None:
-        """Delete the plans in memory; results that depend on the module alone stay."""
+        """Delete the cached plans."""
         self.plans.clear()
 
     def _new_plan(self, arguments: tuple[Argument, ...], grid: tuple[int, int, int]) -> LaunchPlan:
@@ -76,25 +76,25 @@ class ModulePlans:
         return plan
 
 
-def _call_of(arguments: Sequence[Argument], floats: frozenset[int]) -> tuple[Any, ...]:
-    """Return all that a plan depends on, except the grid."""
+def _call_key(arguments: Sequence[Argument], floats: frozenset[int]) -> tuple[Any, ...]:
+    """Return a key of the arguments: all that a plan depends on, except the grid."""
     storages: dict[int, int] = {}
-    parts: list[Any] = []
+    key_parts: list[Any] = []
     for position, argument in enumerate(arguments):
         if isinstance(argument, ScalarArgument):
             value = argument.value
-            parts.append(value is None if position in floats else (type(value), value))
+            key_parts.append(value is None if position in floats else (type(value), value))
             continue
         storage = argument.storage
-        number = storages.setdefault(id(storage), position)
-        parts.append(
+        storage_position = storages.setdefault(id(storage), position)
+        key_parts.append(
             (
-                number, storage.nbytes, storage.data is None, storage.executes,
+                storage_position, storage.nbytes, storage.data is None, storage.executes,
                 argument.offset_bytes, argument.dtype, argument.shape, argument.strides,
                 argument.padding_nan,
             )
         )  # fmt: skip
-    return tuple(parts)
+    return tuple(key_parts)
 
 
 def _accesses(plan: LaunchPlan) -> list[Access]:
@@ -107,7 +107,7 @@ def _accesses(plan: LaunchPlan) -> list[Access]:
 
 @once_per_module
 def plans_of(module: Module) -> ModulePlans:
-    """Return the plans of a module."""
+    """Return the cache of a module's plans."""
     return ModulePlans(module)
 
 
@@ -151,22 +151,22 @@ def evaluate_planned(
 
         written = written_storages(module, arguments)
         buffers = _with_copies(arguments, written)
-    numbers: list[Any] = [None] * len(arguments)
+    float_arguments: list[Any] = [None] * len(arguments)
     with np.errstate(all="ignore"), ONE_THREAD:
         for position, type_ in plans.numbers:
-            number = arguments[position]
-            assert isinstance(number, ScalarArgument)
-            stored = np.array(number.value, np.float64).astype(type_.element.memory)
-            numbers[position] = stored.astype(type_.element.value)
-        for part in plan.executables:
-            part.run(buffers, numbers)
+            scalar = arguments[position]
+            assert isinstance(scalar, ScalarArgument)
+            stored = np.array(scalar.value, np.float64).astype(type_.element.memory)
+            float_arguments[position] = stored.astype(type_.element.value)
+        for region_code in plan.executables:
+            region_code.run(buffers, float_arguments)
     return np.array(plan.unplanned, np.int64)
 
 
 def _with_copies(
     arguments: Sequence[Argument], written: frozenset[Storage]
 ) -> list[NDArray[np.uint8] | None]:
-    """Return the storages' bytes; copies of read-only storages that the kernel writes."""
+    """Return each argument's bytes; a copy of a read-only storage that is written."""
     buffers = {
         argument.storage: argument.storage.data
         for argument in arguments
@@ -183,13 +183,12 @@ def _with_copies(
 
 
 def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]) -> str:
-    """Return how a launch would be evaluated: "planned", or why it is not.
+    r"""Return "planned" if a launch is evaluated by its plan, else the reason why not.
 
     Args:
         module: The kernel's parsed IR.
         arguments: In the order of the parameters of `module.main`.
         grid: One to three extents, x first.
-
     """
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
@@ -201,7 +200,7 @@ def explain(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]
 
 
 def sources(module: Module, arguments: Sequence[Argument], grid: tuple[int, ...]) -> list[str]:
-    """Return the code that a planned launch runs, region by region."""
+    """Return the generated source of a planned launch, one text per region."""
     x, y, z = (*(int(extent) for extent in grid), 1, 1)[:3]
     plan = plans_of(module).plan(tuple(arguments), (x, y, z))
-    return [part.code.source for part in plan.executables]
+    return [region_code.code.source for region_code in plan.executables]

@@ -19,7 +19,7 @@ Layout = tuple[int, ...]
 
 @dataclass(frozen=True)
 class Folding:
-    """Program axes of a product, by operands: `shared` by both, or in one only."""
+    """The program axes of a product, by the operands that vary along them."""
 
     shared: tuple[int, ...]
     left: tuple[int, ...]
@@ -28,7 +28,7 @@ class Folding:
 
 
 def folding(left: Register, right: Register) -> Folding:
-    """Return the program axes sorted by the operands that vary over them."""
+    """Return the program axes of a product by the operands that vary along them."""
     pairs = list(enumerate(zip(left.axes, right.axes, strict=True)))
     return Folding(
         tuple(axis for axis, flags in pairs if all(flags)),
@@ -39,7 +39,7 @@ def folding(left: Register, right: Register) -> Folding:
 
 
 def identity(register: Register) -> Layout:
-    """Return the layout with all axes in order."""
+    """Return the layout of a register with all axes in order."""
     return tuple(range(len(register.axes) + len(register.lanes)))
 
 
@@ -52,14 +52,14 @@ class Layouts:
     def __init__(self, instructions: list[Instruction], *, reduces_rows_slowly: bool) -> None:
         self._layouts: dict[Register, Layout] = {}
         self.transposed = reduces_rows_slowly and _reduces_rows(instructions)
-        self._settle(instructions)
+        self._assign(instructions)
 
     def of(self, register: Register) -> Layout:
-        """Return a register's layout."""
+        """Return a register's layout; all axes in order if no product decided it."""
         return self._layouts.get(register) or identity(register)
 
     def of_product(self, dot: Dot) -> Layout:
-        """Return the layout of a product's result."""
+        """Return the layout in which a product's result is written."""
         left, right = dot.sources()[:2]
         fold, count = folding(left, right), len(left.axes)
         rank = len(left.lanes)
@@ -71,36 +71,36 @@ class Layouts:
             )  # fmt: skip
         return (*fold.shared, *fold.neither, *batch, *fold.left, rows, *fold.right, columns)
 
-    def _settle(self, instructions: list[Instruction]) -> None:
+    def _assign(self, instructions: list[Instruction]) -> None:
         for instruction in instructions:
             if isinstance(instruction, Dot) and instruction.target is not None:
                 self._layouts[instruction.target] = self.of_product(instruction)
             elif isinstance(instruction, Map):
                 self._inherit(instruction)
             elif isinstance(instruction, Loop):
-                self._settle_loop(instruction)
+                self._assign_loop(instruction)
 
     def _inherit(self, instruction: Map) -> None:
         target = instruction.target
         assert target is not None
         for source in instruction.sources():
-            if source in self._layouts and _alike(source, target):
+            if source in self._layouts and _same_shape(source, target):
                 self._layouts[target] = self._layouts[source]
                 return
 
-    def _settle_loop(self, loop: Loop) -> None:
-        """Give carried registers the layouts of the body's outcomes; that may take two passes."""
+    def _assign_loop(self, loop: Loop) -> None:
+        """Assign to carried registers the layouts of the body's outcomes, in two passes."""
         for _ in range(2):
-            self._settle(loop.body)
+            self._assign(loop.body)
             for carried, outcome, result in zip(
                 loop.carried, loop.outcomes, loop.results, strict=True
             ):
-                if outcome in self._layouts and _alike(outcome, carried):
+                if outcome in self._layouts and _same_shape(outcome, carried):
                     self._layouts[carried] = self._layouts[result] = self._layouts[outcome]
 
 
-def _alike(first: Register, second: Register) -> bool:
-    return first.axes == second.axes and first.lanes == second.lanes
+def _same_shape(left: Register, right: Register) -> bool:
+    return left.axes == right.axes and left.lanes == right.lanes
 
 
 def _reduces_rows(instructions: list[Instruction]) -> bool:

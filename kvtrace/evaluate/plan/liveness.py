@@ -1,4 +1,4 @@
-"""Liveness of registers: shared memory, last reads, and stores over loaded memory."""
+"""Liveness of registers: memory that they share, last reads, and stores over loaded memory."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from kvtrace.evaluate.plan.values import Register
 
 
 def shares_memory(instruction: Instruction) -> bool:
-    """Return whether results may be views of operands (or of memory), not cells."""
+    """Return whether an instruction's results may be views of operands or of memory."""
     if isinstance(instruction, Map):
         return instruction.operation.into is None
     return isinstance(instruction, _VIEWS)
@@ -31,20 +31,20 @@ _VIEWS = (Load, View, Crop, Reshape, Call, Ramp, Parameter)
 
 
 def is_overwritten(instructions: list[Instruction], position: int) -> bool:
-    """Return whether a store runs between a load and the last use of the loaded elements."""
+    """Return whether a store runs between the load at `position` and the last use of its data."""
     load = instructions[position]
     assert isinstance(load, Load)
     assert load.target is not None
     if not load.written:
         return False
-    shared = {load.target}
-    end = position
+    aliases = {load.target}
+    last_use = position
     for later, instruction in enumerate(instructions[position + 1 :], position + 1):
-        if any(register in shared for register in read_by(instruction)):
-            end = later
+        if any(register in aliases for register in read_by(instruction)):
+            last_use = later
             if shares_memory(instruction):
-                shared.update(defined(instruction))
-    return any(_stores(instruction) for instruction in instructions[position + 1 : end])
+                aliases.update(defined(instruction))
+    return any(_stores(instruction) for instruction in instructions[position + 1 : last_use])
 
 
 def _stores(instruction: Instruction) -> bool:
@@ -56,7 +56,7 @@ def _stores(instruction: Instruction) -> bool:
 def last_reads(
     instructions: list[Instruction], roots: dict[Register, frozenset[Register]]
 ) -> dict[Register, int]:
-    """Return the position of the last read of each root."""
+    """Return the position of the last read of each register, and of the `roots` it shares."""
     last: dict[Register, int] = {}
     for position, instruction in enumerate(instructions):
         for register in read_by(instruction):

@@ -23,11 +23,11 @@ _FIRST_NUMBER = 1_000_000
 
 
 def with_longer_products(instructions: list[Instruction]) -> list[Instruction]:
-    """Return the instructions with such loops shortened, or replaced by one product."""
+    """Return the instructions with loops of products shortened, or replaced by one product."""
     result: list[Instruction] = []
     for instruction in instructions:
         if isinstance(instruction, Loop):
-            longer = _longer(instruction)
+            longer = _with_longer_product(instruction)
             if longer is not None:
                 result += longer
                 continue
@@ -37,33 +37,34 @@ def with_longer_products(instructions: list[Instruction]) -> list[Instruction]:
     return result
 
 
-def _longer(loop: Loop) -> list[Instruction] | None:
+def _with_longer_product(loop: Loop) -> list[Instruction] | None:
+    """Return the instructions that replace a loop; None if it cannot be shortened."""
     chains = _chains(loop)
     if chains is None or loop.stairs is not None:
         return None
     dot, left, right = chains
     first, last = loop.trips
     trips = last - first + 1
-    depth = dot.sources()[0].lanes[1]
-    if not _is_adjacent(left, loop.symbol, 1, depth) or not _is_adjacent(
-        right, loop.symbol, 0, depth
+    inner_extent = dot.sources()[0].lanes[1]
+    if not _is_adjacent(left, loop.symbol, 1, inner_extent) or not _is_adjacent(
+        right, loop.symbol, 0, inner_extent
     ):
         return None
-    limit = _LONGEST // depth
+    limit = _LONGEST // inner_extent
     factor = _largest_divisor(trips, limit)
-    even = -(-trips // -(-trips // limit)) if limit else 1
-    if 2 * factor <= even:
-        return _in_two_parts(loop, trips // even * even)
+    trips_per_product = -(-trips // -(-trips // limit)) if limit else 1
+    if 2 * factor <= trips_per_product:
+        return _as_two_loops(loop, trips // trips_per_product * trips_per_product)
     if factor == 1:
         return None
     trip = Affine(first, ((loop.symbol, factor),) if factor < trips else ())
-    body, first_operand = _stretched(left, 1, factor, loop.symbol, trip)
-    more, second_operand = _stretched(right, 0, factor, loop.symbol, trip)
-    body += more
+    body, first_operand = _lengthened(left, 1, factor, loop.symbol, trip)
+    right_chain, second_operand = _lengthened(right, 0, factor, loop.symbol, trip)
+    body += right_chain
     operands = (first_operand, second_operand)
     if factor < trips:
-        again: Instruction = replace(dot, operands=(*operands, loop.carried[0]))
-        return [replace(loop, trips=(0, trips // factor - 1), body=[*body, again])]
+        product: Instruction = replace(dot, operands=(*operands, loop.carried[0]))
+        return [replace(loop, trips=(0, trips // factor - 1), body=[*body, product])]
     start = loop.operands[0]
     if isinstance(start, Register):
         if start.axes != dot.target.axes or start.lanes != dot.target.lanes:  # type: ignore[union-attr]
@@ -72,16 +73,16 @@ def _longer(loop: Loop) -> list[Instruction] | None:
     return [*body, Dot(loop.results[0], operands)] if start == np.float32(0) else None
 
 
-def _in_two_parts(loop: Loop, trips: int) -> list[Instruction]:
-    """Divide a loop whose trips have no large divisor into two: so many trips, and the rest."""
+def _as_two_loops(loop: Loop, trips: int) -> list[Instruction]:
+    """Return a loop as two, the first of `trips` trips, each replaced if possible."""
     first, last = loop.trips
     middle = tuple(Register(2 * _FIRST_NUMBER + r.number, r.axes, r.lanes, r.dtype)
                    for r in loop.results)  # fmt: skip
-    parts = (
+    loops = (
         replace(loop, trips=(first, first + trips - 1), results=middle),
         replace(loop, trips=(first + trips, last), operands=middle),
     )
-    return [instruction for part in parts for instruction in _longer(part) or [part]]
+    return [instruction for half in loops for instruction in _with_longer_product(half) or [half]]
 
 
 Chain = list[Instruction]
@@ -108,21 +109,22 @@ def _chains(loop: Loop) -> tuple[Dot, Chain, Chain] | None:
 
 
 def _chain(register: Register, makers: dict[Register | None, Instruction]) -> Chain | None:
+    """Return the instructions from a load to a register; None if another operand is involved."""
     chain: Chain = []
     while True:
-        maker = makers.get(register)
-        if maker is None:
+        producer = makers.get(register)
+        if producer is None:
             return None
-        chain.insert(0, maker)
-        if isinstance(maker, Load):
-            return None if maker.written else chain
-        if len(maker.operands) != 1:
+        chain.insert(0, producer)
+        if isinstance(producer, Load):
+            return None if producer.written else chain
+        if len(producer.operands) != 1:
             return None
-        register = maker.sources()[0]
+        register = producer.sources()[0]
 
 
 def _is_adjacent(chain: Chain, symbol: int, axis: int, depth: int) -> bool:
-    """Return whether the next trip's tile begins where this trip's ends along an axis."""
+    """Return whether the next trip's tile begins where this trip's ends, along an axis."""
     load = chain[0]
     assert isinstance(load, Load)
     if not load.form.lanes or any(i.target.lanes[axis] != depth for i in chain):  # type: ignore[union-attr]
@@ -135,10 +137,10 @@ def _largest_divisor(number: int, limit: int) -> int:
     return max((d for d in range(1, min(number, limit) + 1) if number % d == 0), default=1)
 
 
-def _stretched(
+def _lengthened(
     chain: Chain, axis: int, factor: int, symbol: int, trip: Affine
 ) -> tuple[Chain, Register]:
-    """Return the chain for `factor` trips at once, and its last register."""
+    """Return a chain for `factor` trips at once, beginning at `trip`, and its last register."""
     result: Chain = []
     target: Register | None = None
     for instruction in chain:

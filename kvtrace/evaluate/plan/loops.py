@@ -1,6 +1,6 @@
 """Planning of counted loops: carried values are affine in the trip, or are registers.
 
-A loop is walked once for all its trips, or once per run of trips if masks differ between trips.
+A loop is walked once for all its trips, or once per range of trips with equal masks.
 """
 
 from __future__ import annotations
@@ -9,7 +9,7 @@ from typing import Any
 
 from kvtrace.evaluate.compiler import slots_of
 from kvtrace.evaluate.plan.affine import Affine, Interval, plus, times
-from kvtrace.evaluate.plan.carried import Shape, are_reached, full_shape, joined, shape_of
+from kvtrace.evaluate.plan.carried import Shape, full_shape, joined, lead_to_shapes, shape_of
 from kvtrace.evaluate.plan.instructions import Instruction, Loop, Operand
 from kvtrace.evaluate.plan.integers import fits
 from kvtrace.evaluate.plan.masks import split_for
@@ -18,14 +18,14 @@ from kvtrace.evaluate.plan.records import LoopRecord
 from kvtrace.evaluate.plan.signals import SplitAxis, Unplannable
 from kvtrace.evaluate.plan.staircase import (
     Staircase,
-    can_be_run,
     loop_records,
+    runs_on_slices,
     staircase_of,
-    stepwise,
+    staircase_records,
 )
 from kvtrace.evaluate.plan.steps import PlanCompiler, PlannedBlock
 from kvtrace.evaluate.plan.values import Constant, Integer, Pointer, Tensor
-from kvtrace.evaluate.plan.walk import Walk, is_open
+from kvtrace.evaluate.plan.walk import Walk, has_placeholder
 from kvtrace.evaluate.types import value_type
 from kvtrace.ir import Block, Op
 from kvtrace.ir.flow import deciding
@@ -37,7 +37,7 @@ _UNROLLED = 1
 
 
 class CountedLoop:
-    """A planned loop: `step` walks all trips."""
+    """The planner of an `scf.for`; `slices` has the steps that compute each carried integer."""
 
     def __init__(self, op: Op, compiler: PlanCompiler) -> None:
         self.op = op
@@ -48,31 +48,31 @@ class CountedLoop:
         self.bits = value_type(op.operand("first").type).element.bits
         self.varies_fully = True  # assumed until a walk disproves it; only time depends on it
         self.slices = {
-            position: _slice_of(op.regions[0].blocks[0], self.body, position)
+            position: _steps_to_result(op.regions[0].blocks[0], self.body, position)
             for position, value in enumerate(op.results)
             if _may_be_affine(value)
         }
 
     def step(self, walk: Walk) -> None:
-        """Walk all trips."""
+        """Walk all trips and set the results; SplitAxis if programs have different trips."""
         values = walk.values
-        low, high, by = (values[slot] for slot in self.bounds)
-        stride = walk.constant_of(by)
+        low, high, stride_value = (values[slot] for slot in self.bounds)
+        stride = walk.constant_of(stride_value)
         if not isinstance(low, Integer) or not isinstance(high, Integer) or stride is None:
-            raise Unplannable("the bounds of a loop depend on data")
+            raise Unplannable("the bounds of a loop are not affine, or depend on data")
         if stride <= 0:
-            raise Unplannable("a loop that does not count upwards")
+            raise Unplannable("a loop does not count upwards")
         if "unsignedCmp" in self.op.attributes:
-            raise Unplannable("a loop that compares unsigned integers")
+            raise Unplannable("the counter of a loop is compared as an unsigned integer")
         if self._may_wrap(walk, low.form, high.form, stride):
             raise Unplannable("the counter of a loop may wrap around")
-        span = walk.domain.folded(plus(high.form, low.form, -1))
+        length = walk.domain.folded(plus(high.form, low.form, -1))
         carried = [values[slot] for slot in self.initial]
-        result = self._by_stairs(walk, low.form, span, stride, carried)
+        result = self._as_staircase(walk, low.form, length, stride, carried)
         if result is None:
-            trips = self._trips(walk, span, stride)
+            trips = self._trips(walk, length, stride)
             walk.loops.append(LoopRecord(self.op, trips, walk.executions))
-            result = self._trip_by_trip(walk, low.form, stride, trips, carried, None)
+            result = self._from_first_trip(walk, low.form, stride, trips, carried, None)
         for slot, value in zip(self.results, result, strict=True):
             values[slot] = value
 
@@ -81,40 +81,40 @@ class CountedLoop:
             return wraps_around(low.constant, high.constant, stride, self.bits)
         return walk.extremes(high, ())[1] - 1 + stride > signed_range(self.bits)[1]
 
-    def _by_stairs(
+    def _as_staircase(
         self, walk: Walk, low: Affine, span: Affine, stride: int, carried: list[Any]
     ) -> list[Any] | None:
-        """Plan a loop with evenly growing trips per program; None: programs must be split."""
+        """Plan a loop with evenly growing trips per program; return its results, else None."""
         stairs = staircase_of(low, span, stride, walk.region, walk.nest)
         if stairs is None:
             return None
         if stairs.together_at_end:
             assert stairs.form is not None
             # Each program's first trip is the one at which it joins the others.
-            ahead = Affine(stairs.most * stride)
-            low = plus(plus(low, times(stairs.form, stride)), ahead, -1)
+            offset = Affine(stairs.most * stride)
+            low = plus(plus(low, times(stairs.form, stride)), offset, -1)
         instructions, walk.instructions = walk.instructions, list(walk.instructions)
         mark = walk.mark()
         walk.loops.extend(loop_records(self.op, stairs, walk.executions))
         result: list[Any] | None
         try:
-            result = self._trip_by_trip(walk, low, stride, stairs.most, list(carried), stairs)
+            result = self._from_first_trip(walk, low, stride, stairs.most, list(carried), stairs)
         except Unplannable:
             result = None  # split, each part may still be planned
-        if result is None or not self._can_be_run(walk, stairs, len(instructions)):
+        if result is None or not self._runs_on_slices(walk, stairs, len(instructions)):
             walk.instructions = instructions
-            walk.go_back(mark)
+            walk.discard_since(mark)
             return None
         instructions[:] = walk.instructions
         walk.instructions = instructions
         return result
 
-    def _can_be_run(self, walk: Walk, stairs: Staircase, since: int) -> bool:
+    def _runs_on_slices(self, walk: Walk, stairs: Staircase, since: int) -> bool:
         axis = walk.axes.index(stairs.symbol)
         loops = [i for i in walk.instructions[since:] if isinstance(i, Loop) and i.stairs]
-        return all(can_be_run(loop, axis) for loop in loops)
+        return all(runs_on_slices(loop, axis) for loop in loops)
 
-    def _trip_by_trip(
+    def _from_first_trip(
         self,
         walk: Walk,
         low: Affine,
@@ -123,6 +123,7 @@ class CountedLoop:
         carried: list[Any],
         stairs: Staircase | None,
     ) -> list[Any]:
+        """Create the loop's symbol and counter; return the carried values after all trips."""
         if not trips:
             return carried
         symbol = walk.new_trip()
@@ -133,11 +134,11 @@ class CountedLoop:
     def _trips(self, walk: Walk, span: Affine, stride: int) -> int:
         """Return the number of trips; SplitAxis if it differs between programs."""
         low, high = walk.extremes(span, ())
-        least, most = (max(0, -(-number // stride)) for number in (low, high))
-        if least == most:
-            return least
-        form = Affine(span.constant - least * stride - 1, span.outer)
-        raise split_for(walk, form, low - least * stride - 1, high - least * stride - 1)
+        fewest, greatest = (max(0, -(-span_end // stride)) for span_end in (low, high))
+        if fewest == greatest:
+            return fewest
+        form = Affine(span.constant - fewest * stride - 1, span.outer)
+        raise split_for(walk, form, low - fewest * stride - 1, high - fewest * stride - 1)
 
     # -- all trips -------------------------------------------------------------------------------
 
@@ -150,8 +151,9 @@ class CountedLoop:
         carried: list[Any],
         stairs: Staircase | None,
     ) -> list[Any]:
-        outer, executions = walk.nest, walk.executions
-        steps = self._steps(walk, carried, counter) if trips > _UNROLLED else {}
+        """Walk all trips, in ranges with equal masks; return the carried values afterwards."""
+        outer_nest, executions = walk.nest, walk.executions
+        steps = self._steps_per_trip(walk, carried, counter) if trips > _UNROLLED else {}
         if stairs is not None and steps and (stairs.form is None or stairs.together_at_end):
             raise Unplannable("a carried value depends on the number of trips")
         starts = list(carried)
@@ -159,15 +161,15 @@ class CountedLoop:
         walked = 0
         while pending:
             first, last = pending.pop(0)
-            walk.nest = (*outer, symbol)
+            walk.nest = (*outer_nest, symbol)
             walk.domain.ranges[symbol] = (first, last)
             walk.executions = executions * (last - first + 1)
             if stairs is not None:
                 together = walk.domain.extent(stairs.symbol)
                 walk.executions = executions // together * stairs.executions((first, last))
-            for position, by in steps.items():
-                distance = times(Affine(0, ((symbol, 1),)), by)
-                carried[position] = _advanced(walk, starts[position], distance)
+            for position, step in steps.items():
+                distance = times(Affine(0, ((symbol, 1),)), step)
+                carried[position] = _moved(walk, starts[position], distance)
             instructions = walk.instructions
             mark = walk.mark()
             try:
@@ -179,19 +181,19 @@ class CountedLoop:
                 if walked > _MOST_SEGMENTS:
                     raise Unplannable("masks differ between too many trips of a loop") from split
                 walk.instructions = instructions
-                walk.go_back(mark)
+                walk.discard_since(mark)
                 pending[:0] = [(first, split.at - 1), (split.at, last)]
                 continue
             if stairs is not None:
                 walk.accesses[mark.accesses :] = [
-                    part
+                    partial_record
                     for record in walk.accesses[mark.accesses :]
-                    for part in stepwise(record, stairs, symbol)
+                    for partial_record in staircase_records(record, stairs, symbol)
                 ]
-        walk.nest, walk.executions = outer, executions
-        for position, by in steps.items():
-            number = Affine(trips) if stairs is None or stairs.form is None else stairs.form
-            carried[position] = _advanced(walk, starts[position], times(number, by))
+        walk.nest, walk.executions = outer_nest, executions
+        for position, step in steps.items():
+            trip_count = Affine(trips) if stairs is None or stairs.form is None else stairs.form
+            carried[position] = _moved(walk, starts[position], times(trip_count, step))
         return carried
 
     def _segment(
@@ -203,7 +205,7 @@ class CountedLoop:
         steps: dict[int, int],
         stairs: Staircase | None,
     ) -> list[Any]:
-        """Walk a run of trips; return the carried values after it."""
+        """Walk a range of trips; return the carried values after the last."""
         first, last = walk.domain.ranges[symbol]
         if last - first + 1 <= _UNROLLED and stairs is None:
             before = list(walk.instructions)
@@ -215,6 +217,7 @@ class CountedLoop:
         return self._loop(walk, symbol, counter, carried, steps, stairs)
 
     def _body(self, walk: Walk, counter: Integer, carried: list[Any]) -> list[Any]:
+        """Walk the body once; return the values that it passes on."""
         self._enter(walk, counter, carried)
         return self.body.walk(walk)
 
@@ -233,59 +236,66 @@ class CountedLoop:
         steps: dict[int, int],
         stairs: Staircase | None,
     ) -> list[Any]:
-        """Walk a body until the axes that its carried registers vary over are known.
+        """Walk a body until the axes of its carried registers are known, and emit the loop.
 
         The axes grow from those of the initial values, walk by walk. Mostly registers come to vary
-        over all axes, so these are tried first, and are right if the body leads to them.
+        along all axes, so these are tried first, and are right if the body leads to them. Return
+        the carried values after the loop.
         """
         positions = [p for p in range(len(carried)) if p not in steps]
         starts: list[Constant | Tensor] = []
         for position in positions:
-            start_value = walk.materialised(carried[position])
+            start_value = walk.constant_or_tensor(carried[position])
             starts.append(
                 walk.padded(start_value) if isinstance(start_value, Tensor) else start_value
             )
         shapes = [shape_of(walk, start) for start in starts]
         if stairs is not None:
             # Programs that have run all their trips keep their carried values.
-            along = tuple(s == stairs.symbol for s in walk.axes)
+            stairs_axis = tuple(s == stairs.symbol for s in walk.axes)
             shapes = [
-                Shape(tuple(a or b for a, b in zip(shape.axes, along, strict=True)), shape.lanes)
+                Shape(
+                    tuple(a or b for a, b in zip(shape.axes, stairs_axis, strict=True)), shape.lanes
+                )
                 for shape in shapes
             ]
-        outside = walk.instructions
+        instructions_before = walk.instructions
         mark = walk.mark()
         tries_all_axes, nest, executions = self.varies_fully, walk.nest, walk.executions
         while True:
-            inner = list(carried)
+            in_body = list(carried)
             registers = []
             tried = [full_shape(walk, start) for start in starts] if tries_all_axes else shapes
             for position, start, shape in zip(positions, starts, tried, strict=True):
                 dtype = start.register.dtype if isinstance(start, Tensor) else start.value.dtype
                 register = walk.register(shape.axes, shape.lanes, dtype)
                 registers.append(register)
-                inner[position] = Tensor(register, start.shape)
+                in_body[position] = Tensor(register, start.shape)
             body: list[Instruction] = []
             walk.instructions = body
             try:
-                outcome = self._body(walk, counter, inner)
+                outcome = self._body(walk, counter, in_body)
                 outcomes = [walk.in_register(outcome[position]) for position in positions]
-                walk.instructions = outside
-                if tries_all_axes and are_reached(body, registers, outcomes, shapes, tried):
+                walk.instructions = instructions_before
+                if tries_all_axes and lead_to_shapes(body, registers, outcomes, shapes, tried):
                     break
             except Unplannable:
                 if not tries_all_axes:
                     raise
-                walk.instructions, walk.nest, walk.executions = outside, nest, executions
+                walk.instructions, walk.nest, walk.executions = (
+                    instructions_before,
+                    nest,
+                    executions,
+                )
             if tries_all_axes:
                 tries_all_axes = self.varies_fully = False
-                walk.go_back(mark)
+                walk.discard_since(mark)
                 continue
             wider = [joined(s, r) for s, r in zip(shapes, outcomes, strict=True)]
             if wider == shapes:
                 break
             shapes = wider
-            walk.go_back(mark)
+            walk.discard_since(mark)
         operands: tuple[Operand, ...] = tuple(
             start.register if isinstance(start, Tensor) else start.value for start in starts
         )
@@ -296,36 +306,39 @@ class CountedLoop:
                 tuple(outcomes), results, body, stairs,
             )
         )  # fmt: skip
-        after = list(carried)
+        carried_after = list(carried)
         for position, start, register in zip(positions, starts, results, strict=True):
-            after[position] = Tensor(register, start.shape)
-        return after
+            carried_after[position] = Tensor(register, start.shape)
+        return carried_after
 
     # -- affine ----------------------------------------------------------------------------------
 
-    def _steps(self, walk: Walk, carried: list[Any], counter: Integer) -> dict[int, int]:
-        """Return by how much each carried integer and pointer grows per trip."""
+    def _steps_per_trip(self, walk: Walk, carried: list[Any], counter: Integer) -> dict[int, int]:
+        """Return the constant step per trip of carried integers and pointers, by position."""
         candidates = [
             position for position in self.slices if isinstance(carried[position], Integer | Pointer)
         ]
         if not candidates:
             return {}
-        inner = list(carried)
+        in_body = list(carried)
         placeholders = {}
         for position in candidates:
             placeholder = walk.new_placeholder()
             placeholders[position] = placeholder
-            inner[position] = _advanced(walk, carried[position], Affine(0, ((placeholder, 1),)))
+            in_body[position] = _moved(walk, carried[position], Affine(0, ((placeholder, 1),)))
         steps = {}
         for position in candidates:
-            by = self._step_of(walk, position, inner, counter)
-            if by is not None:
-                steps[position] = by
+            step = self._step_per_trip(walk, position, in_body, counter)
+            if step is not None:
+                steps[position] = step
             elif isinstance(carried[position], Pointer):
                 raise Unplannable("a pointer that a loop carries does not advance by a constant")
         return steps
 
-    def _step_of(self, walk: Walk, position: int, inner: list[Any], counter: Integer) -> int | None:
+    def _step_per_trip(
+        self, walk: Walk, position: int, inner: list[Any], counter: Integer
+    ) -> int | None:
+        """Return the constant by which a carried value grows per trip; None if it does not."""
         planned_slice = self.slices[position]
         if planned_slice is None:
             return None
@@ -339,15 +352,15 @@ class CountedLoop:
             return None
         finally:
             walk.instructions = instructions
-            walk.go_back(mark)
+            walk.discard_since(mark)
         outcome = walk.values[self.body.operands[position]]
         start = inner[position]
         if type(outcome) is not type(start):
             return None
         if isinstance(start, Pointer) and outcome.argument != start.argument:
             return None
-        grown = walk.domain.folded(plus(outcome.form, start.form, -1))
-        return grown.constant if grown.is_constant else None
+        difference = walk.domain.folded(plus(outcome.form, start.form, -1))
+        return difference.constant if difference.is_constant else None
 
 
 def _may_be_affine(value: Any) -> bool:
@@ -355,11 +368,8 @@ def _may_be_affine(value: Any) -> bool:
     return type_.pointer or type_.element.kind == "i"
 
 
-def _slice_of(block: Block, body: PlannedBlock, position: int) -> list[PlanStep] | None:
-    """Return the steps of a body that one yielded value depends on.
-
-    None if they include control flow.
-    """
+def _steps_to_result(block: Block, body: PlannedBlock, position: int) -> list[PlanStep] | None:
+    """Return a body's steps for one passed value; None if they include control flow."""
     needed = {block.ops[-1].group("passed")[position].id}
     steps: list[PlanStep] = []
     for op, step in zip(reversed(block.ops[:-1]), reversed(body.steps), strict=True):
@@ -372,10 +382,11 @@ def _slice_of(block: Block, body: PlannedBlock, position: int) -> list[PlanStep]
     return steps[::-1]
 
 
-def _advanced(walk: Walk, value: Integer | Pointer, by: Affine) -> Integer | Pointer:
-    form = plus(value.form, by)
+def _moved(walk: Walk, value: Integer | Pointer, distance: Affine) -> Integer | Pointer:
+    """Return a carried integer or pointer plus a form; Unplannable if an integer may wrap."""
+    form = plus(value.form, distance)
     if isinstance(value, Pointer):
         return Pointer(value.argument, form, value.shape)
-    if not is_open(form) and not fits(walk, form, value.shape, signed_range(value.bits)):
+    if not has_placeholder(form) and not fits(walk, form, value.shape, signed_range(value.bits)):
         raise Unplannable("an integer that a loop carries may wrap around")
     return Integer(form, value.shape, value.bits)

@@ -1,4 +1,4 @@
-"""Masks as lanes: all, none, a box of lanes, or a box with further conditions."""
+"""Resolved masks: all lanes, none, a box of lanes, or a box with further conditions."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ from kvtrace.evaluate.plan.walk import Walk
 
 @dataclass(frozen=True)
 class ResolvedMask:
-    """Lanes inside `box` (None: all) where all `conditions` are >= 0. `nothing`: no lane."""
+    """Lanes inside `box` (None: all) where all `conditions` are >= 0; no lane if `nothing`."""
 
     box: Box | None = None
     conditions: tuple[Affine, ...] = ()
     nothing: bool = False
 
     def lanes(self, shape: tuple[int, ...]) -> tuple[Interval, ...]:
-        """Return the ranges of the box's lanes."""
+        """Return the range of the box's lanes along each axis of a shape."""
         if self.box is None:
             return whole(shape)
         return tuple(
@@ -33,12 +33,12 @@ NOTHING = ResolvedMask(nothing=True)
 
 
 def resolved(walk: Walk, mask: Condition) -> ResolvedMask:
-    """Return a mask decided for all programs and trips of the walk.
+    """Return a condition as the mask of all programs and trips of the walk.
 
-    Raises SplitAxis if the mask differs between programs or trips, and cutting an axis helps.
+    Raises SplitAxis, with the axis to cut, if the mask differs between programs or trips.
     """
     limits: dict[int, tuple[int, int]] = {}
-    diagonal = []
+    further_conditions = []
     for condition in mask.forms:
         form = walk.domain.folded(condition)
         low, high = walk.extremes(form, mask.shape)
@@ -46,14 +46,14 @@ def resolved(walk: Walk, mask: Condition) -> ResolvedMask:
             continue
         if high < 0:
             return NOTHING
-        varying = [axis for axis, number in enumerate(form.lanes) if number]
+        varying = [axis for axis, coefficient in enumerate(form.lanes) if coefficient]
         if len(varying) > 1:
-            diagonal.append(form)
+            further_conditions.append(form)
             continue
         if form.outer:
             raise split_for(walk, form, low, high)
         axis = varying[0]
-        first, last = _satisfied(form.constant, form.lanes[axis], mask.shape[axis])
+        first, last = _lanes_satisfying(form.constant, form.lanes[axis], mask.shape[axis])
         limit = limits.get(axis, (0, mask.shape[axis] - 1))
         limits[axis] = (max(limit[0], first), min(limit[1], last))
         if limits[axis][0] > limits[axis][1]:
@@ -64,30 +64,31 @@ def resolved(walk: Walk, mask: Condition) -> ResolvedMask:
             (limits[axis][0], limits[axis][1] + 1) if axis in limits else None
             for axis in range(len(mask.shape))
         )
-    return ResolvedMask(box, tuple(diagonal))
+    return ResolvedMask(box, tuple(further_conditions))
 
 
-def _satisfied(constant: int, number: int, extent: int) -> Interval:
-    """Return the lanes at which constant + number * lane >= 0."""
-    if number < 0:
-        return 0, min(extent - 1, constant // -number)
-    return max(0, -(constant // number)), extent - 1
+def _lanes_satisfying(constant: int, coefficient: int, extent: int) -> Interval:
+    """Return the first and last lane at which constant + coefficient * lane >= 0."""
+    if coefficient < 0:
+        return 0, min(extent - 1, constant // -coefficient)
+    return max(0, -(constant // coefficient)), extent - 1
 
 
 def split_for(walk: Walk, form: Affine, low: int, high: int) -> SplitAxis:
-    """Return where to cut an axis so that a condition becomes all true or all false sooner.
+    """Return the cut of an axis that decides the condition `form` >= 0 for more programs.
 
-    Program axes come first, the one with the largest coefficient.
+    `low` and `high` are the form's extremes. Program axes come before trips; the axis with the
+    largest coefficient is cut.
     """
-    symbol, number = min(form.outer, key=lambda pair: (pair[0] in walk.nest, -abs(pair[1])))
+    symbol, coefficient = min(form.outer, key=lambda pair: (pair[0] in walk.nest, -abs(pair[1])))
     first, last = walk.domain.ranges[symbol]
-    least, most = (first, last) if number > 0 else (last, first)
-    low_rest, high_rest = low - number * least, high - number * most
-    if number > 0:
-        candidates = (-(high_rest // number), -(low_rest // number))
+    at_lowest, at_highest = (first, last) if coefficient > 0 else (last, first)
+    low_without, high_without = low - coefficient * at_lowest, high - coefficient * at_highest
+    if coefficient > 0:
+        candidates = (-(high_without // coefficient), -(low_without // coefficient))
     else:
-        candidates = (low_rest // -number + 1, high_rest // -number + 1)
-    for at in candidates:
-        if first < at <= last:
-            return SplitAxis(symbol, at)
+        candidates = (low_without // -coefficient + 1, high_without // -coefficient + 1)
+    for cut in candidates:
+        if first < cut <= last:
+            return SplitAxis(symbol, cut)
     return SplitAxis(symbol, first + 1)

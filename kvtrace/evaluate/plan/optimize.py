@@ -20,11 +20,11 @@ from kvtrace.evaluate.plan.values import Register
 
 Instructions = list[Instruction]
 
-_STAYING = (Store, Loop)
+_NEVER_MOVED = (Store, Loop)
 
 
 def optimized(instructions: Instructions) -> Instructions:
-    """Return fewer instructions with the same results."""
+    """Return fewer instructions with the same stores: dead ones removed, loops simplified."""
     return with_trips_at_once(with_longer_products(_hoisted(without_dead(instructions))))
 
 
@@ -32,14 +32,14 @@ def optimized(instructions: Instructions) -> Instructions:
 
 
 def without_dead(instructions: Instructions) -> Instructions:
-    """Return the instructions without those whose results are not needed."""
+    """Return the instructions without those whose results no store depends on."""
     return _without_dead(instructions, set())[0]
 
 
 def _without_dead(
     instructions: Instructions, live: set[Register]
 ) -> tuple[Instructions, set[Register]]:
-    """Return stores and all they depend on; `live` are registers that are read later."""
+    """Return stores and their dependences, and the registers in `live` or read by them."""
     needed: Instructions = []
     for instruction in reversed(instructions):
         if isinstance(instruction, Loop):
@@ -55,21 +55,21 @@ def _without_dead(
 
 
 def _live_loop(loop: Loop, live: set[Register]) -> Loop | None:
-    """Return a loop without carried registers that neither its results nor its body need."""
+    """Return a loop without unneeded registers, or None; its reads are added to `live`."""
     needed = {n for n, result in enumerate(loop.results) if result in live}
     while True:
         outcomes = {loop.outcomes[n] for n in needed}
-        body, inside = _without_dead(loop.body, set(outcomes))
-        more = needed | {n for n, carried in enumerate(loop.carried) if carried in inside}
-        if more == needed:
+        body, live_in_body = _without_dead(loop.body, set(outcomes))
+        extended = needed | {n for n, carried in enumerate(loop.carried) if carried in live_in_body}
+        if extended == needed:
             break
-        needed = more
+        needed = extended
     if not body and not needed:
         return None
     order = sorted(needed)
     operands = tuple(loop.operands[n] for n in order)
     carried = tuple(loop.carried[n] for n in order)
-    live.update(inside.difference(carried))
+    live.update(live_in_body.difference(carried))
     live.update(operand for operand in operands if isinstance(operand, Register))
     return replace(
         loop,
@@ -85,7 +85,7 @@ def _live_loop(loop: Loop, live: set[Register]) -> Loop | None:
 
 
 def _hoisted(instructions: Instructions) -> Instructions:
-    """Return instructions with loop-invariant ones moved before their loop."""
+    """Return the instructions, with those that no trip changes moved in front of their loop."""
     result: Instructions = []
     for instruction in instructions:
         if not isinstance(instruction, Loop):
@@ -105,7 +105,8 @@ def _hoisted(instructions: Instructions) -> Instructions:
 
 
 def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bool:
-    if isinstance(instruction, _STAYING):
+    """Return whether an instruction depends on the loop, or is a store or a loop."""
+    if isinstance(instruction, _NEVER_MOVED):
         return True
     if any(source in varying for source in instruction.sources()):
         return True
@@ -118,7 +119,7 @@ def _varies(instruction: Instruction, symbol: int, varying: set[Register]) -> bo
 
 
 def use_counts(instructions: Iterable[Instruction]) -> dict[Register, int]:
-    """Return how often each register is read; outcomes of a loop count twice."""
+    """Return how often each register is read; the outcomes of a loop count twice more."""
     counts: dict[Register, int] = {}
     for instruction in instructions:
         for register in read_by(instruction):

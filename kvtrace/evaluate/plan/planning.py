@@ -1,11 +1,11 @@
-"""Planning of a launch, which running a cached plan does not need."""
+"""Planning of a launch; running a cached plan does not import this module."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from kvtrace.evaluate.arguments import Argument, TensorArgument
-from kvtrace.evaluate.compiler import refuse_unfit
+from kvtrace.evaluate.compiler import check_tensors
 from kvtrace.evaluate.errors import TooLarge, UnsupportedOp
 from kvtrace.evaluate.order import contested_storages, written_storages
 from kvtrace.evaluate.plan.chunks import executable
@@ -13,8 +13,8 @@ from kvtrace.evaluate.plan.execute import Executable
 from kvtrace.evaluate.plan.generate import generated
 from kvtrace.evaluate.plan.grid import Regions, planned_regions
 from kvtrace.evaluate.plan.optimize import optimized
-from kvtrace.evaluate.plan.order import refuse_meetings
-from kvtrace.evaluate.plan.points import counted
+from kvtrace.evaluate.plan.order import refuse_conflicts
+from kvtrace.evaluate.plan.points import active_extremes
 from kvtrace.evaluate.plan.records import LaunchPlan, RegionPlan
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
@@ -23,14 +23,14 @@ from kvtrace.evaluate.plan.steps import PlanCompiler
 def planned_launch(
     compiler: PlanCompiler, arguments: tuple[Argument, ...], grid: tuple[int, int, int]
 ) -> LaunchPlan:
-    """Return the plan of a launch, or a plan with a `refusal`."""
+    """Return the plan of a launch; a plan with a `refusal` if that is impossible."""
     offsets = {
         position: argument.offset_bytes
         for position, argument in enumerate(arguments)
         if isinstance(argument, TensorArgument)
     }
     try:
-        refuse_unfit(compiler.module)
+        check_tensors(compiler.module)
         if not all(grid):
             return LaunchPlan([], offsets, runs=False)
         storages = written_storages(compiler.module, arguments)
@@ -43,13 +43,13 @@ def planned_launch(
         planned = planned_regions(compiler, arguments, grid, written, runs=runs)
         regions = planned.planned
         if planned.unplanned:
-            _refuse_order(compiler, planned, arguments)
-        _refuse_partly_known(regions, arguments, runs=runs)
+            _refuse_order_of_unplanned(compiler, planned, arguments)
+        _refuse_tensors_without_data(regions, arguments, runs=runs)
         records = [record for region in regions for record in region.accesses]
-        refuse_meetings(records, arguments)
+        refuse_conflicts(records, arguments)
         for record in records:
             if record.conditions:
-                counted(record)  # raises Unplannable for masks that cannot be counted
+                active_extremes(record)  # raises Unplannable for masks that cannot be counted
     except (Unplannable, UnsupportedOp, TooLarge) as reason:
         return LaunchPlan([], offsets, runs=False, refusal=str(reason))
     return LaunchPlan(
@@ -57,10 +57,10 @@ def planned_launch(
     )
 
 
-def _refuse_order(
+def _refuse_order_of_unplanned(
     compiler: PlanCompiler, planned: Regions, arguments: tuple[Argument, ...]
 ) -> None:
-    """Raise Unplannable if programs that do not fit must not run after the others."""
+    """Raise Unplannable if the programs without a plan must not run after the others."""
     certain, contested = contested_storages(compiler.module, arguments)
     shared = any(
         record.kind != "load" and not record.form.coefficient(symbol)
@@ -73,7 +73,7 @@ def _refuse_order(
         raise Unplannable(planned.reason or "the order of programs matters")
 
 
-def _refuse_partly_known(
+def _refuse_tensors_without_data(
     regions: list[RegionPlan], arguments: Sequence[Argument], *, runs: bool
 ) -> None:
     """Raise Unplannable if a launch that writes accesses a tensor without data."""
@@ -88,12 +88,12 @@ def _refuse_partly_known(
 
 
 def executables(plan: LaunchPlan) -> list[Executable]:
-    """Return the code of a plan, region by region."""
-    parts = []
+    """Return the generated code of a plan, an Executable per region."""
+    regions_code = []
     for region in plan.regions:
         axes = region.region.axes
         instructions = optimized(region.instructions)
         code = generated(instructions, axes, plan.offsets)
         ranges = [region.region.ranges[symbol] for symbol in axes]
-        parts.append(executable(code, ranges))
-    return parts
+        regions_code.append(executable(code, ranges))
+    return regions_code

@@ -1,4 +1,4 @@
-"""Points of an access's formula, listed or counted, for observers that need each of them."""
+"""Lists and counts of an access's points (program, trip and lane), for observers."""
 
 from __future__ import annotations
 
@@ -17,39 +17,39 @@ from kvtrace.evaluate.plan.signals import Unplannable
 _MOST_COUNTED = 1 << 22
 """The most points (lanes, programs, trips) of an intricate mask that are evaluated."""
 
-Outer = list[tuple[int, Interval]]
+OuterAxes = list[tuple[int, Interval]]
 
 
-def outer_axes(record: AccessRecord) -> Outer:
-    """Return the program axes, slowest first, then trips, with their ranges."""
+def outer_axes(record: AccessRecord) -> OuterAxes:
+    """Return (symbol, range) of the program axes, slowest first, followed by those of the trips."""
     region = record.region
     return [(symbol, region.ranges[symbol]) for symbol in region.order] + list(record.trips)
 
 
-def values_of(form: Affine, outer: Outer, lanes: Sequence[Interval]) -> NDArray[np.int64]:
-    """Return a form's values, of shape (outer symbols…, lane axes…), 1 where constant."""
+def values_of(form: Affine, outer: OuterAxes, lanes: Sequence[Interval]) -> NDArray[np.int64]:
+    """Return a form's values as an array over outer axes and lane axes, 1 where constant."""
     rank = len(outer) + len(lanes)
     total: NDArray[np.int64] = np.full((1,) * rank, form.constant, np.int64)
-    numbers = [form.coefficient(symbol) for symbol, _ in outer]
-    numbers += list(form.lanes or (0,) * len(lanes))
+    coefficients = [form.coefficient(symbol) for symbol, _ in outer]
+    coefficients += list(form.lanes or (0,) * len(lanes))
     ranges = [interval for _, interval in outer] + list(lanes)
-    for axis, (number, (first, last)) in enumerate(zip(numbers, ranges, strict=True)):
-        if not number:
+    for axis, (coefficient, (first, last)) in enumerate(zip(coefficients, ranges, strict=True)):
+        if not coefficient:
             continue
         shape = [1] * rank
         shape[axis] = last - first + 1
-        total = total + (np.arange(first, last + 1, dtype=np.int64) * number).reshape(shape)
+        total = total + (np.arange(first, last + 1, dtype=np.int64) * coefficient).reshape(shape)
     return total
 
 
-def shape_of(outer: Outer, lanes: Sequence[Interval]) -> tuple[int, ...]:
+def shape_of(outer: OuterAxes, lanes: Sequence[Interval]) -> tuple[int, ...]:
     """Return the extents of all outer axes, then of all lane axes."""
     ranges = [interval for _, interval in outer] + list(lanes)
     return tuple(last - first + 1 for first, last in ranges)
 
 
-def active_points(record: AccessRecord, outer: Outer) -> NDArray[np.bool_]:
-    """Return where the conditions hold, over outer axes and the lanes of the box."""
+def active_points(record: AccessRecord, outer: OuterAxes) -> NDArray[np.bool_]:
+    """Return an array over outer axes and the box's lanes: where all conditions hold."""
     assert record.lanes is not None
     result: Any = np.ones((1,) * (len(outer) + len(record.lanes)), np.bool_)
     for form in record.conditions:
@@ -57,60 +57,62 @@ def active_points(record: AccessRecord, outer: Outer) -> NDArray[np.bool_]:
     return np.asarray(result, np.bool_)
 
 
-def counted(record: AccessRecord) -> tuple[int, int | None, int | None]:
+def active_extremes(record: AccessRecord) -> tuple[int, int | None, int | None]:
     """Return the number of active lanes, and the lowest and highest offset, under conditions.
 
-    Axes that no condition depends on are counted once and multiplied.
+    Axes that no condition depends on are counted once and multiplied. Unplannable if there are too
+    many points to evaluate.
     """
     assert record.lanes is not None
     outer = outer_axes(record)
     ranges = [interval for _, interval in outer] + list(record.lanes)
     involved = [
-        any(_number(form, outer, axis) for form in record.conditions) for axis in range(len(ranges))
+        any(_coefficient(form, outer, axis) for form in record.conditions)
+        for axis in range(len(ranges))
     ]
     points = math.prod(
         last - first + 1 for (first, last), flag in zip(ranges, involved, strict=True) if flag
     )
     if points > _MOST_COUNTED:
-        raise Unplannable("a mask is too intricate to count")
+        raise Unplannable(f"active lanes of a mask cannot be counted in {_MOST_COUNTED:,} points")
     allowed = active_points(record, outer)
     repeats = math.prod(
         last - first + 1 for (first, last), flag in zip(ranges, involved, strict=True) if not flag
     )
-    full = tuple(
+    point_extents = tuple(
         last - first + 1 if flag else 1
         for (first, last), flag in zip(ranges, involved, strict=True)
     )
-    allowed = np.broadcast_to(allowed, full)
+    allowed = np.broadcast_to(allowed, point_extents)
     active = int(np.count_nonzero(allowed)) * repeats
     if not active:
         return 0, None, None
-    inside = np.zeros((1,) * len(ranges), np.int64) + record.form.constant
+    offsets = np.zeros((1,) * len(ranges), np.int64) + record.form.constant
     low = high = 0
     for axis, ((first, last), flag) in enumerate(zip(ranges, involved, strict=True)):
-        number = _number(record.form, outer, axis)
-        if not number:
+        coefficient = _coefficient(record.form, outer, axis)
+        if not coefficient:
             continue
         if flag:
             shape = [1] * len(ranges)
             shape[axis] = last - first + 1
-            line = np.arange(first, last + 1, dtype=np.int64) * number
-            inside = inside + line.reshape(shape)
+            line = np.arange(first, last + 1, dtype=np.int64) * coefficient
+            offsets = offsets + line.reshape(shape)
         else:
-            low += min(number * first, number * last)
-            high += max(number * first, number * last)
-    reached = np.broadcast_to(inside, full)[allowed]
-    return active, int(reached.min()) + low, int(reached.max()) + high
+            low += min(coefficient * first, coefficient * last)
+            high += max(coefficient * first, coefficient * last)
+    active_offsets = np.broadcast_to(offsets, point_extents)[allowed]
+    return active, int(active_offsets.min()) + low, int(active_offsets.max()) + high
 
 
-def _number(form: Affine, outer: Outer, axis: int) -> int:
+def _coefficient(form: Affine, outer: OuterAxes, axis: int) -> int:
     if axis < len(outer):
         return form.coefficient(outer[axis][0])
     return form.lanes[axis - len(outer)] if form.lanes else 0
 
 
 def by_program(record: AccessRecord) -> ProgramAccesses:
-    """Return an access program by program and trip by trip."""
+    """Return the lowest and highest offset and active lanes of each program and trip."""
     assert record.lanes is not None
     outer = outer_axes(record)
     shape = shape_of(outer, ())
@@ -119,9 +121,9 @@ def by_program(record: AccessRecord) -> ProgramAccesses:
     if record.conditions:
         return _by_program_under_mask(record, outer)
     low = high = 0
-    for number, (first, last) in zip(record.form.lanes, record.lanes, strict=False):
-        low += min(number * first, number * last)
-        high += max(number * first, number * last)
+    for coefficient, (first, last) in zip(record.form.lanes, record.lanes, strict=False):
+        low += min(coefficient * first, coefficient * last)
+        high += max(coefficient * first, coefficient * last)
     count = math.prod(last - first + 1 for first, last in record.lanes)
     return ProgramAccesses(
         *executions_of(record, outer),
@@ -131,12 +133,12 @@ def by_program(record: AccessRecord) -> ProgramAccesses:
     )
 
 
-def _by_program_under_mask(record: AccessRecord, outer: Outer) -> ProgramAccesses:
+def _by_program_under_mask(record: AccessRecord, outer: OuterAxes) -> ProgramAccesses:
     assert record.lanes is not None
-    full = shape_of(outer, record.lanes)
-    allowed = np.broadcast_to(active_points(record, outer), full)
-    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
-    axes = tuple(range(len(outer), len(full)))
+    full_shape = shape_of(outer, record.lanes)
+    allowed = np.broadcast_to(active_points(record, outer), full_shape)
+    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full_shape)
+    axes = tuple(range(len(outer), len(full_shape)))
     huge = np.int64(1 << 62)
     return ProgramAccesses(
         *executions_of(record, outer),
@@ -147,9 +149,9 @@ def _by_program_under_mask(record: AccessRecord, outer: Outer) -> ProgramAccesse
 
 
 def executions_of(
-    record: AccessRecord, outer: Outer
+    record: AccessRecord, outer: OuterAxes
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return linear program ids, and trips of the innermost loop."""
+    """Return the linear program id and the innermost loop's trip of every execution."""
     shape = shape_of(outer, ())
     programs = np.broadcast_to(values_of(record.region.linear, outer, ()), shape).reshape(-1)
     trip = Affine(0, ((record.trips[-1][0], 1),)) if record.trips else Affine(0)
@@ -157,20 +159,20 @@ def executions_of(
 
 
 def elements(record: AccessRecord) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the byte offset of every active element, and the program that accesses it."""
+    """Return the byte offset of every active element, and the linear id of its program."""
     assert record.lanes is not None
     outer = outer_axes(record)
-    full = shape_of(outer, record.lanes)
-    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full)
-    owners = np.broadcast_to(values_of(record.region.linear, outer, record.lanes), full)
+    full_shape = shape_of(outer, record.lanes)
+    offsets = np.broadcast_to(values_of(record.form, outer, record.lanes), full_shape)
+    owners = np.broadcast_to(values_of(record.region.linear, outer, record.lanes), full_shape)
     if not record.conditions:
         return offsets.reshape(-1), owners.reshape(-1)
-    allowed = np.broadcast_to(active_points(record, outer), full)
+    allowed = np.broadcast_to(active_points(record, outer), full_shape)
     return offsets[allowed], owners[allowed]
 
 
-def by_nobody(record: AccessRecord) -> ProgramAccesses:
-    """Return the programs that ran an access without active lanes."""
+def inactive_accesses(record: AccessRecord) -> ProgramAccesses:
+    """Return the executions of an access without active lanes; its offsets are 0."""
     outer = outer_axes(record)
     programs, iteration = executions_of(record, outer)
     zeros = np.zeros(len(programs), np.int64)
@@ -178,5 +180,5 @@ def by_nobody(record: AccessRecord) -> ProgramAccesses:
 
 
 def no_elements() -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the elements of an access without active lanes: none."""
+    """Return two empty arrays: the elements of an access without active lanes."""
     return np.zeros(0, np.int64), np.zeros(0, np.int64)

@@ -1,6 +1,6 @@
 """Records of a launch's plan: regions, and each region's blocks, accesses and loops.
 
-This module needs no planning module, so that a cached plan can run without them.
+This module imports no planning module, so that a cached plan can run without them.
 """
 
 from __future__ import annotations
@@ -20,9 +20,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Region:
-    """A part of the grid: its program symbols with their ranges.
+    """A part of the grid, described by program symbols and their ranges.
 
-    `order` lists the symbols, slowest first; `ids` are the three program ids as forms of them.
+    `order` lists the symbols, slowest first; `ids` are the three program ids as affine forms of
+    them.
     """
 
     grid: tuple[int, int, int]
@@ -37,16 +38,16 @@ class Region:
 
     @property
     def linear(self) -> Affine:
-        """The linear program id, x fastest."""
+        """The linear program id (x fastest) as an affine form."""
         x, y, z = self.ids
         width, height, _ = self.grid
         return plus(plus(x, times(y, width)), times(z, width * height))
 
     @property
     def axes(self) -> tuple[int, ...]:
-        """The symbols that are axes of arrays: those with several values, but at least one."""
-        several = tuple(s for s in self.order if self.ranges[s][0] != self.ranges[s][1])
-        return several or self.order[-1:]
+        """The symbols that are axes of arrays: those with several values, or else the fastest."""
+        varying = tuple(s for s in self.order if self.ranges[s][0] != self.ranges[s][1])
+        return varying or self.order[-1:]
 
 
 @dataclass(frozen=True, eq=False)
@@ -72,14 +73,14 @@ class AccessRecord:
 
     @property
     def executions(self) -> int:
-        """The number of programs times trips."""
+        """How often the op runs: programs times trips."""
         trips = math.prod(last - first + 1 for _, (first, last) in self.trips)
         return self.region.programs * trips
 
 
 @dataclass(frozen=True, eq=False)
 class LoopRecord:
-    """A loop that `executions` programs (times outer trips) ran with so many trips each."""
+    """A loop that was executed `executions` times, with `trips` trips each time."""
 
     op: Op
     trips: int
@@ -88,7 +89,7 @@ class LoopRecord:
 
 @dataclass(frozen=True, eq=False)
 class RegionPlan:
-    """The instructions of a region, and its facts.
+    """The instructions of a region, and its accesses, loops and executed blocks.
 
     `executed` are blocks with their numbers of executions. A plan from the cache has no
     `instructions`.
@@ -106,7 +107,8 @@ class LaunchPlan:
     """All regions of a launch, or a `refusal` that says why there is no plan.
 
     `runs` is False if running the plan would have no effect; else `executables` is the code, region
-    by region. `accesses` are created when needed. The programs `unplanned` (linear ids, ascending;
+    by region. `offsets` has the byte offset of each tensor argument in its storage. `accesses` are
+    created when an observer first needs them. The programs `unplanned` (linear ids, ascending;
     `why_unplanned` says why) run by array evaluation.
     """
 

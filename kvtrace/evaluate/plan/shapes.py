@@ -1,4 +1,4 @@
-"""Planning of ops that move elements: on affine values, only the axes change."""
+"""Planning of ops that move elements; of affine values only the lane axes change."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def _moved_form(form: Affine, axes: Axes) -> Affine:
 
 
 def rearranged(walk: Walk, value: Any, axes: Axes, shape: tuple[int, ...]) -> Any:
-    """Return a value with its lane axes moved; `shape` is the result's."""
+    """Return a value with its lane axes moved as `axes` says; the result has `shape`."""
     if isinstance(value, Integer):
         return Integer(_moved_form(value.form, axes), shape, value.bits)
     if isinstance(value, Pointer):
@@ -32,7 +32,7 @@ def rearranged(walk: Walk, value: Any, axes: Axes, shape: tuple[int, ...]) -> An
         return Constant(value.value, shape)
     if isinstance(value, Tensor):
         return _moved_tensor(walk, value, axes, shape)
-    raise Unplannable(f"a {type(value).__name__} is rearranged")
+    raise Unplannable(f"the axes of a {type(value).__name__} value are rearranged")
 
 
 def _moved_tensor(walk: Walk, value: Tensor, axes: Axes, shape: tuple[int, ...]) -> Tensor:
@@ -49,7 +49,7 @@ def _moved_tensor(walk: Walk, value: Tensor, axes: Axes, shape: tuple[int, ...])
 
 
 def unit_axes(source: tuple[int, ...], shape: tuple[int, ...]) -> Axes | None:
-    """Return the source axis of each axis if only axes of extent 1 come or go, else None."""
+    """Return the source axis of each axis if shapes differ by extents of 1 only, else None."""
     long_axes = [axis for axis, extent in enumerate(source) if extent != 1]
     if [source[axis] for axis in long_axes] != [extent for extent in shape if extent != 1]:
         return None

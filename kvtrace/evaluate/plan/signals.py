@@ -2,15 +2,15 @@
 
 
 class Unplannable(Exception):
-    """The launch has no plan; the text says why."""
+    """A launch has no plan; the text is the reason."""
 
 
 class LeavesTensor(Unplannable):
-    """An access may leave its tensor; the array evaluator then reports the whole launch."""
+    """An access may leave its tensor, so the array evaluator runs the whole launch."""
 
 
 class SplitAxis(Exception):
-    """A program axis or a trip must be cut in two: below `at`, and from `at` on."""
+    """Request to cut a program axis or trips in two: below `at`, and from `at` on."""
 
     def __init__(self, symbol: int, at: int) -> None:
         super().__init__(symbol, at)
@@ -19,7 +19,7 @@ class SplitAxis(Exception):
 
 
 class FactorAxis(Exception):
-    """A program axis must be divided: one of `extent` values, and one over blocks of them."""
+    """Request to divide a program axis into one of `extent` values and one over such blocks."""
 
     def __init__(self, symbol: int, extent: int) -> None:
         super().__init__(symbol, extent)

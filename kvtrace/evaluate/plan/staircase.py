@@ -25,10 +25,10 @@ _MOST_TRIPS = 1 << 16
 
 @dataclass(frozen=True)
 class Staircase:
-    """Program p of `programs` takes ceil((slope * p + base) / stride) trips, `most` at most.
+    """Program p of `programs` runs ceil((slope * p + base) / stride) trips, at most `most`.
 
     Trips are numbered so that all programs begin with trip 0, or, with `together_at_end`, end with
-    trip `most` - 1.
+    trip `most` - 1. `symbol` is the program axis.
     """
 
     symbol: int
@@ -40,54 +40,55 @@ class Staircase:
     together_at_end: bool
 
     def count(self, program: int) -> int:
-        """Return the number of a program's trips."""
+        """Return the number of trips of a program."""
         return -(-(self.slope * program + self.base) // self.stride)
 
     def counts(self) -> Iterator[tuple[int, int]]:
-        """Yield each number of trips, and how many programs have it."""
+        """Yield pairs of a number of trips and the number of consecutive programs that have it."""
         first, last = self.programs
-        numbers = map(self.count, range(first, last + 1))
-        for trips, group in itertools.groupby(numbers):
-            yield trips, len(list(group))
+        trip_counts = map(self.count, range(first, last + 1))
+        for trips, equal_counts in itertools.groupby(trip_counts):
+            yield trips, len(list(equal_counts))
 
     @property
     def form(self) -> Affine | None:
-        """The number of trips as an affine form, None if it is not affine."""
+        """The number of trips as an affine form of the program; None if it is not affine."""
         if self.slope % self.stride:
             return None
         return Affine(-(-self.base // self.stride), ((self.symbol, self.slope // self.stride),))
 
-    def _of_end(self, trip: int) -> int:
+    def _steps_above(self, trip: int) -> int:
         return self.most - 1 - trip if self.together_at_end else trip
 
     def active(self, trip: int) -> Interval:
-        """Return the first and last program that run a trip; there is at least one."""
+        """Return the first and last program that run a trip; at least one program does."""
         first, last = self.programs
-        over = self._of_end(trip) * self.stride + 1 - self.base
+        bound = self._steps_above(trip) * self.stride + 1 - self.base
         if self.slope > 0:
-            return max(first, -(-over // self.slope)), last
-        return first, min(last, over // self.slope)
+            return max(first, -(-bound // self.slope)), last
+        return first, min(last, bound // self.slope)
 
     def executions(self, trips: Interval) -> int:
-        """Return how often a body runs in a range of trips, over all programs of the axis."""
+        """Return how often the body runs in a range of trips, over all programs."""
         ranges = map(self.active, range(trips[0], trips[1] + 1))
         return sum(last - first + 1 for first, last in ranges)
 
     def first_and_last(self, trip: str) -> tuple[str | None, str | None]:
-        """Return Python code of a trip's first and last active program; None: the chunk's."""
+        """Return Python code of a trip's first and last program; None: those of the chunk."""
         trip = f"({self.most - 1}-{trip})" if self.together_at_end else trip
-        over = f"({trip}*{self.stride}+{1 - self.base})"
+        bound = f"({trip}*{self.stride}+{1 - self.base})"
         if self.slope > 0:
-            return f"-(-{over}//{self.slope})", None
-        return None, f"{over}//{self.slope}"
+            return f"-(-{bound}//{self.slope})", None
+        return None, f"{bound}//{self.slope}"
 
 
 def staircase_of(
     low: Affine, span: Affine, stride: int, region: Region, within: Sequence[int]
 ) -> Staircase | None:
-    """Return the staircase formed by a loop from `low` over `span`, None if there is none.
+    """Return the staircase of a loop that counts from `low` over a length `span` by `stride`.
 
-    `within`: symbols of the loops around it.
+    None if the number of trips is not that of a staircase. `within` are the symbols of loops around
+    it.
     """
     if len(span.outer) != 1 or span.lanes or within:
         return None
@@ -95,22 +96,19 @@ def staircase_of(
     if symbol not in region.ranges:
         return None
     first, last = region.ranges[symbol]
-    ends = sorted((slope * first + span.constant, slope * last + span.constant))
-    most = -(-ends[1] // stride)
+    lengths = sorted((slope * first + span.constant, slope * last + span.constant))
+    most = -(-lengths[1] // stride)
     # Programs end together if their last trips are the same.
     together_at_end = low.coefficient(symbol) == -slope
     stairs = Staircase(symbol, (first, last), slope, span.constant, stride, most, together_at_end)
-    fewest = -(-ends[0] // stride)
+    fewest = -(-lengths[0] // stride)
     if fewest < 0 or most > _MOST_TRIPS or len(list(stairs.counts())) < LEAST_STEPS:
         return None
     return None if together_at_end and stairs.form is None else stairs
 
 
-def can_be_run(loop: Loop, axis: int) -> bool:
-    """Return whether a loop's body can run over a part of the programs along an axis.
-
-    Stores must depend on the program, so that programs that are done store nothing.
-    """
+def runs_on_slices(loop: Loop, axis: int) -> bool:
+    """Return whether a body can run on some programs: its stores depend on the program."""
     stairs = loop.stairs
     assert stairs is not None
     for instruction in loop.body:
@@ -124,24 +122,26 @@ def can_be_run(loop: Loop, axis: int) -> bool:
 
 
 def _stays_tall(dot: Dot, axis: int) -> bool:
-    """Return whether a product over part of an axis is still one of matrices in memory.
+    """Return whether a product over a part of the programs is still one of matrices in memory.
 
-    Of the axes joined to rows, columns or a stack, all but the slowest must be whole.
+    Of the axes joined to rows, columns or a stack, only the slowest may be cut.
     """
     fold = folding(*dot.sources()[:2])
-    return any(group[:1] == (axis,) for group in (fold.shared, fold.left, fold.right))
+    return any(folded_axes[:1] == (axis,) for folded_axes in (fold.shared, fold.left, fold.right))
 
 
 def loop_records(op: Op, stairs: Staircase, executions: int) -> Iterator[LoopRecord]:
-    """Yield how many of so many executions took how many trips."""
+    """Yield a record per distinct number of trips, with the executions that have it."""
     first, last = stairs.programs
     per_program = executions // (last - first + 1)
     for trips, programs in stairs.counts():
         yield LoopRecord(op, trips, programs * per_program)
 
 
-def stepwise(record: AccessRecord, stairs: Staircase, symbol: int) -> Iterator[AccessRecord]:
-    """Yield records of a loop's body with independent ranges of programs and trips.
+def staircase_records(
+    record: AccessRecord, stairs: Staircase, symbol: int
+) -> Iterator[AccessRecord]:
+    """Yield records of an access in the loop's body, each with independent programs and trips.
 
     `symbol` is the trip in the staircase's numbering; in the yielded records, every program's trips
     begin at 0.
@@ -151,7 +151,9 @@ def stepwise(record: AccessRecord, stairs: Staircase, symbol: int) -> Iterator[A
         assert stairs.form is not None
         shift = Affine(
             stairs.most - stairs.form.constant,
-            tuple(sorted([(symbol, 1), *((s, -number) for s, number in stairs.form.outer)])),
+            tuple(
+                sorted([(symbol, 1), *((s, -coefficient) for s, coefficient in stairs.form.outer)])
+            ),
         )
         record = replace(
             record,
@@ -161,18 +163,18 @@ def stepwise(record: AccessRecord, stairs: Staircase, symbol: int) -> Iterator[A
     for programs, program_trips in _rectangles(stairs, trips):
         region = replace(record.region, ranges={**record.region.ranges, stairs.symbol: programs})
         loops = tuple(
-            (name, program_trips if name == symbol else ends) for name, ends in record.trips
+            (name, program_trips if name == symbol else interval) for name, interval in record.trips
         )
-        yield _narrowed(replace(record, region=region, trips=loops))
+        yield _recomputed(replace(record, region=region, trips=loops))
 
 
 def _rectangles(stairs: Staircase, trips: Interval) -> Iterator[tuple[Interval, Interval]]:
-    """Yield rectangles that cover the programs and their own trips, in a range of trips."""
+    """Yield ranges of programs and of their own trips that cover a range of trips."""
     if not stairs.together_at_end:
-        groups = itertools.groupby(range(trips[0], trips[1] + 1), stairs.active)
-        for programs, group in groups:
-            numbers = list(group)
-            yield programs, (numbers[0], numbers[-1])
+        trips_by_programs = itertools.groupby(range(trips[0], trips[1] + 1), stairs.active)
+        for programs, trip_group in trips_by_programs:
+            trip_numbers = list(trip_group)
+            yield programs, (trip_numbers[0], trip_numbers[-1])
         return
     first, last = stairs.programs
     for count, members in itertools.groupby(range(first, last + 1), stairs.count):
@@ -183,8 +185,8 @@ def _rectangles(stairs: Staircase, trips: Interval) -> Iterator[tuple[Interval, 
             yield (group_programs[0], group_programs[-1]), (low - begin, high - begin)
 
 
-def _narrowed(record: AccessRecord) -> AccessRecord:
-    """Return a record with lanes, conditions and extremes computed for its own programs."""
+def _recomputed(record: AccessRecord) -> AccessRecord:
+    """Return a record with lanes, conditions and extremes recomputed for its programs and trips."""
     if record.lanes is None:
         return record
     domain = Domain({**record.region.ranges, **dict(record.trips)})

@@ -15,7 +15,7 @@ import numpy as np
 from kvtrace.evaluate.compiler import TYPED, Compiler, array_function, attribute, compiled
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.plan.array_functions import ROUND_TO_BF16, ufunc_operation
-from kvtrace.evaluate.plan.bridge import bridged
+from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.meanings import PLANNERS, PlanStep, load_meanings
 from kvtrace.evaluate.plan.signals import Unplannable
@@ -30,7 +30,7 @@ from kvtrace.ir.ops import SILENT, Kind, named
 
 @dataclass(frozen=True, eq=False)
 class PlannedBlock:
-    """A block ready to be walked, with the slots of its arguments and its terminator's operands."""
+    """A block with its planning steps, and the slots of its arguments and passed operands."""
 
     block: Block
     arguments: tuple[int, ...]
@@ -39,7 +39,7 @@ class PlannedBlock:
     operands: tuple[int, ...]
 
     def walk(self, walk: Walk) -> list[Any]:
-        """Run every step; return the values of the terminator's operands."""
+        """Run every step on a walk; return the values of the terminator's operands."""
         walk.executed.append((self, walk.executions))
         for step in self.steps:
             step(walk)
@@ -48,7 +48,7 @@ class PlannedBlock:
 
 
 class PlanCompiler:
-    """Turns the ops of one module into planning steps."""
+    """Compiles the ops of one module to planning steps."""
 
     def __init__(self, module: Module) -> None:
         self.module = module
@@ -58,7 +58,7 @@ class PlanCompiler:
         self._counts: dict[int, tuple[int, int]] | None = None
 
     def block(self, block: Block) -> PlannedBlock:
-        """Return the steps of a block, created once."""
+        """Return a block's planning steps, from a cache."""
         planned = self._blocks.get(block)
         if planned is None:
             *body, terminator = block.ops
@@ -74,23 +74,23 @@ class PlanCompiler:
 
     def _step(self, op: Op) -> PlanStep:
         if op.name in SILENT:
-            return _nothing
+            return _do_nothing
         planner = PLANNERS.get(op.name)
         try:
             if planner is not None:
                 return planner(op, self)
             if op.name in ELEMENTWISE:
                 return self.elementwise(op)
-            if op.name in _WHOLE and op.name in LOWERINGS:
-                return bridged(op, self)
+            if op.name in _COMPUTING and op.name in LOWERINGS:
+                return array_call_step(op, self)
         except UnsupportedOp as error:
             return refusal(str(error))
         return refusal(f"{op.name} is not planned")
 
     def elementwise(self, op: Op) -> PlanStep:
-        """Return the step of an elementwise op, by the array evaluator's function."""
+        """Return a step that emits the op's array function as an instruction."""
         type_ = value_type(op.results[0].type)
-        return in_turn(op, *operations_of(op, ELEMENTWISE[op.name], type_))
+        return step_of_operations(op, *operations_of(op, ELEMENTWISE[op.name], type_))
 
     def counts(self) -> dict[int, tuple[int, int]]:
         """Return (elements, FLOPs) of one execution of each compute op, as in array evaluation."""
@@ -102,24 +102,24 @@ class PlanCompiler:
         return self._counts
 
 
-_WHOLE = named(lambda row: row.kind in {
+_COMPUTING = named(lambda row: row.kind in {
     Kind.ELEMENTWISE, Kind.REARRANGED, Kind.PICKED, Kind.REDUCTION, Kind.SCAN, Kind.COUNT,
     Kind.PRODUCT,
 })  # fmt: skip
 """Ops that only compute: their results depend only on the elements of their operands."""
-_COUNTED = _WHOLE | named(lambda row: row.kind is Kind.ADDRESS)
+_COUNTED = _COMPUTING | named(lambda row: row.kind is Kind.ADDRESS)
 """Ops that count as compute ops; others have regions, end blocks, or are accesses."""
 
 
 class _CountReader(Compiler):
-    """Compiles ops only to read their counts."""
+    """A compiler that records the elements and FLOPs of ops; its steps never run."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module, observed=False)
         self.counts: dict[int, tuple[int, int]] = {}
 
     def read(self, op: Op) -> None:
-        """Record the counts of a compute op."""
+        """Record the elements and FLOPs of an op, if it is a compute op that is implemented."""
         name = op.name
         if name not in _COUNTED:
             return
@@ -135,17 +135,17 @@ class _CountReader(Compiler):
         except (UnsupportedOp, KeyError):
             return  # never executed: planning refuses it
 
-    def counted(self, op: Op, step: Step, elements: int, flops: int) -> Step:
+    def counting_step(self, op: Op, step: Step, elements: int, flops: int) -> Step:
         self.counts[op.index] = (elements, flops)
         return step
 
 
-def _nothing(_walk: Walk) -> None:
+def _do_nothing(_walk: Walk) -> None:
     return
 
 
 def refusal(reason: str) -> PlanStep:
-    """Return the step of an op that cannot be planned."""
+    """Return a step that raises Unplannable with this reason."""
 
     def step(_walk: Walk) -> None:
         raise Unplannable(reason)
@@ -153,20 +153,20 @@ def refusal(reason: str) -> PlanStep:
     return step
 
 
-def in_turn(op: Op, *operations: Operation | None) -> PlanStep:
-    """Return a step that runs operations in turn: the first on the operands; None: skipped."""
+def step_of_operations(op: Op, *operations: Operation | None) -> PlanStep:
+    """Return a step that emits operations in turn, the first on the operands; None: skipped."""
     slots = tuple(value.id for value in op.operands)
     result = op.results[0].id
     shape = value_type(op.results[0].type).shape
-    first, *others = operations
-    rest = [operation for operation in others if operation is not None]
+    first_operation, *later_operations = operations
+    further = [operation for operation in later_operations if operation is not None]
 
     def step(walk: Walk) -> None:
         values = walk.values
         value = values[slots[0]]
-        if first is not None:
-            value = walk.elementwise(first, [values[slot] for slot in slots], shape)
-        for operation in rest:
+        if first_operation is not None:
+            value = walk.elementwise(first_operation, [values[slot] for slot in slots], shape)
+        for operation in further:
             value = walk.elementwise(operation, [value], shape)
         values[result] = value
 
@@ -176,7 +176,7 @@ def in_turn(op: Op, *operations: Operation | None) -> PlanStep:
 def operations_of(
     op: Op, meaning: Elementwise, type_: ValueType
 ) -> tuple[Operation, Operation | None]:
-    """Return the operation of an elementwise op, and a rounding that follows, if any."""
+    """Return the operation of an elementwise op, and a separate rounding (None if not needed)."""
     dtype = type_.element.value
     extra = [attribute(op, name) for name in meaning.attributes]
     rounding = None
@@ -196,7 +196,7 @@ def keeps_dtype(op: Op, type_: ValueType) -> bool:
 
 
 def rounded(walk: Walk, value: Constant | Tensor, type_: ValueType) -> Constant | Tensor:
-    """Return a value rounded from a wider type."""
+    """Return a value, emitting its rounding to a narrower element type if the type needs one."""
     rounding = rounding_to(type_.element)
     if rounding is None:
         return value

@@ -39,13 +39,13 @@ _LARGEST_RESULT = 8 << 20
 
 
 def is_available() -> bool:
-    """Return whether the program has imported PyTorch, with all that is used here."""
+    """Return whether the program has imported PyTorch, with all functions that are used here."""
     torch = sys.modules.get("torch")
-    return torch is not None and _has_parts(torch)
+    return torch is not None and _has_functions(torch)
 
 
 @functools.lru_cache(maxsize=1)
-def _has_parts(torch: Any) -> bool:
+def _has_functions(torch: Any) -> bool:
     names = ("from_numpy", "amax", "amin", "bfloat16", "is_autocast_enabled")
     inner = ("_len_torch_dispatch_stack", "_len_torch_function_stack", "_autograd")
     core = getattr(torch, "_C", None)
@@ -69,7 +69,7 @@ def _is_plain() -> bool:
 
 
 def _suits(*arrays: Array) -> bool:
-    """Return whether arrays can be passed to PyTorch without a copy."""
+    """Return whether PyTorch can compute on these arrays now, without a copy."""
     for array in arrays:
         if not array.flags.behaved or min(array.strides, default=0) < 0:
             return False
@@ -80,7 +80,7 @@ def _suits(*arrays: Array) -> bool:
 
 
 def reduction(function: Any, working: np.dtype[Any]) -> Any:
-    """Return the function (array, axis, dtype, out) that reduces by a ufunc."""
+    """Return the function (array, axis, dtype, out) that reduces by a ufunc in a dtype."""
     if working == np.float32 and function is np.fmax:
         return largest
     if working == np.float32 and function is np.fmin:
@@ -89,8 +89,8 @@ def reduction(function: Any, working: np.dtype[Any]) -> Any:
 
 
 def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Reduce by fmax, as `array_functions.largest`."""
-    if not _are_rows(array, axis, out):
+    """Store the maximum along an axis, without NaN, in `out`, as `array_functions.largest`."""
+    if not _suits_rows(array, axis, out):
         return array_functions.largest(array, axis, dtype, out)
     torch: Any = sys.modules["torch"]
     torch.amax(torch.from_numpy(array), axis, out=torch.from_numpy(out))
@@ -100,8 +100,8 @@ def largest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
 
 
 def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
-    """Reduce by fmin, as `array_functions.smallest`."""
-    if not _are_rows(array, axis, out):
+    """Store the minimum along an axis, without NaN, in `out`, as `array_functions.smallest`."""
+    if not _suits_rows(array, axis, out):
         return array_functions.smallest(array, axis, dtype, out)
     torch: Any = sys.modules["torch"]
     torch.amin(torch.from_numpy(array), axis, out=torch.from_numpy(out))
@@ -110,7 +110,7 @@ def smallest(array: Array, axis: int, dtype: Any, out: Array) -> Array:
     return out
 
 
-def _are_rows(array: Array, axis: int, out: Array) -> bool:
+def _suits_rows(array: Array, axis: int, out: Array) -> bool:
     return (
         array.size >= LEAST_ELEMENTS
         and axis == array.ndim - 1
@@ -122,26 +122,27 @@ def _are_rows(array: Array, axis: int, out: Array) -> bool:
 
 
 def add(left: Array, right: Array, out: Array) -> Array:
-    """Add arrays that broadcast."""
-    return _broadcast(np.add, "add", left, right, out)
+    """Store the sum of two arrays, which broadcast, in `out`; return `out`."""
+    return _store_result(np.add, "add", left, right, out)
 
 
 def subtract(left: Array, right: Array, out: Array) -> Array:
-    """Subtract arrays that broadcast."""
-    return _broadcast(np.subtract, "sub", left, right, out)
+    """Store the difference of two arrays, which broadcast, in `out`; return `out`."""
+    return _store_result(np.subtract, "sub", left, right, out)
 
 
 def multiply(left: Array, right: Array, out: Array) -> Array:
-    """Multiply arrays that broadcast."""
-    return _broadcast(np.multiply, "mul", left, right, out)
+    """Store the product of two arrays, which broadcast, in `out`; return `out`."""
+    return _store_result(np.multiply, "mul", left, right, out)
 
 
 def divide(left: Array, right: Array, out: Array) -> Array:
-    """Divide arrays that broadcast."""
-    return _broadcast(np.divide, "div", left, right, out)
+    """Store the quotient of two arrays, which broadcast, in `out`; return `out`."""
+    return _store_result(np.divide, "div", left, right, out)
 
 
-def _broadcast(function: Any, name: str, left: Array, right: Array, out: Array) -> Array:
+def _store_result(function: Any, name: str, left: Array, right: Array, out: Array) -> Array:
+    """Store the result of PyTorch's function `name` in `out`; of `function` for small arrays."""
     if out.size < LEAST_ELEMENTS or out.shape[-1] > _LONGEST_ROWS or not _suits(left, right, out):
         function(left, right, out)
         return out
@@ -164,28 +165,28 @@ BROADCAST: dict[Any, Callable[..., Array]] = {
 
 
 def round_bf16_into(values: Array, out: Array) -> Array:
-    """Store float32 rounded to bfloat16 in `out`; ties to even, NaN stays NaN."""
+    """Store float32 numbers, rounded to bfloat16, as float32 in `out`, and return `out`."""
     if values.size < LEAST_ELEMENTS or not _suits(values, out):
         return array_functions.round_bf16_into(values, out)
     torch: Any = sys.modules["torch"]
     source = torch.from_numpy(values)
-    broken = array_functions.not_numbers(values)
+    is_nan = array_functions.not_numbers(values)
     torch.from_numpy(out).copy_(source.to(torch.bfloat16))
-    if broken is not None:
-        out[broken] = np.nan
+    if is_nan is not None:
+        out[is_nan] = np.nan
     return out
 
 
 def round_and_narrow_into(values: Array, out: Array) -> Array:
-    """Store float32 rounded to bfloat16 in `out`, in memory's type."""
+    """Store float32 numbers, rounded to bfloat16, in the bfloat16 array `out`; return `out`."""
     if values.size < LEAST_ELEMENTS or not _suits(values, out):
         return array_functions.round_and_narrow_into(values, out)
     torch: Any = sys.modules["torch"]
     target = torch.from_numpy(out.view(np.int16)).view(torch.bfloat16)
     target.copy_(torch.from_numpy(values))
-    broken = array_functions.not_numbers(values)
-    if broken is not None:
-        out[broken] = ml_dtypes.bfloat16(np.nan)
+    is_nan = array_functions.not_numbers(values)
+    if is_nan is not None:
+        out[is_nan] = ml_dtypes.bfloat16(np.nan)
     return out
 
 
@@ -198,23 +199,23 @@ CONVERSIONS: dict[Operation, Callable[..., Array]] = {
 # -- products -------------------------------------------------------------------------------------
 
 
-def multiplied(first: Array, second: Array, out: Array) -> Array:
-    """Store the product of matrices, or of stacks, as np.matmul; in float32 by oneDNN."""
-    if not _is_large_product(first, second):
-        np.matmul(first, second, out)
+def multiplied(left: Array, right: Array, out: Array) -> Array:
+    """Store the product of matrices (or stacks) in `out`, in float32 by oneDNN; return `out`."""
+    if not _is_large_product(left, right):
+        np.matmul(left, right, out)
         return out
-    for left, right, target in _matrices(first, second, out):
-        np.copyto(target, _product(left, right))
+    for left_matrix, right_matrix, target in _matrices(left, right, out):
+        np.copyto(target, _product(left_matrix, right_matrix))
     return out
 
 
-def multiplied_onto(first: Array, second: Array, total: Array) -> Array:
-    """Add the product of matrices, or of a stack of them, to `total`."""
-    if not _is_large_product(first, second):
-        np.add(total, np.matmul(first, second), total)
+def multiplied_onto(left: Array, right: Array, total: Array) -> Array:
+    """Add the product of matrices (or stacks of them) to `total`; return `total`."""
+    if not _is_large_product(left, right):
+        np.add(total, np.matmul(left, right), total)
         return total
-    for left, right, target in _matrices(first, second, total):
-        np.add(target, _product(left, right), target)
+    for left_matrix, right_matrix, target in _matrices(left, right, total):
+        np.add(target, _product(left_matrix, right_matrix), target)
     return total
 
 
@@ -231,37 +232,37 @@ def _dense(matrix: Array) -> Array:
     return matrix if matrix.flags.forc else np.ascontiguousarray(matrix)
 
 
-def _matrices(first: Array, second: Array, out: Array) -> Iterator[tuple[Array, Array, Array]]:
-    """Yield the matrices of stacks, where an operand may have only one; no stack is one."""
+def _matrices(left: Array, right: Array, out: Array) -> Iterator[tuple[Array, Array, Array]]:
+    """Yield the left, right and result matrix of each product; no stack is one product."""
     if out.ndim == 2:
-        yield first.reshape(first.shape[-2:]), second.reshape(second.shape[-2:]), out
+        yield left.reshape(left.shape[-2:]), right.reshape(right.shape[-2:]), out
         return
     for number, target in enumerate(out):
-        yield _one_of(first, number), _one_of(second, number), target
+        yield _matrix_at(left, number), _matrix_at(right, number), target
 
 
-def _one_of(stack: Array, number: int) -> Array:
+def _matrix_at(stack: Array, number: int) -> Array:
     if stack.ndim == 2:
         return stack
-    one: Array = stack[number if len(stack) > 1 else 0]
-    return one
+    matrix: Array = stack[number if len(stack) > 1 else 0]
+    return matrix
 
 
-def _is_large_product(first: Array, second: Array) -> bool:
-    rows, inner = first.shape[-2:]
+def _is_large_product(left: Array, right: Array) -> bool:
+    rows, inner = left.shape[-2:]
     return (
-        rows * inner * second.shape[-1] >= LEAST_MULTIPLICATIONS
-        and first.dtype == _FP32
-        and second.dtype == _FP32
-        and first.ndim <= 3
-        and (first.ndim == 2 or max(len(first), len(second)) <= _MOST_MATRICES)
-        and _suits(first, second)
+        rows * inner * right.shape[-1] >= LEAST_MULTIPLICATIONS
+        and left.dtype == _FP32
+        and right.dtype == _FP32
+        and left.ndim <= 3
+        and (left.ndim == 2 or max(len(left), len(right)) <= _MOST_MATRICES)
+        and _suits(left, right)
         and _has_exact_products()
     )
 
 
 def _has_exact_products() -> bool:
-    """Return whether float32 products use all bits; the program may allow less."""
+    """Return whether oneDNN now uses all bits of float32 factors; settings may allow less."""
     torch: Any = sys.modules["torch"]
     if not _has_products(torch) or torch.is_autocast_enabled("cpu"):
         return False

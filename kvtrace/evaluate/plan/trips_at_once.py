@@ -37,7 +37,7 @@ _MOST_ELEMENTS = 1 << 16
 
 
 def with_trips_at_once(instructions: list[Instruction]) -> list[Instruction]:
-    """Return the instructions with such loops replaced."""
+    """Return the instructions, with suitable loops replaced by one pass over all trips."""
     result: list[Instruction] = []
     for instruction in instructions:
         if isinstance(instruction, Loop):
@@ -51,6 +51,7 @@ def with_trips_at_once(instructions: list[Instruction]) -> list[Instruction]:
 
 
 def _suits(loop: Loop) -> bool:
+    """Return whether a loop only loads, computes lane by lane, stores once and adds up floats."""
     first, last = loop.trips
     if loop.stairs is not None or last <= first:
         return False
@@ -63,7 +64,7 @@ def _suits(loop: Loop) -> bool:
 
 
 def _summand(loop: Loop, number: int) -> Register | None:
-    """Return the register that a loop adds up from zero in a carried one; None if it does more."""
+    """Return the register that a loop sums up, from zero, in a carried register, else None."""
     carried, outcome, start = loop.carried[number], loop.outcomes[number], loop.operands[number]
     if isinstance(start, Register) or start != 0 or carried.dtype.kind != "f":
         return None
@@ -74,12 +75,12 @@ def _summand(loop: Loop, number: int) -> Register | None:
             return None
         if carried not in sources:
             continue
-        others = [source for source in sources if source is not carried]
-        if summand is not None or len(others) != 1 or instruction.target is not outcome:
+        addends = [source for source in sources if source is not carried]
+        if summand is not None or len(addends) != 1 or instruction.target is not outcome:
             return None
         if not isinstance(instruction, Map) or instruction.operation.into is not np.add:
             return None
-        summand = others[0]
+        summand = addends[0]
     if summand is None or (summand.axes, summand.lanes) != (carried.axes, carried.lanes):
         return None
     is_from_body = any(instruction.target is summand for instruction in loop.body)
@@ -88,13 +89,13 @@ def _summand(loop: Loop, number: int) -> Register | None:
 
 
 class _AllTrips:
-    """All trips of a loop, as one list of instructions."""
+    """Builds the list of instructions that computes all trips of a loop at once."""
 
     def __init__(self, loop: Loop) -> None:
         self._loop = loop
         self._first, last = loop.trips
         self._trips = last - self._first + 1
-        self._stretched: dict[Register, Register] = {}
+        self._over_trips: dict[Register, Register] = {}
         self._result: list[Instruction] = []
 
     def instructions(self) -> list[Instruction] | None:
@@ -106,10 +107,11 @@ class _AllTrips:
             if not self._add(instruction):
                 return None
         for number, result in enumerate(self._loop.results):
-            self._sum(number, result)
+            self._append_sum(number, result)
         return self._result
 
     def _add(self, instruction: Instruction) -> bool:
+        """Append the instruction for all trips; return False if that is impossible."""
         if isinstance(instruction, Load):
             return self._load(instruction)
         if isinstance(instruction, Store):
@@ -121,19 +123,19 @@ class _AllTrips:
         usable = tuple([operand for operand in operands if operand is not None])
         if len(usable) < len(operands):
             return False
-        whole = self._stretch(target)
-        self._result.append(Map(whole, usable, instruction.operation))
-        return whole is not None
+        all_trips = self._register_over_trips(target)
+        self._result.append(Map(all_trips, usable, instruction.operation))
+        return all_trips is not None
 
     def _load(self, load: Load) -> bool:
         target, step = load.target, load.form.coefficient(self._loop.symbol)
         assert target is not None
         if load.written or not self._is_adjacent(load.form, target.lanes, step, 1):
             return False
-        whole = self._stretch(target)
-        form = self._form(load.form, len(target.lanes), step)
-        self._result.append(Load(whole, (), load.argument, form, load.dtype, load.written))
-        return whole is not None
+        all_trips = self._register_over_trips(target)
+        form = self._form_over_trips(load.form, len(target.lanes), step)
+        self._result.append(Load(all_trips, (), load.argument, form, load.dtype, load.written))
+        return all_trips is not None
 
     def _store(self, store: Store) -> bool:
         step = store.form.coefficient(self._loop.symbol)
@@ -143,35 +145,35 @@ class _AllTrips:
         usable = tuple([operand for operand in operands if operand is not None])
         if len(usable) < len(operands):
             return False
-        form = self._form(store.form, len(store.lanes), step)
+        form = self._form_over_trips(store.form, len(store.lanes), step)
         lanes = (self._trips, *store.lanes)
         self._result.append(Store(None, usable, store.argument, form, lanes, store.dtype))
         return True
 
     def _is_adjacent(self, form: Affine, lanes: tuple[int, ...], step: int, size: int) -> bool:
-        """Return whether each trip's tile follows the last, with lanes closer than trips."""
+        """Return whether each trip's tile lies behind the last; lanes must be closer than trips."""
         if not form.lanes or len(form.lanes) != len(lanes) or min(form.lanes) <= 0:
             return False
         last = sum([stride * (n - 1) for stride, n in zip(form.lanes, lanes, strict=True)])
         return step >= last + size and max(form.lanes) < step
 
-    def _form(self, form: Affine, rank: int, step: int) -> Affine:
+    def _form_over_trips(self, form: Affine, rank: int, step: int) -> Affine:
         outer = tuple([pair for pair in form.outer if pair[0] != self._loop.symbol])
         assert len(form.lanes) == rank
         return Affine(form.constant + step * self._first, outer, (step, *form.lanes))
 
-    def _stretch(self, register: Register) -> Register | None:
+    def _register_over_trips(self, register: Register) -> Register | None:
         """Return a new register for all trips of a register; None if it is too long."""
         lanes = (self._trips, *register.lanes)
-        whole = Register(_FIRST_NUMBER + register.number, register.axes, lanes, register.dtype)
-        self._stretched[register] = whole
-        return whole if math.prod(lanes) <= _MOST_ELEMENTS else None
+        all_trips = Register(_FIRST_NUMBER + register.number, register.axes, lanes, register.dtype)
+        self._over_trips[register] = all_trips
+        return all_trips if math.prod(lanes) <= _MOST_ELEMENTS else None
 
     def _operand(self, operand: Operand, rank: int) -> Operand | None:
-        """Return an operand with an axis for the trips; None if that is impossible."""
+        """Return an operand with a lane axis for the trips; None if that is impossible."""
         if not isinstance(operand, Register):
             return operand
-        if operand not in self._stretched:
+        if operand not in self._over_trips:
             if len(operand.lanes) != rank:
                 return None
             programs, lanes = len(operand.axes), (1, *operand.lanes)
@@ -179,16 +181,16 @@ class _AllTrips:
             spread = Register(number, operand.axes, lanes, operand.dtype)
             axes = (*range(programs), None, *range(programs, programs + rank))
             self._result.append(View(spread, (operand,), axes))
-            self._stretched[operand] = spread
-        return self._stretched[operand]
+            self._over_trips[operand] = spread
+        return self._over_trips[operand]
 
-    def _sum(self, number: int, result: Register) -> None:
-        """Add up along the trips, and the loop's initial zero, which turns -0 into 0."""
+    def _append_sum(self, number: int, result: Register) -> None:
+        """Append the sum along the trips, plus the loop's initial zero, which turns -0 into 0."""
         summand = _summand(self._loop, number)
         assert summand is not None
-        whole = self._stretched[summand]
+        all_trips = self._over_trips[summand]
         total = Register(3 * _FIRST_NUMBER + result.number, result.axes, result.lanes, result.dtype)
-        self._result.append(Reduce(total, (whole,), np.add, 0, result.dtype))
+        self._result.append(Reduce(total, (all_trips,), np.add, 0, result.dtype))
         start = result.dtype.type(0)
         add = ufunc_operation("add", np.add, result.dtype)
         self._result.append(Map(result, (total, start), add))

@@ -39,7 +39,7 @@ class Register:
 
 @dataclass(slots=True, eq=False)
 class Integer:
-    """An exact integer, which never wraps, of a type with so many bits."""
+    """An exact integer value as an affine form; it never wraps. `bits` is its type's width."""
 
     form: Affine
     shape: tuple[int, ...]
@@ -48,7 +48,7 @@ class Integer:
 
 @dataclass(slots=True, eq=False)
 class Pointer:
-    """Byte offsets from the data pointer of an argument."""
+    """Pointers into an argument: `form` counts bytes from its data pointer."""
 
     argument: int
     form: Affine
@@ -57,7 +57,7 @@ class Pointer:
 
 @dataclass(slots=True, eq=False)
 class Condition:
-    """A Boolean: true where every form is >= 0."""
+    """A Boolean value that is true where every form is >= 0."""
 
     forms: tuple[Affine, ...]
     shape: tuple[int, ...]
@@ -65,7 +65,7 @@ class Condition:
 
 @dataclass(slots=True, eq=False)
 class Constant:
-    """A float or Boolean that is the same everywhere."""
+    """A float or Boolean value that is the same for all programs and lanes."""
 
     value: np.generic
     shape: tuple[int, ...]
@@ -73,10 +73,10 @@ class Constant:
 
 @dataclass(slots=True, eq=False)
 class Tensor:
-    """A register with its logical shape.
+    """A value in a register, with its logical shape.
 
-    With a `box`, the register has only the lanes inside the box; outside the value is `fill`,
-    which does not vary along the axes that the box cuts.
+    With a `box`, the register has only the lanes inside the box; outside the value is `fill`, which
+    does not vary along the axes that the box cuts.
     """
 
     register: Register

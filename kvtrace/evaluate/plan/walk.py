@@ -56,14 +56,14 @@ MOST_LANES = 1 << 22
 """The most lanes of a tensor that is broadcast in memory, per program."""
 
 
-def is_open(form: Affine) -> bool:
+def has_placeholder(form: Affine) -> bool:
     """Return whether a form has a placeholder, so that its range is not known yet."""
     return bool(form.outer) and form.outer[-1][0] >= PLACEHOLDERS
 
 
 @dataclass(eq=False)
 class Mark:
-    """Lengths of a walk's lists, to return to."""
+    """Lengths of a walk's lists of accesses, loops and blocks, for `discard_since`."""
 
     accesses: int
     loops: int
@@ -72,10 +72,12 @@ class Mark:
 
 @dataclass(eq=False)
 class Walk:
-    """State of a walk.
+    """State of one walk over the IR: planned values, and the instructions and facts so far.
 
-    `arguments` are the launch's, `written` the positions of those whose storage the kernel may
-    write to. `runs` is False if only the facts are needed.
+    `values` has the planned value of each IR value, by id. `arguments` are the launch's; `written`
+    are the positions of those whose storage the kernel may write to. `nest` are the symbols of the
+    loops around the current op, and `executions` is how often it runs. `runs` is False if only the
+    facts are needed.
     """
 
     region: Region
@@ -103,22 +105,22 @@ class Walk:
     # -- going back ----------------------------------------------------------------------------
 
     def mark(self) -> Mark:
-        """Return the current numbers of facts."""
+        """Return the current lengths of the lists of accesses, loops and blocks."""
         return Mark(len(self.accesses), len(self.loops), len(self.executed))
 
-    def go_back(self, mark: Mark) -> None:
-        """Delete the facts recorded since a mark."""
+    def discard_since(self, mark: Mark) -> None:
+        """Delete the accesses, loops and blocks recorded since a mark."""
         del self.accesses[mark.accesses :]
         del self.loops[mark.loops :]
         del self.executed[mark.executed :]
 
     def new_trip(self) -> int:
-        """Return a new symbol for the trips of a loop."""
+        """Return a new symbol for the trips of a loop; its range is not set."""
         self.symbols += 1
         return self.symbols
 
     def new_placeholder(self) -> int:
-        """Return a new symbol for a carried value whose step is not known."""
+        """Return a new symbol for the trips so far of a carried value whose step is not known."""
         self.placeholders += 1
         self.domain.ranges[self.placeholders] = (0, 1)
         return self.placeholders
@@ -126,15 +128,15 @@ class Walk:
     # -- ranges --------------------------------------------------------------------------------
 
     def extremes(self, form: Affine, shape: tuple[int, ...]) -> Interval:
-        """Return the smallest and largest value over programs, trips and lanes of a shape."""
+        """Return a form's extremes over programs, trips and lanes; no placeholder may be left."""
         if not form.outer:
             return within(form, whole(shape)) if form.lanes else (form.constant, form.constant)
         if form.outer[-1][0] >= PLACEHOLDERS:
-            raise Unplannable("a value that a loop carries depends on more than sums")
+            raise Unplannable("a value that a loop carries is not advanced by a constant alone")
         return self.domain.extremes(form, whole(shape) if form.lanes else ())
 
     def constant_of(self, value: Any) -> int | None:
-        """Return the number that an integer value equals everywhere, None if it varies."""
+        """Return the number that a value equals for all programs and lanes; None if it varies."""
         if not isinstance(value, Integer):
             return None
         form = value.form
@@ -149,24 +151,26 @@ class Walk:
     def register(
         self, axes: tuple[bool, ...], lanes: tuple[int, ...], dtype: np.dtype[Any]
     ) -> Register:
-        """Return a new register."""
+        """Return a new register with these flags of program axes, lane extents and dtype."""
         self.registers += 1
         return Register(self.registers, axes, lanes, dtype)
 
     def emit(self, instruction: Instruction) -> None:
-        """Add an instruction."""
+        """Append an instruction."""
         self.instructions.append(instruction)
 
     def axes_of(self, form: Affine) -> tuple[bool, ...]:
-        """Return flags of the array axes that a form varies over."""
+        """Return flags of the program axes along which a form varies."""
         named = dict(form.outer)
         return tuple([symbol in named for symbol in self.axes])
 
     def lanes_of(self, form: Affine, extents: Sequence[int]) -> tuple[int, ...]:
-        """Return the physical extents of an array of a form's values."""
+        """Return the lane extents of an array of a form's values: 1 where it is constant."""
         if not form.lanes:
             return (1,) * len(extents)
-        return tuple([n if number else 1 for number, n in zip(form.lanes, extents, strict=True)])
+        return tuple(
+            [n if coefficient else 1 for coefficient, n in zip(form.lanes, extents, strict=True)]
+        )
 
     def ramp(
         self, form: Affine, lanes: Sequence[Interval], dtype: np.dtype[Any], *, condition: bool
@@ -180,7 +184,7 @@ class Walk:
         return register
 
     def conditions(self, forms: Sequence[Affine], lanes: Sequence[Interval]) -> Register:
-        """Emit a conjunction of conditions over lanes; return the register."""
+        """Emit the conjunction of `form >= 0` for all forms, over lanes; return its register."""
         result: Register | None = None
         for form in forms:
             register = self.ramp(form, lanes, BOOLEAN, condition=True)
@@ -189,20 +193,22 @@ class Walk:
         return result
 
     def map(self, operation: Operation, operands: Sequence[Operand]) -> Register:
-        """Emit an elementwise operation with at least one register; return the result."""
-        first, *others = [operand for operand in operands if type(operand) is Register]
-        axes, lanes = first.axes, first.lanes
-        for other in others:
-            if other.axes != axes:
-                axes = tuple(map(or_, axes, other.axes))
-            if other.lanes != lanes:
-                lanes = tuple(map(max, lanes, other.lanes))
+        """Emit an elementwise operation on at least one register; return the result's register."""
+        first_register, *other_registers = [
+            operand for operand in operands if type(operand) is Register
+        ]
+        axes, lanes = first_register.axes, first_register.lanes
+        for register in other_registers:
+            if register.axes != axes:
+                axes = tuple(map(or_, axes, register.axes))
+            if register.lanes != lanes:
+                lanes = tuple(map(max, lanes, register.lanes))
         target = self.register(axes, lanes, operation.dtype)
         self.instructions.append(Map(target, tuple(operands), operation))
         return target
 
     def view(self, register: Register, axes: tuple[int | None, ...]) -> Register:
-        """Emit a rearrangement of lane axes: source lane axis per axis, None for a new one."""
+        """Emit a move of lane axes (None: a new one); return the result's register."""
         lanes = tuple([1 if axis is None else register.lanes[axis] for axis in axes])
         count = len(self.axes)
         target = self.register(register.axes, lanes, register.dtype)
@@ -212,8 +218,8 @@ class Walk:
 
     # -- values --------------------------------------------------------------------------------
 
-    def materialised(self, value: Any) -> Constant | Tensor:
-        """Return a number as a register or a constant."""
+    def constant_or_tensor(self, value: Any) -> Constant | Tensor:
+        """Return a number as a Constant if it is the same everywhere, else as a Tensor."""
         if type(value) in _MATERIALISED:
             typed: Constant | Tensor = value
             return typed
@@ -226,7 +232,7 @@ class Walk:
             return Tensor(register, value.shape)
         if isinstance(value, Condition):
             return self._condition(value)
-        raise Unplannable(f"a {type(value).__name__} used as a number")
+        raise Unplannable(f"a {type(value).__name__} value is used as a number")
 
     def _condition(self, value: Condition) -> Constant | Tensor:
         open_forms = []
@@ -241,7 +247,7 @@ class Walk:
         return Tensor(self.conditions(open_forms, whole(value.shape)), value.shape)
 
     def padded(self, value: Tensor) -> Tensor:
-        """Return a tensor without a box."""
+        """Return a tensor with all lanes in its register, emitting the fill outside its box."""
         if value.box is None:
             return value
         source, fill = value.register, value.fill
@@ -262,34 +268,38 @@ class Walk:
         return Tensor(target, value.shape)
 
     def spread(self, value: Number) -> Tensor:
-        """Return a number as a register with all lanes, without a box."""
-        number = self.materialised(value)
-        if isinstance(number, Tensor):
-            number = self.padded(number)
-            if number.register.lanes == number.shape:
-                return number
-            source: Operand = number.register
-            axes, dtype = number.register.axes, number.register.dtype
+        """Return a number as a tensor with all lanes repeated in memory and without a box."""
+        materialized = self.constant_or_tensor(value)
+        if isinstance(materialized, Tensor):
+            materialized = self.padded(materialized)
+            if materialized.register.lanes == materialized.shape:
+                return materialized
+            source: Operand = materialized.register
+            axes, dtype = materialized.register.axes, materialized.register.dtype
         else:
-            source, axes, dtype = number.value, (False,) * len(self.axes), number.value.dtype
-        if math.prod(number.shape) > MOST_LANES:
-            raise Unplannable("a tensor of too many lanes")
-        target = self.register(axes, number.shape, dtype)
-        self.emit(Pad(target, (source, source), (None,) * len(number.shape)))
-        return Tensor(target, number.shape)
+            source, axes, dtype = (
+                materialized.value,
+                (False,) * len(self.axes),
+                materialized.value.dtype,
+            )
+        if math.prod(materialized.shape) > MOST_LANES:
+            raise Unplannable(f"a tensor has more than {MOST_LANES:,} lanes")
+        target = self.register(axes, materialized.shape, dtype)
+        self.emit(Pad(target, (source, source), (None,) * len(materialized.shape)))
+        return Tensor(target, materialized.shape)
 
     def in_register(self, value: Number) -> Register:
-        """Return a number as a register without a box; lanes that do not vary stay single."""
-        number = self.materialised(value)
-        if isinstance(number, Tensor):
-            return self.padded(number).register
-        ones = (1,) * len(number.shape)
-        target = self.register((False,) * len(self.axes), ones, number.value.dtype)
-        self.emit(Pad(target, (number.value, number.value), (None,) * len(ones)))
+        """Return a number's register, without a box; it has extent 1 along constant axes."""
+        materialized = self.constant_or_tensor(value)
+        if isinstance(materialized, Tensor):
+            return self.padded(materialized).register
+        ones = (1,) * len(materialized.shape)
+        target = self.register((False,) * len(self.axes), ones, materialized.value.dtype)
+        self.emit(Pad(target, (materialized.value, materialized.value), (None,) * len(ones)))
         return target
 
     def cropped(self, value: Tensor, box: Box) -> Tensor:
-        """Return only the lanes of a tensor inside a box."""
+        """Return a tensor whose register has only the lanes inside a box."""
         source = self.padded(value).register
         cuts = tuple(None if n == 1 else cut for n, cut in zip(source.lanes, box, strict=True))
         if all(cut is None for cut in cuts):
@@ -304,12 +314,13 @@ class Walk:
     def elementwise(
         self, operation: Operation, values: Sequence[Any], shape: tuple[int, ...]
     ) -> Constant | Tensor:
-        """Return the result of an operation, lane by lane.
+        """Return the result of an operation on values, lane by lane.
 
-        If operands share a box, only its lanes are computed, and the fill outside once.
+        If all operands are constant, it is computed now. If operands share a box, only its lanes
+        are computed, and the fill outside once.
         """
         operand_values: list[Any] = [
-            v if type(v) in _MATERIALISED else self.materialised(v) for v in values
+            v if type(v) in _MATERIALISED else self.constant_or_tensor(v) for v in values
         ]
         tensors = [value for value in operand_values if type(value) is Tensor]
         if tensors and all(tensor.box is None for tensor in tensors):
@@ -320,7 +331,7 @@ class Walk:
             with np.errstate(all="ignore"):
                 result = operation.function(*arrays).astype(operation.dtype, copy=False)
             return Constant(result[0], shape)
-        box = _shared_box(tensors)
+        box = _common_box(tensors)
         if box is None:
             operand_values = [
                 self.padded(v) if isinstance(v, Tensor) else v for v in operand_values
@@ -342,7 +353,7 @@ class Walk:
         shapes: Sequence[tuple[int, ...]],
         dtypes: Sequence[np.dtype[Any]],
     ) -> list[Tensor]:
-        """Emit a function of whole arrays; results vary over all axes of the operands."""
+        """Emit a call on whole arrays; return results, which vary along all program axes."""
         axes = tuple(any(flags) for flags in zip(*(r.axes for r in operands), strict=True))
         targets = tuple(
             self.register(axes, shape, dtype) for shape, dtype in zip(shapes, dtypes, strict=True)
@@ -354,8 +365,8 @@ class Walk:
 _MATERIALISED = frozenset({Constant, Tensor})
 
 
-def _shared_box(tensors: Sequence[Tensor]) -> Box | None:
-    """Return the single box of tensors if the others do not vary along the axes it cuts."""
+def _common_box(tensors: Sequence[Tensor]) -> Box | None:
+    """Return the only box if tensors without one are constant along its axes, else None."""
     boxes = {tensor.box for tensor in tensors if tensor.box is not None}
     if len(boxes) != 1:
         return None

@@ -22,13 +22,13 @@ _ROUNDED = "rn rz rm rp ftz sat"
 
 
 def flushed(array: Array) -> Array:
-    """Return numbers with subnormal ones replaced by zeros of their sign, as .ftz does."""
+    """Return numbers with subnormal numbers replaced by zeros of their sign, as .ftz does."""
     small = np.abs(array) < np.finfo(array.dtype).tiny
     return np.where(small, np.copysign(array.dtype.type(0), array), array)
 
 
-def finished(form: Form, values: Array, type_: Type | None = None) -> Array:
-    """Return the result of a float instruction as bits, after .sat, .relu and .ftz."""
+def float_result(form: Form, values: Array, type_: Type | None = None) -> Array:
+    """Return a float result as bits, after .sat, .relu and .ftz; default type: the form's."""
     type_ = type_ or form.type
     if form.has("sat"):
         values = np.where(np.isnan(values), values.dtype.type(0), np.clip(values, 0, 1))
@@ -70,28 +70,28 @@ _NEAREST: dict[str, Callable[..., Any]] = {
 @instruction("div", types=("f32", "f64"), modifiers=f"approx full {_ROUNDED}")
 @instruction("rcp", "sqrt", types=("f32", "f64"), takes="T", modifiers=f"approx {_ROUNDED}")
 def rounded(form: Form, *arrays: Array) -> Array:
-    """Return a sum, product, quotient or root, rounded as the instruction says."""
+    """Return the result of add, sub, mul, div, rcp or sqrt, rounded as the instruction says."""
     arrays = _flushed_operands(form, *arrays)
     if form.direction == "rn":
-        return finished(form, _NEAREST[form.name](*arrays))
+        return float_result(form, _NEAREST[form.name](*arrays))
     if part_of(form.type).name not in ("f32", "f64"):
         raise UnsupportedOp(f"the instruction {form.text!r}")
-    return finished(form, _DIRECTED[form.name](form.direction, *arrays))
+    return float_result(form, _DIRECTED[form.name](form.direction, *arrays))
 
 
 @instruction("fma", types=(*FLOATS, "f32x2"), takes="T T T", modifiers=f"relu {_ROUNDED}")
 @instruction("mad", types=("f32", "f64"), takes="T T T", modifiers=_ROUNDED)
 def fma(form: Form, left: Array, right: Array, addend: Array) -> Array:
-    """Multiply and add, rounded once."""
+    """Return left * right + addend, rounded once."""
     left, right, addend = _flushed_operands(form, left, right, addend)
     if part_of(form.type).name != "bf16":
         result = directed.fused_multiply_add(form.direction, left, right, addend)
-        return finished(form, result)
+        return float_result(form, result)
     wide = (array.astype(np.float64) for array in (left, right, addend))
-    first, second, third = wide
-    total, rest = directed.two_sum(first * second, third)
-    odd = directed.to_odd(total, np.where(np.isfinite(rest), rest, 0))
-    return finished(form, truncated_float(odd, element_of("bf16")))
+    wide_left, wide_right, wide_addend = wide
+    total, error = directed.two_sum(wide_left * wide_right, wide_addend)
+    rounded_to_odd = directed.to_odd(total, np.where(np.isfinite(error), error, 0))
+    return float_result(form, truncated_float(rounded_to_odd, element_of("bf16")))
 
 
 _FUNCTIONS: dict[str, Callable[..., Any]] = {
@@ -108,28 +108,28 @@ _FUNCTIONS: dict[str, Callable[..., Any]] = {
 @instruction("lg2", "sin", "cos", types=("f32",), takes="T", modifiers="approx ftz")
 @instruction("rsqrt", types=("f32", "f64"), takes="T", modifiers="approx ftz")
 def function(form: Form, array: Array) -> Array:
-    """Return a function's exact results, also of those that hardware approximates."""
+    """Return the exact result of ex2, lg2, sin, cos, tanh or rsqrt."""
     (operand,) = _flushed_operands(form, array)
     wide = operand.astype(np.float32) if operand.dtype == np.float16 else operand
-    return finished(form, _FUNCTIONS[form.name](wide).astype(operand.dtype))
+    return float_result(form, _FUNCTIONS[form.name](wide).astype(operand.dtype))
 
 
 @instruction("abs", "neg", types=FLOATS, takes="T", modifiers="ftz")
 def sign_changed(form: Form, array: Array) -> Array:
-    """Return the absolute value or the negative."""
+    """Return the absolute value (abs) or the negative (neg)."""
     (operand,) = _flushed_operands(form, array)
-    return finished(form, np.abs(operand) if form.name == "abs" else np.negative(operand))
+    return float_result(form, np.abs(operand) if form.name == "abs" else np.negative(operand))
 
 
 @instruction("copysign", types=("f32", "f64"))
 def copysign(form: Form, sign: Array, array: Array) -> Array:
     """Return the second operand with the sign of the first."""
-    return finished(form, np.copysign(array, sign))
+    return float_result(form, np.copysign(array, sign))
 
 
 @instruction("min", "max", types=FLOATS, modifiers="ftz NaN xorsign abs")
 def extreme(form: Form, *arrays: Array) -> Array:
-    """Return the smaller or larger number; -0 is below +0; NaN only counts with .NaN."""
+    """Return the minimum or maximum; -0 is below +0, and NaN is returned only with .NaN."""
     left, right = operands = _flushed_operands(form, *arrays)
     if form.has("abs"):
         left, right = np.abs(left), np.abs(right)
@@ -142,7 +142,7 @@ def extreme(form: Form, *arrays: Array) -> Array:
     if form.has("xorsign"):
         sign = np.signbit(operands[0]) ^ np.signbit(operands[1])
         result = np.copysign(result, np.where(sign, -1, 1).astype(result.dtype))
-    return finished(form, result)
+    return float_result(form, result)
 
 
 # -- integers ------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ _WHOLE: dict[str, Callable[..., Any]] = {"add": np.add, "sub": np.subtract}
 @instruction("add", types=("u16x2", "s16x2"))
 @instruction("add", "sub", types=INTEGERS)
 def whole_sum(form: Form, left: Array, right: Array) -> Array:
-    """Return the sum or difference, modulo the width, or limited to s32 with .sat."""
+    """Return the integer sum or difference, modulo the width; with .sat limited to s32."""
     if form.has("sat"):
         exact = _WHOLE[form.name](left.astype(np.int64), right.astype(np.int64))
         limits = np.iinfo(form.type.value)
@@ -165,7 +165,7 @@ def whole_sum(form: Form, left: Array, right: Array) -> Array:
 @instruction("mul", types=INTEGERS, gives="wide", modifiers="lo hi wide")
 @instruction("mad", types=INTEGERS, takes="T T wide", gives="wide", modifiers="lo hi wide")
 def whole_product(form: Form, left: Array, right: Array, addend: Array | None = None) -> Array:
-    """Return the low half, the high half or all of a product, plus the addend."""
+    """Return the low half, high half or whole of a product, plus the addend if any."""
     type_ = form.type
     left, right = np.broadcast_arrays(left, right)
     if form.has("wide"):
@@ -192,7 +192,7 @@ def _high_half(type_: Type, left: Array, right: Array) -> Array:
 @instruction("mul24", types=("s32", "u32"), modifiers="lo")
 @instruction("mad24", types=("s32", "u32"), takes="T T T", modifiers="lo")
 def short_product(form: Form, left: Array, right: Array, addend: Array | None = None) -> Array:
-    """Return the product of the low 24 bits, plus the addend."""
+    """Return the low 32 bits of the product of the low 24 bits, plus the addend if any."""
     eight = left.dtype.type(8)
     product = (left << eight >> eight) * (right << eight >> eight)
     return encoded(product if addend is None else product + addend, form.type)
@@ -200,7 +200,7 @@ def short_product(form: Form, left: Array, right: Array, addend: Array | None = 
 
 @instruction("div", "rem", types=INTEGERS)
 def quotient(form: Form, left: Array, right: Array) -> Array:
-    """Return the quotient or remainder; by zero, all bits set or the dividend."""
+    """Return the quotient or remainder; for a divisor of 0, all bits set or the dividend."""
     nonzero = np.where(right == 0, right.dtype.type(1), right)
     remainder = np.fmod(left, nonzero)
     if form.name == "rem":
@@ -211,17 +211,17 @@ def quotient(form: Form, left: Array, right: Array) -> Array:
 
 @instruction("abs", "neg", types=("s16", "s32", "s64"), takes="T")
 def whole_sign(form: Form, array: Array) -> Array:
-    """Return the absolute value or the negative; the lowest number stays."""
+    """Return the absolute value (abs) or the negative (neg); the lowest integer is unchanged."""
     return encoded(np.abs(array) if form.name == "abs" else np.negative(array), form.type)
 
 
 @instruction("min", "max", types=(*INTEGERS, "u16x2", "s16x2"), modifiers="relu")
 def whole_extreme(form: Form, left: Array, right: Array) -> Array:
-    """Return the smaller or larger integer."""
-    chosen = (np.minimum if form.name == "min" else np.maximum)(left, right)
+    """Return the smaller or larger integer; with .relu, at least 0."""
+    result = (np.minimum if form.name == "min" else np.maximum)(left, right)
     if form.has("relu"):
-        chosen = np.maximum(chosen, chosen.dtype.type(0))
-    return encoded(chosen, form.type)
+        result = np.maximum(result, result.dtype.type(0))
+    return encoded(result, form.type)
 
 
 @instruction("sad", types=INTEGERS, takes="T T T")
@@ -233,10 +233,10 @@ def absolute_difference(form: Form, left: Array, right: Array, addend: Array) ->
 
 @instruction("dp4a", types=("s32", "u32"), takes="b32 b32 b32")
 def dot_of_bytes(form: Form, left: Array, right: Array, addend: Array) -> Array:
-    """Return the dot product of four bytes plus the addend; a type gives each factor's sign."""
-    parts = [
+    """Return a dot product of four bytes plus the addend; both types say if bytes are signed."""
+    factor_bytes = [
         np.ascontiguousarray(array[..., None]).view("i1" if type_.kind == "s" else "u1")
         for array, type_ in zip((left, right), (form.types[0], form.types[-1]), strict=True)
     ]
-    product = (parts[0].astype(np.int64) * parts[1].astype(np.int64)).sum(axis=-1)
+    product = (factor_bytes[0].astype(np.int64) * factor_bytes[1].astype(np.int64)).sum(axis=-1)
     return encoded((product + addend.view(np.int32)).astype(np.uint32), TYPES["b32"])

@@ -1,4 +1,4 @@
-"""PTX: logic, shifts and fields of bits (PTX ISA 9.7.1, 9.7.8)."""
+"""PTX: logic, shifts and bit fields (PTX ISA 9.7.1, 9.7.8)."""
 
 from __future__ import annotations
 
@@ -23,23 +23,23 @@ _LOGIC: dict[str, Callable[..., Any]] = {
 @instruction("and", "or", "xor", types=("pred", *BITS))
 @instruction("not", types=("pred", *BITS), takes="T")
 def logic(form: Form, *arrays: Array) -> Array:
-    """Return a bitwise operation."""
+    """Return the bitwise and, or, xor or not."""
     return np.asarray(_LOGIC[form.name](*arrays))
 
 
 @instruction("cnot", types=BITS, takes="T")
 def is_zero(form: Form, array: Array) -> Array:
-    """Return 1 for zero, else 0."""
+    """Return 1 where a register is zero, else 0."""
     return np.asarray((array == 0).astype(form.type.register))
 
 
 @instruction("lop3", types=("b32",), takes="T T T T")
 def any_of_three(form: Form, first: Array, second: Array, third: Array, table: Array) -> Array:
-    """Return each three bits looked up in a table of eight."""
+    """Return a table of eight bits looked up by the three operands' bits, bit by bit."""
     del form
-    chosen = int(table.reshape(-1)[0])
+    table_bits = int(table.reshape(-1)[0])
     result: Array = np.zeros(np.broadcast_shapes(first.shape, second.shape, third.shape), np.uint32)
-    for row in (row for row in range(8) if chosen >> row & 1):
+    for row in (row for row in range(8) if table_bits >> row & 1):
         result = result | (
             (first if row & 4 else ~first)
             & (second if row & 2 else ~second)
@@ -63,32 +63,34 @@ def shifted(form: Form, array: Array, amount: Array) -> Array:
 
 @instruction("shf", types=("b32",), takes="b32 b32 u32", modifiers="l r wrap clamp")
 def funnel(form: Form, low: Array, high: Array, amount: Array) -> Array:
-    """Return a shift of two registers as 64 bits: the high half (l) or the low half (r)."""
+    """Return a shift of two registers as one of 64 bits: its high half (l) or low half (r)."""
     steps = amount & np.uint32(31) if form.has("wrap") else np.minimum(amount, np.uint32(32))
-    both = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
+    joined = high.astype(np.uint64) << np.uint64(32) | low.astype(np.uint64)
     if form.has("r"):
-        return (both >> steps.astype(np.uint64)).astype(np.uint32)
-    return ((both << steps.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32)
+        return (joined >> steps.astype(np.uint64)).astype(np.uint32)
+    return ((joined << steps.astype(np.uint64)) >> np.uint64(32)).astype(np.uint32)
 
 
 @instruction("prmt", types=("b32",), takes="T T T")
 def permuted(form: Form, first: Array, second: Array, selector: Array) -> Array:
-    """Return four of eight bytes; a selector's highest bit selects the byte's sign instead."""
+    """Return four of eight bytes; a nibble's highest bit selects the byte's sign instead."""
     del form
-    both = second.astype(np.uint64) << np.uint64(32) | first.astype(np.uint64)
-    result: Array = np.zeros(np.broadcast_shapes(both.shape, selector.shape), np.uint32)
+    eight_bytes = second.astype(np.uint64) << np.uint64(32) | first.astype(np.uint64)
+    result: Array = np.zeros(np.broadcast_shapes(eight_bytes.shape, selector.shape), np.uint32)
     for position in range(4):
-        chosen = selector >> np.uint32(4 * position)
-        byte = both >> ((chosen & np.uint32(7)).astype(np.uint64) * np.uint64(8)) & np.uint64(255)
+        nibbles = selector >> np.uint32(4 * position)
+        byte = eight_bytes >> (
+            (nibbles & np.uint32(7)).astype(np.uint64) * np.uint64(8)
+        ) & np.uint64(255)
         sign = np.where(byte & np.uint64(128), np.uint64(255), np.uint64(0))
-        selected = np.where(chosen & np.uint32(8), sign, byte)
-        result = result | (selected << np.uint64(8 * position)).astype(np.uint32)
+        result_byte = np.where(nibbles & np.uint32(8), sign, byte)
+        result = result | (result_byte << np.uint64(8 * position)).astype(np.uint32)
     return result
 
 
 @instruction("bfe", types=("u32", "s32", "u64", "s64"), takes="T u32 u32")
 def field(form: Form, array: Array, position: Array, length: Array) -> Array:
-    """Return a field of bits; a signed field is extended by its highest bit."""
+    """Return the bit field at a position with a length; a signed field is sign-extended."""
     bits = form.type.bits
     begin = (position & np.uint32(255)).astype(np.int64)
     size = (length & np.uint32(255)).astype(np.int64)
@@ -108,7 +110,7 @@ def field(form: Form, array: Array, position: Array, length: Array) -> Array:
 
 @instruction("bfi", types=("b32", "b64"), takes="T T u32 u32")
 def inserted(form: Form, array: Array, into: Array, position: Array, length: Array) -> Array:
-    """Return a register with the low bits of another in a field."""
+    """Return register `into` with the low bits of `array` in a field."""
     bits, one = form.type.bits, array.dtype.type(1)
     begin = (position & np.uint32(255)).astype(np.int64)
     field_mask = _power((length & np.uint32(255)).astype(np.int64), bits) - one
@@ -118,7 +120,6 @@ def inserted(form: Form, array: Array, into: Array, position: Array, length: Arr
 
 
 def _power(exponent: Array, bits: int) -> Array:
-    """Return 2**exponent modulo the width."""
     register = np.dtype(f"u{bits // 8}")
     steps = np.minimum(exponent, bits - 1).astype(register)
     return np.where(exponent < bits, register.type(1) << steps, 0).astype(register)
@@ -126,7 +127,7 @@ def _power(exponent: Array, bits: int) -> Array:
 
 @instruction("popc", "clz", types=("b32", "b64"), takes="T", gives="u32")
 def counted(form: Form, array: Array) -> Array:
-    """Return the number of set bits, or of zeros from the highest down."""
+    """Return the number of set bits (popc), or of zeros above the highest set bit (clz)."""
     count = math.ctpop if form.name == "popc" else math.ctlz
     return count(array).astype(np.uint32)
 
@@ -153,5 +154,5 @@ def reversed_bits(form: Form, array: Array) -> Array:
 
 @instruction("mov", types=("pred", *BITS, *UNSIGNED, *SIGNED, "f32", "f64"), takes="T")
 def moved(form: Form, array: Array) -> Array:
-    """Return a copy of a register."""
+    """Return a register's bits unchanged."""
     return encoded(array, form.type)

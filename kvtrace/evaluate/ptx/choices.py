@@ -1,4 +1,4 @@
-"""PTX: comparisons and choices (PTX ISA 9.7.6, 9.7.7)."""
+"""PTX: comparisons and selections (PTX ISA 9.7.6, 9.7.7)."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ _COMPARED = (*BITS, *SIGNED, *UNSIGNED, *FLOATS)
 
 
 def compared(form: Form, left: Array, right: Array) -> Array:
-    """Return a comparison; with NaN only unordered comparisons are true."""
+    """Return the comparison that a modifier names; with a NaN, only unordered ones are true."""
     if form.has("ftz") and form.type.name == "f32":
         left, right = flushed(left), flushed(right)
     names = [m for m in form.modifiers if m in _ALLOWED[form.type.kind]]
@@ -44,12 +44,12 @@ def compared(form: Form, left: Array, right: Array) -> Array:
     name = names[0]
     if form.type.kind != "f":
         return np.asarray(_ORDERED[name](left, right))
-    broken = np.isnan(left) | np.isnan(right)
+    is_unordered = np.isnan(left) | np.isnan(right)
     if name in _ONLY_NAN:
-        return np.asarray(broken if name == "nan" else ~broken)
+        return np.asarray(is_unordered if name == "nan" else ~is_unordered)
     if name in _UNORDERED:
-        return np.asarray(_UNORDERED[name](left, right) | broken)
-    return np.asarray(_ORDERED[name](left, right) & ~broken)
+        return np.asarray(_UNORDERED[name](left, right) | is_unordered)
+    return np.asarray(_ORDERED[name](left, right) & ~is_unordered)
 
 
 @instruction("setp", types=_COMPARED, takes="T T pred", gives="pred", optional=1,
@@ -57,19 +57,21 @@ def compared(form: Form, left: Array, right: Array) -> Array:
 def set_predicates(
     form: Form, left: Array, right: Array, also: Array | None = None
 ) -> tuple[Array, Array]:
-    """Return a comparison and its opposite; of a packed type, the comparisons of both halves."""
+    """Return a comparison (and/or/xor `also`) and its negation, or that of both halves."""
     holds = compared(form, left, right)
-    first, second = (holds[..., 0], holds[..., 1]) if form.type.parts == 2 else (holds, ~holds)
+    holds_first, holds_second = (
+        (holds[..., 0], holds[..., 1]) if form.type.parts == 2 else (holds, ~holds)
+    )
     join = next((_JOINED[m] for m in form.modifiers if m in _JOINED), None)
     if join is not None and also is not None:
-        first, second = join(first, also), join(second, also)
-    return first, second
+        holds_first, holds_second = join(holds_first, also), join(holds_second, also)
+    return holds_first, holds_second
 
 
 @instruction("set", types=_COMPARED, takes="T T pred", gives="D", optional=1,
              modifiers=f"{_COMPARISONS} and or xor ftz")  # fmt: skip
 def set_number(form: Form, left: Array, right: Array, also: Array | None = None) -> Array:
-    """Return a comparison as all bits set, or as 1.0."""
+    """Return a comparison as a number: all bits set, or 1.0 for a float type."""
     holds = compared(form, left, right)
     join = next((_JOINED[m] for m in form.modifiers if m in _JOINED), None)
     if join is not None and also is not None:
@@ -82,21 +84,21 @@ def set_number(form: Form, left: Array, right: Array, also: Array | None = None)
 
 @instruction("selp", types=(*BITS, *SIGNED, *UNSIGNED, "f32", "f64"),
              takes="T T pred")  # fmt: skip
-def selected(form: Form, first: Array, second: Array, condition: Array) -> Array:
-    """Return a choice by a predicate."""
-    return encoded(np.where(condition, first, second), form.type)
+def selected(form: Form, left: Array, right: Array, condition: Array) -> Array:
+    """Return the left operand where the predicate is true, else the right."""
+    return encoded(np.where(condition, left, right), form.type)
 
 
 @instruction("slct", types=("s32", "f32"), takes="D D T", gives="D", modifiers="ftz")
-def selected_by_sign(form: Form, first: Array, second: Array, sign: Array) -> Array:
-    """Return the first operand where the third is not negative, else the second."""
-    return encoded(np.where(sign >= 0, first, second), form.target)
+def selected_by_sign(form: Form, left: Array, right: Array, sign: Array) -> Array:
+    """Return the left operand where the third is not negative, else the right."""
+    return encoded(np.where(sign >= 0, left, right), form.target)
 
 
 @instruction("testp", types=("f32", "f64"), takes="T", gives="pred",
              modifiers="finite infinite number notanumber normal subnormal")  # fmt: skip
 def tested(form: Form, array: Array) -> Array:
-    """Return whether floats are of the kind that the modifier names."""
+    """Return whether floats are of the kind that the modifier names (finite, normal …)."""
     tiny, size = np.finfo(array.dtype).tiny, np.abs(array)
     kinds = {
         "finite": np.isfinite(array),

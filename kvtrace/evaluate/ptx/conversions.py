@@ -1,4 +1,4 @@
-"""PTX: cvt (PTX ISA 9.7.9.22)."""
+"""PTX: conversions between types, the instruction cvt (PTX ISA 9.7.9.22)."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 from kvtrace.evaluate import directed
 from kvtrace.evaluate.dialects.arith_casts import truncated_float
 from kvtrace.evaluate.errors import UnsupportedOp
-from kvtrace.evaluate.ptx.arithmetic import finished, flushed
+from kvtrace.evaluate.ptx.arithmetic import float_result, flushed
 from kvtrace.evaluate.ptx.table import Form, instruction
 from kvtrace.evaluate.ptx.types import TYPES, Type, computed, encoded, part_of
 from kvtrace.evaluate.rounding import to_integer
@@ -29,25 +29,29 @@ _NARROW: Final = ("e4m3", "e5m2", "e2m1")
     optional=1,
     modifiers="rn rz rm rp rna rni rzi rmi rpi ftz sat relu satfinite",
 )
-def converted(form: Form, first: Array, second: Array | None = None) -> Array:
-    """Return a conversion between types; of two operands the first becomes the upper half."""
+def converted(form: Form, array: Array, lower_half: Array | None = None) -> Array:
+    """Return numbers in another type; of two operands the first becomes the upper half."""
     source, target = form.type, form.target
-    if len(form.types) != 2 or (second is not None) != (target.parts == 2 and source.parts == 1):
+    if len(form.types) != 2 or (lower_half is not None) != (
+        target.parts == 2 and source.parts == 1
+    ):
         raise UnsupportedOp(f"the instruction {form.text!r}")
-    if second is not None:
-        upper, lower = np.broadcast_arrays(first, second)
-        first = np.stack([lower, upper], axis=-1)
+    if lower_half is not None:
+        upper, lower = np.broadcast_arrays(array, lower_half)
+        array = np.stack([lower, upper], axis=-1)
     if form.has("ftz") and source.name == "f32":
-        first = flushed(first)
+        array = flushed(array)
     if source.kind == "f":
-        return _of_float(form, first, target) if target.kind == "f" else _to_whole(form, first)
+        return (
+            _float_to_float(form, array, target) if target.kind == "f" else _to_integer(form, array)
+        )
     if target.kind == "f":
-        return finished(form, _of_whole(form, first, target), target)
-    return _resized(form, first, target)
+        return float_result(form, _from_integer(form, array, target), target)
+    return _resized(form, array, target)
 
 
 def _resized(form: Form, array: Array, target: Type) -> Array:
-    """Return integers in another type: modulo the width, or saturated."""
+    """Return integers in another integer type: modulo its width, or saturated with .sat."""
     if not form.has("sat"):
         return encoded(array.astype(target.value), target)
     limits, source_limits = np.iinfo(target.value), np.iinfo(array.dtype)
@@ -55,7 +59,7 @@ def _resized(form: Form, array: Array, target: Type) -> Array:
     return encoded(np.clip(array, low, high).astype(target.value), target)
 
 
-def _of_whole(form: Form, array: Array, target: Type) -> Array:
+def _from_integer(form: Form, array: Array, target: Type) -> Array:
     if target.name in ("f32", "f64"):
         dtype = np.float32 if target.name == "f32" else np.float64
         return np.asarray(directed.from_integer(form.direction, array, dtype))
@@ -66,18 +70,18 @@ def _of_whole(form: Form, array: Array, target: Type) -> Array:
     high = (array >> array.dtype.type(array.dtype.itemsize * 4)).astype(np.float64)
     shifted = high * 2.0 ** (array.dtype.itemsize * 4)
     low = (array & array.dtype.type((1 << array.dtype.itemsize * 4) - 1)).astype(np.float64)
-    odd = directed.to_odd(exact, (shifted - exact) + low)
-    return _rounded_once(odd, target)
+    rounded_to_odd = directed.to_odd(exact, (shifted - exact) + low)
+    return _rounded_once(rounded_to_odd, target)
 
 
 def _rounded_once(odd: Array, target: Type) -> Array:
-    """Return float64 numbers, possibly rounded to odd, rounded to a narrower type."""
+    """Return float64 numbers, which may be rounded to odd, in a narrower type."""
     name = part_of(target).name
     return truncated_float(odd, element_of(name)) if name in ("f16", "bf16") else odd
 
 
-def _to_whole(form: Form, array: Array) -> Array:
-    """Return floats as integers, saturated; NaN gives 0."""
+def _to_integer(form: Form, array: Array) -> Array:
+    """Return floats as integers, rounded as the modifier says, saturated; NaN gives 0."""
     direction = next((_WHOLE[m] for m in form.modifiers if m in _WHOLE), None)
     target = form.target
     if direction is None or target.bits < 8:
@@ -89,30 +93,30 @@ def _to_whole(form: Form, array: Array) -> Array:
     )
 
 
-def _of_float(form: Form, array: Array, target: Type) -> Array:
+def _float_to_float(form: Form, array: Array, target: Type) -> Array:
     name, modifiers = part_of(target).name, form.modifiers
     whole = next((_WHOLE[m] for m in modifiers if m in _WHOLE), None)
     if whole is not None:
         if target.name != form.type.name:
             raise UnsupportedOp(f"the instruction {form.text!r}")
-        return finished(form, directed.TO_INTEGRAL[whole](array), target)
+        return float_result(form, directed.TO_INTEGRAL[whole](array), target)
     if name in _NARROW:
-        return _to_narrow(form, array, target)
+        return _to_small_float(form, array, target)
     if name == "ue8m0":
         return _to_exponent(form, array, target)
     if name == "tf32":
         return _to_tf32(form, array, target)
     if form.direction != "rn" and target.bits < form.type.bits:
-        return finished(form, _directed(form, array, target), target)
+        return float_result(form, _directed(form, array, target), target)
     values = truncated_float(array, element_of(name))
     if form.has("satfinite"):
         largest = float(ml_dtypes.finfo(target.memory).max)
         values = np.clip(np.asarray(values), -largest, largest)
-    return finished(form, values.astype(target.value), target)
+    return float_result(form, values.astype(target.value), target)
 
 
 def _directed(form: Form, array: Array, target: Type) -> Array:
-    """Return f16, bf16 or f32, one step back where rounding to nearest went too far."""
+    """Return floats in a narrower type, rounded in the instruction's direction."""
     if target.name == "f32":
         return np.asarray(directed.narrowed(form.direction, array))
     name = part_of(target).name
@@ -128,8 +132,7 @@ def _directed(form: Form, array: Array, target: Type) -> Array:
     return bits.astype(np.uint16).view(TYPES[name].memory).astype(TYPES[name].value)
 
 
-def _to_narrow(form: Form, array: Array, target: Type) -> Array:
-    """Return floats of 8 or 4 bits, saturated."""
+def _to_small_float(form: Form, array: Array, target: Type) -> Array:
     if not form.has("satfinite") or form.direction != "rn":
         raise UnsupportedOp(f"the instruction {form.text!r}")
     if form.has("relu"):
@@ -142,7 +145,7 @@ def _to_narrow(form: Form, array: Array, target: Type) -> Array:
 
 
 def _to_exponent(form: Form, array: Array, target: Type) -> Array:
-    """Return the exponent alone, rounded toward zero or up; NaN is 255."""
+    """Return the exponents of floats as ue8m0, rounded toward zero or up; NaN gives 255."""
     if form.direction not in ("rz", "ru"):
         raise UnsupportedOp(f"the instruction {form.text!r}")
     fraction, exponent = np.frexp(np.abs(array.astype(np.float64)))
@@ -154,7 +157,7 @@ def _to_exponent(form: Form, array: Array, target: Type) -> Array:
 
 
 def _to_tf32(form: Form, array: Array, target: Type) -> Array:
-    """Return 10 bits of mantissa: ties away from zero (rna) or to even (rn), or toward zero."""
+    """Return floats with 10 bits of mantissa: rna (ties away from zero), rn (even) or rz."""
     bits = np.ascontiguousarray(array, np.float32).view(np.uint32)
     if form.has("rna"):
         bits = bits + np.uint32(0x1000)

@@ -10,7 +10,7 @@ import numpy as np
 
 from kvtrace.evaluate.errors import UnsupportedOp
 from kvtrace.evaluate.ptx import arithmetic, bits, choices, conversions
-from kvtrace.evaluate.ptx.statements import Literal, Operand, Register, Statement, read
+from kvtrace.evaluate.ptx.statements import Literal, Operand, Register, Statement, parse_snippet
 from kvtrace.evaluate.ptx.table import Form, Instruction, form_of
 from kvtrace.evaluate.ptx.types import TYPES, Type, decoded, number, resized
 from kvtrace.evaluate.values import Array
@@ -29,8 +29,8 @@ _WIDTHS: Final = {"c": "u2", "h": "u2", "r": "u4", "f": "u4", "l": "u8", "d": "u
 """Register dtypes of LLVM's constraints for PTX, by letter."""
 
 
-def constrained(text: str) -> tuple[tuple[np.dtype[Any], ...], int]:
-    """Return the width of each operand, and how many are results; clobbers are left out.
+def read_constraints(text: str) -> tuple[tuple[np.dtype[Any], ...], int]:
+    r"""Return the register dtype of each operand (no clobbers), and the number of results.
 
     Raises:
         UnsupportedOp: a constraint is not for a register.
@@ -49,13 +49,13 @@ def constrained(text: str) -> tuple[tuple[np.dtype[Any], ...], int]:
 
 
 def snippet(text: str, constraints: str) -> Callable[[list[Array]], list[Array]]:
-    """Return a snippet as a function from the bits of its inputs to the bits of its results.
+    r"""Return a function that runs a snippet: from the bits of its inputs to those of its results.
 
     Raises:
         UnsupportedOp: an instruction, operand or constraint, which the text names, is unknown.
     """
-    parsed = read(text)
-    widths, results = constrained(constraints)
+    parsed = parse_snippet(text)
+    widths, results = read_constraints(constraints)
     types = {f"${position}": width for position, width in enumerate(widths)}
     for name, declared in parsed.registers.items():
         if declared not in TYPES:
@@ -69,7 +69,7 @@ def snippet(text: str, constraints: str) -> Callable[[list[Array]], list[Array]]
 
     def run(inputs: list[Array]) -> list[Array]:
         if len(inputs) != len(widths) - results:
-            raise UnsupportedOp(f"{len(inputs)} registers for {len(widths) - results} inputs")
+            raise UnsupportedOp(f"a snippet of {len(widths) - results} inputs, not {len(inputs)},")
         registers: Registers = {
             name: resized(array, types[name])
             for name, array in zip(list(types)[results:], inputs, strict=False)
@@ -85,15 +85,16 @@ def snippet(text: str, constraints: str) -> Callable[[list[Array]], list[Array]]
 
 
 def _step(statement: Statement, types: Mapping[str, np.dtype[Any]]) -> Callable[[Registers], None]:
+    """Return a function that executes a statement on registers; UnsupportedOp if it is unknown."""
     form, meaning = form_of(statement.instruction)
     operands = statement.operands
-    for operand in _registers(statement):
+    for operand in _registers_in(statement):
         if operand.name not in types:
             raise UnsupportedOp(f"the register {operand.name!r}, which is not declared,")
     if form.name == "mov" and any(isinstance(operand, tuple) for operand in operands):
-        return partial(_repacked, statement, form, types)
+        return partial(_move_vector, statement, form, types)
     operand_count = len(operands) - 1
-    takes = [_type_named(form, name) for name in meaning.takes[:operand_count]]
+    takes = [_operand_type(form, name) for name in meaning.takes[:operand_count]]
     fits = len(meaning.takes) - meaning.optional <= operand_count <= len(meaning.takes)
     if not fits or not isinstance(operands[0], Register):
         raise UnsupportedOp(f"the operands of {statement.instruction!r}")
@@ -105,17 +106,17 @@ def _step(statement: Statement, types: Mapping[str, np.dtype[Any]]) -> Callable[
     return partial(_execute, statement, form, meaning, takes, constants, types)
 
 
-def _registers(statement: Statement) -> list[Register]:
+def _registers_in(statement: Statement) -> list[Register]:
     flat = [
-        part
+        operand_
         for operand in statement.operands
-        for part in (operand if isinstance(operand, tuple) else (operand,))
+        for operand_ in (operand if isinstance(operand, tuple) else (operand,))
     ]
     flat += [statement.guard, statement.second]
-    return [part for part in flat if isinstance(part, Register)]
+    return [operand_ for operand_ in flat if isinstance(operand_, Register)]
 
 
-def _type_named(form: Form, name: str) -> Type:
+def _operand_type(form: Form, name: str) -> Type:
     if name == "wide" and form.has("wide"):
         return TYPES[f"{form.type.kind}{form.type.bits * 2}"]
     return {"T": form.type, "D": form.target, "wide": form.type}.get(name) or TYPES[name]
@@ -130,6 +131,7 @@ def _execute(
     types: Mapping[str, np.dtype[Any]],
     registers: Registers,
 ) -> None:
+    """Execute a statement: read its operands, compute, and write the results in `registers`."""
     arrays = []
     for position, (operand, type_) in enumerate(zip(statement.operands[1:], takes, strict=True)):
         raw = constants.get(position)
@@ -137,15 +139,15 @@ def _execute(
             raw = _read(operand, type_, registers, types)
         arrays.append(decoded(raw, type_))
     outcome = meaning.function(form, *arrays)
-    first, second = outcome if isinstance(outcome, tuple) else (outcome, None)
+    result, second_result = outcome if isinstance(outcome, tuple) else (outcome, None)
     target = statement.operands[0]
     assert isinstance(target, Register)
-    signed = _type_named(form, meaning.gives).kind == "s"
-    _write(target, first, statement.guard, registers, types, signed=signed)
+    signed = _operand_type(form, meaning.gives).kind == "s"
+    _write(target, result, statement.guard, registers, types, signed=signed)
     if statement.second is not None:
-        if second is None:
+        if second_result is None:
             raise UnsupportedOp(f"a second result of {statement.instruction!r}")
-        _write(statement.second, second, statement.guard, registers, types)
+        _write(statement.second, second_result, statement.guard, registers, types)
 
 
 def _read(
@@ -170,6 +172,7 @@ def _write(
     *,
     signed: bool = False,
 ) -> None:
+    """Write a value to a register where the guard holds, extended by sign if `signed`."""
     width = types[target.name]
     if signed and width.itemsize > array.dtype.itemsize:
         array = array.view(f"i{array.dtype.itemsize}").astype(f"i{width.itemsize}")
@@ -181,10 +184,10 @@ def _write(
     registers[target.name] = value
 
 
-def _repacked(
+def _move_vector(
     statement: Statement, form: Form, types: Mapping[str, np.dtype[Any]], registers: Registers
 ) -> None:
-    """Split a register into parts, or join parts to a register, the lowest part first."""
+    """Set a register's parts, or a register from its parts, the lowest part first."""
     target, source = statement.operands
     parts = target if isinstance(target, tuple) else source
     if not isinstance(parts, tuple) or form.type.bits % (8 * len(parts)):

@@ -12,7 +12,7 @@ from kvtrace.evaluate.errors import UnsupportedOp
 
 @dataclass(frozen=True)
 class Register:
-    """An operand that is a register, by a name that is unique in the snippet."""
+    """An operand that is a register; its name is unique in the snippet."""
 
     name: str
     negated: bool = False
@@ -20,7 +20,7 @@ class Register:
 
 @dataclass(frozen=True)
 class Literal:
-    """An operand that is a number, or a special register (`%smid`), as written."""
+    """An operand that is a number, or a special register (`%smid`), as its text."""
 
     text: str
 
@@ -31,7 +31,7 @@ Operand = Register | Literal | tuple[Register | Literal | None, ...]
 
 @dataclass(frozen=True)
 class Statement:
-    """`@guard name.modifier.type first|second, operands…;`."""
+    """A parsed instruction `@guard name.modifier.type first|second, operands…;`."""
 
     instruction: str
     operands: tuple[Operand, ...]
@@ -41,7 +41,7 @@ class Statement:
 
 @dataclass(frozen=True)
 class Snippet:
-    """Statements in order, and the type of each register that is declared."""
+    """The statements of a snippet, and the type of each declared register."""
 
     statements: tuple[Statement, ...]
     registers: Mapping[str, str]
@@ -56,8 +56,8 @@ _VECTOR_OR_WORD = re.compile(r"\{([^{}]*)\}|([^,{}]+)")
 _PIECE = re.compile(r"\{[^{};]*,[^{};]*\}|[{};]|[^{};]+")
 
 
-def read(text: str) -> Snippet:
-    """Return a parsed snippet of `tl.inline_asm_elementwise`, with registers `$0`, `$1` ….
+def parse_snippet(text: str) -> Snippet:
+    r"""Return the parsed text of `tl.inline_asm_elementwise`, with registers `$0`, `$1` ….
 
     Raises:
         UnsupportedOp: a statement is not an instruction with registers or numbers as operands.
@@ -65,12 +65,12 @@ def read(text: str) -> Snippet:
     scopes: list[dict[str, str]] = [{}]
     registers: dict[str, str] = {}
     statements: list[Statement] = []
-    words = ""
+    pending_text = ""
     for piece in chain(_PIECE.findall(_COMMENT.sub(" ", text).replace("$$", "%")), ";"):
         if piece not in "{};":
-            words += piece
+            pending_text += piece
             continue
-        line, words = words.strip(), ""
+        line, pending_text = pending_text.strip(), ""
         if line.startswith(".reg"):
             _declare(line, scopes[-1], registers)
         elif line:
@@ -85,10 +85,14 @@ def read(text: str) -> Snippet:
 def _declare(line: str, scope: dict[str, str], registers: dict[str, str]) -> None:
     match = _DECLARATION.fullmatch(line)
     if match is None:
-        raise UnsupportedOp(f"the declaration {line!r} cannot be read")
+        raise UnsupportedOp(f"the declaration {line!r}")
     for word in match.group(2).split(","):
-        many = _RANGE.fullmatch(word.strip())
-        names = [f"{many[1]}{number}" for number in range(int(many[2]))] if many else [word.strip()]
+        name_range = _RANGE.fullmatch(word.strip())
+        names = (
+            [f"{name_range[1]}{number}" for number in range(int(name_range[2]))]
+            if name_range
+            else [word.strip()]
+        )
         for name in names:
             scope[name] = unique = f"{name}#{len(registers)}"
             registers[unique] = match.group(1)
@@ -98,22 +102,22 @@ def _statement(line: str, scopes: list[dict[str, str]]) -> Statement:
     match = _STATEMENT.fullmatch(line)
     if match is None:
         raise UnsupportedOp(f"{line!r}, which is not an instruction,")
-    negated, guard, instruction, rest = match.groups()
-    second = None
-    joined = re.match(r"([\w$%]+)\s*\|\s*([\w$%]+)", rest)
+    negated, guard, instruction, operand_text = match.groups()
+    second_target = None
+    joined = re.match(r"([\w$%]+)\s*\|\s*([\w$%]+)", operand_text)
     if joined is not None:
-        second = _register(joined[2], scopes)
-        rest = joined[1] + rest[joined.end() :]
+        second_target = _register(joined[2], scopes)
+        operand_text = joined[1] + operand_text[joined.end() :]
     operands = tuple(
-        _word(word.strip(), scopes, line)
+        _operand(word.strip(), scopes, line)
         if word
-        else tuple(None if w.strip() == "_" else _word(w.strip(), scopes, line)
+        else tuple(None if w.strip() == "_" else _operand(w.strip(), scopes, line)
                    for w in vector.split(","))
-        for vector, word in _VECTOR_OR_WORD.findall(rest)
+        for vector, word in _VECTOR_OR_WORD.findall(operand_text)
         if vector or word.strip()
     )  # fmt: skip
     condition = _register(guard, scopes, negated=bool(negated)) if guard else None
-    return Statement(instruction, operands, condition, second)
+    return Statement(instruction, operands, condition, second_target)
 
 
 def _register(name: str, scopes: list[dict[str, str]], *, negated: bool = False) -> Register:
@@ -123,7 +127,7 @@ def _register(name: str, scopes: list[dict[str, str]], *, negated: bool = False)
     return Register(name, negated)  # an operand of the snippet, or an undeclared register
 
 
-def _word(word: str, scopes: list[dict[str, str]], line: str) -> Register | Literal:
+def _operand(word: str, scopes: list[dict[str, str]], line: str) -> Register | Literal:
     negated, name = word.startswith("!"), word.removeprefix("!").strip()
     if re.match(r"[-+]?[\d.]", name) or (name.startswith("%") and not _declared(name, scopes)):
         return Literal(name)

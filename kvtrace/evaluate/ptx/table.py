@@ -20,7 +20,7 @@ FLOATS = (*HALVES, "f32", "f64")
 
 @dataclass(frozen=True)
 class Form:
-    """A written instruction: modifiers in order, then types, the result's first."""
+    """An instruction as written: its modifiers in order, and its types, the result's first."""
 
     text: str
     name: str
@@ -39,7 +39,7 @@ class Form:
 
     @property
     def direction(self) -> Direction:
-        """The rounding direction."""
+        """The rounding direction; to nearest if no modifier names one."""
         return next((_DIRECTIONS[m] for m in self.modifiers if m in _DIRECTIONS), "rn")
 
     def has(self, modifier: str) -> bool:
@@ -54,9 +54,9 @@ _DIRECTIONS: dict[str, Direction] = {"rn": "rn", "rz": "rz", "rm": "rd", "rp": "
 class Instruction:
     """The implementation of an instruction for a type.
 
-    `function` takes the form and the operands as numbers and returns the result as bits. `takes`
-    names the operands' types, T for the instruction's type; the last `optional` ones may be
-    missing. `gives` is likewise the type of the register that is written.
+    `function(form, *operands)` takes the operands as numbers and returns the result as bits.
+    `takes` names the operands' types, T for the instruction's type; the last `optional` ones may be
+    missing. `gives` is likewise the type of the result's register.
     """
 
     function: Callable[..., Any]
@@ -79,7 +79,7 @@ def instruction(
     modifiers: str = "",
     optional: int = 0,
 ) -> Callable[[_Function], _Function]:
-    """Register a function for instructions and types; other modifiers are refused."""
+    """Return a decorator that registers a function for instructions, types and modifiers."""
 
     def register(function: _Function) -> _Function:
         accepted = frozenset(modifiers.split())
@@ -94,10 +94,10 @@ def instruction(
 
 
 def form_of(text: str) -> tuple[Form, Instruction]:
-    """Return an instruction by its whole name; UnsupportedOp if it is unknown."""
-    name, *parts = text.split(".")
-    types = tuple(TYPES[part] for part in parts if part in TYPES)
-    modifiers = tuple(part for part in parts if part not in TYPES)
+    """Return the form and implementation of an instruction's text; UnsupportedOp if unknown."""
+    name, *words = text.split(".")
+    types = tuple(TYPES[word] for word in words if word in TYPES)
+    modifiers = tuple(word for word in words if word not in TYPES)
     entry = TABLE.get((name, types[-1].name if types else ""))
     if entry is None or not entry.modifiers.issuperset(modifiers):
         raise UnsupportedOp(f"the instruction {text!r}")

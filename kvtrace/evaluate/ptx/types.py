@@ -22,7 +22,7 @@ from kvtrace.evaluate.values import Array
 
 @dataclass(frozen=True)
 class Type:
-    """A PTX type: `kind` is s, u, b (integers), f (float) or p (predicate); `bits` of one part."""
+    """A PTX type: `kind` s, u, b (integer), f (float) or p (predicate); `bits` of one part."""
 
     name: str
     kind: str
@@ -33,7 +33,7 @@ class Type:
 
     @property
     def register(self) -> np.dtype[Any]:
-        """The dtype of registers with this type."""
+        """The dtype of a register that holds all parts."""
         return np.dtype(f"u{max(1, self.bits * self.parts // 8)}")
 
 
@@ -67,17 +67,17 @@ for _name, _parts in (
 
 
 def part_of(type_: Type) -> Type:
-    """Return the type of one part of a packed type."""
+    """Return the type of one part of a packed type; an unpacked type itself."""
     return TYPES[type_.name.partition("x")[0]]
 
 
 def resized(bits: Array, dtype: np.dtype[Any]) -> Array:
-    """Return a register's bits cut to a width, or extended with zeros."""
+    """Return a register's bits in another width: cut, or extended with zeros."""
     return bits if bits.dtype == dtype else np.asarray(bits).astype(dtype)
 
 
 def decoded(bits: Array, type_: Type) -> Array:
-    """Return a register's bits as numbers."""
+    """Return a register's bits as numbers; packed types get a last axis over their parts."""
     if type_.kind == "p":
         return bits.astype(np.bool_)
     raw = resized(bits, type_.register)
@@ -93,7 +93,7 @@ def decoded(bits: Array, type_: Type) -> Array:
 
 
 def encoded(values: Array, type_: Type) -> Array:
-    """Return numbers, already in range, as a register's bits; floats are rounded to nearest."""
+    """Return numbers in range as a register's bits; floats are rounded to nearest."""
     if type_.kind == "p":
         return values.astype(np.bool_)
     stored = np.ascontiguousarray(values if values.ndim else values[None])
@@ -111,14 +111,14 @@ _CANONICAL_NAN: Final = {"f16": 0x7FFF, "bf16": 0x7FFF, "f32": 0x7FFFFFFF, "tf32
 
 
 def computed(values: Array, type_: Type) -> Array:
-    """Return results of float instructions as bits; a NaN is the canonical NaN."""
+    """Return float results as a register's bits, with the canonical NaN for each NaN."""
     bits = encoded(values, type_)
     pattern = _CANONICAL_NAN.get(part_of(type_).name)
-    broken = np.isnan(values) if type_.kind == "f" else np.False_
-    if pattern is None or not broken.any():
+    is_nan = np.isnan(values) if type_.kind == "f" else np.False_
+    if pattern is None or not is_nan.any():
         return bits
     parts = bits if type_.parts == 1 else bits[..., None].view(f"u{type_.bits // 8}")
-    parts = np.where(broken, parts.dtype.type(pattern), parts)
+    parts = np.where(is_nan, parts.dtype.type(pattern), parts)
     return parts if type_.parts == 1 else np.ascontiguousarray(parts).view(bits.dtype)[..., 0]
 
 
@@ -133,7 +133,7 @@ _SPECIAL: Final[dict[str, Callable[[], int]]] = {
 
 
 def number(literal: Literal, type_: Type) -> Array:
-    """Return the bits of a literal in an instruction of a type; raises UnsupportedOp."""
+    """Return a literal as the bits of a register; UnsupportedOp if it is not a number."""
     text = literal.text
     try:
         if text.startswith("%"):
@@ -147,7 +147,7 @@ def number(literal: Literal, type_: Type) -> Array:
             return encoded(np.asarray(float(text), np.float64).astype(type_.value), type_)
         if "." in digits:
             return np.asarray(float(text), np.float32).view(np.uint32)
-        whole = int(re_octal(digits.rstrip("U")), 0)
+        whole = int(octal_as_python(digits.rstrip("U")), 0)
         if type_.kind == "p":
             return np.asarray(bool(whole))
         wide = type_.bits * type_.parts
@@ -156,7 +156,7 @@ def number(literal: Literal, type_: Type) -> Array:
         raise UnsupportedOp(f"the operand {text!r}") from error
 
 
-def re_octal(digits: str) -> str:
-    """Return a number in C's octal form in Python's form."""
+def octal_as_python(digits: str) -> str:
+    """Return a number's digits, with C's octal prefix 0 replaced by Python's 0o."""
     octal = len(digits) > 1 and digits.startswith("0") and digits.isdigit()
     return f"0o{digits[1:]}" if octal else digits

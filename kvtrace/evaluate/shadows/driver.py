@@ -11,10 +11,10 @@ from kvtrace.evaluate.types import value_type
 from kvtrace.evaluate.values import (
     Pointer,
     PointerChoice,
-    Shadowed,
+    ShadowedValue,
     Unknown,
     actual,
-    of_one_dtype,
+    with_common_dtype,
 )
 from kvtrace.ir.flow import counter_of, deciding
 from kvtrace.ir.ops import BRANCHES, CALLS, COMBINING, LOOPS, MEMORY, MOVING, computing
@@ -27,35 +27,35 @@ _BITCASTS: Final = computing("bitcast")
 
 
 class Shadows(Instrument):
-    """Carries shadows of one kind through ops; subclasses add memory, reductions and the rest."""
+    """An instrument that carries shadows of one kind; subclasses compute shadows of ops."""
 
-    kind: type[Shadowed]
+    kind: type[ShadowedValue]
 
     def __init__(self, module: Module) -> None:
         super().__init__()
         self.module = module
 
     def decided(self, op: Op, value: Value, operand: Any, scope: Any) -> None:
-        """Inspect the decider of a branch, jump or loop, which then loses its shadow."""
+        """Inspect a value that decides a branch or jump; the op gets it without its shadow."""
         raise NotImplementedError
 
     def lost(self, operands: Sequence[Any]) -> None:
-        """Note that the shadows of an op's operands end there, because a result is unknown."""
+        """Note that the shadows of an op's operands are dropped, because a result is unknown."""
 
     def access(self, op: Op, step: Step) -> Step:
-        """Return the step of a memory access, with shadows."""
+        """Return the step of a memory access, which loads or stores shadows as well."""
         raise NotImplementedError
 
     def combination(self, op: Op, step: Step) -> Step:
-        """Return the step of a reduction or a scan, with shadows."""
+        """Return the step of a reduction or a scan, which computes shadows as well."""
         raise NotImplementedError
 
     def computation(self, op: Op, step: Step) -> Step:
-        """Return the step of an op that computes elements from elements, with shadows."""
+        """Return the step of any other computing op, which computes shadows as well."""
         raise NotImplementedError
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Return an op's step with shadows, by the op's kind."""
+        """Return the step of an op with shadows, by the op's kind."""
         name = op.name
         if name in MEMORY:
             return self.access(op, step)
@@ -67,35 +67,35 @@ class Shadows(Instrument):
             return step
         if name in COMBINING:
             return self.combination(op, step)
-        if name in MOVING or _leaves_elements(op):
+        if name in MOVING or _is_identity_bitcast(op):
             return self._motion(op, step)
         return self.computation(op, step)
 
     def ending(self, op: Op) -> Step | None:
-        """Return a step that inspects the deciders of a jump or a loop's next trip, or None."""
+        """Return a step that inspects what decides a jump or a loop's next trip, or None."""
         deciders = deciding(op)
 
-        def ended(values: list[Any], scope: Any) -> None:
+        def inspect(values: list[Any], scope: Any) -> None:
             self._decide(op, deciders, values, scope)
 
-        return ended if deciders else None
+        return inspect if deciders else None
 
     def _decision(self, op: Op, step: Step) -> Step:
-        """Return a step that inspects the deciders of a branch or loop, then runs the op."""
+        """Return a step that inspects a branch's or loop's deciding values, then runs the op."""
         deciders = deciding(op)
 
-        def controlled(values: list[Any], scope: Any) -> None:
+        def inspect_and_run(values: list[Any], scope: Any) -> None:
             shadowed = self._decide(op, deciders, values, scope)
             step(values, scope)
             for value, operand in zip(deciders, shadowed, strict=True):
                 values[value.id] = operand
 
-        return controlled
+        return inspect_and_run
 
     def _decide(
         self, op: Op, deciders: Sequence[Value], values: list[Any], scope: Any
     ) -> list[Any]:
-        """Inspect deciding values and strip their shadows; return the values with shadows."""
+        """Inspect the deciding values and remove their shadows; return them with their shadows."""
         shadowed = [values[value.id] for value in deciders]
         for value, operand in zip(deciders, shadowed, strict=True):
             self.decided(op, value, operand, scope)
@@ -103,20 +103,20 @@ class Shadows(Instrument):
         return shadowed
 
     def _motion(self, op: Op, step: Step) -> Step:
-        """Return a step that moves the shadows by running the op a second time, on the shadows."""
+        """Return a step that runs an op that moves elements on the values, and on the shadows."""
         slots, results = slots_of(op.operands), slots_of(op.results)
         types = [value_type(value.type) for value in op.operands]
         moves, run = op.name in MOVING, on_actual(op, step)
 
-        def moved(values: list[Any], scope: Any) -> None:
+        def move(values: list[Any], scope: Any) -> None:
             operands = run(values, scope)
-            if not [operand for operand in operands if isinstance(operand, Shadowed)]:
+            if not [operand for operand in operands if isinstance(operand, ShadowedValue)]:
                 return
             outcome = [values[slot] for slot in results]
             if any(map(is_unknown, (*operands, *outcome))):
                 self.lost(operands)
                 return
-            shadows = of_one_dtype(
+            shadows = with_common_dtype(
                 [
                     self.kind.shadow_of(operand, type_)
                     for operand, type_ in zip(operands, types, strict=True)
@@ -132,17 +132,17 @@ class Shadows(Instrument):
             for slot, value, shadow in zip(results, outcome, shadows, strict=True):
                 values[slot] = self.kind.joined(value, shadow, operands)
 
-        return moved
+        return move
 
 
 def on_actual(op: Op, step: Step) -> Callable[[list[Any], Any], list[Any]]:
-    """Return a function that runs a step without shadows, and returns the operands with them."""
+    """Return a function that runs a step without shadows, and returns operands with them."""
     slots = slots_of(op.operands)
 
-    def ran(values: list[Any], scope: Any) -> list[Any]:
+    def run_without_shadows(values: list[Any], scope: Any) -> list[Any]:
         operands = [values[slot] for slot in slots]
         for operand in operands:
-            if isinstance(operand, Shadowed):
+            if isinstance(operand, ShadowedValue):
                 break
         else:
             step(values, scope)
@@ -154,7 +154,7 @@ def on_actual(op: Op, step: Step) -> Callable[[list[Any], Any], list[Any]]:
             values[slot] = operand
         return operands
 
-    return ran
+    return run_without_shadows
 
 
 def is_unknown(value: Any) -> bool:
@@ -167,8 +167,7 @@ def is_unknown(value: Any) -> bool:
     return isinstance(value, Unknown)
 
 
-def _leaves_elements(op: Op) -> bool:
-    """Return whether an op is a bitcast that changes no element."""
+def _is_identity_bitcast(op: Op) -> bool:
     if op.name not in _BITCASTS:
         return False
     source, target = value_type(op.operand("source").type), value_type(op.results[0].type)

@@ -13,7 +13,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Final
 
 from kvtrace.evaluate import Storage, TensorArgument
-from kvtrace.evaluate.arguments import Outside
+from kvtrace.evaluate.arguments import OutsideNumbers
 from kvtrace.ir import source_stack
 from kvtrace.verdicts.conflicts.race_replay import replayed, touched
 from kvtrace.verdicts.feeding import loads_behind
@@ -36,11 +36,11 @@ _MOST_LANES: Final = 1 << 25
 #: means "none" in many kernels; and some rise or fall from place to place, as equal numbers might
 #: cancel out.
 _SUBSTITUTES: Final = (
-    Outside(1),
-    Outside(-1),
-    Outside(2, 9),
-    Outside(100, 27),
-    Outside(-126, 27, step=-1),
+    OutsideNumbers(1),
+    OutsideNumbers(-1),
+    OutsideNumbers(2, 9),
+    OutsideNumbers(100, 27),
+    OutsideNumbers(-126, 27, step=-1),
 )
 
 
@@ -216,7 +216,7 @@ def _touches(call: Call, verdict: Verdict) -> bool:
     )  # fmt: skip
 
 
-def _substituted(call: Call, outside: Outside) -> Call:
+def _substituted(call: Call, outside: OutsideNumbers) -> Call:
     """Return a call with substitutes outside of its tensors, positive ones for unsigned types."""
     positive = replace(outside, first=abs(outside.first))
 

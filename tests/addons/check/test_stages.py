@@ -87,7 +87,7 @@ def test_the_catalog_means_the_same_in_ttgir(target, say):
 
 # -- faults that are planted ----------------------------------------------------------------------
 
-EARLY = "reads what a copy may not have brought yet"
+EARLY = "reads elements that a copy in flight may not have written yet"
 BY_VALUE = "the device left what the TTGIR means, which is not what TTIR does"
 
 
@@ -185,7 +185,8 @@ def test_a_product_that_is_still_read_is_not_written_over():
 
     assert len(found.faults) == 1
     assert re.search(
-        "async_tma_copy_.* writes what a product may still be reading", found.faults[0]
+        "async_tma_copy_.* writes elements that an asynchronous product may still read",
+        found.faults[0],
     )
 
 
@@ -211,6 +212,9 @@ def test_a_race_that_triton_makes_is_found(target):
     buffers = re.findall(r'"ttg.local_alloc"\(\) : \(\) -> !ttg.memdesc<(\d)x64x64xf16', ttgir)
     if sorted(buffers) == ["2", "3"] and "pendings = 1" in ttgir:
         assert found.stage == "ttgir"
-        assert re.search("async_copy_.* writes what a product may still be reading", found.reason)
+        assert re.search(
+            "async_copy_.* writes elements that an asynchronous product may still read",
+            found.reason,
+        )
     else:
         assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")

@@ -77,7 +77,7 @@ PREDICATES = ["eq", "ne", "slt", "sle", "sgt", "sge", "ult", "ule", "ugt", "uge"
 
 @pytest.mark.parametrize("width", ["i8", "i32", "i64"])
 @pytest.mark.parametrize("predicate", range(10))
-def test_integer_comparisons(width, predicate):
+def test_integer_comparisons_equal_python_for_every_predicate(width, predicate):
     bits = WIDTHS[width]
     edges = [0, 1, -1, 5, -5, -(1 << (bits - 1)), (1 << (bits - 1)) - 1, 2]
     left, right = (np.array(x).reshape(-1) for x in np.meshgrid(edges, edges))
@@ -119,7 +119,7 @@ FLOAT_PREDICATES = [
 
 
 @pytest.mark.parametrize("predicate", range(16))
-def test_float_comparisons(predicate):
+def test_float_comparisons_follow_their_predicate_also_for_nan(predicate):
     edges = [0.0, -0.0, 1.0, -1.0, math.inf, -math.inf, math.nan, 2.5]
     left, right = (x.reshape(-1) for x in np.meshgrid(edges, edges))
     name = FLOAT_PREDICATES[predicate]
@@ -182,7 +182,7 @@ def test_minimum_and_maximum_ops_differ_for_nan():
 
 
 @pytest.mark.parametrize("width", ["i8", "i16", "i32", "i64"])
-def test_floats_become_integers_toward_zero_and_saturate(width):
+def test_casts_of_floats_to_integers_round_toward_zero_and_saturate(width):
     bits = WIDTHS[width]
     values = [0.9, -0.9, 1.5, -2.5, 1e30, -1e30, math.nan, 100.0]
     low, high = -(1 << (bits - 1)), (1 << (bits - 1)) - 1
@@ -209,7 +209,7 @@ def test_floats_become_integers_toward_zero_and_saturate(width):
         ("arith.extsi", "i1", "i32"),
     ],
 )
-def test_integer_casts(name, source, target):
+def test_integer_casts_extend_or_truncate_bits(name, source, target):
     bits = {"i1": 1, **WIDTHS}
     width = bits[source]
     edges = [0, 1] if source == "i1" else [0, 1, -1, 127, -128, signed(200, width), 77, -3]
@@ -229,7 +229,7 @@ def test_integer_casts(name, source, target):
 
 @pytest.mark.parametrize("name", ["arith.sitofp", "arith.uitofp"])
 @pytest.mark.parametrize("target", ["f16", "bf16", "f32", "f64"])
-def test_integers_become_floats_rounding_once(name, target):
+def test_casts_of_integers_to_floats_round_once(name, target):
     numbers = [0, 1, -1, (1 << 24) + 1, -(1 << 24) - 3, 2**31 - 1, -(2**31), 65535]
     dtype = {"f16": np.float16, "bf16": ml_dtypes.bfloat16, "f32": np.float32, "f64": np.float64}
 
@@ -242,7 +242,7 @@ def test_integers_become_floats_rounding_once(name, target):
     assert result.tobytes() == expected.tobytes()
 
 
-def test_bitcasts_keep_the_bits():
+def test_bitcasts_do_not_change_bits():
     numbers = np.array([1.5, -0.0, math.inf, 3e-40], np.float32)
 
     (bits,) = run_op("arith.bitcast", [("f32", numbers)], ["i32"])
@@ -257,7 +257,7 @@ def test_bitcasts_keep_the_bits():
     left=st.lists(interesting_integers(32), min_size=8, max_size=8),
     right=st.lists(interesting_integers(32), min_size=8, max_size=8),
 )
-def test_extended_products_and_sums(left, right):
+def test_extended_products_and_sums_return_both_halves(left, right):
     operands = [("i32", np.array(left)), ("i32", np.array(right))]
 
     low, high = run_op("arith.mulsi_extended", operands, ["i32", "i32"])
@@ -279,14 +279,14 @@ def test_extended_products_and_sums(left, right):
     left=st.lists(interesting_integers(64), min_size=8, max_size=8),
     right=st.lists(interesting_integers(64), min_size=8, max_size=8),
 )
-def test_high_half_of_64_bit_products(left, right):
+def test_high_half_of_64_bit_products_equals_python(left, right):
     (mulhi,) = run_op("tt.mulhiui", [("i64", np.array(left)), ("i64", np.array(right))], ["i64"])
 
     products = [unsigned(a, 64) * unsigned(b, 64) for a, b in zip(left, right, strict=True)]
     assert [unsigned(x, 64) for x in mulhi.tolist()] == [x >> 64 for x in products]
 
 
-def test_float64_becomes_bfloat16_rounding_once():
+def test_float64_is_rounded_to_bfloat16_only_once():
     # Float32 would round the first two to a tie, and then to even.
     values = np.array([1 + 2**-8 + 2**-40, -1 - 2**-8 - 2**-40, 1 + 2**-8, 1e300, np.inf])
 

@@ -27,7 +27,7 @@ print(json.dumps(given))
 
 @pytest.fixture(scope="module")
 def registered():
-    """The file that registers each op, with all files read that a row names."""
+    """Return the file that registers each op, after importing all files that op rows name."""
     return json.loads(subprocess.check_output([sys.executable, "-c", REGISTERED], text=True))
 
 
@@ -42,5 +42,5 @@ def test_every_file_that_a_row_names_registers_something(registered):
 
 
 @pytest.mark.parametrize("name", ["builtin.module", "tt.func", "tt.return"])
-def test_ops_of_every_module_need_no_dialect_file(name):
+def test_ops_that_every_module_has_are_in_no_dialect_file(name):
     assert KINDS[name].group == ""

@@ -43,7 +43,7 @@ FUNCTIONS = {
 
 @pytest.mark.parametrize("element", ["f32", "f64"])
 @pytest.mark.parametrize("name", list(FUNCTIONS))
-def test_functions_equal_torch(name, element):
+def test_math_functions_equal_torch(name, element):
     values, function = FUNCTIONS[name]
 
     (result,) = run_op(name, [(element, values)], [element])
@@ -52,7 +52,7 @@ def test_functions_equal_torch(name, element):
     np.testing.assert_allclose(result, expected, rtol=3e-6 if element == "f32" else 1e-9, atol=1e-9)
 
 
-def test_erf_holds_over_its_whole_range():
+def test_erf_equals_torch_over_its_whole_range():
     values = np.linspace(-7, 7, 4096).astype(np.float32)
 
     (result,) = run_op("math.erf", [("f32", values)], ["f32"])
@@ -78,7 +78,7 @@ def test_fma_rounds_once():
         ("math.absi", [0, 1, 1, -(2**31)]),
     ],
 )
-def test_bit_counts(name, expected):
+def test_popcount_and_zero_counts_equal_python(name, expected):
     (result,) = run_op(name, [("i32", np.array([0, 1, -1, -(2**31)]))], ["i32"])
     assert result.tolist() == expected
 
@@ -102,7 +102,7 @@ def test_library_functions_are_found_by_symbol(symbol, function):
     np.testing.assert_allclose(result, function(torch.from_numpy(ANY)).numpy(), rtol=1e-6)
 
 
-def test_clamp_limits_numbers_and_keeps_nan_only_if_asked():
+def test_clamp_returns_nan_only_if_the_op_propagates_nan():
     x = np.array([-5.0, 0.5, 9.0, np.nan])
     low, high = np.zeros(4), np.ones(4)
 

@@ -17,7 +17,7 @@ MOST = 2**31 - 1
 
 
 @triton.jit
-def counted(out, first, end, step, ROOM: tl.constexpr):
+def store_counters(out, first, end, step, ROOM: tl.constexpr):
     pid = tl.program_id(0)
     trip = 0
     for k in range(first - pid, end, step):
@@ -30,12 +30,12 @@ def launched(first, end, step, programs=1, *, wide=()):
     data = np.zeros(8 * programs * (ROOM + 1), np.uint8)
     out = TensorArgument("", Storage(data.nbytes, data), 0, "i64", (len(data) // 8,), (1,))
     return call(
-        counted, (programs,), out=out, first=first, end=end, step=step, ROOM=ROOM, wide=wide
+        store_counters, (programs,), out=out, first=first, end=end, step=step, ROOM=ROOM, wide=wide
     )
 
 
 def counters(first, end, step, programs=1, *, wide=()):
-    """What each program lists."""
+    """Return the counters that each program of the kernel stored."""
     one = launched(first, end, step, programs, wide=wide)
     evaluate(one.module, one.arguments, one.grid)
     rows = one.arguments[0].storage.data.view(np.int64).reshape(programs, ROOM + 1)
@@ -50,7 +50,7 @@ LOOPS = [
 
 
 @pytest.mark.parametrize(("first", "end", "step"), LOOPS)
-def test_counters_are_those_of_the_compiled_loop(first, end, step):
+def test_loop_counters_equal_those_of_a_compiled_loop(first, end, step):
     assert counters(first, end, step) == [list(chain(*counter_ranges(first, end, step, 32)))]
 
 
@@ -63,7 +63,7 @@ def test_counters_are_those_of_the_compiled_loop(first, end, step):
         (MOST - 600, MOST - 99, (1 << 29) + 3),
     ],
 )
-def test_programs_with_different_bounds_count_separately(first, end, step):
+def test_programs_with_different_loop_bounds_have_separate_counters(first, end, step):
     expected = [
         list(chain(*counter_ranges(first - program, end, step, 32))) for program in range(3)
     ]
@@ -71,20 +71,20 @@ def test_programs_with_different_bounds_count_separately(first, end, step):
     assert counters(first, end, step, 3) == expected
 
 
-def test_64_bits_do_not_wrap_where_32_do():
+def test_64_bit_loop_counters_do_not_wrap_where_32_bit_counters_do():
     (result,) = counters(MOST - 1000, MOST + 1000, 300, wide=("first", "end", "step"))
 
     assert result == list(range(MOST - 1000, MOST + 1000, 300))
 
 
-def test_a_loop_that_goes_on_too_long_is_refused_with_a_sentence():
+def test_a_wrapping_loop_with_too_many_trips_is_refused():
     one = launched(0, MOST - 99, 128)
 
     with pytest.raises(TooLarge, match=r"passes 2,147,483,647 and continues near -2,147,483,648"):
         evaluate(one.module, one.arguments, one.grid)
 
 
-def test_a_step_of_zero_never_ends():
+def test_a_loop_with_step_zero_is_a_deadlock():
     one = launched(0, 100, 0)
 
     with pytest.raises(Deadlock, match="never ends: it counts from 0 to 100 in steps of 0"):
@@ -104,5 +104,5 @@ def test_an_endless_loop_is_not_planned():
     n = MOST - 99
     one = call(summed, (1,), x=tensor(n), y=tensor(128), n=n, B=128)
 
-    with pytest.raises(TooLarge, match="trips that such a loop is given"):
+    with pytest.raises(TooLarge, match="trips, the limit for such loops"):
         evaluate(one.module, one.arguments, one.grid)

@@ -22,7 +22,7 @@ def run(text, arrays, grid, *sizes, planned=True):
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_blocks_are_loaded_and_stored_where_their_mask_allows(planned):
+def test_atomic_loads_and_stores_access_only_active_lanes(planned):
     source, seen = np.arange(16), np.arange(16)
     _, target, arrived = run(
         text_of("blocks"), [source, np.full(16, -1), seen], 2, 13, planned=planned
@@ -92,17 +92,17 @@ def test_a_release_that_a_poll_acquires_orders_programs():
     assert "violation" not in race(ORDERED)
 
 
-def test_nothing_is_claimed_of_a_wait_for_memory_that_was_not_recorded():
+def test_a_wait_for_memory_that_was_not_recorded_has_an_unknown_verdict():
     assert "violation" not in race(ORDERED, known=False)
     assert "unknown" in race(ORDERED, known=False)
 
 
-def test_polled_memory_is_recorded():
+def test_contents_of_polled_memory_are_recorded():
     assert index_arguments(parse(ORDERED)).read == {1}
 
 
 @pytest.mark.parametrize("flaw", FLAWED)
-def test_without_release_acquire_or_reach_programs_race(flaw):
+def test_programs_race_if_release_acquire_or_scope_is_missing(flaw):
     text = ORDERED.replace(*FLAWED[flaw])
     assert text != ORDERED
     assert "violation" in race(text)

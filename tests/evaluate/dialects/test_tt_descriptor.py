@@ -37,20 +37,20 @@ def scattered(out, columns, PITCH: tl.constexpr, BM: tl.constexpr, BN: tl.conste
 
 @triton.jit
 def ragged(out, columns, PITCH: tl.constexpr, BM: tl.constexpr, BN: tl.constexpr):
-    """The inner extent is another one in each program."""
+    """Store with an inner extent that differs between programs."""
     row = tl.program_id(0)
     target = tl.make_tensor_descriptor(out + row * PITCH, [1, columns + row], [PITCH, 1], [1, BN])
     target.store([0, 0], tl.full((1, BN), 9, out.dtype.element_ty))
 
 
 def extents(dtype):
-    """Eight of them, in chunks of 16 bytes and not."""
+    """Return eight inner extents, some of which are not whole chunks of 16 bytes."""
     chunk = 16 // np.dtype(TYPES[dtype]).itemsize
     return (1, chunk - 1, chunk, chunk + 1, 2 * chunk, 3 * chunk - 1, 3 * chunk, 4 * chunk)
 
 
-def left(kernel, dtype, columns, target, *, planned=True, grid=(2, 2), stage="ttir"):
-    """What memory full of the sentinel holds after a launch."""
+def memory_after_launch(kernel, dtype, columns, target, *, planned=True, grid=(2, 2), stage="ttir"):
+    """Return the memory, full of the sentinel before, after a launch."""
     size = np.dtype(TYPES[dtype]).itemsize
     constants = {"PITCH": PITCH // size, "BM": BM, "BN": 32 // size}
     signature = {"out": f"*{dtype}", "columns": "i32"} | dict.fromkeys(constants, "constexpr")
@@ -62,8 +62,8 @@ def left(kernel, dtype, columns, target, *, planned=True, grid=(2, 2), stage="tt
     return memory.astype(np.float32)
 
 
-def whole(columns, dtype):
-    """The columns that a store of whole chunks writes."""
+def columns_in_chunks(columns, dtype):
+    """Return the number of columns that a store of whole chunks writes."""
     chunk = 16 // np.dtype(TYPES[dtype]).itemsize
     return -(-columns // chunk) * chunk
 
@@ -72,32 +72,32 @@ def whole(columns, dtype):
 def test_stores_write_whole_chunks_of_16_bytes_where_the_target_has_tensor_maps(dtype):
     for columns in extents(dtype):
         tile = np.arange(32 // np.dtype(TYPES[dtype]).itemsize) + 8
-        for target, end in (("cuda:90", whole(columns, dtype)), ("cuda:80", columns)):
+        for target, end in (("cuda:90", columns_in_chunks(columns, dtype)), ("cuda:80", columns)):
             meant = np.full((ROWS, PITCH // np.dtype(TYPES[dtype]).itemsize), SENTINEL, float)
             meant[:5, :end] = np.tile(tile, 2)[:end]
             for planned in (True, False):
-                result = left(stored, dtype, columns, target, planned=planned)
+                result = memory_after_launch(stored, dtype, columns, target, planned=planned)
                 assert (result == meant).all(), (columns, target, planned)
 
 
 @pytest.mark.parametrize("dtype", ["fp32", "fp16", "bf16"])
-def test_reductions_and_scatters_write_the_same_chunks_as_stores(dtype):
+def test_descriptor_reductions_and_scatters_write_the_same_chunks_as_stores(dtype):
     for kernel, rows in ((added, [0, 1, 2, 3, 4]), (scattered, [0, 2, 4])):
         for columns in extents(dtype)[:5]:
             grid = (2, 2) if kernel is added else (1, 2)
-            changed = left(kernel, dtype, columns, "cuda:90", grid=grid) != SENTINEL
+            changed = memory_after_launch(kernel, dtype, columns, "cuda:90", grid=grid) != SENTINEL
             meant = np.zeros_like(changed)
-            meant[rows, : whole(columns, dtype)] = True
+            meant[rows, : columns_in_chunks(columns, dtype)] = True
             assert (changed == meant).all(), (kernel, columns)
 
 
-def test_extents_may_differ_between_programs():
-    changed = left(ragged, "fp32", 2, "cuda:90", grid=(6, 1)) != SENTINEL
+def test_descriptor_extents_may_differ_between_programs():
+    changed = memory_after_launch(ragged, "fp32", 2, "cuda:90", grid=(6, 1)) != SENTINEL
 
     assert changed.sum(axis=1).tolist() == [4, 4, 4, 8, 8, 8]
 
 
-def test_ttgir_with_tensor_maps_leaves_the_same_memory():
+def test_ttgir_with_tensor_maps_stores_the_same_elements_as_ttir():
     for columns in (5, 8):
-        by_ttgir = left(stored, "fp32", columns, "", planned=False, stage="ttgir")
-        assert (by_ttgir == left(stored, "fp32", columns, "cuda:90")).all()
+        by_ttgir = memory_after_launch(stored, "fp32", columns, "", planned=False, stage="ttgir")
+        assert (by_ttgir == memory_after_launch(stored, "fp32", columns, "cuda:90")).all()

@@ -12,7 +12,7 @@ K = 64
 
 
 class Products(Observer):
-    """Counts the operations of products."""
+    """An observer that counts the operations of matrix products."""
 
     def __init__(self):
         self.flops = 0

@@ -16,7 +16,7 @@ Y = np.full(SIZE, 7, np.float32)
 
 
 def arguments(*arrays):
-    """Arguments of `dependent`, and what it stores."""
+    """Return the arguments of the kernel `dependent`, and the array that it stores to."""
     out = np.zeros(SIZE, np.float32)
     held = [
         TensorArgument(
@@ -34,20 +34,20 @@ def radii_of(instrument, *arrays):
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_a_launch_alone_waits_for_nothing(planned):
+def test_a_dependent_launch_without_predecessor_does_not_wait(planned):
     given, out = arguments(X, Y)
     evaluate(parse(text_of("dependent")), given, (2, 1, 1), planned=planned)
     np.testing.assert_array_equal(out, X / Y)
 
 
-def test_a_launch_that_waits_for_an_earlier_kernel_is_judged_alone():
+def test_a_launch_that_waits_for_an_earlier_kernel_is_judged_without_it():
     given, _ = arguments(X, Y)
     verdicts = judge(Call(0, "dependent", (2, 1, 1), parse(text_of("dependent")), given, ()))
     assert {each.verdict for each in verdicts if each.rule == "out-of-bounds"} == {"proven"}
     assert "unknown" not in {each.verdict for each in verdicts}
 
 
-def test_an_approximate_quotient_is_two_units_off_at_most():
+def test_bound_of_an_approximate_quotient_is_at_least_two_units():
     radii = Radii(parse(text_of("dependent")))
     out, storage = radii_of(radii, X, Y)
     result = radii.memory.planes.by_storage[storage][2]["worst"]
@@ -57,8 +57,8 @@ def test_an_approximate_quotient_is_two_units_off_at_most():
 
 
 @pytest.mark.parametrize("divisor", [2.0**127, 2.0**-127, 0.0, np.inf])
-def test_nothing_is_known_of_divisors_that_div_approx_does_not_cover(divisor):
-    """Of divisors above 2^126 `div.approx` makes 0, and below 2^-126 nothing is promised."""
+def test_approximate_quotients_by_very_large_or_small_divisors_have_no_bound(divisor):
+    """Divisors above 2^126 make `div.approx` return 0; below 2^-126 it has no stated error."""
     y = np.where(np.arange(SIZE) == 5, np.float32(divisor), Y)
     radii = Radii(parse(text_of("dependent")))
     _, storage = radii_of(radii, X, y)

@@ -8,7 +8,7 @@ from tests.kernels import shapes
 from tests.kernels.launching import launch
 
 
-def test_transpose_reshape_split_and_join():
+def test_transpose_reshape_split_and_join_equal_torch():
     x, out = torch.randn(3, 8, 16), torch.empty(3, 8, 16)
 
     launch(shapes.rearranged, (3,), {"x": x, "out": out}, {"M": 8, "N": 16})
@@ -17,13 +17,13 @@ def test_transpose_reshape_split_and_join():
     assert torch.equal(out.reshape(3, 16, 4, 2), halves.flip(-1))
 
 
-def test_permute_of_three_axes():
+def test_permute_of_three_axes_equals_torch():
     x, out = torch.randn(2, 4, 8), torch.empty(64)
     launch(shapes.permuted, (1,), {"x": x, "out": out}, {"A": 2, "B": 4, "C": 8})
     assert torch.equal(out, x.permute(2, 0, 1).reshape(-1))
 
 
-def test_cat():
+def test_cat_concatenates_two_blocks():
     x, y, out = torch.randn(16), torch.randn(16), torch.empty(32)
     launch(shapes.joined_ends, (1,), {"x": x, "y": y, "out": out}, {"N": 16})
     assert sorted(out.tolist()) == sorted([*x.tolist(), *y.tolist()])
@@ -89,7 +89,7 @@ def test_scans_equal_their_definition(reverse):
     torch.testing.assert_close(outs["offsets"], scanned(offsets, x, y), **close)
 
 
-def test_histogram_counts_only_what_the_mask_lets_through():
+def test_histogram_counts_only_unmasked_values():
     x = torch.randint(0, 16, (150,), dtype=torch.int32)
     out = torch.empty(3, 16, dtype=torch.int32)
 
@@ -119,7 +119,7 @@ def test_sort_equals_torch(dtype):
     assert torch.equal(out, x.sort(dim=1).values)
 
 
-def test_products_in_a_batch():
+def test_batched_products_equal_torch():
     a, b, out = torch.randn(4, 16, 32), torch.randn(4, 32, 16), torch.empty(4, 16, 16)
     launch(
         shapes.batched_product,
@@ -130,7 +130,7 @@ def test_products_in_a_batch():
     torch.testing.assert_close(out, a @ b, rtol=1e-4, atol=1e-4)
 
 
-def test_tf32_products_drop_the_low_bits_of_their_inputs_only():
+def test_tf32_products_drop_low_bits_of_inputs_but_not_of_sums():
     a, b, c = (torch.randn(32, 32) for _ in range(3))
     outs = {}
     for precision in ("tf32", "ieee", "tf32x3"):

@@ -11,7 +11,7 @@ from tests.kernels.launching import bind, compile_for
 
 
 class Facts(Observer):
-    """Every count and, one by one, every element that is touched."""
+    """An observer that records all counts, and every element that is accessed."""
 
     def __init__(self):
         self.counts, self.ops, self.loops = Counter(), Counter(), Counter()
@@ -100,13 +100,13 @@ def with_copied_storages(arguments):
 
 
 def reason(function, grid, arguments, constexprs=None, **options):
-    """Why a launch is not planned, or "planned"."""
+    """Return the reason why a launch is not planned, or "planned"."""
     module = compile_for(function, arguments, constexprs or {})
     return explain(module, bind(function, arguments, **options), grid)
 
 
 def both_ways(function, grid, arguments, constexprs=None, **options):
-    """Arguments and facts after a planned run, and after one by arrays."""
+    """Return arguments and facts after a planned run, and after one by arrays."""
     module = compile_for(function, arguments, constexprs or {})
     outcomes = []
     for planned in (True, False):
@@ -118,7 +118,7 @@ def both_ways(function, grid, arguments, constexprs=None, **options):
 
 
 def values(argument):
-    """What lies in an argument's storage, as floats or integers."""
+    """Return the contents of an argument's storage, as floats or integers."""
     stored = argument.storage.data[argument.offset_bytes :].view(argument.element.memory)
     return stored if stored.dtype.kind in "iub" else stored.astype(np.float64)
 
@@ -127,7 +127,7 @@ ROUNDING = {"fp32": 2e-6, "fp16": 2e-3, "bf16": 1.6e-2}
 
 
 def assert_same(function, grid, arguments, constexprs=None, rounding=None):
-    """Results are equal within rounding (None: bit by bit), and facts are equal."""
+    """Assert that a plan and arrays give equal results within `rounding` units, and equal facts."""
     assert reason(function, grid, arguments, constexprs) == "planned"
     (planned, plan_facts), (arrays, array_facts) = both_ways(function, grid, arguments, constexprs)
     for ours, theirs in zip(planned, arrays, strict=True):

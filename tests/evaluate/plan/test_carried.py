@@ -69,7 +69,7 @@ KERNELS = (over_everything, over_one_axis, over_nothing, only_by_itself, under_a
 
 
 def planned(kernel):
-    """The code of the kernel's plan, registers and trips named in their order."""
+    """Return the code of a kernel's plan, with registers and trips numbered in their order."""
     arguments = {"x": torch.ones(12, 64), "out": torch.zeros(12 * 16), "n": 64}
     module = compile_for(kernel, arguments, {"BLOCK": 16})
     grid = (4, 3, 1) if kernel is over_one_axis else (12, 1, 1)
@@ -90,18 +90,18 @@ def planned(kernel):
 @pytest.mark.parametrize("kernel", KERNELS, ids=lambda kernel: kernel.fn.__name__)
 def test_the_plan_equals_the_one_grown_from_initial_shapes(kernel, monkeypatch):
     guessed = planned(kernel)
-    monkeypatch.setattr(loops, "are_reached", lambda *_: False)
+    monkeypatch.setattr(loops, "lead_to_shapes", lambda *_: False)
     assert planned(kernel) == guessed
 
 
 def test_full_shapes_are_used_only_if_the_body_leads_to_them(monkeypatch):
     answers = []
 
-    def asked(*given, real=loops.are_reached):
+    def asked(*given, real=loops.lead_to_shapes):
         answers.append(real(*given))
         return answers[-1]
 
-    monkeypatch.setattr(loops, "are_reached", asked)
+    monkeypatch.setattr(loops, "lead_to_shapes", asked)
     answers_by_kernel = {}
     for kernel in KERNELS:
         answers.clear()

@@ -20,7 +20,7 @@ DTYPES = [torch.float32, torch.float16, torch.bfloat16]
 
 @pytest.mark.parametrize("size", [1, 1024, 5000])
 @pytest.mark.parametrize("dtype", [*DTYPES, torch.int32])
-def test_vector_add(size, dtype):
+def test_planned_vector_add_equals_array_evaluation(size, dtype):
     x, y = (torch.randint(-99, 99, (size,)).to(dtype) for _ in range(2))
     arguments = {"x": x, "y": y, "out": torch.empty_like(x), "n": size}
     assert_same(vector_add, (-(-size // 512),), arguments, {"BLOCK": 512})
@@ -28,7 +28,7 @@ def test_vector_add(size, dtype):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize(("rows", "columns", "programs"), [(5, 33, 5), (20, 64, 3), (7, 1, 7)])
-def test_softmax(dtype, rows, columns, programs):
+def test_planned_softmax_equals_array_evaluation(dtype, rows, columns, programs):
     x = torch.randn(rows, columns).to(dtype)
     arguments = {
         "out": torch.empty_like(x), "x": x, "x_stride": columns, "out_stride": columns,
@@ -40,7 +40,7 @@ def test_softmax(dtype, rows, columns, programs):
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("transposed", [False, True])
 @pytest.mark.parametrize(("m", "n", "k"), [(128, 96, 64), (64, 64, 40), (32, 32, 7)])
-def test_matmul(dtype, transposed, m, n, k):
+def test_planned_matmul_equals_array_evaluation(dtype, transposed, m, n, k):
     a, b = torch.randn(m, k).to(dtype), torch.randn(k, n).to(dtype)
     if transposed:
         b = torch.randn(n, k).to(dtype).T
@@ -57,7 +57,7 @@ def test_matmul(dtype, transposed, m, n, k):
 
 
 @pytest.mark.parametrize("k", [31 * 32, 17 * 32, 32 * 32 + 5])
-def test_matmul_over_a_prime_number_of_tiles(k):
+def test_planned_matmul_over_a_prime_number_of_tiles_equals_array_evaluation(k):
     a, b = torch.randn(32, k), torch.randn(k, 16)
     arguments = {
         "a": a, "b": b, "c": torch.empty(32, 16), "m": 32, "n": 16, "k": k, "stride_am": k,
@@ -71,7 +71,7 @@ def test_matmul_over_a_prime_number_of_tiles(k):
 
 @pytest.mark.parametrize("dtype", DTYPES)
 @pytest.mark.parametrize("columns", [64, 100, 256])
-def test_layer_norm(dtype, columns):
+def test_planned_layer_norm_equals_array_evaluation(dtype, columns):
     x = torch.randn(6, columns).to(dtype)
     arguments = {
         "x": x, "y": torch.empty_like(x), "weight": torch.randn(columns).to(dtype),
@@ -82,7 +82,7 @@ def test_layer_norm(dtype, columns):
     assert facts.loops
 
 
-def test_partial_gradients_of_layer_norm():
+def test_planned_weight_gradients_of_layer_norm_equal_array_evaluation():
     dw, db = torch.randn(13, 70), torch.randn(13, 70)
     arguments = {
         "dw_partial": dw, "db_partial": db, "dw_out": torch.empty(70), "db_out": torch.empty(70),
@@ -93,7 +93,7 @@ def test_partial_gradients_of_layer_norm():
 
 @pytest.mark.parametrize("causal", [False, True])
 @pytest.mark.parametrize("length", [96, 80])
-def test_attention(causal, length):
+def test_planned_attention_equals_array_evaluation(causal, length):
     q, k, v = (torch.randn(1, 2, length, 16) for _ in range(3))
     arguments = {
         "q": q, "k": k, "v": v, "out": torch.empty_like(q), "log_sum": torch.empty(2, length),
@@ -104,7 +104,7 @@ def test_attention(causal, length):
     assert_same(attention, (-(-length // 32), 2), arguments, constexprs, rounding=1000)
 
 
-def test_attention_through_descriptors():
+def test_planned_attention_with_descriptors_equals_array_evaluation():
     q, k, v = (torch.randn(1, 2, 64, 16) for _ in range(3))
     arguments = {
         "q": q, "k": k, "v": v, "out": torch.empty_like(q), "scale": 0.25, "heads": 2,
@@ -122,11 +122,11 @@ def tile_arguments(rows):
     }  # fmt: skip
 
 
-def test_a_tile_that_hangs_over_an_edge():
+def test_tiles_with_masked_edges_are_planned():
     assert_same(copy_tile, (3, 3), tile_arguments(48), {"BM": 16, "BN": 32})
 
 
-def test_an_access_that_leaves_its_tensor_is_left_to_array_evaluation():
+def test_a_launch_with_an_access_outside_its_tensor_is_not_planned():
     arguments, constexprs = tile_arguments(50), {"BM": 16, "BN": 32}
 
     why = reason(copy_tile, (4, 3), arguments, constexprs)
@@ -140,25 +140,25 @@ def test_an_access_that_leaves_its_tensor_is_left_to_array_evaluation():
     assert plan_facts.defects == array_facts.defects != []
 
 
-def test_updates_in_place():
+def test_planned_updates_in_place_equal_array_evaluation():
     arguments = {"x": torch.randn(1000), "n": 1000, "factor": 3.0}
     assert_same(in_place_scale, (8,), arguments, {"BLOCK": 128})
 
 
-def test_random_numbers_wrap_as_registers_do():
+def test_planned_random_integers_wrap_like_registers():
     x = torch.randn(300)
     arguments = {"x": x, "out": torch.empty_like(x), "n": 300, "p": 0.5, "seed": 123}
     assert_same(seeded_dropout, (3,), arguments, {"BLOCK": 128})
 
 
-def test_two_arguments_of_one_storage_that_programs_share():
-    """Each program reads what another one writes, if it is looked at through the other argument."""
+def test_programs_that_share_bytes_through_two_arguments_are_not_planned():
+    """Each program reads, through one argument, bytes that another writes through the other."""
     base = torch.arange(600, dtype=torch.float32)
     arguments = {"x": base[:500], "out": base[100:], "shift": 0, "n": 500}
 
     why = reason(shifted_copy, (4,), arguments, {"BLOCK": 128})
 
-    assert why == "programs may read what others wrote to out"
+    assert why == "programs may read elements of out that other programs write"
     (planned, plan_facts), (arrays, array_facts) = both_ways(
         shifted_copy, (4,), arguments, {"BLOCK": 128}
     )
@@ -167,7 +167,7 @@ def test_two_arguments_of_one_storage_that_programs_share():
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_scans(reverse):
+def test_planned_scans_equal_array_evaluation(reverse):
     x, y = torch.randn(64), torch.randn(64)
     arguments = {"x": x, "y": y} | {
         name: torch.empty(64) for name in ("sums", "products", "peaks", "slopes", "offsets")
@@ -175,7 +175,7 @@ def test_scans(reverse):
     assert_same(scans, (1,), arguments, {"N": 64, "REVERSE": reverse})
 
 
-def test_rearranged_elements():
+def test_planned_shape_ops_equal_array_evaluation():
     x = torch.randn(8, 16)
     why = reason(rearranged, (1,), {"x": x, "out": torch.empty(8, 16)}, {"M": 8, "N": 16})
     assert why == "planned"

@@ -25,7 +25,7 @@ class Accesses(Observer):
 
 
 def large_matmul():
-    """A matmul of 4096 cubed on tensors without data."""
+    """Return a matmul launch of 4096 cubed on tensors without data."""
     n = 4096
     unit = torch.empty(1, 1)
     given = {
@@ -61,7 +61,7 @@ def test_a_large_launch_without_data_takes_little_memory():
     assert {access.highest for access in loads} == {4 * (4096 * 4096 - 1)}
 
 
-def test_a_formula_gives_the_addresses():
+def test_formulas_of_accesses_contain_all_addresses():
     x = torch.randn(6, 50)
     arguments = {
         "out": torch.empty_like(x), "x": x, "x_stride": 50, "out_stride": 50, "rows": 6,
@@ -84,7 +84,7 @@ def test_a_formula_gives_the_addresses():
         assert sorted(offsets) == sorted(access.elements()[0].tolist())
 
 
-def test_a_plan_serves_any_float_and_any_contents():
+def test_a_cached_plan_is_used_for_any_float_argument_and_contents():
     module = compile_for(in_place_scale, {"x": torch.ones(64), "n": 64, "factor": 1.0},
                          {"BLOCK": 64})  # fmt: skip
     for factor in (2.0, 3.0):
@@ -95,7 +95,7 @@ def test_a_plan_serves_any_float_and_any_contents():
     assert len(plans_of(module).plans) == 1
 
 
-def test_another_grid_or_integer_is_another_plan():
+def test_another_grid_or_integer_argument_needs_another_plan():
     x = torch.randn(100)
     arguments = {"x": x, "y": x, "out": torch.empty(100), "n": 100}
     module = compile_for(vector_add, arguments, {"BLOCK": 32})
@@ -109,7 +109,7 @@ def test_another_grid_or_integer_is_another_plan():
     assert len(plans_of(module).plans) == 3
 
 
-def test_data_dependent_addresses_are_left_to_array_evaluation():
+def test_launches_with_data_dependent_addresses_are_not_planned():
     arguments = {
         "index": torch.tensor([1, 0]), "x": torch.randn(3, 12), "out": torch.empty(2, 12),
         "columns": 12,
@@ -118,7 +118,7 @@ def test_data_dependent_addresses_are_left_to_array_evaluation():
     assert why == "an address is not affine, or depends on data"
 
 
-def test_a_branch_on_data_is_left_to_array_evaluation():
+def test_launches_with_a_branch_on_data_are_not_planned():
     arguments = {
         "flags": torch.tensor([1, 0]), "x": torch.randn(32), "out": torch.empty(32), "n": 32,
     }  # fmt: skip
@@ -126,7 +126,7 @@ def test_a_branch_on_data_is_left_to_array_evaluation():
     assert why == "a branch depends on data"
 
 
-def test_atomic_updates_that_nobody_reads_are_planned():
+def test_atomic_updates_with_unused_results_are_planned():
     x, memory = torch.randint(-9, 9, (12,)), torch.zeros(1, dtype=torch.int64)
     arguments, constexprs = {"x": x, "memory": memory}, {"NAME": "atomic_add"}
 
@@ -138,7 +138,7 @@ def test_atomic_updates_that_nobody_reads_are_planned():
     assert facts.summary() == array_facts.summary()
 
 
-def test_partly_known_data_are_left_to_array_evaluation():
+def test_launches_with_partly_known_data_are_not_planned():
     arguments = {"x": torch.randn(64), "y": torch.randn(64), "out": torch.empty(64), "n": 64}
     module = compile_for(vector_add, arguments, {"BLOCK": 64})
 

@@ -14,7 +14,7 @@ def ragged_matmul(
     a, b, c, rows, columns, depth, a_row, b_row, c_row,
     BM: tl.constexpr, BN: tl.constexpr, BK: tl.constexpr, GROUP: tl.constexpr,
 ):  # fmt: skip
-    """The tutorial's: rows and columns beyond the last wrap around."""
+    """The tutorial's matmul, whose rows and columns beyond the last wrap around."""
     program = tl.program_id(0)
     tiles_down, tiles_across = tl.cdiv(rows, BM), tl.cdiv(columns, BN)
     in_group = GROUP * tiles_across
@@ -52,7 +52,7 @@ def one_program_reads_elsewhere(x, index, out, BLOCK: tl.constexpr):
 
 @triton.jit
 def rows_of_batches(x, scale, out, rows, per_batch, columns, BLOCK: tl.constexpr):
-    """Rows one after the other; each batch of rows has a scale of its own."""
+    """Scale rows one after the other by the scale of their batch."""
     lanes = tl.arange(0, BLOCK)
     for row in range(rows):
         factor = tl.load(scale + row // per_batch)
@@ -72,7 +72,7 @@ def check(function, grid, arguments, constexprs, tolerance=0.0):
 
 @pytest.mark.parametrize(("rows", "columns", "left"), [(128, 120, 4), (120, 120, 7), (128, 128, 0)])
 @pytest.mark.parametrize("group", [1, 2, 3])
-def test_a_matmul_that_wraps_around_at_its_last_tiles(rows, columns, left, group):
+def test_matmul_tiles_that_wrap_around_are_evaluated_by_arrays(rows, columns, left, group):
     a, b = torch.randn(rows, 40), torch.randn(40, columns)
     c = torch.zeros(rows, columns)
     arguments = {
@@ -89,7 +89,7 @@ def test_a_matmul_that_wraps_around_at_its_last_tiles(rows, columns, left, group
     assert np.allclose(product, (a @ b).numpy().reshape(-1), atol=1e-4)
 
 
-def test_one_program_with_addresses_from_data_is_not_planned():
+def test_only_the_program_with_data_dependent_addresses_is_not_planned():
     arguments = {
         "x": torch.randn(64), "index": torch.randint(64, (8,)), "out": torch.zeros(64),
     }  # fmt: skip
@@ -109,7 +109,7 @@ def test_launches_in_place_are_planned_whole_or_not_at_all():
 
 
 @pytest.mark.parametrize("per_batch", [3, 4, 12])
-def test_rows_that_are_divided_into_batches(per_batch):
+def test_launches_with_rows_divided_into_batches_are_planned(per_batch):
     arguments = {
         "x": torch.randn(12, 16), "scale": torch.randn(12), "out": torch.zeros(12, 16), "rows": 12,
         "per_batch": per_batch, "columns": 16,

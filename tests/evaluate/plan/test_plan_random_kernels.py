@@ -122,7 +122,7 @@ STAYING = dict.fromkeys(_NUMBERS, 0) | {"rows": 1, "columns": 1}
 @settings(max_examples=usually(60, thorough=120), deadline=None)
 @given(launches())
 @example((kernel(0, 2, False), STAYING, (1, 1), False))
-def test_a_random_kernel_gives_the_same_both_ways(launch):
+def test_random_affine_kernels_have_equal_results_by_plan_and_by_arrays(launch):
     code, numbers, grid, shared = launch
     module = parsed(code)
     data = np.random.default_rng(0).standard_normal(40_000).astype(np.float32)

@@ -125,7 +125,7 @@ def test_a_pointer_after_the_loop_depends_on_the_number_of_trips():
     assert regions(walking_pointer, (9,), arguments, {"BN": 8}) == 1
 
 
-def test_swapped_carried_values_stay_when_a_program_is_done():
+def test_swapped_carried_values_of_ended_programs_do_not_change():
     arguments = {
         "first": torch.randint(9, (12,)).float(), "second": torch.randint(9, (12,)).float(),
         "out": torch.zeros(24), "count": 12,
@@ -140,7 +140,7 @@ def test_stores_in_a_triangular_loop_equal_array_evaluation():
     assert regions(writes_in_its_loop, (6,), arguments, {"BN": 8}) == 1
 
 
-def test_the_last_program_to_write_an_address_is_the_last():
+def test_the_last_program_decides_the_value_at_a_shared_address():
     x = torch.randn(48)
     arguments = {"x": x, "out": torch.zeros(8), "columns": 48}
     (planned, _), _ = both_ways(last_program_writes, (6,), arguments, {"BN": 8})
@@ -157,7 +157,7 @@ def test_a_triangle_may_have_another_program_axis():
 
 @pytest.mark.parametrize("length", some([160, 250], 2))
 @pytest.mark.parametrize(("bm", "bn"), [(16, 16), (32, 16), (16, 32)])
-def test_causal_attention(length, bm, bn):
+def test_causal_attention_is_planned_as_a_staircase(length, bm, bn):
     q, k, v = (torch.randn(1, 2, length, 16) for _ in range(3))
     arguments = {
         "q": q, "k": k, "v": v, "out": torch.empty_like(q), "log_sum": torch.empty(2, length),

@@ -25,7 +25,7 @@ from tests.kernels.normalization import layer_norm_forward
 
 
 class Watch(TorchDispatchMode):
-    """Counts what PyTorch is asked for."""
+    """A dispatch mode that records the functions that PyTorch runs."""
 
     def __init__(self):
         super().__init__()
@@ -43,8 +43,8 @@ def _every_size(monkeypatch):
 
 
 @pytest.fixture
-def asked(monkeypatch):
-    """Names of PyTorch's functions that were called."""
+def called_functions(monkeypatch):
+    """Return a list that receives the names of PyTorch's functions as they are called."""
     names = []
 
     def note(module, name):
@@ -72,32 +72,32 @@ SPECIAL = (np.nan, -np.nan, np.inf, -np.inf, 0.0, -0.0, 1e-40, 3.39e38, -3.4e38)
 
 @pytest.mark.parametrize("function", [np.fmax, np.fmin])
 @pytest.mark.parametrize("special", [(), SPECIAL, (np.nan,) * 33])
-def test_largest_and_smallest_of_rows(function, special, asked):
+def test_row_extremes_by_pytorch_equal_numpy(function, special, called_functions):
     array = numbers(5, 7, 33, special=special)
     out = np.empty((5, 7), np.float32)
 
     torch_kernels.reduction(function, array.dtype)(array, 2, array.dtype, out)
 
-    assert {"amax", "amin"} & set(asked)
+    assert {"amax", "amin"} & set(called_functions)
     assert np.array_equal(out, function.reduce(array, 2), equal_nan=True)
 
 
 @pytest.mark.parametrize("function", list(torch_kernels.BROADCAST))
 @pytest.mark.parametrize("shapes", [((6, 33), (6, 1)), ((6, 1), (6, 33)), ((6, 33), (1, 33))])
-def test_operations_on_rows(function, shapes, asked):
+def test_row_operations_by_pytorch_equal_numpy(function, shapes, called_functions):
     left, right = (numbers(*shape, special=SPECIAL[: shape[0] * shape[1]]) for shape in shapes)
     wide = np.empty((6, 40), np.float32)
     out = wide[:, :33]
 
     torch_kernels.BROADCAST[function](left, right, out)
 
-    assert {"add", "sub", "mul", "div"} & set(asked)
+    assert {"add", "sub", "mul", "div"} & set(called_functions)
     with np.errstate(all="ignore"):
         assert np.array_equal(out, function(left, right), equal_nan=True)
 
 
 @pytest.mark.parametrize("special", [(), SPECIAL])
-def test_rounding_to_bf16(special, asked):
+def test_bf16_rounding_by_pytorch_equals_numpy(special, called_functions):
     array = numbers(9, 31, special=special)
     ours, numpys = np.empty_like(array), np.empty_like(array)
     torch_kernels.round_bf16_into(array, ours)
@@ -107,14 +107,14 @@ def test_rounding_to_bf16(special, asked):
     with np.errstate(all="ignore"):
         array_functions.round_and_narrow_into(array, numpys_narrow)
 
-    assert "from_numpy" in asked
+    assert "from_numpy" in called_functions
     assert np.array_equal(ours.view(np.uint32), numpys.view(np.uint32))
     assert np.array_equal(narrow.astype(np.float32), numpys_narrow.astype(np.float32), True)
 
 
 @pytest.mark.parametrize("stacks", [(), (3, 3), (3, 1), (1, 3)])
 @pytest.mark.parametrize("transposed", [False, True])
-def test_products(stacks, transposed, asked):
+def test_matrix_products_by_pytorch_equal_numpy(stacks, transposed, called_functions):
     first = numbers(*stacks[:1], 20, 16)
     second = numbers(*stacks[1:], 16, 24)
     if transposed:
@@ -125,12 +125,12 @@ def test_products(stacks, transposed, asked):
     torch_kernels.multiplied(first, second, out)
     torch_kernels.multiplied_onto(first, second, total)
 
-    assert "from_numpy" in asked
+    assert "from_numpy" in called_functions
     assert np.allclose(out, exact, rtol=0, atol=1e-5)
     assert np.allclose(total, 1 + exact, rtol=0, atol=1e-5)
 
 
-def test_factors_with_gaps_between_their_rows_take_no_longer():
+def test_products_of_factors_with_gaps_between_rows_are_as_fast():
     first, second = numbers(960, 100)[:, :64], numbers(64, 1000)[:, :960]
     out = np.empty((960, 960), np.float32)
 
@@ -153,7 +153,7 @@ def settings_of_precision():
 
 
 @pytest.mark.parametrize("ask_for_less", list(settings_of_precision()))
-def test_products_keep_all_bits_where_the_program_asked_for_fewer(ask_for_less, asked):
+def test_products_use_all_bits_although_the_program_allows_fewer(ask_for_less, called_functions):
     first, second = numbers(20, 16), numbers(16, 24)
     out = np.empty((20, 24), np.float32)
     try:
@@ -164,7 +164,7 @@ def test_products_keep_all_bits_where_the_program_asked_for_fewer(ask_for_less, 
             torch.backends.mkldnn.matmul.fp32_precision = "none"
         torch.set_float32_matmul_precision("highest")
 
-    assert not asked
+    assert not called_functions
     assert np.array_equal(out, first @ second)
 
 
@@ -191,13 +191,13 @@ def test_pytorch_is_not_called_under_its_profiler():
     assert np.array_equal(out, array.max(1))
 
 
-def test_read_only_arrays_are_not_passed_to_pytorch(asked):
+def test_read_only_arrays_are_not_passed_to_pytorch(called_functions):
     array, out = numbers(6, 33), np.empty((6,), np.float32)
     array.flags.writeable = False
 
     torch_kernels.largest(array, 1, array.dtype, out)
 
-    assert not asked
+    assert not called_functions
     assert np.array_equal(out, array.max(1))
 
 
@@ -229,7 +229,7 @@ def launches(dtype):
 
 
 def run_by_plan(function, grid, arguments, constexprs, *, torch):
-    """Run a launch by code that leaves things to PyTorch, or does not."""
+    """Run a launch by code that was generated with or without PyTorch's functions."""
     module = compile_for(function, arguments, constexprs)
     given = tuple(with_copied_storages(bind(function, arguments)))
     tensors = {n: a for n, a in enumerate(given) if isinstance(a, TensorArgument)}
@@ -251,13 +251,13 @@ def run_by_plan(function, grid, arguments, constexprs, *, torch):
 
 @pytest.mark.parametrize("dtype", [torch.float32, torch.bfloat16])
 @pytest.mark.parametrize("number", range(4))
-def test_whole_launches_with_and_without_pytorch(dtype, number, asked):
+def test_launches_with_pytorch_equal_launches_without(dtype, number, called_functions):
     torch.manual_seed(number)
     launch = list(launches(dtype))[number]
     without = run_by_plan(*launch, torch=False)
-    assert not asked
+    assert not called_functions
     with_torch = run_by_plan(*launch, torch=True)
-    assert "from_numpy" in asked
+    assert "from_numpy" in called_functions
 
     # Attention cuts its weights to tf32, which makes one bit of ten out of the last of 23.
     in_float32 = 2e-3 if launch[0] is attention else 1e-5
@@ -268,7 +268,7 @@ def test_whole_launches_with_and_without_pytorch(dtype, number, asked):
             assert np.allclose(values(ours), values(numpys), rtol=0, atol=rounding * scale)
 
 
-def test_code_that_was_made_with_pytorch_runs_without_it():
+def test_code_generated_with_pytorch_runs_without_pytorch():
     array = numbers(6, 33)
     known = sys.modules.pop("torch")
     try:

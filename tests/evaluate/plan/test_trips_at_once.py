@@ -149,7 +149,7 @@ def test_several_loops_over_the_tiles_of_a_row_become_rows(dtype):
     "function",
     [in_place, running_sums, from_a_value_on, last_tile_stays, overlapping_tiles, two_stores],
 )
-def test_loops_that_depend_on_the_order_of_trips_stay(function):
+def test_loops_that_depend_on_the_order_of_trips_are_not_replaced(function):
     assert "for t" in code(function, torch.float32)
     assert_same(function, (ROWS,), arguments_of(function, torch.float32), {"TILE": TILE})
 
@@ -161,5 +161,5 @@ def test_a_sum_of_negative_zeros_is_zero():
 
 
 @pytest.mark.parametrize("tile", [32, 64])
-def test_short_tiles_are_added_up_in_order_too(tile):
+def test_loops_over_short_tiles_add_in_order(tile):
     assert_same(sums, (ROWS,), arguments_of(sums, torch.float32), {"TILE": tile})

@@ -29,7 +29,7 @@ def run(text, *arrays, constraints=None):
         return snippet(text, constraints)(raw)
 
 
-def one(text, *numbers, constraints=None):
+def run_on_one_number(text, *numbers, constraints=None):
     result = run(text, *(np.array([n], np.uint32) for n in numbers), constraints=constraints)[0]
     return int(result[0])
 
@@ -44,7 +44,7 @@ def byte_of(a, b, selector):
 
 
 def field(a, position, length, *, is_signed):
-    """The definition of the PTX ISA, bit by bit."""
+    """Return a bit field, bit by bit as the PTX ISA defines it."""
     position, length = position & 255, length & 255
     sign = a >> min(position + length - 1, 31) & 1 if length and is_signed else 0
     bits = [(a >> (position + i) & 1) if i < length and position + i < 32 else sign
@@ -118,18 +118,18 @@ def _divided(a, b):
 @pytest.mark.parametrize("name", [name for name in WORDS if WORDS[name]])
 @settings(max_examples=usually(20, thorough=200), deadline=None)
 @given(a=words, b=words, c=words)
-def test_instructions_on_words(name, a, b, c):
+def test_integer_instructions_equal_python(name, a, b, c):
     base = name.partition(".")[0]
     count = 1 if base in ONE else 3 if base in THREE else 2
     operands = ", ".join(f"${place}" for place in range(count + 1))
-    result = one(f"{name} {operands};", *(a, b, c)[:count])
+    result = run_on_one_number(f"{name} {operands};", *(a, b, c)[:count])
     assert result == WORDS[name](a, b, c) & ALL
 
 
 @settings(max_examples=100, deadline=None)
 @given(a=words, b=words, c=words, table=st.integers(0, 255))
-def test_lop3_looks_bits_up(a, b, c, table):
-    result = one(f"lop3.b32 $0, $1, $2, $3, {table:#x};", a, b, c)
+def test_lop3_equals_its_lookup_table(a, b, c, table):
+    result = run_on_one_number(f"lop3.b32 $0, $1, $2, $3, {table:#x};", a, b, c)
     rows = [(a >> i & 1) << 2 | (b >> i & 1) << 1 | c >> i & 1 for i in range(32)]
     assert result == sum((table >> row & 1) << i for i, row in enumerate(rows))
 
@@ -137,21 +137,21 @@ def test_lop3_looks_bits_up(a, b, c, table):
 @settings(max_examples=100, deadline=None)
 @given(a=words, b=words, position=words, length=words)
 def test_bfi_inserts_a_field(a, b, position, length):
-    result = one("bfi.b32 $0, $1, $2, $3, $4;", a, b, position, length)
+    result = run_on_one_number("bfi.b32 $0, $1, $2, $3, $4;", a, b, position, length)
     assert result == insert(a, b, position, length)
 
 
 @settings(max_examples=60, deadline=None)
 @given(a=words, b=words)
-def test_wide_products_and_vectors_of_halves(a, b):
+def test_wide_products_and_moves_of_halves_equal_python(a, b):
     unsigned = "mul.wide.u32 $0, $1, $2;"
     with_sign = "mul.wide.s32 $0, $1, $2;"
-    assert one(unsigned, a, b, constraints="=l,r,r") == a * b
-    assert one(with_sign, a, b, constraints="=l,r,r") == signed(a) * signed(b) % 2**64
+    assert run_on_one_number(unsigned, a, b, constraints="=l,r,r") == a * b
+    assert run_on_one_number(with_sign, a, b, constraints="=l,r,r") == signed(a) * signed(b) % 2**64
     swap = "{ .reg .b16 x, y; mov.b32 {x, y}, $1; mov.b32 $0, {y, x}; }"
-    assert one(swap, a) == (a >> 16 | a << 16) & ALL
+    assert run_on_one_number(swap, a) == (a >> 16 | a << 16) & ALL
     upper = "{ .reg .b16 y; mov.b32 {_, y}, $1; cvt.s32.s16 $0, y; }"
-    assert one(upper, a) == (signed(a) >> 16) & ALL
+    assert run_on_one_number(upper, a) == (signed(a) >> 16) & ALL
 
 
 FLOATS = np.array(
@@ -171,7 +171,7 @@ def floats(text, *arrays, **settings_):
     ("name", "reference"),
     [("add", np.add), ("sub", np.subtract), ("mul", np.multiply), ("div", np.divide)],
 )
-def test_sums_and_products_in_each_direction(name, reference):
+def test_float_sums_and_products_round_in_each_direction(name, reference):
     for direction, holds in (
         ("rz", lambda got, wide: np.abs(got) <= np.abs(wide)),
         ("rm", lambda got, wide: got <= wide),
@@ -190,7 +190,7 @@ def test_fma_rounds_once():
     assert np.array_equal(floats("fma.rn.f32 $0, $1, $2, $3;", A, B, C), exact.astype(np.float32))
 
 
-def test_ftz_takes_and_gives_no_subnormal_number():
+def test_ftz_flushes_subnormal_operands_and_results():
     result = floats("mul.ftz.f32 $0, $1, $2;", LEFT, RIGHT)
     small = (np.abs(result) < np.finfo(np.float32).tiny) & (result != 0)
     assert not small.any()
@@ -200,13 +200,13 @@ def test_ftz_takes_and_gives_no_subnormal_number():
     assert floats("ex2.approx.f32 $0, $1;", np.float32([-140]))[0] > 0
 
 
-def test_sat_limits_to_one_and_makes_zero_of_nan():
+def test_sat_limits_results_to_1_and_replaces_nan_by_0():
     result = floats("add.sat.f32 $0, $1, $2;", LEFT, RIGHT)
     total = LEFT + RIGHT
     assert np.array_equal(result, np.where(np.isnan(total), 0, np.clip(total, 0, 1)))
 
 
-def test_min_and_max_order_zeros_and_ignore_nan_unless_asked():
+def test_min_and_max_order_zeros_and_return_nan_only_with_the_modifier():
     smaller = floats("min.f32 $0, $1, $2;", LEFT, RIGHT)
     assert np.array_equal(smaller, np.fmin(LEFT, RIGHT), equal_nan=True)
     zeros = (LEFT == 0) & (RIGHT == 0)
@@ -244,7 +244,7 @@ def test_functions_of_floats_equal_numpy(name, function):
 
 
 @pytest.mark.parametrize("comparison", ["eq", "ne", "lt", "le", "gt", "ge"])
-def test_comparisons_with_nan(comparison):
+def test_ptx_comparisons_with_nan_are_true_only_if_unordered(comparison):
     python = {
         "eq": lambda a, b: a == b, "ne": lambda a, b: a != b, "lt": lambda a, b: a < b,
         "le": lambda a, b: a <= b, "gt": lambda a, b: a > b, "ge": lambda a, b: a >= b,
@@ -258,15 +258,15 @@ def test_comparisons_with_nan(comparison):
             assert got == (1 if holds else 2)
 
 
-def test_comparisons_of_integers_know_the_sign():
+def test_ptx_comparisons_of_integers_depend_on_signedness():
     text = "{{ .reg .pred p; setp.{}.{} p, $1, $2; selp.s32 $0, -1, 7, p; }}"
-    assert one(text.format("lt", "s32"), ALL, 1) == ALL
-    assert one(text.format("lt", "u32"), ALL, 1) == 7
-    assert one(text.format("hi", "u32"), ALL, 1) == ALL
-    assert one("set.lt.u32.s32 $0, $1, $2;", ALL, 1) == ALL
+    assert run_on_one_number(text.format("lt", "s32"), ALL, 1) == ALL
+    assert run_on_one_number(text.format("lt", "u32"), ALL, 1) == 7
+    assert run_on_one_number(text.format("hi", "u32"), ALL, 1) == ALL
+    assert run_on_one_number("set.lt.u32.s32 $0, $1, $2;", ALL, 1) == ALL
     joined = "{ .reg .pred p, q; setp.eq.s32 q, $2, 1; setp.gt.and.s32 p, $1, $2, q; selp.b32 $0, 1, 0, p; }"  # noqa: E501
-    assert one(joined, 5, 1) == 1
-    assert one(joined, 5, 2) == 0
+    assert run_on_one_number(joined, 5, 1) == 1
+    assert run_on_one_number(joined, 5, 2) == 0
 
 
 def _bits(values, dtype):
@@ -276,7 +276,7 @@ def _bits(values, dtype):
 @pytest.mark.parametrize(
     ("name", "dtype"), [("f16", np.float16), ("bf16", ml_dtypes.bfloat16)]
 )  # fmt: skip
-def test_packed_halves(name, dtype):
+def test_packed_halves_are_computed_separately(name, dtype):
     x, y, z = (RNG.standard_normal((3, 1000)) * 4).astype(dtype)
     for text, wide in (
         (f"add.{name}x2 $0, $1, $2;", x.astype("f8") + y.astype("f8")),
@@ -289,7 +289,7 @@ def test_packed_halves(name, dtype):
         assert np.array_equal(result.view("u2"), _bits(wide, dtype))
 
 
-def test_conversions_between_floats():
+def test_conversions_between_floats_round_in_each_direction():
     pair = run("cvt.rn.f16x2.f32 $0, $1, $2;", A, B)[0]
     with np.errstate(over="ignore"):
         assert np.array_equal(pair >> 16, _bits(A, np.float16))
@@ -342,12 +342,12 @@ def test_conversions_to_integers_round_and_saturate(mode, function):
     assert np.array_equal(floats(f"cvt.{mode}.f32.f32 $0, $1;", A), function(A))
 
 
-def test_conversions_between_integers():
+def test_conversions_between_integers_wrap_or_saturate():
     low = "{ .reg .b8 b; cvt.u8.u32 b, $1; cvt.s32.s8 $0, b; }"
-    assert one(low, 0x1FF) == ALL
+    assert run_on_one_number(low, 0x1FF) == ALL
     saturated = "{ .reg .b8 b; cvt.sat.s8.s32 b, $1; cvt.s32.s8 $0, b; }"
-    assert one(saturated, 300) == 127
-    assert one(saturated, -300 % 2**32) == -128 % 2**32
+    assert run_on_one_number(saturated, 300) == 127
+    assert run_on_one_number(saturated, -300 % 2**32) == -128 % 2**32
     assert floats("cvt.rn.f32.s32 $0, $1;", np.int32([-7, 2**24 + 1])).tolist() == [-7, 2**24]
     assert floats("cvt.rp.f32.u32 $0, $1;", np.uint32([2**24 + 1]))[0] == 2**24 + 2
 
@@ -359,7 +359,7 @@ def test_a_register_is_unchanged_where_the_guard_is_false():
 
 def test_a_name_in_an_inner_scope_is_another_register():
     text = "{ .reg .u32 t; mov.u32 t, 1; { .reg .u32 t; mov.u32 t, 2; } add.u32 $0, t, $1; }"
-    assert one(text, 10) == 11
+    assert run_on_one_number(text, 10) == 11
 
 
 @pytest.mark.parametrize(
@@ -383,7 +383,7 @@ def test_a_name_in_an_inner_scope_is_another_register():
 )
 def test_an_unknown_instruction_is_refused_by_name(text, named):
     with pytest.raises(UnsupportedOp) as refused:
-        one(text, 1)
+        run_on_one_number(text, 1)
     assert named in str(refused.value)
 
 
@@ -409,7 +409,7 @@ MODIFIERS = {
 
 
 def _example(name, type_, meaning):
-    """An instruction of the table, its registers declared around it."""
+    """Return PTX text with an instruction of the table and declarations of its registers."""
     target = {"set": "u32", "slct": "b32"}.get(name, type_)
     names = {"T": type_, "D": target, "wide": type_}
     takes = [names.get(t, t) for t in meaning.takes[: len(meaning.takes) - meaning.optional]]
@@ -450,7 +450,7 @@ CONVERSIONS = (
 @pytest.mark.process
 @since(3, 6, "an assembler for Blackwell")
 def test_the_table_has_the_instructions_that_the_assembler_accepts(tmp_path):
-    """Nothing is given a meaning that no GPU has: ptxas reads an example of every entry."""
+    """ptxas accepts an example of every entry of the table."""
     import subprocess
 
     from triton import knobs

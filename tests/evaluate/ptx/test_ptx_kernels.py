@@ -20,7 +20,7 @@ def test_predicated_instructions_choose_lane_by_lane(planned):
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_four_bytes_share_a_register(planned):
+def test_assembly_on_four_bytes_per_register_equals_torch(planned):
     x = torch.arange(64, dtype=torch.uint8) * 4
     y = torch.randn(64) * 200
     whole, largest = torch.empty(64, dtype=torch.int32), torch.empty(64)
@@ -38,7 +38,7 @@ def test_four_bytes_share_a_register(planned):
 
 
 @pytest.mark.parametrize("planned", [True, False])
-def test_halves_are_rounded_once(planned):
+def test_assembly_on_halves_rounds_once(planned):
     x, y = torch.randn(2, 4096).bfloat16().unbind(0)
     out = torch.empty(4096, dtype=torch.bfloat16)
 
@@ -53,7 +53,7 @@ def test_halves_are_rounded_once(planned):
     assert torch.equal(out, (x.double() * 2 + y.double()).bfloat16())
 
 
-def test_tritons_own_conversions_by_assembly_round_trip():
+def test_tritons_assembly_conversions_restore_their_input():
     patterns = torch.arange(256, dtype=torch.int16)
     sign, low = patterns >> 7 << 15, (patterns & 0x7F) << 7
     x = (sign | low).view(torch.float16)
@@ -74,13 +74,13 @@ def test_tritons_own_conversions_by_assembly_round_trip():
     assert torch.equal(stored.view(torch.uint8).int(), expected.to(torch.uint8).int())
 
 
-def test_integers_that_assembly_made_are_addresses():
+def test_integers_computed_by_assembly_can_be_addresses():
     x, out = torch.arange(64), torch.empty(16, dtype=torch.int64)
     launch(language.row_by_assembly, (1,), {"x": x, "out": out}, {"BLOCK": 16})
     assert out.tolist() == [2 * n + 1 for n in range(16)]
 
 
-def test_assembly_that_only_computes_is_planned():
+def test_assembly_without_side_effects_is_planned():
     arguments = {"x": torch.zeros(64), "out": torch.zeros(64)}
     module = compile_for(language.softplus, arguments, {"BLOCK": 64})
     assert explain(module, bind(language.softplus, arguments), (1,)) == "planned"

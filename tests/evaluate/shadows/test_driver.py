@@ -16,7 +16,7 @@ from kvtrace.evaluate.dialects.tt_reduce import along
 from kvtrace.evaluate.registry import ELEMENTWISE
 from kvtrace.evaluate.shadows.driver import Shadows, on_actual
 from kvtrace.evaluate.types import value_type
-from kvtrace.evaluate.values import Shadowed, actual, full_array, to_array
+from kvtrace.evaluate.values import ShadowedValue, actual, full_array, to_array
 from kvtrace.ir.ops import effect_of
 from tests.kernels.launching import bind, compile_for
 
@@ -24,8 +24,8 @@ BLOCK, WIDTH = 8, 4
 
 
 @dataclass(frozen=True)
-class Unrounded(Shadowed):
-    """The shadow: the number in float64."""
+class Unrounded(ShadowedValue):
+    """A value whose shadow is the number in float64, before any rounding."""
 
     @classmethod
     def shadow_of(cls, value: Any, type_: Any) -> np.ndarray:
@@ -38,8 +38,8 @@ class Unrounded(Shadowed):
         return cls(value, shadow)
 
 
-class Following(Shadows):
-    """Keeps what is stored, beside what it would be, and what is decided with a shadow or none."""
+class RecordingShadows(Shadows):
+    """An instrument that records stored values with shadows, and deciding values."""
 
     kind = Unrounded
 
@@ -145,14 +145,14 @@ def prefixes(x, out, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.associative_scan(tl.load(x + lanes) / 3, 0, _combined, reverse=True))
 
 
-def followed(kernel, x, count, constexprs, *, grid=1, enters=False, **scalars):
-    """What the kernel stores, the shadow, and what is decided; memory is as without a shadow."""
+def recorded(kernel, x, count, constexprs, *, grid=1, enters=False, **scalars):
+    """Return the stored numbers, their shadows, and the deciding values."""
     outs = []
     for under in (False, True):
         given = {"x": torch.from_numpy(x.copy()), "out": torch.zeros(count, dtype=torch.float16)}
         given |= scalars
         module = compile_for(kernel, given, constexprs)
-        following = Following(module, enters=enters) if under else None
+        following = RecordingShadows(module, enters=enters) if under else None
         evaluate(module, bind(kernel, given), (grid,), instrument=following, planned=False)
         outs.append(given["out"].numpy())
     np.testing.assert_array_equal(*outs)
@@ -166,7 +166,7 @@ X = np.linspace(0.5, 1.5, 2 * BLOCK).astype(np.float16)
 
 @pytest.mark.parametrize("turns", [0, 1, 5])
 def test_loops_and_branches_that_programs_take_differently_carry_shadows(turns):
-    stored, shadow, decisions = followed(
+    stored, shadow, decisions = recorded(
         looping, X, 2 * BLOCK, {"BLOCK": BLOCK}, grid=2, turns=turns
     )
     meant = X.astype(np.float64).reshape(2, BLOCK)
@@ -185,7 +185,7 @@ def test_loops_and_branches_that_programs_take_differently_carry_shadows(turns):
 
 
 def test_ops_that_move_elements_run_again_on_shadows():
-    stored, shadow, _ = followed(summed, X, 2 * WIDTH, {"BLOCK": BLOCK, "WIDTH": WIDTH})
+    stored, shadow, _ = recorded(summed, X, 2 * WIDTH, {"BLOCK": BLOCK, "WIDTH": WIDTH})
     tile = np.repeat(X[:BLOCK].astype(np.float64) / 3, WIDTH).reshape(-1, 2 * WIDTH)
 
     np.testing.assert_allclose(shadow[0], tile.sum(axis=0), rtol=1e-15)
@@ -194,7 +194,7 @@ def test_ops_that_move_elements_run_again_on_shadows():
 
 @pytest.mark.parametrize("limit", [0, 100])
 def test_deciding_values_are_inspected_and_used_without_their_shadow(limit):
-    stored, shadow, decisions = followed(deciding, X, BLOCK, {"limit": limit, "BLOCK": BLOCK})
+    stored, shadow, decisions = recorded(deciding, X, BLOCK, {"limit": limit, "BLOCK": BLOCK})
     given = X[:BLOCK].astype(np.float64)
 
     assert decisions == [("scf.if", True)] * 2
@@ -203,7 +203,7 @@ def test_deciding_values_are_inspected_and_used_without_their_shadow(limit):
 
 
 def test_a_region_of_several_ops_is_run_on_shadows_where_an_instrument_enters_it():
-    stored, shadow, _ = followed(prefixes, X, BLOCK, {"BLOCK": BLOCK}, enters=True)
+    stored, shadow, _ = recorded(prefixes, X, BLOCK, {"BLOCK": BLOCK}, enters=True)
     assert (stored != shadow).any()
 
     # In passes, as the evaluator combines: the op is not associative.

@@ -1,10 +1,10 @@
-"""One kernel on one set of arguments, labeled: which rule it breaks and at which line, or none.
+"""One kernel on one set of arguments, labeled by the rule that it breaks and the line, or none.
 
-Arguments are described, never allocated: a tensor is a shape, a type, strides and a place in a
+Arguments are described, never allocated: a tensor is a shape, a type, strides and an offset in a
 storage, and has contents only where the label needs them. So tensors of 2^31 elements cost nothing.
 
 The line is the one of the kernel's source (or of a function that it calls) that ends in a comment
-`# [mark]`; a label names rule and mark. Lines carry marks, not rules, because the same kernel is
+`# [mark]`; a label names rule and mark. Lines have marks, not rules, because the same kernel is
 right with other arguments.
 """
 
@@ -54,7 +54,7 @@ class Tensor:
 
     @property
     def last(self) -> int:
-        """One past the last element of the storage that the view reaches."""
+        """One past the last element of the storage that the view contains."""
         if 0 in self.shape:
             return self.offset
         reach = sum(max(0, (n - 1) * s) for n, s in zip(self.shape, self.steps, strict=True))
@@ -62,19 +62,19 @@ class Tensor:
 
 
 def tensor(*shape: int, dtype: str = "fp32", **where: Any) -> Tensor:
-    """A tensor without contents."""
+    """Return a tensor without contents."""
     return Tensor(shape, dtype, **where)
 
 
 def holding(values: Any, dtype: str = "i32") -> Tensor:
-    """A vector with contents, as KVTRACE_TENSORS=int would have recorded it."""
+    """Return a vector with contents, as KVTRACE_TENSORS=int would have recorded it."""
     data = np.asarray(values, element_of_short_name(dtype).memory)
     return Tensor(data.shape, dtype, data=data)
 
 
 @dataclass(frozen=True)
 class Expected:
-    """A verdict on the line with this mark."""
+    """An expected verdict: its rule, and the mark of its line."""
 
     rule: str
     mark: str
@@ -82,16 +82,15 @@ class Expected:
 
 @dataclass(frozen=True, eq=False)
 class Sample:
-    """A labeled call.
+    """A call of a kernel with its expected verdicts.
 
-    violations: all that must be found, and nothing else. follows: what follows from them, and may
-    be found or be left unknown. doubtful: likewise, but it rests on what nobody knows, as on what a
-    load outside its tensor gave, so it must not be proven. unknowns: what cannot be decided, with a
-    word that the reason must hold. Everything else must be proven or left unsaid.
-    meets: two programs do touch the same bytes, but something orders them, or it does no harm;
-    `why` says what. look_at: programs whose addresses tell, where running them all is too much.
-    wide: integers passed as i64. divisible: what the kernel was compiled to take for multiples of
-    16.
+    violations: all that must be found, and no others. follows: those that follow from them, and may
+    be found or unknown. doubtful: likewise, but they rest on unknown values, as on those of a load
+    outside its tensor, so they must not be proven. unknowns: those that cannot be decided, with a
+    word that the reason must contain. All others must be proven or not mentioned. meets: two
+    programs do touch the same bytes, but they are ordered, or it does no harm; `why` explains it.
+    look_at: the programs whose addresses show it, if all are too many to run. wide: integers passed
+    as i64. divisible: arguments that the kernel was compiled to assume are multiples of 16.
     """
 
     name: str
@@ -128,7 +127,7 @@ class Sample:
         return _module(self.kernel, types, constants, self.divisible)
 
     def call(self) -> Call:
-        """What the rules judge. Contents are copies, since evaluation writes to them."""
+        """Return the call that the rules judge, with copies of contents, as they may change."""
         arguments = self.bound()
         x, y, z = (*self.grid, 1, 1)[:3]
         known = (a for a in arguments if isinstance(a, TensorArgument))
@@ -143,7 +142,7 @@ class Sample:
         )
 
     def bound(self) -> tuple[Argument, ...]:
-        """The evaluator's arguments in the kernel's order; storages are not allocated."""
+        """Return the evaluator's arguments in the kernel's order; storages are not allocated."""
         storages = self._storages()
         found: list[Argument] = []
         for name in self.kernel.arg_names:
@@ -188,11 +187,11 @@ class Sample:
         return "i64" if name in self.wide or not -(2**31) <= value < 2**31 else "i32"
 
     def marks(self) -> dict[str, int]:
-        """Line of each mark in the kernel and in what it calls in the same file."""
+        """Return the line of each mark in the kernel and in functions of its file that it calls."""
         return marks_of(self.kernel)
 
     def mark_of(self, op: Op) -> str:
-        """The mark of the innermost line of an op that has one; else where it is."""
+        """Return the mark of the innermost line of an op that has a mark; else the op's line."""
         lines = {line: mark for mark, line in self.marks().items()}
         frames = source_stack(op)
         for frame in frames:
@@ -216,7 +215,7 @@ def _module(
 
 @cache
 def marks_of(kernel: Any) -> dict[str, int]:
-    """Marks in a kernel's source, and in functions of its file that have marks of their own.
+    """Return the marks in a kernel's source, and in functions of its file that have marks.
 
     Marks are unique within a kernel; those of other functions count where the kernel has none.
     """
@@ -247,7 +246,7 @@ _SETTINGS = ("wide", "divisible", "look_at", "meets", "why", "follows", "doubtfu
 
 
 class Samples(list[Sample]):
-    """The samples of one theme. Rules are named with underscores: `out_of_bounds="load"`."""
+    """The samples of one theme; rules are keywords with underscores: `out_of_bounds="load"`."""
 
     def __init__(self, theme: str) -> None:
         super().__init__()
@@ -275,7 +274,7 @@ class Samples(list[Sample]):
         grid: tuple[int, ...],
         **settings: Any,
     ) -> None:
-        """Add a call without any, however much it looks like one."""
+        """Add a call without defects, although it looks like one with them."""
         self._add(name, kernel, arguments, constexprs, grid, (), (), settings)
 
     def undecided(
@@ -288,7 +287,7 @@ class Samples(list[Sample]):
         because: str,
         **found: Any,
     ) -> None:
-        """Add a call of which something cannot be known, for a reason that holds this word."""
+        """Add a call that cannot be decided, for a reason that contains the word `because`."""
         settings = {key: found.pop(key) for key in _SETTINGS if key in found}
         settings["because"] = because
         self._add(name, kernel, arguments, constexprs, grid, (), _expected(found), settings)

@@ -24,7 +24,7 @@ from kvtrace.evaluate.plan.instructions import (
 
 
 def write_other(writer: Writer, instruction: Instruction, depth: int) -> None:
-    """Write an instruction that reuses no operand's cell."""
+    """Write a line for an instruction that reuses no operand's cell."""
     _WRITERS[type(instruction)](writer, instruction, depth)
 
 
@@ -49,7 +49,6 @@ def _parameter(writer: Writer, parameter: Parameter, depth: int) -> None:
 
 
 def _view(writer: Writer, view: View, depth: int) -> None:
-    """Write a rearrangement of axes."""
     source = view.sources()[0]
     name = writer.as_view(target_of(view), [source])
     rank = len(writer.axes) + len(source.lanes)
@@ -68,7 +67,6 @@ def _view(writer: Writer, view: View, depth: int) -> None:
 
 
 def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
-    """Write a reduction along a lane axis."""
     source = reduce.sources()[0]
     reduction = torch_kernels.reduction if writer.torch else array_functions.reduction
     function = writer.constant(reduction(reduce.function, reduce.working), "f")
@@ -79,7 +77,7 @@ def _reduce(writer: Writer, reduce: Reduce, depth: int) -> None:
 
 
 def _pad(writer: Writer, pad: Pad, depth: int) -> None:
-    """Write lanes around a box; without a box, repeat along axes."""
+    """Write the lanes inside a box and the fill around it; without a box, a broadcast."""
     inside, outside = pad.operands
     name = writer.into_cell(target_of(pad))
     if any(cut is not None for cut in pad.box):
@@ -95,15 +93,14 @@ def _box(writer: Writer, box: Sequence[tuple[int, int] | None]) -> str:
 
 
 def _ramp(writer: Writer, ramp: Ramp, depth: int) -> None:
-    """Write the values of an affine form."""
     name = writer.as_new(target_of(ramp), [])
     register = target_of(ramp)
-    numbers = dict(ramp.form.outer)
+    coefficients = dict(ramp.form.outer)
     terms = []
     for axis, symbol in enumerate(writer.axes):
-        number = numbers.pop(symbol, 0)
-        if number:
-            terms.append(f"({axis}, s{axis}, n{axis}, {writer.number(number)})")
+        coefficient = coefficients.pop(symbol, 0)
+        if coefficient:
+            terms.append(f"({axis}, s{axis}, n{axis}, {writer.number(coefficient)})")
     start = ramp.form.constant
     for axis, number in enumerate(ramp.form.lanes):
         extent = register.lanes[axis]
@@ -112,7 +109,7 @@ def _ramp(writer: Writer, ramp: Ramp, depth: int) -> None:
             terms.append(writer.number(term))
         else:
             start += number * ramp.starts[axis]
-    trips = [f"t{symbol}*{writer.number(number)}" for symbol, number in numbers.items()]
+    trips = [f"t{symbol}*{writer.number(number)}" for symbol, number in coefficients.items()]
     base = "+".join([writer.number(start), *trips])
     rank = len(writer.axes) + len(register.lanes)
     if ramp.condition:
@@ -127,7 +124,6 @@ def _ramp(writer: Writer, ramp: Ramp, depth: int) -> None:
 
 
 def _reshape(writer: Writer, reshape: Reshape, depth: int) -> None:
-    """Write another shape for the lanes."""
     source, target = reshape.sources()[0], target_of(reshape)
     name = writer.as_view(target, [source])
     shape = [f"n{axis}" if flag else "1" for axis, flag in enumerate(target.axes)]

@@ -32,24 +32,24 @@ def write_block(
     live_after: frozenset[Register],
     owned: Sequence[Register] = (),
 ) -> None:
-    """Write instructions in order.
+    """Write lines for instructions in order, and free cells after their last use.
 
     `live_after`: roots that are read after these instructions; `owned`: earlier cells that may be
     reused when they are not needed any more.
     """
-    last = last_reads(instructions, writer.roots_ahead(instructions))
-    local = set(owned)
+    last_read = last_reads(instructions, writer.roots_ahead(instructions))
+    reusable = set(owned)
     roots = writer.roots
     uses = use_counts(instructions) if any(type(i) is Store for i in instructions) else {}
-    skip: Instruction | None = None
+    fused_store: Instruction | None = None
     for position, instruction in enumerate(instructions):
-        if instruction is skip:
+        if instruction is fused_store:
             continue
         dying = {
             root
             for source in read_by(instruction)
             for root in roots.get(source, ())
-            if root in local and last.get(root) == position and root not in live_after
+            if root in reusable and last_read.get(root) == position and root not in live_after
         }
         reused: frozenset[Register] = frozenset()
         if isinstance(instruction, Map):
@@ -57,7 +57,7 @@ def write_block(
             if instruction.target not in live_after and is_fused(writer, instruction, store, uses):
                 assert isinstance(store, Store)
                 write_stored(writer, instruction, store, depth)
-                skip = store
+                fused_store = store
             else:
                 reused = write_map(writer, instruction, depth, dying)
         elif isinstance(instruction, Loop):
@@ -73,7 +73,7 @@ def write_block(
         for register in defined(instruction):
             own_roots = roots.get(register, ())
             if len(own_roots) == 1 and register in own_roots:
-                local.add(register)
-                if register not in last and register not in live_after:
+                reusable.add(register)
+                if register not in last_read and register not in live_after:
                     writer.release(register)
-                    local.discard(register)
+                    reusable.discard(register)

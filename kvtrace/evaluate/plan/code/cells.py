@@ -14,7 +14,7 @@ Run = Callable[[Sequence[Any], Sequence[Any], Sequence[Any], Sequence[int], Sequ
 
 @dataclass(frozen=True)
 class Cell:
-    """An array for intermediate results: the axes it varies over, and its layout in memory."""
+    """An array for intermediate results: flags of its program axes, and its order in memory."""
 
     axes: tuple[bool, ...]
     lanes: tuple[int, ...]
@@ -22,14 +22,14 @@ class Cell:
     layout: tuple[int, ...]
 
     def shape(self, extents: Sequence[int]) -> tuple[int, ...]:
-        """Return the logical shape for a chunk."""
+        """Return the array's shape for a chunk with these extents along the program axes."""
         programs = [n if flag else 1 for n, flag in zip(extents, self.axes, strict=True)]
         return (*programs, *self.lanes)
 
 
 @dataclass(frozen=True, eq=False)
 class GeneratedCode:
-    """A function, the cells it needs, other arrays that it creates, and its source."""
+    """A compiled function, its cells, the other arrays that it creates, and its source."""
 
     run: Run
     cells: tuple[Cell, ...]

@@ -1,4 +1,4 @@
-"""Code of loops: carried registers have fixed cells, or names are swapped between trips."""
+"""Code of loops: carried registers get the outcomes by swapped names, or by copies."""
 
 from __future__ import annotations
 
@@ -25,15 +25,17 @@ def write_loop(
     live_after: frozenset[Register],
     block: BlockWriter,
 ) -> frozenset[Register]:
-    """Write a loop, its body by `block`; return operands whose cells carried registers reuse."""
+    """Write a loop; return the dying operands whose cells the carried registers reuse."""
     reused: set[Register] = set()
-    inside = {register for inner in loop.body for register in read_by(inner)} | set(loop.outcomes)
+    read_in_body = {register for inner in loop.body for register in read_by(inner)} | set(
+        loop.outcomes
+    )
     for operand, carried in zip(loop.operands, loop.carried, strict=True):
         if (
             isinstance(operand, Register)
             and operand in dying - reused
             and writer.cell_of(operand) == writer.cell_of(carried)
-            and not any(operand in writer.roots.get(register, ()) for register in inside)
+            and not any(operand in writer.roots.get(register, ()) for register in read_in_body)
         ):
             reused.add(operand)
             writer.into_cell(carried, writer.names[operand])
@@ -45,40 +47,37 @@ def write_loop(
     writer.write(
         depth, f"for t{loop.symbol} in range({', '.join(writer.numbers((first, last + 1)))}):"
     )
-    before = len(writer.lines)
-    ahead = writer.roots_ahead(loop.body)
+    body_start = len(writer.lines)
+    later_roots = writer.roots_ahead(loop.body)
     for carried in loop.carried:
-        ahead[carried] = frozenset({carried})
-    outcomes = frozenset().union(*(ahead.get(r, frozenset()) for r in loop.outcomes))
+        later_roots[carried] = frozenset({carried})
+    outcomes = frozenset().union(*(later_roots.get(r, frozenset()) for r in loop.outcomes))
     # Registers that the body reads from outside must still exist in the next trip.
-    outside = frozenset(
+    read_from_outside = frozenset(
         root for register in read_by(loop) for root in writer.roots.get(register, ())
     ) - set(loop.carried)
-    block(writer, loop.body, depth + 1, live_after | outcomes | outside, loop.carried)
+    block(writer, loop.body, depth + 1, live_after | outcomes | read_from_outside, loop.carried)
     if loop.stairs is None:
-        _next_trip(writer, loop, depth + 1)
+        _swap_for_next_trip(writer, loop, depth + 1)
     else:
-        _next_trip_of_some(writer, loop, depth + 1)
-    if len(writer.lines) == before:
+        _copy_for_next_trip(writer, loop, depth + 1)
+    if len(writer.lines) == body_start:
         writer.write(depth + 1, "pass")
     if loop.stairs is not None:
-        _narrow(writer, loop.symbol, loop.stairs, depth, head)
+        _restrict_to_active_programs(writer, loop.symbol, loop.stairs, depth, head)
     for carried, result in zip(loop.carried, loop.results, strict=True):
         writer.into_cell(result, writer.names[carried])
     return frozenset(reused)
 
 
-def _next_trip_of_some(writer: Writer, loop: Loop, depth: int) -> None:
-    """Write the copies of outcomes into the cells of carried registers, for the next trip.
-
-    Programs that are done keep their carried values there.
-    """
+def _copy_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
+    """Write copies of outcomes to carried cells, where programs that ended keep their values."""
     targets = {writer.names[carried]: writer.cell_of(carried) for carried in loop.carried}
     for name, cell in targets.items():
         free = writer.free.setdefault(cell, [])
-        free[:] = [other for other in free if other != name]
+        free[:] = [free_name for free_name in free if free_name != name]
     moves = []
-    spare = []
+    copies = []
     for carried, outcome in zip(loop.carried, loop.outcomes, strict=True):
         target, source = writer.names[carried], writer.operand(outcome)
         if source == target:
@@ -89,24 +88,23 @@ def _next_trip_of_some(writer: Writer, loop: Loop, depth: int) -> None:
             cell = writer.cell_of(carried)
             name = writer.take(cell)
             writer.write(depth, f"copyto({name}, {source})")
-            spare.append((cell, name))
+            copies.append((cell, name))
             source = name
         moves.append(f"copyto({target}, {source})")
     for move in moves:
         writer.write(depth, move)
-    for cell, name in spare:
+    for cell, name in copies:
         writer.free[cell].append(name)
-    inside = {register for instruction in loop.body for register in defined(instruction)}
-    for outcome in inside.intersection(loop.outcomes):
+    defined_in_body = {register for instruction in loop.body for register in defined(instruction)}
+    for outcome in defined_in_body.intersection(loop.outcomes):
         if writer.roots[outcome] == {outcome} and writer.names[outcome] not in targets:
             _release_once(writer, outcome)
 
 
-def _narrow(writer: Writer, symbol: int, stairs: Staircase, depth: int, head: int) -> None:
-    """Restrict the loop that begins at line `head` to the programs that run each trip.
-
-    Every array that varies along their axis has a name, and is cut at the start of each trip.
-    """
+def _restrict_to_active_programs(
+    writer: Writer, symbol: int, stairs: Staircase, depth: int, head: int
+) -> None:
+    """Insert lines in the loop at line `head` that cut arrays to the programs of each trip."""
     axis = writer.axes.index(stairs.symbol)
     lines = writer.lines[head:]
     assigned = {
@@ -138,14 +136,14 @@ def _narrow(writer: Writer, symbol: int, stairs: Staircase, depth: int, head: in
     writer.write(depth, f"s{axis}, n{axis} = {start}, {count}")
 
 
-def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
-    """Write the swap of names by which outcomes become the next trip's carried registers."""
+def _swap_for_next_trip(writer: Writer, loop: Loop, depth: int) -> None:
+    """Write the swap of names (or copies) that makes outcomes the next carried registers."""
     sources: list[str] = []
-    inside = {register for instruction in loop.body for register in defined(instruction)}
+    defined_in_body = {register for instruction in loop.body for register in defined(instruction)}
     for carried, outcome in zip(loop.carried, loop.outcomes, strict=True):
         has_own_cell = writer.roots.get(outcome) == frozenset({outcome})
         is_single = loop.outcomes.count(outcome) == 1
-        is_local = outcome in inside or outcome is carried
+        is_local = outcome in defined_in_body or outcome is carried
         if (
             has_own_cell
             and is_single
@@ -162,14 +160,14 @@ def _next_trip(writer: Writer, loop: Loop, depth: int) -> None:
     targets = [writer.names[carried] for carried in loop.carried]
     targets_in_order, sources_in_order = list(targets), list(sources)
     # Other names get the remaining cells, kind by kind, so that no cell is lost.
-    spare: dict[Cell, list[str]] = {}
+    freed_names: dict[Cell, list[str]] = {}
     for carried, target in zip(loop.carried, targets, strict=True):
         if target not in sources:
-            spare.setdefault(writer.cell_of(carried), []).append(target)
+            freed_names.setdefault(writer.cell_of(carried), []).append(target)
     for carried, source in zip(loop.carried, sources, strict=True):
         if source not in targets:
             targets_in_order.append(source)
-            sources_in_order.append(spare[writer.cell_of(carried)].pop())
+            sources_in_order.append(freed_names[writer.cell_of(carried)].pop())
     for carried, target in zip(loop.carried, targets, strict=True):
         free = writer.free.setdefault(writer.cell_of(carried), [])
         if target in free:

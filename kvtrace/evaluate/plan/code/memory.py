@@ -22,13 +22,13 @@ def view_of(
     axes: Sequence[bool],
     lanes: Sequence[int],
 ) -> str:
-    """Return the code of a view of memory."""
+    """Return the code of a strided view of an argument's storage, over these axes and lanes."""
     writer.buffers.add(argument)
-    numbers = dict(form.outer)
-    steps = [numbers.pop(symbol, 0) for symbol in writer.axes]
+    coefficients = dict(form.outer)
+    steps = [coefficients.pop(symbol, 0) for symbol in writer.axes]
     offset = [writer.number(form.constant + writer.offsets[argument])]
     offset += [f"s{axis}*{writer.number(step)}" for axis, step in enumerate(steps) if step]
-    offset += [f"t{symbol}*{writer.number(number)}" for symbol, number in numbers.items()]
+    offset += [f"t{symbol}*{writer.number(number)}" for symbol, number in coefficients.items()]
     shape = [f"n{axis}" if flag else "1" for axis, flag in enumerate(axes)]
     shape += writer.numbers(lanes)
     strides = (*steps, *(form.lanes or (0,) * len(lanes)))
@@ -39,7 +39,7 @@ def view_of(
 
 
 def write_load(writer: Writer, load: Load, depth: int, copied: bool) -> None:
-    """Write a load: a view, or a copy of the view."""
+    """Write a load as a view of memory; with `copied`, as a copy of the view in a cell."""
     register = load.target
     assert register is not None
     view = view_of(writer, load.argument, load.form, load.dtype, register.axes, register.lanes)
@@ -54,7 +54,7 @@ def write_load(writer: Writer, load: Load, depth: int, copied: bool) -> None:
 
 
 def target_of_store(writer: Writer, store: Store) -> tuple[str, tuple[bool, ...], tuple[int, ...]]:
-    """Return the code of a store's view, and the axes and lanes that it varies over."""
+    """Return the code of a store's view, its flags of program axes, and its lane extents."""
     named = {symbol for symbol, _ in store.form.outer}
     axes = tuple(symbol in named for symbol in writer.axes)
     steps = store.form.lanes or (0,) * len(store.lanes)
@@ -63,14 +63,14 @@ def target_of_store(writer: Writer, store: Store) -> tuple[str, tuple[bool, ...]
 
 
 def write_store(writer: Writer, store: Store, depth: int) -> None:
-    """Write a store. If programs or lanes share an address, the last value stays."""
+    """Write a store; where programs or lanes share an address, the last value is stored."""
     view, axes, lanes = target_of_store(writer, store)
     source = store.operands[0]
     value = writer.operand(source)
     if isinstance(source, Register):
         index = [
-            "-1:" if varies and not there else ":"
-            for varies, there in zip(
+            "-1:" if varies and not is_stored else ":"
+            for varies, is_stored in zip(
                 (*source.axes, *(n > 1 for n in source.lanes)),
                 (*axes, *(n > 1 for n in lanes)),
                 strict=True,
@@ -84,7 +84,7 @@ def write_store(writer: Writer, store: Store, depth: int) -> None:
 
 
 def write_atomic(writer: Writer, atomic: Atomic, depth: int) -> None:
-    """Write an atomic update."""
+    """Write a call that updates a storage at element indices."""
     writer.buffers.add(atomic.argument)
     value, index, *mask = (writer.operand(operand) for operand in atomic.operands)
     shape = [f"n{axis}" for axis in range(len(writer.axes))]

@@ -17,7 +17,7 @@ from kvtrace.evaluate.plan.values import Register
 def write_product(
     writer: Writer, dot: Dot, depth: int, dying: set[Register]
 ) -> frozenset[Register]:
-    """Write a product plus its addend, if any; return the operand whose cell is reused."""
+    """Write a product plus its addend; return the addend (if any) whose cell it reuses."""
     register = dot.target
     assert register is not None
     left, right = dot.sources()[:2]
@@ -31,16 +31,16 @@ def write_product(
         if addend is not None:
             _add(writer, writer.names[addend], name, name, depth)
         return frozenset()
-    over = addend in dying and writer.cell_of(addend) == cell
-    name = writer.into_cell(register, writer.names[addend] if over else None)
-    if over and writer.torch and product == cell:
+    reuses_addend = addend in dying and writer.cell_of(addend) == cell
+    name = writer.into_cell(register, writer.names[addend] if reuses_addend else None)
+    if reuses_addend and writer.torch and product == cell:
         _multiply(writer, dot, name, product.layout, depth, onto=True)
         return frozenset({addend})
     scratch = writer.take(product)
     _multiply(writer, dot, scratch, product.layout, depth)
     _add(writer, writer.names[addend], scratch, name, depth)
     writer.free[product].append(scratch)
-    return frozenset({addend}) if over else frozenset()
+    return frozenset({addend}) if reuses_addend else frozenset()
 
 
 def _add(writer: Writer, first: str, second: str, out: str, depth: int) -> None:
@@ -56,7 +56,7 @@ def _multiply(
     *,
     onto: bool = False,
 ) -> None:
-    """Write a product into (or onto) an array of a layout, as a product of tall matrices."""
+    """Write a product, as one of tall matrices, into `out`; with `onto`, added to `out`."""
     left, right = dot.sources()[:2]
     fold, count = folding(left, right), len(writer.axes)
     rank = len(left.lanes)
@@ -71,26 +71,27 @@ def _multiply(
     if writer.layouts.transposed:
         left_order = (*shared, *fold.right, column, *fold.left, row)
         right_order = (*shared, *fold.left, *fold.right, column, row)
-        first = _folded(writer, right, right_order, [*sizes, columns, inner])
-        second = _folded(writer, left, left_order, [*sizes, inner, rows])
+        left_code = _as_matrices(writer, right, right_order, [*sizes, columns, inner])
+        right_code = _as_matrices(writer, left, left_order, [*sizes, inner, rows])
         shape = [*sizes, columns, rows]
     else:
         left_order = (*shared, *fold.right, *fold.left, row, column)
         right_order = (*shared, *fold.left, row, *fold.right, column)
-        first = _folded(writer, left, left_order, [*sizes, rows, inner])
-        second = _folded(writer, right, right_order, [*sizes, inner, columns])
+        left_code = _as_matrices(writer, left, left_order, [*sizes, rows, inner])
+        right_code = _as_matrices(writer, right, right_order, [*sizes, inner, columns])
         shape = [*sizes, rows, columns]
     if layout != tuple(range(len(layout))):
         out += f".transpose({listed(layout)})"
-    function = writer.constant(_function(onto=onto) if writer.torch else np.matmul, "f")
-    writer.write(depth, f"{function}({first}, {second}, {out}.reshape({listed(shape)}))")
+    function = writer.constant(_torch_function(onto=onto) if writer.torch else np.matmul, "f")
+    writer.write(depth, f"{function}({left_code}, {right_code}, {out}.reshape({listed(shape)}))")
 
 
-def _function(*, onto: bool) -> Any:
+def _torch_function(*, onto: bool) -> Any:
     return torch_kernels.multiplied_onto if onto else torch_kernels.multiplied
 
 
-def _folded(writer: Writer, register: Register, order: Layout, shape: list[str]) -> str:
+def _as_matrices(writer: Writer, register: Register, order: Layout, shape: list[str]) -> str:
+    """Return the code of a register transposed and reshaped to a stack of matrices."""
     name = writer.names[register]
     if order != identity(register):
         name += f".transpose({listed(order)})"

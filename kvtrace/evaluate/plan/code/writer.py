@@ -46,7 +46,7 @@ class Writer:
     unsteady: set[Register] = field(default_factory=set)
 
     def constant(self, value: Any, prefix: str = "k") -> str:
-        """Return the name of an object that the code refers to."""
+        """Return the name of an object that the code refers to, adding it to the globals once."""
         name = self._constants.get(id(value))
         if name is None:
             name = self._constants[id(value)] = f"{prefix}{len(self.globals)}"
@@ -54,23 +54,23 @@ class Writer:
         return name
 
     def number(self, value: int | tuple[int, ...]) -> str:
-        """Return the name of a number that depends on the call."""
+        """Return a new global name for a number (or tuple) that depends on the call."""
         name = f"i{len(self.globals)}"
         self.globals[name] = value
         return name
 
     def numbers(self, values: Sequence[int]) -> list[str]:
-        """Return names of numbers that depend on the call, but 0 and 1 themselves."""
+        """Return code for each number: 0 and 1 themselves, new global names for others."""
         return [str(value) if 0 <= value <= 1 else self.number(value) for value in values]
 
     def operand(self, operand: Operand) -> str:
-        """Return the name of a register or a constant."""
+        """Return the name of a register, or of a constant."""
         if isinstance(operand, Register):
             return self.names[operand]
         return self.constant(operand)
 
     def cell_of(self, register: Register) -> Cell:
-        """Return the kind of cell that a register needs."""
+        """Return a description of the cell that a register needs: shape, dtype, layout."""
         cell = self._kinds.get(register)
         if cell is None:
             layout = self.layouts.of(register)
@@ -79,7 +79,7 @@ class Writer:
         return cell
 
     def take(self, cell: Cell) -> str:
-        """Return the name of a free cell of a kind."""
+        """Return the name of a free cell that fits a description; a new cell if none is free."""
         free = self.free.setdefault(cell, [])
         if free:
             return free.pop()
@@ -87,14 +87,14 @@ class Writer:
         return f"v{len(self.cells) - 1}"
 
     def into_cell(self, register: Register, name: str | None = None) -> str:
-        """Assign a register to a named or a free cell; return the name."""
+        """Assign a register to the cell `name`, or to a free one; return the cell's name."""
         name = name or self.take(self.cell_of(register))
         self.names[register] = name
         self.roots[register] = frozenset({register})
         return name
 
     def as_view(self, register: Register, sources: Sequence[Register]) -> str:
-        """Return a name for a register that may share the memory of others."""
+        """Return a new name for a register that may be a view of `sources`' memory."""
         name = f"r{register.number}"
         self.names[register] = name
         if len(sources) == 1:
@@ -106,20 +106,20 @@ class Writer:
         return name
 
     def as_new(self, register: Register, sources: Sequence[Register]) -> str:
-        """Return a name for a register that a function creates, perhaps as a view of others."""
+        """Return a new name for a register that a function returns, perhaps as a view."""
         self.made.append(self.cell_of(register))
         return self.as_view(register, sources)
 
     def release(self, register: Register) -> None:
-        """Free the cell of a register."""
+        """Mark the cell of a register as free."""
         self.free.setdefault(self.cell_of(register), []).append(self.names[register])
 
     def write(self, depth: int, text: str) -> None:
-        """Add a line."""
+        """Append a line, indented by `depth`."""
         self.lines.append(" " * depth + text)
 
     def roots_ahead(self, instructions: list[Instruction]) -> dict[Register, frozenset[Register]]:
-        """Return, before writing, the registers whose memory each register will share."""
+        """Return the registers whose memory each register will share; nothing is written."""
         roots = dict(self.roots)
         nothing: frozenset[Register] = frozenset()
         for instruction in instructions:
@@ -140,7 +140,7 @@ class Writer:
 
 
 def listed(items: Sequence[Any]) -> str:
-    """Return items as code, separated by commas, that is also a tuple of one."""
+    """Return items separated by commas, with a comma at the end of a single item."""
     text = ", ".join(map(str, items))
     return text + "," if len(items) == 1 else text
 

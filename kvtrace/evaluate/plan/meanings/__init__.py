@@ -34,7 +34,7 @@ _loaded: set[str] = set()
 
 
 def planned(*names: str) -> Callable[[Planner], Planner]:
-    """Register the planner of ops."""
+    """Return a decorator that registers a planner for these ops."""
 
     def register(planner: Planner) -> Planner:
         for name in names:
@@ -45,7 +45,7 @@ def planned(*names: str) -> Callable[[Planner], Planner]:
 
 
 def load_meanings(ops: Iterable[str]) -> None:
-    """Import the files with the planners of ops, which fills the table."""
+    """Import the files that have the ops' planners, which then register themselves."""
     for file in files_of(ops):
         if file in FILES and file not in _loaded:
             import_module(f"{__name__}.{file}")

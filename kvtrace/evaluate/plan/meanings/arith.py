@@ -13,17 +13,17 @@ from kvtrace.evaluate.plan import integers
 from kvtrace.evaluate.plan.affine import Affine
 from kvtrace.evaluate.plan.array_functions import CONJUNCTION, selection, ufunc_operation
 from kvtrace.evaluate.plan.comparisons import (
-    chosen,
+    combined_with_constant,
     comparison,
-    decided_by_programs,
     is_same,
-    with_constant,
+    selected_value,
+    simplified_by_program,
 )
 from kvtrace.evaluate.plan.instructions import Operation
 from kvtrace.evaluate.plan.integers import Law, fits, non_negative
 from kvtrace.evaluate.plan.meanings import Planner, PlanStep, planned
 from kvtrace.evaluate.plan.signals import Unplannable
-from kvtrace.evaluate.plan.steps import PlanCompiler, in_turn, operations_of, refusal
+from kvtrace.evaluate.plan.steps import PlanCompiler, operations_of, refusal, step_of_operations
 from kvtrace.evaluate.plan.values import Condition, Constant, Integer, Pointer, Tensor
 from kvtrace.evaluate.plan.walk import BOOLEAN, Walk
 from kvtrace.evaluate.registry import ELEMENTWISE
@@ -35,7 +35,7 @@ from kvtrace.ir.integers import PREDICATES, signed_range
 
 @planned("arith.constant", "llvm.mlir.constant")
 def constant(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a number that is the same for all programs and lanes."""
+    """Plan a number that is the same for all programs and lanes; refuse other constant tensors."""
     type_ = value_type(op.results[0].type)
     result = op.results[0].id
     attribute_ = op.attributes["value"]
@@ -45,7 +45,7 @@ def constant(op: Op, _compiler: PlanCompiler) -> PlanStep:
     elif isinstance(attribute_, DenseAttribute) and attribute_.is_splat:
         number = attribute_.values[0]
     else:
-        return refusal("a constant tensor of different numbers")
+        return refusal("a constant tensor has different numbers")
     value: Integer | Constant
     if type_.element.kind == "i":
         value = Integer(Affine(int(number)), type_.shape, type_.element.bits)
@@ -59,7 +59,7 @@ def constant(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 
 def _arithmetic(law: Law, ufunc: np.ufunc | None = None) -> Planner:
-    """Return the planner of arithmetic by a law; `ufunc` computes integer arrays, if given."""
+    """Return the planner of arithmetic by a law, or by an instruction (`ufunc`, if given)."""
 
     def planner(op: Op, _compiler: PlanCompiler) -> PlanStep:
         left, right = op.operand("left").id, op.operand("right").id
@@ -73,29 +73,33 @@ def _arithmetic(law: Law, ufunc: np.ufunc | None = None) -> Planner:
         limits = signed_range(bits)
 
         def step(walk: Walk) -> None:
-            first, second = walk.values[left], walk.values[right]
-            if type(first) is Integer and type(second) is Integer:
-                form = law(walk, first, second)
+            left_value, right_value = walk.values[left], walk.values[right]
+            if type(left_value) is Integer and type(right_value) is Integer:
+                form = law(walk, left_value, right_value)
                 if form is not None and fits(walk, form, shape, limits):
                     walk.values[result] = Integer(form, shape, bits)
                     return
-                if form is None and first.form.is_constant and second.form.is_constant:
-                    walk.values[result] = _folded(operation, first, second, shape)
+                if form is None and left_value.form.is_constant and right_value.form.is_constant:
+                    walk.values[result] = _constant_result(
+                        operation, left_value, right_value, shape
+                    )
                     return
-            walk.values[result] = walk.elementwise(operation, (first, second), shape)
+            walk.values[result] = walk.elementwise(operation, (left_value, right_value), shape)
 
         return step
 
     return planner
 
 
-def _folded(operation: Operation, first: Integer, second: Integer, shape: tuple[int, ...]) -> Any:
-    """Return the result of an op on two constants, by its array function."""
+def _constant_result(
+    operation: Operation, left: Integer, right: Integer, shape: tuple[int, ...]
+) -> Any:
+    """Return the result of an op on two constants, computed by its array function."""
     dtype = operation.dtype
-    numbers = [np.full(1, value.form.constant, dtype) for value in (first, second)]
+    operands = [np.full(1, value.form.constant, dtype) for value in (left, right)]
     with np.errstate(all="ignore"):
-        number = int(operation.function(*numbers)[0])
-    return Integer(Affine(number), shape, first.bits)
+        number = int(operation.function(*operands)[0])
+    return Integer(Affine(number), shape, left.bits)
 
 
 for _name, _law, _ufunc in (
@@ -122,7 +126,7 @@ for _name, _law, _ufunc in (
 
 @planned("arith.cmpi")
 def cmpi(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a comparison of integers: conditions on affine forms."""
+    """Plan a comparison of integers as conditions on affine forms, else as an instruction."""
     predicate = PREDICATES[attribute(op, "predicate")]
     type_ = value_type(op.operand("left").type)
     left, right = op.operand("left").id, op.operand("right").id
@@ -137,15 +141,15 @@ def cmpi(op: Op, _compiler: PlanCompiler) -> PlanStep:
         operation = ufunc_operation("cmpi", sums.COMPARISONS[predicate], BOOLEAN)
 
     def step(walk: Walk) -> None:
-        first, second = walk.values[left], walk.values[right]
-        if isinstance(first, Integer) and isinstance(second, Integer):
-            value = comparison(walk, predicate, first, second)
+        left_value, right_value = walk.values[left], walk.values[right]
+        if isinstance(left_value, Integer) and isinstance(right_value, Integer):
+            value = comparison(walk, predicate, left_value, right_value)
             if value is not None:
                 walk.values[result] = value
                 return
         if type_.pointer:
             raise Unplannable("pointers are compared")
-        walk.values[result] = walk.elementwise(operation, (first, second), shape)
+        walk.values[result] = walk.elementwise(operation, (left_value, right_value), shape)
 
     return step
 
@@ -167,12 +171,12 @@ def cmpf(op: Op, compiler: PlanCompiler) -> PlanStep:
     ufunc = _COMPARISONS.get(attribute(op, "predicate"))
     if ufunc is None:
         return compiler.elementwise(op)
-    return in_turn(op, ufunc_operation("cmpf", ufunc, BOOLEAN))
+    return step_of_operations(op, ufunc_operation("cmpf", ufunc, BOOLEAN))
 
 
 @planned("arith.andi")
 def andi(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a conjunction: two conditions become one."""
+    """Plan a conjunction; two conditions become one condition."""
     type_ = value_type(op.results[0].type)
     left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
@@ -181,23 +185,25 @@ def andi(op: Op, _compiler: PlanCompiler) -> PlanStep:
         operation = CONJUNCTION
 
     def step(walk: Walk) -> None:
-        first, second = walk.values[left], walk.values[right]
+        left_value, right_value = walk.values[left], walk.values[right]
         if type_.element.kind == "b":
-            for one, other in ((first, second), (second, first)):
-                if isinstance(one, Constant):
-                    walk.values[result] = other if one.value else one
+            for constant, operand in ((left_value, right_value), (right_value, left_value)):
+                if isinstance(constant, Constant):
+                    walk.values[result] = operand if constant.value else constant
                     return
-            if isinstance(first, Condition) and isinstance(second, Condition):
-                walk.values[result] = Condition(first.forms + second.forms, first.shape)
+            if isinstance(left_value, Condition) and isinstance(right_value, Condition):
+                walk.values[result] = Condition(
+                    left_value.forms + right_value.forms, left_value.shape
+                )
                 return
-        walk.values[result] = walk.elementwise(operation, (first, second), type_.shape)
+        walk.values[result] = walk.elementwise(operation, (left_value, right_value), type_.shape)
 
     return step
 
 
 @planned("arith.xori", "arith.ori")
 def logic(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan exclusive or, or; the negation of one condition is a condition."""
+    """Plan xor, or; with a constant Boolean the result may be a condition."""
     type_ = value_type(op.results[0].type)
     left, right = op.operand("left").id, op.operand("right").id
     result = op.results[0].id
@@ -206,21 +212,21 @@ def logic(op: Op, _compiler: PlanCompiler) -> PlanStep:
     operation = ufunc_operation(op.name, function, type_.element.value)
 
     def step(walk: Walk) -> None:
-        first, second = walk.values[left], walk.values[right]
+        left_value, right_value = walk.values[left], walk.values[right]
         if type_.element.kind == "b":
-            for one, other in ((first, second), (second, first)):
-                value = with_constant(one, other, exclusive=exclusive)
+            for constant, operand in ((left_value, right_value), (right_value, left_value)):
+                value = combined_with_constant(constant, operand, exclusive=exclusive)
                 if value is not None:
                     walk.values[result] = value
                     return
-        walk.values[result] = walk.elementwise(operation, (first, second), type_.shape)
+        walk.values[result] = walk.elementwise(operation, (left_value, right_value), type_.shape)
 
     return step
 
 
 @planned("arith.select")
 def select(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a choice lane by lane, which is free if the mask is a box of lanes."""
+    """Plan a selection lane by lane; it needs no instruction if the mask is a box of lanes."""
     type_ = value_type(op.results[0].type)
     slots = tuple(op.operand(name).id for name in ("condition", "first", "second"))
     result = op.results[0].id
@@ -228,27 +234,29 @@ def select(op: Op, _compiler: PlanCompiler) -> PlanStep:
     scalar = not value_type(op.operand("condition").type).shape and bool(type_.shape)
 
     def step(walk: Walk) -> None:
-        condition, first, second = (walk.values[slot] for slot in slots)
+        condition, if_true, if_false = (walk.values[slot] for slot in slots)
         if isinstance(condition, Condition):
-            if isinstance(first, Pointer) and first.argument != second.argument:
-                raise Unplannable("pointers into more than one tensor")
+            if isinstance(if_true, Pointer) and if_true.argument != if_false.argument:
+                raise Unplannable("a pointer may point into more than one tensor")
             if scalar:
                 condition = Condition(condition.forms, type_.shape)
-            condition = decided_by_programs(walk, condition)
+            condition = simplified_by_program(walk, condition)
         if isinstance(condition, Constant):
-            walk.values[result] = first if condition.value else second
+            walk.values[result] = if_true if condition.value else if_false
             return
-        if isinstance(first, (Pointer, Integer)) and is_same(walk, first, second):
-            walk.values[result] = first
+        if isinstance(if_true, (Pointer, Integer)) and is_same(walk, if_true, if_false):
+            walk.values[result] = if_true
             return
-        if isinstance(first, Pointer):
-            raise Unplannable("pointers are chosen by lane")
+        if isinstance(if_true, Pointer):
+            raise Unplannable("pointers are selected lane by lane")
         if isinstance(condition, Tensor) and scalar:
             register = walk.view(condition.register, (None,) * len(type_.shape))
             condition = Tensor(register, type_.shape)
         if isinstance(condition, Condition):
-            walk.values[result] = chosen(walk, operation, condition, first, second)
+            walk.values[result] = selected_value(walk, operation, condition, if_true, if_false)
             return
-        walk.values[result] = walk.elementwise(operation, (condition, first, second), type_.shape)
+        walk.values[result] = walk.elementwise(
+            operation, (condition, if_true, if_false), type_.shape
+        )
 
     return step

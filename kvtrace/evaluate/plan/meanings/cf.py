@@ -12,7 +12,7 @@ from kvtrace.ir import Op
 
 @planned("tt.call", "func.call")
 def call(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan another function of the module in place."""
+    """Plan a call by walking the called function's body in its place."""
     function = compiler.module.functions[attribute(op, "callee")]
     parameters = slots_of(function.arguments)
     operands = slots_of(op.group("argument"))

@@ -13,7 +13,7 @@ from kvtrace.ir import Op
 
 @planned("scf.if")
 def if_(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan the branch that all programs take."""
+    """Plan the branch that all programs of the region take."""
     slot = op.operand("condition").id
     results = slots_of(op.results)
     branches = [
@@ -33,5 +33,5 @@ def if_(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 @planned("scf.for")
 def for_(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan `scf.for`."""
+    """Plan a counted loop."""
     return CountedLoop(op, compiler).step

@@ -20,19 +20,19 @@ from kvtrace.ir.updates import update_of
 
 @planned("tt.atomic_load")
 def atomic_load(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a load."""
+    """Plan an atomic load like a plain one."""
     return load(op, compiler)
 
 
 @planned("tt.atomic_store")
 def atomic_store(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a store."""
+    """Plan an atomic store like a plain one."""
     return store(op, compiler)
 
 
 @planned("tt.atomic_poll")
 def atomic_poll(_op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Refuse a wait, for which programs must take turns."""
+    """Refuse a wait for memory: programs must run one by one."""
     return refusal("the kernel waits for memory that other programs write")
 
 

@@ -14,7 +14,7 @@ from kvtrace.evaluate.plan.affine import (
     shifted,
     times,
 )
-from kvtrace.evaluate.plan.comparisons import settled
+from kvtrace.evaluate.plan.comparisons import simplified_condition
 from kvtrace.evaluate.plan.masks import ResolvedMask
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.shapes import rearranged, unit_axes
@@ -34,7 +34,7 @@ from kvtrace.ir.tensor_maps import elements_stored_at_once
 
 @planned("tt.make_tensor_descriptor")
 def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a descriptor: base, extents and strides."""
+    """Plan a descriptor of a base pointer, affine extents and strides."""
     base_slot, sizes = op.operand("pointer").id, slots_of(op.group("size"))
     strides = slots_of(op.group("stride"))
     padding_nan = attribute(op, "padding", 1) in (2, "nan")
@@ -47,21 +47,18 @@ def make_tensor_descriptor(op: Op, _compiler: PlanCompiler) -> PlanStep:
         if not isinstance(base, Pointer) or not all(
             isinstance(x, Integer) for x in (*extents, *steps)
         ):
-            raise Unplannable("a descriptor that is not affine")
+            raise Unplannable("the base, extents or strides of a descriptor are not affine")
         walk.values[result] = Descriptor(base, extents, steps, padding_nan)
 
     return step
 
 
-def _block(
+def _block_access(
     walk: Walk, value: Any, positions: list[Any], block: ValueType, chunk: int = 1
 ) -> tuple[Pointer, ResolvedMask]:
-    """Return the pointer and mask of a descriptor's block at a position.
-
-    The inner extent is rounded up to a multiple of `chunk`.
-    """
+    """Return pointer and mask of a block at `positions`, in chunks along the inner axis."""
     if not isinstance(value, Descriptor) or not all(isinstance(x, Integer) for x in positions):
-        raise Unplannable("a descriptor's block is not at an affine position")
+        raise Unplannable("the position of a descriptor's block is not affine")
     form = value.base.form
     forms: tuple[Affine, ...] = ()
     rank = len(block.shape)
@@ -76,16 +73,16 @@ def _block(
             extent = _whole_chunks(walk, value.extents[axis], chunk)
         forms += (shifted(plus(extent, lanes, -1), -1), lanes)
         form = plus(form, times(lanes, stride * block.element.bytes))
-    mask = settled(walk, forms, block.shape)
+    mask = simplified_condition(walk, forms, block.shape)
     return Pointer(value.base.argument, form, block.shape), mask_of(walk, mask)
 
 
 def _whole_chunks(walk: Walk, extent: Any, chunk: int) -> Affine:
-    """Return an extent rounded up to a multiple of so many elements."""
-    number = walk.constant_of(extent)
-    if number is None:
+    """Return an extent rounded up to a multiple of `chunk` elements."""
+    elements = walk.constant_of(extent)
+    if elements is None:
         raise Unplannable("a descriptor's inner extent varies")
-    return Affine(-(-number // chunk) * chunk, (), ())
+    return Affine(-(-elements // chunk) * chunk, (), ())
 
 
 @planned("tt.descriptor_load")
@@ -98,11 +95,11 @@ def descriptor_load(op: Op, _compiler: PlanCompiler) -> PlanStep:
     def step(walk: Walk) -> None:
         values = walk.values
         descriptor = values[source]
-        pointer, mask = _block(walk, descriptor, [values[slot] for slot in positions], block)
-        other = None
+        pointer, mask = _block_access(walk, descriptor, [values[slot] for slot in positions], block)
+        fill = None
         if descriptor.padding_nan and block.element.kind == "f":
-            other = Constant(block.element.value.type(np.nan), block.shape)
-        loaded = load(walk, op, pointer, mask, other, block)
+            fill = Constant(block.element.value.type(np.nan), block.shape)
+        loaded = load(walk, op, pointer, mask, fill, block)
         values[result] = _without_units(walk, loaded, block.shape, target.shape)
 
     return step
@@ -120,7 +117,7 @@ def descriptor_store(op: Op, compiler: PlanCompiler) -> PlanStep:
     def step(walk: Walk) -> None:
         values = walk.values
         indices = [values[slot] for slot in positions]
-        pointer, mask = _block(walk, values[target], indices, block, chunk)
+        pointer, mask = _block_access(walk, values[target], indices, block, chunk)
         value = _without_units(walk, values[source], data.shape, block.shape)
         store(walk, op, pointer, mask, value, block)
 
@@ -128,6 +125,6 @@ def descriptor_store(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 
 def _without_units(walk: Walk, value: Any, source: tuple[int, ...], shape: tuple[int, ...]) -> Any:
-    """Return a value without (or with additional) axes of extent 1."""
+    """Return a value whose shape differs from the target only by axes of extent 1, reshaped."""
     axes = None if source == shape else unit_axes(source, shape)
     return value if axes is None else rearranged(walk, value, axes, shape)

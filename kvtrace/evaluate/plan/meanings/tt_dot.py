@@ -33,7 +33,7 @@ def _from_doubles(dtype: np.dtype[Any]) -> Operation:
 
 @planned("tt.dot")
 def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a matrix product; programs that share an operand are one product."""
+    """Plan a matrix product plus addend; programs that share an operand are one product."""
     sum_type = value_type(op.operand("added").type)
     left, right = op.operand("left").id, op.operand("right").id
     addend = op.operand("added").id
@@ -42,7 +42,7 @@ def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
     form = dot_form(op)
     working = form.working
     convert = _conversion(working)
-    back = _from_doubles(element.value) if form.integers else _conversion(element.value)
+    to_result_type = _from_doubles(element.value) if form.integers else _conversion(element.value)
     add = ufunc_operation("add", np.add, working)
 
     def operand(walk: Walk, value: Any) -> Register:
@@ -53,27 +53,29 @@ def dot(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
     def step(walk: Walk) -> None:
         values = walk.values
-        first, second = operand(walk, values[left]), operand(walk, values[right])
-        start = walk.materialised(values[addend])
-        axes = tuple(a or b for a, b in zip(first.axes, second.axes, strict=True))
-        operands: tuple[Any, ...] = (first, second)
-        rest: Any = None
+        left_register, right_register = operand(walk, values[left]), operand(walk, values[right])
+        start = walk.constant_or_tensor(values[addend])
+        axes = tuple(a or b for a, b in zip(left_register.axes, right_register.axes, strict=True))
+        operands: tuple[Any, ...] = (left_register, right_register)
+        separate_addend: Any = None
         if not isinstance(start, Constant) or start.value != 0:
-            rest = start
-            if isinstance(rest, Tensor):
-                rest = walk.padded(rest)
-            fused = isinstance(rest, Tensor) and rest.register.dtype == working
-            if fused and rest.register.lanes == sum_type.shape:
-                register = rest.register
+            separate_addend = start
+            if isinstance(separate_addend, Tensor):
+                separate_addend = walk.padded(separate_addend)
+            fused = (
+                isinstance(separate_addend, Tensor) and separate_addend.register.dtype == working
+            )
+            if fused and separate_addend.register.lanes == sum_type.shape:
+                register = separate_addend.register
                 axes = tuple(a or b for a, b in zip(axes, register.axes, strict=True))
-                operands, rest = (first, second, register), None
+                operands, separate_addend = (left_register, right_register, register), None
         target = walk.register(axes, sum_type.shape, working)
         walk.emit(Dot(target, operands))
         total: Constant | Tensor = Tensor(target, sum_type.shape)
-        if rest is not None:
-            total = walk.elementwise(add, (total, rest), sum_type.shape)
+        if separate_addend is not None:
+            total = walk.elementwise(add, (total, separate_addend), sum_type.shape)
         if element.value != working:
-            total = walk.elementwise(back, (total,), sum_type.shape)
+            total = walk.elementwise(to_result_type, (total,), sum_type.shape)
         values[result] = rounded(walk, total, sum_type)
 
     return step

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from kvtrace.evaluate.compiler import attribute
-from kvtrace.evaluate.dialects.tt_inline import asks_where_it_runs
-from kvtrace.evaluate.plan.bridge import bridged
+from kvtrace.evaluate.dialects.tt_inline import reads_hardware_state
+from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler, refusal
 from kvtrace.ir import Op
@@ -12,13 +12,13 @@ from kvtrace.ir import Op
 
 @planned("tt.elementwise_inline_asm")
 def assembly(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan assembly that computes its results from its operands, and nothing else."""
-    if not op.operands or not attribute(op, "pure", False) or asks_where_it_runs(op):
-        return refusal("assembly that does more than compute")
-    return bridged(op, compiler)
+    """Plan assembly without side effects; refuse assembly that reads a clock or a processor id."""
+    if not op.operands or not attribute(op, "pure", False) or reads_hardware_state(op):
+        return refusal("inline assembly has side effects, or reads a clock or a processor id")
+    return array_call_step(op, compiler)
 
 
 @planned("tt.map_elementwise")
 def map_elementwise(_op: Op, _compiler: PlanCompiler) -> PlanStep:
     """Refuse scalar code, which array evaluation runs as separate programs."""
-    return refusal("scalar code for each element")
+    return refusal("map_elementwise runs scalar code for each element")

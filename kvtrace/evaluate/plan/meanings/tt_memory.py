@@ -18,7 +18,7 @@ from kvtrace.ir.ops import KINDS
 
 @planned("tt.addptr")
 def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan pointers that are moved by elements."""
+    """Plan pointers moved by an affine number of elements."""
     size = value_type(op.operand("pointer").type).element.bytes
     pointer, index = op.operand("pointer").id, op.operand("offset").id
     result = op.results[0].id
@@ -26,7 +26,7 @@ def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
     def step(walk: Walk) -> None:
         base, steps = walk.values[pointer], walk.values[index]
         if not isinstance(base, Pointer):
-            raise Unplannable("pointers into more than one tensor")
+            raise Unplannable("a pointer may point into more than one tensor")
         if not isinstance(steps, Integer):
             raise Unplannable("an address is not affine, or depends on data")
         walk.values[result] = Pointer(base.argument, plus(base.form, steps.form, size), base.shape)
@@ -36,7 +36,7 @@ def addptr(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.load")
 def load(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a load."""
+    """Plan a load, with a mask and a fill value if the op has them."""
     type_ = value_type(op.results[0].type)
     pointer, mask = op.operand("pointer").id, slot_of(op, "mask")
     other = slot_of(op, "other") if KINDS[op.name].has("other") else None
@@ -53,7 +53,7 @@ def load(op: Op, _compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.store")
 def store(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan a store."""
+    """Plan a store, with a mask if the op has one."""
     type_ = value_type(op.operand("value").type)
     pointer, data, mask = op.operand("pointer").id, op.operand("value").id, slot_of(op, "mask")
 

@@ -6,7 +6,7 @@ from kvtrace.evaluate.arguments import TensorArgument
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_program import range_of
 from kvtrace.evaluate.plan.affine import Affine
-from kvtrace.evaluate.plan.comparisons import settled
+from kvtrace.evaluate.plan.comparisons import simplified_condition
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.signals import Unplannable
 from kvtrace.evaluate.plan.steps import PlanCompiler
@@ -54,22 +54,22 @@ def make_range(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 @planned("tt.assert")
 def assert_(op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Plan an assertion that holds for all data."""
+    """Plan an assertion by proving that it holds; refuse one that may fail."""
     slot = op.operand("condition").id
 
     def step(walk: Walk) -> None:
         condition = walk.values[slot]
         if isinstance(condition, Condition):
-            condition = settled(walk, condition.forms, condition.shape)
+            condition = simplified_condition(walk, condition.forms, condition.shape)
         if not isinstance(condition, Constant) or not condition.value:
-            raise Unplannable("an assertion that may fail")
+            raise Unplannable("an assertion of the kernel may fail")
 
     return step
 
 
 @planned("tt.print")
 def print_(_op: Op, _compiler: PlanCompiler) -> PlanStep:
-    """Refuse printing in an executed launch, which array evaluation does; else do nothing."""
+    """Plan nothing for printing in a replay; refuse it where the program's own memory is used."""
 
     def step(walk: Walk) -> None:
         tensors = [x for x in walk.arguments if isinstance(x, TensorArgument)]

@@ -9,7 +9,7 @@ import numpy as np
 from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.dialects.tt_reduce import simple_ufunc
 from kvtrace.evaluate.plan.array_functions import converted_into, ufunc_operation
-from kvtrace.evaluate.plan.bridge import bridged
+from kvtrace.evaluate.plan.bridge import array_call_step
 from kvtrace.evaluate.plan.instructions import Map, Operation, Reduce
 from kvtrace.evaluate.plan.meanings import PlanStep, planned
 from kvtrace.evaluate.plan.steps import PlanCompiler, rounded
@@ -24,12 +24,12 @@ _COUNTED = (np.add, np.multiply, np.bitwise_xor)
 
 @planned("tt.reduce")
 def reduce(op: Op, compiler: PlanCompiler) -> PlanStep:
-    """Plan a reduction by one op; others go to the array evaluator's step."""
+    """Plan a reduction by a single op; other reductions call the array evaluator's step."""
     source, *others = op.group("source")
     type_ = value_type(source.type)
     function = None if others else simple_ufunc(op.regions[0].blocks[0], type_)
     if function is None:
-        return bridged(op, compiler)
+        return array_call_step(op, compiler)
     axis = int(attribute(op, "axis"))
     slot, result = source.id, op.results[0].id
 
@@ -40,7 +40,7 @@ def reduce(op: Op, compiler: PlanCompiler) -> PlanStep:
 
 
 def _reduced(walk: Walk, value: Any, function: Any, axis: int, type_: ValueType) -> Any:
-    operand = walk.materialised(value)
+    operand = walk.constant_or_tensor(value)
     shape = type_.shape[:axis] + type_.shape[axis + 1 :]
     dtype = type_.element.value
     if isinstance(operand, Constant):
@@ -50,12 +50,12 @@ def _reduced(walk: Walk, value: Any, function: Any, axis: int, type_: ValueType)
     box = operand.box
     if box is not None and not _is_cut_only_at(box, axis):
         operand, box = walk.padded(operand), None
-    if box is not None and _outside(operand, axis) and function is np.multiply:
+    if box is not None and _lanes_outside(operand, axis) and function is np.multiply:
         operand, box = walk.padded(operand), None
     extent = type_.shape[axis]
     if box is None and operand.register.lanes[axis] != extent and function in _COUNTED:
         operand = walk.spread(operand)
-    addend = _plus_zero(walk, operand, function)
+    addend = _without_added_zero(walk, operand, function)
     source = operand.register if addend is None else addend
     narrow = dtype == np.float16 and function is np.add
     working = np.dtype(np.float32) if narrow else dtype
@@ -67,7 +67,7 @@ def _reduced(walk: Walk, value: Any, function: Any, axis: int, type_: ValueType)
         plus_zero = ufunc_operation("add", np.add, working)
         total = walk.elementwise(plus_zero, (total, Constant(working.type(0), shape)), shape)
     if box is not None:
-        total = _with_outside(walk, total, operand, function, axis, working)
+        total = _with_fill(walk, total, operand, function, axis, working)
     if narrow:
         total = walk.elementwise(_to_half, (total,), shape)
     return rounded(walk, total, type_)
@@ -83,14 +83,14 @@ def _is_cut_only_at(box: Any, axis: int) -> bool:
     return all(cut is None for position, cut in enumerate(box) if position != axis)
 
 
-def _outside(operand: Tensor, axis: int) -> int:
-    """Return the number of lanes along an axis outside a tensor's box."""
+def _lanes_outside(operand: Tensor, axis: int) -> int:
+    """Return how many lanes of an axis lie outside a tensor's box."""
     assert operand.box is not None
     cut = operand.box[axis]
     return 0 if cut is None else operand.shape[axis] - (cut[1] - cut[0])
 
 
-def _with_outside(
+def _with_fill(
     walk: Walk,
     total: Constant | Tensor,
     operand: Tensor,
@@ -98,8 +98,8 @@ def _with_outside(
     axis: int,
     working: np.dtype[Any],
 ) -> Constant | Tensor:
-    """Return the active lanes' result combined with the lanes outside the box."""
-    count = _outside(operand, axis)
+    """Return the result of the lanes inside the box combined with the fill outside."""
+    count = _lanes_outside(operand, axis)
     if not count or operand.fill is None:
         return total
     fill = _without_axis(walk, operand.fill, axis)
@@ -108,8 +108,8 @@ def _with_outside(
         return total
     if function is np.add:
         times = ufunc_operation("multiply", np.multiply, working)
-        number = Constant(working.type(count), shape)
-        fill = walk.elementwise(times, (fill, number), shape)
+        lane_count = Constant(working.type(count), shape)
+        fill = walk.elementwise(times, (fill, lane_count), shape)
         if isinstance(fill, Constant) and fill.value == 0:
             return total
     return walk.elementwise(ufunc_operation("combine", function, working), (total, fill), shape)
@@ -123,8 +123,8 @@ def _without_axis(walk: Walk, value: Constant | Tensor, axis: int) -> Constant |
     return Tensor(walk.view(value.register, axes), shape)
 
 
-def _plus_zero(walk: Walk, operand: Tensor, function: Any) -> Register | None:
-    """Return x if the summand is x + 0.0; adding zero to the sum gives the same bits."""
+def _without_added_zero(walk: Walk, operand: Tensor, function: Any) -> Register | None:
+    """Return x if the summand is x + 0.0, else None; zero can be added to the sum."""
     if function is not np.add or operand.box is not None or operand.register.dtype.kind != "f":
         return None
     for instruction in reversed(walk.instructions[-8:]):
@@ -133,8 +133,8 @@ def _plus_zero(walk: Walk, operand: Tensor, function: Any) -> Register | None:
         if not isinstance(instruction, Map) or instruction.operation.function is not np.add:
             return None
         left, right = instruction.operands
-        other, zero = (left, right) if isinstance(left, Register) else (right, left)
-        if isinstance(other, Register) and not isinstance(zero, Register) and zero == 0:
-            return other
+        summand, zero = (left, right) if isinstance(left, Register) else (right, left)
+        if isinstance(summand, Register) and not isinstance(zero, Register) and zero == 0:
+            return summand
         return None
     return None

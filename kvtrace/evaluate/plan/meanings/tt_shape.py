@@ -17,6 +17,8 @@ from kvtrace.ir import Op
 
 
 def _planner(axes_of: Callable[[Op], Axes]) -> Callable[[Op, PlanCompiler], PlanStep]:
+    """Return a planner that moves lane axes as `axes_of(op)` says."""
+
     def planner(op: Op, _compiler: PlanCompiler) -> PlanStep:
         slot, result = op.operand("source").id, op.results[0].id
         axes = axes_of(op)
@@ -33,14 +35,14 @@ def _planner(axes_of: Callable[[Op], Axes]) -> Callable[[Op, PlanCompiler], Plan
 @planned("tt.splat")
 @_planner
 def splat(op: Op) -> Axes:
-    """Return the axes of a repeated scalar."""
+    """Return the result's axes, all new, of a repeated scalar."""
     return (None,) * len(value_type(op.results[0].type).shape)
 
 
 @planned("tt.expand_dims")
 @_planner
 def expand_dims(op: Op) -> Axes:
-    """Return the axes with a new axis of extent 1."""
+    """Return the source axis of each result axis, None for the new one of extent 1."""
     axis = int(attribute(op, "axis"))
     rank = len(value_type(op.results[0].type).shape)
     return tuple(
@@ -51,14 +53,14 @@ def expand_dims(op: Op) -> Axes:
 @planned("tt.broadcast", "ttg.convert_layout")
 @_planner
 def broadcast(op: Op) -> Axes:
-    """Return the same axes: axes of extent 1 are repeated, and no value varies along them."""
+    """Return all axes in their order: those of extent 1 need not be repeated."""
     return tuple(range(len(value_type(op.results[0].type).shape)))
 
 
 @planned("tt.trans")
 @_planner
 def trans(op: Op) -> Axes:
-    """Return permuted axes."""
+    """Return the source axis of each result axis of a permutation."""
     return tuple(attribute(op, "order"))
 
 

@@ -35,7 +35,7 @@ from kvtrace.evaluate.shadows.errors.arith import elementwise_rule
 from kvtrace.evaluate.shadows.errors.planes import PLANES, NumberWithPlanes
 from kvtrace.evaluate.shadows.errors.radius_rules import approximates, undefined_by
 from kvtrace.evaluate.shadows.errors.roundings import (
-    Granted,
+    GrantedRoundings,
     Roundings,
     constants_radius,
     deviations_for,
@@ -77,15 +77,14 @@ _COMMUTING: Final = frozenset({"add", "and", "or", "xor", "max", "min", "umax", 
 
 
 class ErrorAnalysis(Shadows):
-    """An instrument that keeps planes beside the values of a launch.
+    r"""An instrument that computes planes (bounds of errors) for the values of a launch.
 
     Attributes:
         memory: the launch's memory with planes, complete after an evaluation.
-        shared: the memory that threads share; its `faults` are reads that came too early.
-        roundings: which roundings count.
-        open: planes that bound nothing any more, because the path of the launch depends on
-            roundings as large as these planes allow.
-
+        shared: the memory that threads share; its `faults` are reads before a copy has arrived.
+        roundings: the roundings that count.
+        open: names of planes that bound nothing any more, because the path of the launch may change
+            with roundings as large as these planes allow.
     """
 
     enters_reductions = True
@@ -101,7 +100,7 @@ class ErrorAnalysis(Shadows):
         self._shared_storages: set[int] | None = set()
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Replace the launch's memories by memories with planes."""
+        """Replace the launch's memory and shared memory by ones with planes."""
         del values
         self._shared_storages = _shared_storages(self.module, launch)
         written = launch.memory.written
@@ -120,7 +119,10 @@ class ErrorAnalysis(Shadows):
         )
 
     def _require_certain(self, value: Any, reason: str) -> None:
-        """Raise Undecided if a value is uncertain; note the planes that leave a doubt."""
+        """Raise Undecided if a value is uncertain, except with the stated chance.
+
+        Planes that allow another value are added to `open`.
+        """
         if not isinstance(value, NumberWithPlanes):
             return
         planes, roundings = value.shadow, self.roundings
@@ -129,23 +131,25 @@ class ErrorAnalysis(Shadows):
         self.open |= {plane for plane in roundings.open if np.any(planes[plane] > 0)}
 
     def _require_unshared(self, op: Op, pointer: Any) -> None:
-        """Raise Undecided if a launch in order accesses memory that other programs write."""
+        """Raise Undecided if a pointer goes to a storage that is both read and written."""
         assert self.memory is not None
         storages = self.memory.storages_of(actual(pointer))
         if self._shared_storages is None or not storages.isdisjoint(self._shared_storages):
             raise Undecided(
-                f"at {place(op)} programs access memory that others write, so their order matters"
+                f"at {place(op)} programs access memory that other programs write, so their order "
+                "matters"
             )
 
     # -- ops --------------------------------------------------------------------------------------
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Return an op's step with planes; elements that are repeated share their random errors.
+        """Return an op's step with planes.
 
-        The order in which `cat` puts elements is the compiler's choice.
+        Elements that are repeated share their random errors. The order of `cat` is the compiler's
+        choice, so its results may be any number.
         """
         if operator_of(op) == "cat":
-            return self._unruled(op, step, always=True)
+            return self._unbounded_step(op, step, always=True)
         wrapped = super().wrapped(op, step)
         if op.name not in MOVING or KINDS[op.name].kind not in (Kind.SPREAD, Kind.PICKED):
             return wrapped
@@ -160,29 +164,29 @@ class ErrorAnalysis(Shadows):
         return spread if self.roundings.all_count else wrapped
 
     def computation(self, op: Op, step: Step) -> Step:
-        """Return the step of an op that computes elements from elements, by the op's kind."""
+        """Return the step of a computing op with planes, by the op's kind."""
         row = KINDS.get(op.name)
         if row is None:
             return step
         if row.kind is Kind.GIVEN:
-            return self._constant(op, step)
+            return self._constant_step(op, step)
         if row.kind is Kind.SHARED:
-            return self._within_shared(op, step)
+            return self._shared_memory_step(op, step)
         if op.name in _DOTS:
-            return self._product(op, step)
+            return self._product_step(op, step)
         if row.kind is Kind.ADDRESS:
-            return self._addressed(op, step)
+            return self._address_step(op, step)
         if op.name in ELEMENTWISE and len(op.results) == 1:
-            return self._elementwise(op, step)
+            return self._elementwise_step(op, step)
         # A scaled product is made in steps of the compiler's choice.
-        return self._unruled(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
+        return self._unbounded_step(op, step, always=row.kind is Kind.PRODUCT or approximates(op))
 
     def combination(self, op: Op, step: Step) -> Step:
-        """Return the step of a reduction or a scan, with bounds."""
+        """Return the step of a reduction or a scan with planes."""
         return combination(op, step, self.roundings)
 
-    def _constant(self, op: Op, step: Step) -> Step:
-        """Return a constant's step, with the compiler's rounding if all roundings count."""
+    def _constant_step(self, op: Op, step: Step) -> Step:
+        """Return the step of a constant, rounded by the compiler if all roundings count."""
         type_ = value_type(op.results[0].type) if len(op.results) == 1 else None
         is_float = type_ is not None and type_.element.kind == "f"
         if operator_of(op) != "constant" or not is_float or not self.roundings.all_count:
@@ -190,17 +194,17 @@ class ErrorAnalysis(Shadows):
         assert type_ is not None
         result, element = op.results[0].id, type_.element
 
-        def given(values: list[Any], scope: Any) -> None:
+        def run_with_rounding(values: list[Any], scope: Any) -> None:
             step(values, scope)
             values[result] = _rounded_constant(values[result], element)
 
-        return given
+        return run_with_rounding
 
-    def _elementwise(self, op: Op, step: Step) -> Step:
+    def _elementwise_step(self, op: Op, step: Step) -> Step:
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         types = [value_type(value.type) for value in op.operands]
         if result_type.pointer or any(type_.pointer for type_ in types) or approximates(op):
-            return self._unruled(op, step, always=approximates(op))
+            return self._unbounded_step(op, step, always=approximates(op))
         rule = elementwise_rule(op, self.module, self.roundings)
         integers = result_type.element.kind != "f"
         undefined = undefined_by(op) if self.roundings.bounded else None
@@ -211,31 +215,31 @@ class ErrorAnalysis(Shadows):
             value = values[result]
             if isinstance(value, Unknown) or unknown_of(map(actual, operands)) is not None:
                 return
-            if not integers or _any_deviating(operands):
+            if not integers or _any_with_planes(operands):
                 bounded = rule(operands, to_array(value, result_type))
                 values[result] = value if bounded is None else bounded
             if undefined is not None:
                 arrays = [
                     to_array(actual(operand), t) for operand, t in zip(operands, types, strict=True)
                 ]
-                values[result] = self._opened(values[result], undefined(arrays))
+                values[result] = self._without_bounds(values[result], undefined(arrays))
 
         return computed
 
-    def _opened(self, value: Any, where: Array) -> Any:
-        """Return a value without bounds in the elements where `where` is true."""
+    def _without_bounds(self, value: Any, where: Array) -> Any:
+        """Return a value with infinite bounds in the elements where `where` is true."""
         if not where.any():
             return value
-        opened = self.roundings.opened(where)
+        unbounded = self.roundings.unbounded(where)
         if isinstance(value, NumberWithPlanes):
-            shape = np.broadcast_shapes(opened.shape, value.shadow.shape)
-            opened = np.where(where, opened, np.broadcast_to(value.shadow, shape))
-        return self.roundings.beside(value, opened)
+            shape = np.broadcast_shapes(unbounded.shape, value.shadow.shape)
+            unbounded = np.where(where, unbounded, np.broadcast_to(value.shadow, shape))
+        return self.roundings.with_planes(value, unbounded)
 
-    def _product(self, op: Op, step: Step) -> Step:
+    def _product_step(self, op: Op, step: Step) -> Step:
         product = Product(op, self.roundings)
         if product.is_exact:
-            return self._unruled(op, step)
+            return self._unbounded_step(op, step)
         result, operands_of = op.results[0].id, dot_operands(op)
         run = on_actual(op, step)
 
@@ -252,8 +256,8 @@ class ErrorAnalysis(Shadows):
 
         return computed
 
-    def _addressed(self, op: Op, step: Step) -> Step:
-        """Return the step of an address op: pointers keep doubts; descriptors must be certain."""
+    def _address_step(self, op: Op, step: Step) -> Step:
+        """Return the step of an address op: pointers may be uncertain, descriptors not."""
         result, result_type = op.results[0].id, value_type(op.results[0].type)
         rank, roundings = len(result_type.shape) + 1, self.roundings
         run = on_actual(op, step)
@@ -270,12 +274,14 @@ class ErrorAnalysis(Shadows):
                         operand, f"a descriptor at {place(op)} depends on the device's roundings"
                     )
                 return
-            values[result] = roundings.beside(values[result], roundings.doubt_of(doubtful))
+            values[result] = roundings.with_planes(
+                values[result], roundings.unbounded_where_uncertain(doubtful)
+            )
 
         return addressed
 
-    def _unruled(self, op: Op, step: Step, *, always: bool = False) -> Step:
-        """Return the step of an op without a rule: a doubtful operand puts all results in doubt."""
+    def _unbounded_step(self, op: Op, step: Step, *, always: bool = False) -> Step:
+        """Return the step of an op without a rule; uncertain operands give unbounded results."""
         types = [value_type(value.type) for value in op.results]
         results = [
             (value.id, len(type_.shape) + 1) for value, type_ in zip(op.results, types, strict=True)
@@ -292,8 +298,8 @@ class ErrorAnalysis(Shadows):
             ]
             if not (always or doubts):
                 return
-            for (slot, rank), floats in zip(results, is_float, strict=True):
-                if isinstance(values[slot], Unknown) or not (roundings.bounded or floats):
+            for (slot, rank), holds_floats in zip(results, is_float, strict=True):
+                if isinstance(values[slot], Unknown) or not (roundings.bounded or holds_floats):
                     continue
                 planes = roundings.zeros((1,) * rank)
                 if not roundings.bounded:
@@ -301,14 +307,14 @@ class ErrorAnalysis(Shadows):
                 for plane in roundings.open if roundings.bounded else ():
                     if always or any(np.any(doubt[plane] > 0) for doubt in doubts):
                         planes[plane] = np.inf
-                values[slot] = roundings.beside(values[slot], planes)
+                values[slot] = roundings.with_planes(values[slot], planes)
 
         return ran
 
     # -- memory -----------------------------------------------------------------------------------
 
-    def _within_shared(self, op: Op, step: Step) -> Step:
-        """Return the step of an op of shared memory, whose places and waits must be certain."""
+    def _shared_memory_step(self, op: Op, step: Step) -> Step:
+        """Return the step of an op of shared memory, whose positions and waits must be certain."""
         deciding = _deciding_in_shared(op)
 
         def ran(values: list[Any], scope: Any) -> None:
@@ -342,7 +348,8 @@ class ErrorAnalysis(Shadows):
                 self.decided(op, value, values[value.id], scope)
             if not loads:
                 self._require_certain(
-                    address, f"where {place(op)} writes depends on the device's roundings"
+                    address,
+                    f"the address that {place(op)} writes depends on the device's roundings",
                 )
             if atomic:
                 self._require_certain(
@@ -353,7 +360,7 @@ class ErrorAnalysis(Shadows):
                 for operand in (address, mask_lanes)
                 if isinstance(operand, NumberWithPlanes)
             ]
-            doubt = roundings.doubt_of(doubtful) if doubtful else None
+            doubt = roundings.unbounded_where_uncertain(doubtful) if doubtful else None
             memory.prepare([values[value.id] for value in data], doubt, adds)
             run(values, scope)
             if not any_order:
@@ -364,30 +371,30 @@ class ErrorAnalysis(Shadows):
             if loads and not shares:
                 planes = memory.loaded
             elif used:
-                planes = roundings.opened(np.ones((1,) * len(shapes[0])))
+                planes = roundings.unbounded(np.ones((1,) * len(shapes[0])))
             if planes is not None and not isinstance(values[results[0]], Unknown):
                 planes, births = roundings.fitted(planes, shapes[0]), roundings.all_births
-                values[results[0]] = roundings.beside(values[results[0]], planes, None, births)
+                values[results[0]] = roundings.with_planes(values[results[0]], planes, None, births)
 
         return accessed
 
 
 class Radii(ErrorAnalysis):
-    """Bounds of a device's distance from the evaluator's numbers, for TTIR and TTGIR."""
+    """Analysis whose bounds lie around the evaluator's numbers, for TTIR and TTGIR."""
 
     def __init__(self, module: Module) -> None:
         super().__init__(module, Roundings(all_count=False))
 
 
 class Deviations(ErrorAnalysis):
-    """Exact numbers, and bounds of a device's distance from them."""
+    """Analysis that follows exact numbers, and bounds a device's distance from them."""
 
     def __init__(
         self,
         module: Module,
         *,
         chance: float = CHANCE,
-        granted: Granted | None = None,
+        granted: GrantedRoundings | None = None,
         before: Mapping[int, StoragePlanes] | None = None,
         bounded: bool = True,
     ) -> None:
@@ -403,7 +410,7 @@ class Deviations(ErrorAnalysis):
                 the kernel's formula for the numbers in memory, on the evaluator's path.
 
         """
-        granted = granted or Granted()
+        granted = granted or GrantedRoundings()
         narrow = () if granted.narrow else (*narrow_sums(module), *foreign_roundings(module))
         counted_wide = frozenset(op.index for op in narrow)
         super().__init__(
@@ -414,7 +421,7 @@ class Deviations(ErrorAnalysis):
         self._before = before or {}
 
     def begin(self, launch: Launch, values: list[Any]) -> None:
-        """Add planes of an earlier launch to memory, and of their rounding to float scalars."""
+        """Set the planes of an earlier launch in memory, and those of rounded float scalars."""
         super().begin(launch, values)
         assert self.memory is not None
         tensors = [entry for entry in launch.arguments if isinstance(entry, TensorArgument)]
@@ -432,7 +439,7 @@ class Deviations(ErrorAnalysis):
 
 
 def _rounded_constant(constant: Any, element: ElementType, written: float | None = None) -> Any:
-    """Return a constant with its planes; `written` is the number before rounding, if known."""
+    """Return a constant with planes if it is rounded; `written` is the number before."""
     array = np.asarray(actual(constant))
     values = array.astype(np.float64)
     radius = constants_radius(element.name, values)
@@ -448,20 +455,20 @@ def _rounded_constant(constant: Any, element: ElementType, written: float | None
 
 
 def _float_sum(op: Op) -> ElementType | None:
-    """Return the type that an atomic addition of floats rounds to, or None if the op is none."""
+    """Return the element type of an atomic addition of floats; None for other atomics."""
     element = value_type(op.operand("value").type).element
     return element if element.kind == "f" and update_of(op) in _ADDING else None
 
 
 def _deciding_in_shared(op: Op) -> tuple[Value, ...]:
-    """Return the operands that decide an op's place in shared memory, its execution or its wait."""
+    """Return the operands (index, phase, predicate) that an op of shared memory depends on."""
     row = KINDS[op.name]
     names = ("index", "phase", "predicate")
     return tuple(value for name in names if row.has(name) for value in op.group(name))
 
 
 def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
-    """Return the ids of storages that a launch reads and writes, or None if programs wait."""
+    """Return ids of storages that a launch reads and writes; None if a program waits."""
     kinds: dict[int, set[str]] = {}
     for site in memory_sites(module):
         if site.waits:
@@ -472,5 +479,5 @@ def _shared_storages(module: Module, launch: Launch) -> set[int] | None:
     return {storage for storage, accesses in kinds.items() if len(accesses) > 1}
 
 
-def _any_deviating(values: Sequence[Any]) -> bool:
+def _any_with_planes(values: Sequence[Any]) -> bool:
     return any(isinstance(value, NumberWithPlanes) for value in values)

@@ -21,20 +21,20 @@ from kvtrace.evaluate.shadows.errors.planes import (
     NumberWithPlanes,
     Span,
     are_apart,
+    combined_scale,
     exact_from,
     hull,
     offset_from,
-    together,
 )
 from kvtrace.evaluate.shadows.errors.radius_rules import exact_function, meaning_of, rule_of
 from kvtrace.evaluate.shadows.errors.roundings import (
     FLOAT32,
-    Repeats,
+    RepetitionDetector,
     Roundings,
     largest_of,
     rounding,
     saturates,
-    settle,
+    tighten_near,
 )
 from kvtrace.evaluate.types import ElementType, ValueType, element_of, value_type
 from kvtrace.evaluate.values import Array, actual, to_array
@@ -52,7 +52,7 @@ _MANY: Final = 64
 
 @dataclass(frozen=True, slots=True)
 class _Operand:
-    """An operand of an elementwise op: exact numbers, and planes (None: the operand is certain)."""
+    """An operand of an elementwise op: exact numbers, planes (None if certain), and spans."""
 
     exact: Array
     planes: Array | None
@@ -60,7 +60,7 @@ class _Operand:
     common_span: Span
 
     def radius(self, plane: str) -> Array | None:
-        """Return the bound in a plane, or None if the operand is certain."""
+        """Return the operand's bound in a plane; None if the operand is certain."""
         return None if self.planes is None else self.planes[plane]
 
 
@@ -76,7 +76,7 @@ def _operand(value: Any, type_: ValueType) -> _Operand:
 
 
 class FloatRule:
-    """The rule of a float function: the operands' errors, passed on, and one more rounding."""
+    """The rule of a float function: errors of the operands pass through it, and it rounds once."""
 
     def __init__(self, op: Op, meaning: Elementwise, roundings: Roundings) -> None:
         self._roundings = roundings
@@ -94,13 +94,15 @@ class FloatRule:
         slots = slots_of(op.operands)
         self._is_square = len(slots) == 2 and slots[0] == slots[1]
         self._exact: Callable[..., Array] = (lambda x: exact(x, x)) if self._is_square else exact
-        self._repeats = (Repeats(), Repeats()) if operator_of(op) == "+" else ()
+        self._repeats = (
+            (RepetitionDetector(), RepetitionDetector()) if operator_of(op) == "+" else ()
+        )
         self._one_sided = op.name in TYPED and attribute(op, "rounding") in _TOWARD_ZERO
         self._is_external = operator_of(op) == "extern" and not meaning.accuracy.ulps
         self._one_sided |= str(attribute(op, "symbol", "")).endswith(_DIRECTED)
 
     def __call__(self, values: Sequence[Any], value: Array) -> Any:
-        """Return a result with planes, or None where every device computes the exact result.
+        r"""Return the result with planes; None where every device computes the exact result.
 
         Args:
             values: the operands, with their planes.
@@ -111,7 +113,7 @@ class FloatRule:
             isinstance(item, NumberWithPlanes) and type_.element.kind != "f"
             for item, type_ in pairs
         ):
-            return NumberWithPlanes(value, self._roundings.opened(np.ones((1,) * value.ndim)))
+            return NumberWithPlanes(value, self._roundings.unbounded(np.ones((1,) * value.ndim)))
         operands = [_operand(item, type_) for item, type_ in pairs]
         if self._is_square:
             operands = operands[:1]
@@ -124,8 +126,8 @@ class FloatRule:
             # Functions that look at bits, as nextafter, give other numbers in float64.
             typed = value.astype(np.float64)
             reach = (1 + self._one_sided) * rounding(self._element.name, np.abs(typed))
-            near = np.abs(exact - typed) <= reach
-            exact = np.where(near, exact, typed)
+            is_near = np.abs(exact - typed) <= reach
+            exact = np.where(is_near, exact, typed)
         if not self._roundings.bounded:
             off, _ = offset_from(exact, value)
             planes = np.zeros(off.shape, PLANES)
@@ -138,9 +140,9 @@ class FloatRule:
         shape = np.broadcast_shapes(off.shape, *(operand.exact.shape for operand in operands))
         planes = np.zeros(shape, PLANES)
         planes["off"] = off
-        self._pass_on(planes, operands, exact)
-        spans = self._split(planes, operands, exact)
-        span = self._round(planes, exact, operands, is_rounded, *spans)
+        self._set_distances(planes, operands, exact)
+        spans = self._set_random_parts(planes, operands, exact)
+        span = self._add_rounding(planes, exact, operands, is_rounded, *spans)
         for plane in ("worst", "near", "bias"):
             planes[plane] = np.where(lost, np.inf, planes[plane])
         return NumberWithPlanes(value, planes, span, spans[1], self._narrowed)
@@ -148,11 +150,11 @@ class FloatRule:
     def _is_rounded(
         self, values: Sequence[Any], value: Array, exact: Array, operands: Sequence[_Operand]
     ) -> Array:
-        """Return where a device rounds the result.
+        """Return a mask of the results that a device rounds.
 
         Results of certain operands are rounded as by the evaluator, unless the function is
-        approximate. If no element of many numbers is rounded here, the function keeps
-        the type's numbers, as a product with a power of two does.
+        approximate. If no element of many numbers is rounded here, the function keeps the type's
+        numbers, as a product with a power of two does.
         """
         if self._accuracy.ulps:
             return np.ones((1,) * value.ndim, np.bool_)
@@ -164,15 +166,15 @@ class FloatRule:
         ]
         unrounded = np.asarray(self._exact(*(plain[:1] if self._is_square else plain)))
         moved = ~((unrounded == value) | (np.isnan(unrounded) & np.isnan(value)))
-        numbers = np.count_nonzero(value != value.reshape(-1)[:1])
-        return np.asarray(moved.any() or numbers < _MANY)
+        distinct_count = np.count_nonzero(value != value.reshape(-1)[:1])
+        return np.asarray(moved.any() or distinct_count < _MANY)
 
     # -- errors of operands -----------------------------------------------------------------------
 
-    def _moved(
+    def _largest_move(
         self, operands: Sequence[_Operand], radii: Sequence[Array | None], exact: Array
     ) -> Array | float:
-        """Return how far the result moves at most while the operands move within radii."""
+        """Return the largest move of the result while the operands move within radii."""
         if all(radius is None for radius in radii):
             return 0.0
         arrays = [operand.exact for operand in operands]
@@ -181,15 +183,15 @@ class FloatRule:
         loose = np.logical_or.reduce(np.broadcast_arrays(*doubts))
         return radius_around(exact, low, high, loose)
 
-    def _pass_on(self, planes: Array, operands: Sequence[_Operand], exact: Array) -> None:
+    def _set_distances(self, planes: Array, operands: Sequence[_Operand], exact: Array) -> None:
         for plane in ("worst", "meaning", "near"):
             radii = [operand.radius(plane) for operand in operands]
-            planes[plane] = self._moved(operands, radii, exact)
+            planes[plane] = self._largest_move(operands, radii, exact)
 
-    def _split(
+    def _set_random_parts(
         self, planes: Array, operands: Sequence[_Operand], exact: Array
     ) -> tuple[Span, Span]:
-        """Pass on bias and scales, in proportion to the result's move by each operand alone."""
+        """Set bias and scales by the result's move with each operand; return both spans."""
         own_parts: list[tuple[Array | float, Span]] = []
         common_parts: list[tuple[Array | float, Span]] = []
         bias: Array | float = 0.0
@@ -199,8 +201,8 @@ class FloatRule:
             if operand.planes is None:
                 continue
             reach = operand.planes["near"]
-            alone = [reach if other == position else None for other in range(len(operands))]
-            moved = self._moved(operands, alone, exact)
+            single_radius = [reach if index == position else None for index in range(len(operands))]
+            moved = self._largest_move(operands, single_radius, exact)
             slope = np.where(reach > 0, moved / np.where(reach > 0, reach, 1.0), 0.0)
             open_ = ~np.isfinite(slope)
             slope = np.where(open_, 0.0, slope)
@@ -213,15 +215,15 @@ class FloatRule:
             )
             common_parts.append((slope * operand.planes["common"], operand.common_span))
         # The rest is moved by several operands together, and of second order.
-        beyond = planes["near"] - moved_by_one
-        planes["bias"] = bias + np.where(beyond > 0, beyond, 0.0)
-        planes["own"], own_span = together(own_parts)
-        planes["common"], common_span = together(common_parts)
+        unexplained = planes["near"] - moved_by_one
+        planes["bias"] = bias + np.where(unexplained > 0, unexplained, 0.0)
+        planes["own"], own_span = combined_scale(own_parts)
+        planes["common"], common_span = combined_scale(common_parts)
         return own_span, common_span
 
     # -- the rounding -----------------------------------------------------------------------------
 
-    def _round(
+    def _add_rounding(
         self,
         planes: Array,
         exact: Array,
@@ -230,7 +232,7 @@ class FloatRule:
         own_span: Span,
         common_span: Span,
     ) -> Span:
-        """Add the op's own rounding to planes; return the span of the random error in elements."""
+        """Add the op's own rounding to planes; return the span of the own random errors."""
         pairs = zip(self._repeats, operands, strict=False)
         size = np.where(np.isfinite(exact), np.abs(exact), 0.0)
         planes["meaning"] += np.where(is_rounded, _OWN_LOSS * size, 0.0)
@@ -239,9 +241,9 @@ class FloatRule:
             inside = sum((np.abs(array) for array in floats), size)
             if len(floats) > 1:
                 inside = inside + np.abs(floats[0] * floats[1])
-            lost = _OWN_LOSS * np.where(np.isfinite(inside), inside, 0.0)
+            float64_loss = _OWN_LOSS * np.where(np.isfinite(inside), inside, 0.0)
             for plane in ("worst", "near", "bias"):
-                planes[plane] += np.where(is_rounded, lost, 0.0)
+                planes[plane] += np.where(is_rounded, float64_loss, 0.0)
         fresh: dict[str, Array] = {}
         for plane in ("worst", "near"):
             reach = size + np.where(np.isfinite(planes[plane]), planes[plane], 0.0)
@@ -258,11 +260,11 @@ class FloatRule:
                 overflows = np.isfinite(exact) & (reach > largest_of(self._element))
                 planes[plane] = np.where(overflows, np.inf, planes[plane])
         # A number that is added again rounds as before: not independently.
-        again = [repeats.again(operand.exact) for repeats, operand in pairs]
-        birth = None if any(again) else self._roundings.birth()
-        scale, span = together([(planes["own"], own_span), (fresh["near"], birth)])
+        repeats_last = [repeats.again(operand.exact) for repeats, operand in pairs]
+        birth = None if any(repeats_last) else self._roundings.birth()
+        scale, span = combined_scale([(planes["own"], own_span), (fresh["near"], birth)])
         planes["own"] = scale
-        settle(planes, span, common_span, self._roundings)
+        tighten_near(planes, span, common_span, self._roundings)
         return span
 
 
@@ -270,9 +272,10 @@ class FloatRule:
 
 
 class RadiusRule:
-    """The rule that computes each distance by radii: for all ops if only a device's choices count.
+    """The rule that computes each distance separately, from the operands' radii.
 
-    If all roundings count: for results that are integers or Booleans, and for selects.
+    If only a device's choices count, all ops have it. If all roundings count, ops with integer or
+    Boolean results, and selects.
     """
 
     def __init__(self, op: Op, module: Module, roundings: Roundings) -> None:
@@ -282,7 +285,7 @@ class RadiusRule:
         self._chooses = operator_of(op) == "where"
 
     def __call__(self, operands: Sequence[Any], value: Array) -> Any:
-        """Return a result with planes, or None if the result is certain."""
+        """Return the result with planes; None if the result is certain."""
         all_count = self._roundings.all_count
         if all_count and not any(isinstance(operand, NumberWithPlanes) for operand in operands):
             return None
@@ -291,7 +294,7 @@ class RadiusRule:
             for operand, type_ in zip(operands, self._types, strict=True)
         ]
         if not self._roundings.bounded:
-            return self._exactly_chosen(operands, arrays[0], value) if self._chooses else None
+            return self._with_selected_offset(operands, arrays[0], value) if self._chooses else None
         distances: dict[str, Array] = {}
         for plane in self._roundings.distances:
             radii = [self._radius(operand, plane) for operand in operands]
@@ -305,62 +308,70 @@ class RadiusRule:
         for plane, radius in distances.items():
             planes[plane] = radius
         if not all_count:
-            return self._roundings.beside(value, planes)
+            return self._roundings.with_planes(value, planes)
         planes["bias"] = planes["near"]
         return (
-            self._chosen(operands, value, planes)
+            self._with_selected_planes(operands, value, planes)
             if self._chooses
             else NumberWithPlanes(value, planes)
         )
 
     def _radius(self, value: Any, plane: str) -> Array | None:
-        """Return an operand's distance on a device from the evaluator's; None if certain."""
+        """Return an operand's largest distance from the evaluator's; None if it is certain."""
         if not isinstance(value, NumberWithPlanes):
             return None
         radius = value.shadow[plane]
         return radius + np.abs(value.shadow["off"]) if self._roundings.all_count else radius
 
-    def _exactly_chosen(
-        self, operands: Sequence[Any], picks: Array, value: Array
+    def _with_selected_offset(
+        self, operands: Sequence[Any], selects_first: Array, value: Array
     ) -> NumberWithPlanes:
-        """Return the result of a select with the exact number of the side the evaluator chooses."""
-        sides = [
+        """Return a select's result with the exact number of the selected operand."""
+        option_planes = [
             NumberWithPlanes.shadow_of(operand, type_)["off"]
             for operand, type_ in zip(operands[1:], self._types[1:], strict=True)
         ]
-        picks = picks.reshape(picks.shape + (1,) * (sides[0].ndim - picks.ndim))
-        off = np.where(picks, sides[0], sides[1])
+        selects_first = selects_first.reshape(
+            selects_first.shape + (1,) * (option_planes[0].ndim - selects_first.ndim)
+        )
+        off = np.where(selects_first, option_planes[0], option_planes[1])
         planes = np.zeros(off.shape, PLANES)
         planes["off"] = off
         return NumberWithPlanes(value, planes)
 
-    def _chosen(self, operands: Sequence[Any], value: Array, planes: Array) -> NumberWithPlanes:
-        """Return a select's result: the chosen side's planes where the condition is certain."""
+    def _with_selected_planes(
+        self, operands: Sequence[Any], value: Array, planes: Array
+    ) -> NumberWithPlanes:
+        """Return a select's result; where the condition is certain, with the operand's planes."""
         condition, *options = operands
-        picks = np.asarray(to_array(actual(condition), self._types[0]), np.bool_)
+        selects_first = np.asarray(to_array(actual(condition), self._types[0]), np.bool_)
         doubt = (
             condition.shadow["near"] > 0 if isinstance(condition, NumberWithPlanes) else np.False_
         )
         rank = planes.ndim
-        picks, doubt = (
+        selects_first, doubt = (
             mask.reshape(mask.shape + (1,) * (rank - mask.ndim)) if mask.ndim else mask
-            for mask in (picks, np.asarray(doubt))
+            for mask in (selects_first, np.asarray(doubt))
         )
-        sides = [
+        option_planes = [
             type(option).shadow_of(option, type_)
             if isinstance(option, NumberWithPlanes)
             else NumberWithPlanes.shadow_of(option, type_)
             for option, type_ in zip(options, self._types[1:], strict=True)
         ]
-        repeated = [side.shape[1:] != planes.shape[1:] for side in sides]
+        repeated = [side.shape[1:] != planes.shape[1:] for side in option_planes]
         spans = [option for option in options if isinstance(option, NumberWithPlanes)]
-        sure = ~np.broadcast_to(doubt, planes.shape)
+        is_certain_choice = ~np.broadcast_to(doubt, planes.shape)
         for plane in ("off", "bias", "own", "common"):
-            of_side = np.where(picks, sides[0][plane], sides[1][plane])
-            planes[plane] = np.where(sure, of_side, planes[plane])
+            selected_plane = np.where(
+                selects_first, option_planes[0][plane], option_planes[1][plane]
+            )
+            planes[plane] = np.where(is_certain_choice, selected_plane, planes[plane])
         is_certain = {}
         for plane in ("worst", "meaning", "near"):  # the rule counted `off` in, which is known
-            of_side = np.where(picks, sides[0][plane], sides[1][plane])
+            selected_plane = np.where(
+                selects_first, option_planes[0][plane], option_planes[1][plane]
+            )
             certain = (
                 condition.shadow[plane] == 0
                 if isinstance(condition, NumberWithPlanes)
@@ -368,11 +379,11 @@ class RadiusRule:
             )
             if certain.ndim:
                 certain = certain.reshape(certain.shape + (1,) * (rank - certain.ndim))
-            planes[plane] = np.where(certain, of_side, planes[plane])
+            planes[plane] = np.where(certain, selected_plane, planes[plane])
             is_certain[plane] = certain
         # A device may choose the other side; in exact arithmetic the side is known.
-        off = np.where(picks, sides[0]["off"], sides[1]["off"])
-        off = np.where(~sure & is_certain["meaning"], off, 0.0)
+        off = np.where(selects_first, option_planes[0]["off"], option_planes[1]["off"])
+        off = np.where(~is_certain_choice & is_certain["meaning"], off, 0.0)
         planes["off"] += off
         for plane in ("worst", "near", "bias"):
             planes[plane] += np.abs(off)
@@ -387,7 +398,7 @@ def _spans(values: Sequence[NumberWithPlanes]) -> tuple[Span, Span]:
 
 
 def elementwise_rule(op: Op, module: Module, roundings: Roundings) -> FloatRule | RadiusRule:
-    """Return the rule of an elementwise op with one result."""
+    """Return the rule of an elementwise op with one result, for these roundings."""
     meaning = meaning_of(op)
     result: ElementType = value_type(op.results[0].type).element
     is_function = result.kind == "f" and meaning is not None and operator_of(op) != "where"

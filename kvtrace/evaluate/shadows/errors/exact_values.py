@@ -43,7 +43,7 @@ class ExactValues:
 def exact_values(
     tensor: TensorArgument, memory: BoundedMemory, open_: Container[str], *, whole: bool = False
 ) -> ExactValues:
-    """Return a tensor's exact values in memory, in the tensor's shape.
+    r"""Return a tensor's evaluated and exact numbers and their bounds, in the tensor's shape.
 
     Args:
         tensor: The tensor, whose storage has contents.
@@ -57,14 +57,14 @@ def exact_values(
     element = tensor.element
     size, phase = element.bytes, tensor.offset_bytes % element.bytes
     flat = held_elements(tensor, memory.bytes_of(tensor.storage))
-    evaluated = (flat if whole else _viewed(flat, tensor)).astype(np.float64)
+    evaluated = (flat if whole else _strided_elements(flat, tensor)).astype(np.float64)
     storage_planes = memory.planes.by_storage.get(id(tensor.storage))
     if storage_planes is None:
         planes = np.zeros(evaluated.shape, PLANES)
     elif storage_planes[:2] != (size, phase):
         raise Undecided(f"{tensor.name} is written as elements of another size than its own")
     else:
-        planes = storage_planes[2] if whole else _viewed(storage_planes[2], tensor)
+        planes = storage_planes[2] if whole else _strided_elements(storage_planes[2], tensor)
     worst, near, meaning = (
         np.full(evaluated.shape, np.inf) if plane in open_ else np.array(planes[plane])
         for plane in ("worst", "near", "meaning")
@@ -73,20 +73,19 @@ def exact_values(
 
 
 def elements_of(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> Numbers:
-    """Return a tensor's elements, in its shape, from the bytes of its storage."""
-    return _viewed(held_elements(tensor, storage_bytes), tensor).astype(np.float64)
+    """Return a tensor's elements as float64, in its shape, from the bytes of its storage."""
+    return _strided_elements(held_elements(tensor, storage_bytes), tensor).astype(np.float64)
 
 
 def held_elements(tensor: TensorArgument, storage_bytes: NDArray[np.uint8]) -> NDArray[Any]:
-    """Return all elements of a storage, in one axis, aligned to a tensor in the storage."""
+    """Return all elements of a storage in one axis, beginning where the tensor is aligned."""
     element = tensor.element
     size, phase = element.bytes, tensor.offset_bytes % element.bytes
     count = (len(storage_bytes) - phase) // size
     return from_memory(storage_bytes[phase : phase + count * size].view(element.memory), element)
 
 
-def _viewed(flat: NDArray[Any], tensor: TensorArgument) -> NDArray[Any]:
-    """Return a tensor's elements, in its shape, from all elements of its storage."""
+def _strided_elements(flat: NDArray[Any], tensor: TensorArgument) -> NDArray[Any]:
     start = tensor.offset_bytes // tensor.element.bytes
     steps = tuple(stride * flat.itemsize for stride in tensor.strides)
     view = np.lib.stride_tricks.as_strided(flat[start:], tensor.shape, steps)

@@ -27,9 +27,10 @@ _SMALLEST_OF_FLOAT32 = 2.0**-126
 def image(
     function: Function, arrays: Sequence[Array], radii: Sequence[Array | None], accuracy: Accuracy
 ) -> tuple[Array, Array]:
-    """Return the smallest and largest value of an exact function of operands within radii.
+    """Return the smallest and largest value of an exact function while operands stay within radii.
 
-    NaN where no bound is known. `arrays` are in float64; a radius of None is 0.
+    NaN where no bound is known. `arrays` are in float64; a radius of None is 0. The ends are moved
+    outward by one float64 number.
     """
     loose = [position for position, radius in enumerate(radii) if radius is not None]
     if not loose:
@@ -39,10 +40,10 @@ def image(
         low, high = _corners(function, arrays, radii, loose)
     else:
         exact = function(*arrays)
-        away = sum(np.asarray(radius) for radius in radii if radius is not None)
+        move = sum(np.asarray(radius) for radius in radii if radius is not None)
         if accuracy.follows == "jumps":
-            away = np.where(away > 0, np.nan, 0.0)
-        low, high = exact - away, exact + away
+            move = np.where(move > 0, np.nan, 0.0)
+        low, high = exact - move, exact + move
     pole = None if accuracy.pole is None else radii[accuracy.pole]
     if pole is not None and accuracy.pole is not None:
         over_zero = (np.abs(arrays[accuracy.pole]) <= pole) & (pole > 0)
@@ -60,43 +61,44 @@ def _corners(
     radii: Sequence[Array | None],
     loose: Sequence[int],
 ) -> tuple[Array, Array]:
-    ends: tuple[Array, Array] | None = None
+    """Return the smallest and largest value of a function at the corners of the operands' box."""
+    extremes: tuple[Array, Array] | None = None
     for signs in product((-1.0, 1.0), repeat=len(loose)):
         corner_operands = list(arrays)
         for position, sign in zip(loose, signs, strict=True):
             corner_operands[position] = arrays[position] + sign * np.asarray(radii[position])
         corner = function(*corner_operands)
-        ends = (
+        extremes = (
             (corner, corner)
-            if ends is None
-            else (np.minimum(ends[0], corner), np.maximum(ends[1], corner))
+            if extremes is None
+            else (np.minimum(extremes[0], corner), np.maximum(extremes[1], corner))
         )
-    assert ends is not None
-    return ends
+    assert extremes is not None
+    return extremes
 
 
 def widened(
     low: Array, high: Array, accuracy: Accuracy, arrays: Sequence[Array], element: ElementType
 ) -> tuple[Array, Array]:
-    """Return an image widened by the error of a device's function of `arrays`."""
+    """Return the ends of an image, moved outward by the error of a device's function."""
     if not accuracy.ulps:
         if element.bits != 64:
             return low, high
         unit = _ULP[64]
         return low - np.abs(low) * unit, high + np.abs(high) * unit  # for float64 itself rounds
-    away = approximation(accuracy, arrays, element, np.maximum(np.abs(low), np.abs(high)))
+    error = approximation(accuracy, arrays, element, np.maximum(np.abs(low), np.abs(high)))
     # An infinite end is that of the exact function: nothing is added to it where there is a bound.
-    bounded = np.isfinite(away)
+    bounded = np.isfinite(error)
     return (
-        np.where(np.isinf(low) & bounded, low, low - away),
-        np.where(np.isinf(high) & bounded, high, high + away),
+        np.where(np.isinf(low) & bounded, low, low - error),
+        np.where(np.isinf(high) & bounded, high, high + error),
     )
 
 
 def approximation(
     accuracy: Accuracy, arrays: Sequence[Array], element: ElementType, size: Array
 ) -> Array | float:
-    """Return the largest error of a device's function of `arrays` whose results are at most `size`.
+    """Return the largest error of a device's function of `arrays` with results up to `size`.
 
     Infinity where no bound is known.
     """
@@ -106,28 +108,28 @@ def approximation(
     # Of an infinite argument every form gives the limit.
     reach = np.where(np.isfinite(arrays[0]), np.abs(arrays[0]), 0.0)
     ulps = accuracy.ulps + accuracy.argument * reach + (element.bits == 64)
-    least = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
-    away = np.asarray(ulps * unit * size + least)
+    smallest_error = _SMALLEST_OF_FLOAT32 if element.bits != 64 else 0.0
+    error = np.asarray(ulps * unit * size + smallest_error)
     if accuracy.within is None:
-        return away
+        return error
     position, lowest, highest = accuracy.within
     magnitude = np.abs(arrays[position])
-    return np.where((magnitude >= lowest) & (magnitude <= highest), away, np.inf)
+    return np.where((magnitude >= lowest) & (magnitude <= highest), error, np.inf)
 
 
 def radius_around(value: Array, low: Array, high: Array, loose: Array | None) -> Array:
-    """Return the largest distance of two ends from a value; infinity where an end is not finite.
+    """Return the larger distance of two ends from a value; infinity where an end is not finite.
 
     Ends that equal an infinite or NaN value have distance 0. `loose`: where an operand is uncertain
     (None: nowhere), so that a NaN proves nothing.
     """
     center = value.astype(np.float64)
-    away = np.maximum(high - center, center - low)
+    distance = np.maximum(high - center, center - low)
     same = _same(center, low) & _same(center, high)
     if loose is not None:
         same &= ~(np.isnan(center) & loose)
-    away = np.where(same, 0.0, away)
-    return np.where(np.isnan(away), np.inf, away)
+    distance = np.where(same, 0.0, distance)
+    return np.where(np.isnan(distance), np.inf, distance)
 
 
 def _same(left: Array, right: Array) -> Array:

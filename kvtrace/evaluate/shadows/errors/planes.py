@@ -1,4 +1,4 @@
-"""Planes: the exact number beside each number of an evaluation, and bounds of a device's error."""
+"""Planes: the exact number of each number of an evaluation, and bounds of a device's error."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 
 from kvtrace.evaluate.types import ValueType
-from kvtrace.evaluate.values import Array, Shadowed, actual
+from kvtrace.evaluate.values import Array, ShadowedValue, actual
 
 PLANES: Final = np.dtype(
     [(name, np.float64) for name in ("off", "worst", "meaning", "near", "bias", "own", "common")]
@@ -41,10 +41,11 @@ Span = tuple[int, int] | None
 
 
 @dataclass(frozen=True)
-class NumberWithPlanes(Shadowed):
-    """A number with planes around the exact number, and the births of the random errors in them.
+class NumberWithPlanes(ShadowedValue):
+    """A number with planes, and the spans of births of the random errors in them.
 
-    `narrowed`: the last rounding was counted as float32's, so that storing rounds once more.
+    `narrowed`: the last rounding was counted as one to float32, so storing the number rounds once
+    more.
     """
 
     planes: ClassVar[np.dtype[Any]] = PLANES
@@ -55,14 +56,14 @@ class NumberWithPlanes(Shadowed):
 
     @classmethod
     def shadow_of(cls, value: Any, type_: ValueType) -> Array:
-        """Return the planes of a value, zero if the value is certain."""
+        """Return the planes of a value; zeros if the value is certain."""
         if isinstance(value, NumberWithPlanes):
             return value.shadow
         return np.zeros((1,) * (len(type_.shape) + 1), cls.planes)
 
     @classmethod
     def joined(cls, value: Any, shadow: Array, sources: Sequence[Any] = ()) -> Any:
-        """Return a moved value with planes, and with the spans of the operands that were moved."""
+        """Return a value with planes, with spans that contain those of the source operands."""
         deviating = [source for source in sources if isinstance(source, NumberWithPlanes)]
         return cls(
             actual(value),
@@ -73,7 +74,7 @@ class NumberWithPlanes(Shadowed):
         )
 
     def shared(self) -> NumberWithPlanes:
-        """Return the number with all random errors counted as shared by elements."""
+        """Return the number with its own random errors counted as common to elements."""
         planes = self.shadow.copy()
         span = shared_in_place(planes, self.own_span, self.common_span)
         return replace(self, shadow=planes, own_span=None, common_span=span)
@@ -81,30 +82,30 @@ class NumberWithPlanes(Shadowed):
 
 @dataclass(frozen=True)
 class NumberWithRadius(NumberWithPlanes):
-    """A number that a device may compute otherwise, with a radius around the evaluator's."""
+    """A number with a radius: the largest distance of a device's number from the evaluator's."""
 
     planes = RADIUS
 
     @classmethod
     def joined(cls, value: Any, shadow: Array, sources: Sequence[Any] = ()) -> Any:
-        """Return the value with a radius, or the value alone if the radius is zero everywhere."""
+        """Return the value with a radius; the value alone if the radius is zero everywhere."""
         del sources
         return cls(actual(value), shadow) if shadow["worst"].any() else value
 
     def shared(self) -> NumberWithPlanes:
-        """Return the number itself: a radius has no random part."""
+        """Return the number itself, as a radius has no random part."""
         return self
 
 
 def shared_in_place(planes: Array, own_span: Span, common_span: Span) -> Span:
-    """Move the random errors in `own` to `common`, in place; return the span of `common`."""
-    total, span = together([(planes["own"], own_span), (planes["common"], common_span)])
+    """Move random errors from plane `own` to `common`, in place; return the span of `common`."""
+    total, span = combined_scale([(planes["own"], own_span), (planes["common"], common_span)])
     planes["common"], planes["own"] = total, 0.0
     return span
 
 
 def hull(spans: Iterable[Span]) -> Span:
-    """Return the smallest span that contains all spans; None if one is None, or without spans."""
+    """Return the smallest span that contains all spans; None without spans, or if one is None."""
     union: Span = None
     for span in spans:
         if span is None:
@@ -114,24 +115,24 @@ def hull(spans: Iterable[Span]) -> Span:
 
 
 def are_apart(left: Span, right: Span) -> bool:
-    """Return whether two spans are known and have no rounding in common."""
+    """Return whether two spans are known and have no birth in common."""
     return left is not None and right is not None and (left[1] < right[0] or right[1] < left[0])
 
 
-def together(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float, Span]:
-    """Return the scale of a sum of errors and its span.
+def combined_scale(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float, Span]:
+    """Return the scale of a sum of random errors, and its span.
 
-    Scales of independent errors are added by squares, others as they are. A scale of zero needs no
-    span.
+    Scales of errors with separate spans are added by squares, others as they are. A scale of zero
+    needs no span.
     """
     total: Array | float = 0.0
     span: Span = None
-    begun = False
+    has_scale = False
     for scale, part_span in parts:
         if not np.any(scale):
             continue
-        if not begun:
-            total, span, begun = scale, part_span, True
+        if not has_scale:
+            total, span, has_scale = scale, part_span, True
         elif are_apart(span, part_span):
             total, span = np.hypot(total, scale), hull((span, part_span))
         else:
@@ -140,7 +141,7 @@ def together(parts: Sequence[tuple[Array | float, Span]]) -> tuple[Array | float
 
 
 def full_planes(value: Any, type_: ValueType, planes: np.dtype[Any]) -> tuple[Array, Span, Span]:
-    """Return a value's planes for all lanes, and their spans; repeated lanes share errors."""
+    """Return a value's planes for all lanes, and two spans; repeated lanes share errors."""
     if not isinstance(value, NumberWithPlanes):
         return np.zeros((1, *type_.shape), planes), None, None
     if value.shadow.shape[1:] == type_.shape:
@@ -151,36 +152,38 @@ def full_planes(value: Any, type_: ValueType, planes: np.dtype[Any]) -> tuple[Ar
 
 
 def is_blank(planes: Array) -> bool:
-    """Return whether all planes are zero: the evaluator's and a device's numbers are exact."""
+    """Return whether all planes are zero, so that a device has exactly the same numbers."""
     return not any(planes[plane].any() for plane in planes.dtype.names or ())
 
 
-#: Stands for an exact 0 beside a number that is not finite; a plain 0 says that both are the same.
+#: Stands for an exact 0 of a number that is not finite; a plain 0 says that both are the same.
 _ZERO: Final = 5e-324
 
 
 def offset_from(exact: Array, value: Array) -> tuple[Array, Array]:
-    """Return the plane `off`, and a mask of elements without a known distance.
+    """Return the plane `off`, and a mask of the elements without a known distance.
 
-    The distance is unknown where one number is infinite or NaN and the other is not.
+    The distance is unknown where one of the numbers is infinite or NaN and the other is not.
     """
     wide = value.astype(np.float64)
     with np.errstate(all="ignore"):
         off = exact - wide
     finite = np.isfinite(exact)
-    alone = np.where(exact == 0, _ZERO, exact)
-    off = np.where(np.isfinite(wide), np.where(finite, off, 0.0), np.where(finite, alone, 0.0))
+    exact_or_mark = np.where(exact == 0, _ZERO, exact)
+    off = np.where(
+        np.isfinite(wide), np.where(finite, off, 0.0), np.where(finite, exact_or_mark, 0.0)
+    )
     same = (exact == wide) | (np.isnan(exact) & np.isnan(wide))
     return off, ~same & ~(finite & np.isfinite(wide))
 
 
 def exact_from(value: npt.ArrayLike, off: Array) -> Array:
-    """Return the exact numbers from the evaluator's numbers and the plane `off`."""
+    """Return the exact numbers, from the evaluator's numbers and the plane `off`."""
     wide = np.asarray(value, np.float64)
     with np.errstate(all="ignore"):
         return np.asarray(np.where(np.isfinite(wide) | (off == 0), wide + off, off))
 
 
 def centers(value: Array, planes: Array) -> Array:
-    """Return the numbers that planes lie around: exact if there is a plane `off`, else `value`."""
+    """Return the numbers that planes lie around: exact with a plane `off`, else the evaluator's."""
     return exact_from(value, planes["off"]) if "off" in (planes.dtype.names or ()) else value

@@ -1,8 +1,9 @@
 """Rules of radii for elementwise ops: bounds of a device's distance from the evaluator's numbers.
 
-A rule takes the operands' numbers (arrays) and radii (None: 0) and returns the result's radius, or
-None if a device computes the same number. The radius of a sum of integers is the sum of the radii;
-of a float function, the distance to the ends of its image (`images.py`), rounded.
+A rule takes the operands' numbers (arrays), their radii (None: 0) and the result, and returns the
+result's radius, or None if a device computes the same number. The radius of a sum of integers is
+the sum of the radii; of a float function, the distance to the ends of its image (`images.py`),
+rounded.
 """
 
 from __future__ import annotations
@@ -39,26 +40,28 @@ def rule_of(op: Op, module: Module) -> Rule:
     result = value_type(op.results[0].type).element
     operator = operator_of(op)
     if operator == "where":
-        return _chosen
+        return _select_radius
     if operator == "compare":
-        return _compared
+        return _comparison_radius
     if operator in ("&", "|", "^") and result.kind == "b":
         return _LOGICAL[operator]
     floats = [value_type(value.type).element.kind == "f" for value in op.operands]
     meaning = meaning_of(op)
     if meaning is not None and any(floats) and result.kind != "b":
-        return _floats(op, meaning, result, contracted=contracts(op, module))
+        return _float_rule(op, meaning, result, contracted=contracts(op, module))
     if operator == "cast" and result.kind == "f" and meaning is not None:
-        return _floats(op, meaning, result, contracted=False)
+        return _float_rule(op, meaning, result, contracted=False)
     if approximates(op):
-        return _approximate
+        return _always_infinite
     if result.kind == "i":
-        return _INTEGERS.get(operator, _narrowed(result) if operator == "cast" else _anything)
-    return _doubtful if result.kind == "b" else _anything
+        return _INTEGERS.get(
+            operator, _integer_cast_rule(result) if operator == "cast" else _infinite_if_uncertain
+        )
+    return _infinite_if_unbounded if result.kind == "b" else _infinite_if_uncertain
 
 
 def approximates(op: Op) -> bool:
-    """Return whether an op with code of its own (assembly, a map) may approximate unboundedly."""
+    """Return whether an op with its own code (assembly, a map) may approximate unboundedly."""
     if operator_of(op) == "inline_asm":
         return "approx" in str(attribute(op, "asm_string"))
     return operator_of(op) == "map" and any(
@@ -67,7 +70,7 @@ def approximates(op: Op) -> bool:
 
 
 def meaning_of(op: Op) -> Elementwise | None:
-    """Return the array function of an elementwise op, or None for an unknown library function."""
+    """Return an elementwise op's array function; None for an unknown library function."""
     if operator_of(op) != "extern":
         return ELEMENTWISE.get(op.name)
     symbol = str(attribute(op, "symbol"))
@@ -108,17 +111,17 @@ def _lies_in(array: Array, low: float, high: float) -> Array:
 # -- floats ---------------------------------------------------------------------------------------
 
 
-def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bool) -> Rule:
+def _float_rule(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bool) -> Rule:
     """Return the rule of a float function: the image, widened by the accuracy, and rounded."""
     exact = exact_function(op, meaning)
     rounded = _rounded(op, meaning, result)
     accuracy: Accuracy = meaning.accuracy
-    sure = accuracy.ulps == 0
+    is_accurate = accuracy.ulps == 0
 
     def radius(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
         radii = [_at_most_one(radius, array) for radius, array in zip(radii, operands, strict=True)]
         certain = all(operand_radius is None for operand_radius in radii)
-        if sure and certain and not contracted:
+        if is_accurate and certain and not contracted:
             return None
         arrays = [array.astype(np.float64) for array in operands]
         low, high = image(exact, arrays, radii, accuracy)
@@ -126,29 +129,29 @@ def _floats(op: Op, meaning: Elementwise, result: ElementType, *, contracted: bo
         if contracted:
             unrounded = np.abs(exact(*arrays) - value) + _unit(result) * np.abs(value)
             unrounded = np.where(np.isfinite(unrounded), unrounded, 0.0)
-        if sure and certain:
+        if is_accurate and certain:
             return unrounded
         low, high = widened(low, high, accuracy, arrays, result)
         doubts = [operand_radius > 0 for operand_radius in radii if operand_radius is not None]
         loose = np.asarray(reduce(np.logical_or, doubts)) if doubts else None
-        away = radius_around(value, rounded(low), rounded(high), loose)
-        return away if unrounded is None else away + unrounded
+        distance = radius_around(value, rounded(low), rounded(high), loose)
+        return distance if unrounded is None else distance + unrounded
 
     return radius
 
 
 def _at_most_one(radius: Radius, array: Array) -> Radius:
-    """Return a radius of at most 1 for a Boolean: the other value is 1 away."""
+    """Return a radius, limited to 1 for Booleans, whose other value is 1 away."""
     return radius if radius is None or array.dtype != np.bool_ else np.minimum(radius, 1.0)
 
 
 def _unit(element: ElementType) -> float:
-    """Return the error of a separate product in float64, which this module itself rounds."""
+    """Return the relative error of a float64 product in this module; 0 for narrower types."""
     return 2.0**-53 if element.bits == 64 else 0.0
 
 
 def exact_function(op: Op, meaning: Elementwise) -> Callable[..., Array]:
-    """Return the op's function in float64, before any rounding."""
+    """Return an op's function of float64 arrays, before any rounding."""
     if op.name in TYPED:
         return lambda array: array  # a conversion keeps the number
     if operator_of(op) == "fma":
@@ -158,7 +161,7 @@ def exact_function(op: Op, meaning: Elementwise) -> Callable[..., Array]:
 
 
 def _rounded(op: Op, meaning: Elementwise, result: ElementType) -> Callable[[Array], Array]:
-    """Return a function that rounds float64 numbers to the result's type, and returns float64."""
+    """Return a function that rounds float64 numbers to the result's type and back to float64."""
     if op.name in TYPED and value_type(op.operands[0].type).element.kind == "f":
         extra = [attribute(op, name) for name in meaning.attributes]
         convert = array_function(op, meaning, value_type(op.results[0].type), extra)
@@ -175,7 +178,7 @@ def _rounded(op: Op, meaning: Elementwise, result: ElementType) -> Callable[[Arr
 
 
 def contracts(op: Op, module: Module) -> bool:
-    """Return whether a device may fuse a product with a sum that uses the product."""
+    """Return whether an op is a product that a device may fuse with a sum that uses it."""
     if operator_of(op) != "*":
         return False
     flow = flow_of(module)
@@ -197,115 +200,129 @@ def contracts(op: Op, module: Module) -> bool:
 # -- selects, comparisons and logic ---------------------------------------------------------------
 
 
-def _chosen(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
+def _select_radius(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
     if all(radius is None for radius in radii):
         return None
-    condition, first, second = operands
+    condition, if_true, if_false = operands
     doubt, first_radius, second_radius = radii
-    picks = np.asarray(condition, np.bool_)
+    selects_first = np.asarray(condition, np.bool_)
     rank = np.ndim(value)
-    if picks.ndim < rank:
-        picks = picks.reshape(picks.shape + (1,) * (rank - picks.ndim))
-    ends = [np.zeros((1,) * rank) if end is None else end for end in (first_radius, second_radius)]
-    radius: Array = np.where(picks, ends[0], ends[1])
+    if selects_first.ndim < rank:
+        selects_first = selects_first.reshape(
+            selects_first.shape + (1,) * (rank - selects_first.ndim)
+        )
+    option_radii = [
+        np.zeros((1,) * rank) if radius_ is None else radius_
+        for radius_ in (first_radius, second_radius)
+    ]
+    radius: Array = np.where(selects_first, option_radii[0], option_radii[1])
     if doubt is None:
         return radius
     if doubt.ndim < rank:
         doubt = doubt.reshape(doubt.shape + (1,) * (rank - doubt.ndim))
-    left, right = (np.asarray(option, np.float64) for option in (first, second))
-    apart = np.where(left == right, 0.0, np.abs(left - right)) + np.maximum(ends[0], ends[1])
-    apart = np.where(np.isnan(apart), np.inf, apart)
-    return np.where(doubt > 0, np.maximum(radius, apart), radius)
+    left, right = (np.asarray(option, np.float64) for option in (if_true, if_false))
+    distance = np.where(left == right, 0.0, np.abs(left - right)) + np.maximum(
+        option_radii[0], option_radii[1]
+    )
+    distance = np.where(np.isnan(distance), np.inf, distance)
+    return np.where(doubt > 0, np.maximum(radius, distance), radius)
 
 
-def _compared(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+def _comparison_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
     left, right = (np.asarray(operand, np.float64) for operand in operands)
     reach = sum(np.asarray(radius) for radius in radii if radius is not None)
-    close = ~(np.abs(left - right) > reach) & (reach > 0)
+    may_differ = ~(np.abs(left - right) > reach) & (reach > 0)
     same = (left == right) & np.isinf(left)
     nan = np.isnan(left) | np.isnan(right)
-    return np.where(close & ~same & (~nan | np.isinf(reach)), np.inf, 0.0)
+    return np.where(may_differ & ~same & (~nan | np.isinf(reach)), np.inf, 0.0)
 
 
-def _logical_and(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    return _unless(operands, radii, settled_by=False)
+def _and_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    return _logical_radius(operands, radii, deciding_value=False)
 
 
-def _logical_or(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    return _unless(operands, radii, settled_by=True)
+def _or_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+    return _logical_radius(operands, radii, deciding_value=True)
 
 
-def _unless(operands: Sequence[Array], radii: Sequence[Radius], *, settled_by: bool) -> Radius:
-    """Return infinity where the result is in doubt, because no certain operand is `settled_by`."""
+def _logical_radius(
+    operands: Sequence[Array], radii: Sequence[Radius], *, deciding_value: bool
+) -> Radius:
+    """Return infinity where no certain operand is `deciding_value` but one is uncertain."""
     doubts = [None if radius is None else radius > 0 for radius in radii]
     open_lanes: Array = np.zeros((1,) * max(np.ndim(operand) for operand in operands), np.bool_)
-    for mine, other in ((0, 1), (1, 0)):
-        doubt, beside = doubts[mine], doubts[other]
+    for position, other_position in ((0, 1), (1, 0)):
+        doubt, other_doubt = doubts[position], doubts[other_position]
         if doubt is None:
             continue
-        settled = np.asarray(operands[other]) == settled_by
-        if beside is not None:
-            settled = settled & ~beside
-        open_lanes = open_lanes | (doubt & ~settled)
+        is_decided = np.asarray(operands[other_position]) == deciding_value
+        if other_doubt is not None:
+            is_decided = is_decided & ~other_doubt
+        open_lanes = open_lanes | (doubt & ~is_decided)
     return np.where(open_lanes, np.inf, 0.0)
 
 
-def _doubtful(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    """Return infinity where a Boolean test of one float (isnan) has an unbounded operand."""
-    return _any(radii, np.isinf)
+def _infinite_if_unbounded(
+    _operands: Sequence[Array], radii: Sequence[Radius], _value: Array
+) -> Radius:
+    """Return infinity where the float operand of a Boolean test (isnan) is unbounded."""
+    return _infinite_where(radii, np.isinf)
 
 
-def _anything(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
-    return _any(radii, lambda radius: radius > 0)
+def _infinite_if_uncertain(
+    _operands: Sequence[Array], radii: Sequence[Radius], _value: Array
+) -> Radius:
+    return _infinite_where(radii, lambda radius: radius > 0)
 
 
-def _approximate(_given: Sequence[Array], _radii: Sequence[Radius], value: Array) -> Radius:
+def _always_infinite(_operands: Sequence[Array], _radii: Sequence[Radius], value: Array) -> Radius:
     return np.full((1,) * np.ndim(value), np.inf)
 
 
-def _any(radii: Sequence[Radius], is_open: Callable[[Array], Array]) -> Radius:
+def _infinite_where(radii: Sequence[Radius], is_open: Callable[[Array], Array]) -> Radius:
     result: Radius = None
     for radius in radii:
         if radius is not None:
-            here = np.where(is_open(radius), np.inf, 0.0)
-            result = here if result is None else np.maximum(result, here)
+            operand_result = np.where(is_open(radius), np.inf, 0.0)
+            result = operand_result if result is None else np.maximum(result, operand_result)
     return result
 
 
 # -- integers -------------------------------------------------------------------------------------
 
 
-def _added(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+def _sum_of_radii(_operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
     return np.asarray(sum(radius for radius in radii if radius is not None))
 
 
-def _widest(_given: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+def _largest_radius(_operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
     return np.asarray(reduce(np.maximum, (radius for radius in radii if radius is not None)))
 
 
-def _multiplied(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
+def _product_radius(operands: Sequence[Array], radii: Sequence[Radius], _value: Array) -> Radius:
     left, right = (np.abs(np.asarray(array, np.float64)) for array in operands)
-    near, beside = (np.zeros(1) if array is None else array for array in radii)
-    grown = left * beside + right * near + near * beside
-    return np.where(np.isnan(grown), np.inf, grown)
+    left_radius, right_radius = (np.zeros(1) if array is None else array for array in radii)
+    product_radius = left * right_radius + right * left_radius + left_radius * right_radius
+    return np.where(np.isnan(product_radius), np.inf, product_radius)
 
 
-def _narrowed(element: ElementType) -> Rule:
+def _integer_cast_rule(element: ElementType) -> Rule:
     limit = 2.0 ** (element.bits - 1)
 
     def cut_radius(operands: Sequence[Array], radii: Sequence[Radius], value: Array) -> Radius:
         radius = _at_most_one(radii[0], operands[0])
         if radius is None:
             return None
-        beyond = np.abs(value.astype(np.float64)) + radius >= limit
-        return np.where(beyond & (radius > 0), np.inf, radius)
+        may_wrap = np.abs(value.astype(np.float64)) + radius >= limit
+        return np.where(may_wrap & (radius > 0), np.inf, radius)
 
     return cut_radius
 
 
-_LOGICAL: Final[dict[str, Rule]] = {"&": _logical_and, "|": _logical_or, "^": _anything}
+_LOGICAL: Final[dict[str, Rule]] = {"&": _and_radius, "|": _or_radius, "^": _infinite_if_uncertain}
 _INTEGERS: Final[dict[str, Rule]] = {
-    "+": _added, "-": _added, "*": _multiplied, "min": _widest, "max": _widest,
+    "+": _sum_of_radii, "-": _sum_of_radii, "*": _product_radius, "min": _largest_radius,
+    "max": _largest_radius,
 }  # fmt: skip
 
 __all__ = ["Radius", "Rule", "contracts", "exact_function", "meaning_of", "rule_of"]

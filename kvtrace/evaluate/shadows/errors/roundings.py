@@ -1,4 +1,4 @@
-"""Roundings that count in an evaluation: their sizes, and the roundings granted to a kernel."""
+"""The roundings that count in an evaluation: their sizes, and those granted to a kernel."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from kvtrace.evaluate.shadows.errors.planes import (
     NumberWithPlanes,
     NumberWithRadius,
     Span,
-    together,
+    combined_scale,
 )
 from kvtrace.evaluate.types import ElementType
 from kvtrace.evaluate.values import Array, actual
@@ -33,17 +33,17 @@ _REFERENCE_LOSS: Final = 2.0**-44
 
 
 def unit_of(name: str) -> float:
-    """Return the largest relative error of one rounding to nearest, by the type's name."""
+    """Return the largest relative error of rounding to nearest to a float type, by its name."""
     return 2.0 ** -_FORMS[name][0]
 
 
 def largest_whole(name: str) -> float:
-    """Return the size up to which a type holds all whole numbers, so that their sums are exact."""
+    """Return the magnitude below which a type holds all whole numbers, so sums are exact."""
     return 1.0 / unit_of(name)
 
 
 def is_float(name: str) -> bool:
-    """Return whether a type's name is that of a float type known here."""
+    """Return whether a name is that of a float type in `_FORMS`."""
     return name in _FORMS
 
 
@@ -71,9 +71,10 @@ def saturates(element: ElementType) -> bool:
 
 
 def constants_radius(name: str, values: Array) -> Array:
-    """Return how far constants may be from the numbers in the source: 0 for short constants.
+    """Return the largest distance of constants from the numbers in the source.
 
-    A constant of a few bits, as 0.5 or 3, equals the number in the source; others were rounded.
+    A constant of a few bits, as 0.5 or 3, equals the number in the source and has 0; others were
+    rounded.
     """
     fraction, _ = np.frexp(np.where(np.isfinite(values), values, 0.0))
     scaled = fraction * 2.0**_SHORT_BITS
@@ -82,14 +83,13 @@ def constants_radius(name: str, values: Array) -> Array:
 
 
 @dataclass(frozen=True, slots=True)
-class Granted:
-    """Roundings that a kernel may have besides those of float32 and of storing its results.
+class GrantedRoundings:
+    r"""Roundings that a kernel may have besides float32's and those of storing results.
 
     Attributes:
         tf32: whether dots may cut float32 factors to tf32; None: as the kernel requests.
         narrow: whether sums may be kept in 16 bits, and intermediate numbers be rounded to types
             that no tensor of the kernel has; None and False: these roundings do not count.
-
     """
 
     tf32: bool | None = None
@@ -114,19 +114,19 @@ class Roundings:
 
     all_count: bool
     deviations: float = 0.0
-    granted: Granted = field(default_factory=Granted)
+    granted: GrantedRoundings = field(default_factory=GrantedRoundings)
     narrow: frozenset[int] = frozenset()
     bounded: bool = True
     _births: int = field(default=0)
 
     @property
     def kind(self) -> type[NumberWithPlanes]:
-        """The class of values with planes."""
+        """The class of numbers with planes in this evaluation."""
         return NumberWithPlanes if self.all_count else NumberWithRadius
 
     @property
     def distances(self) -> tuple[str, ...]:
-        """The planes that bound a distance and grow only by the same plane of operands."""
+        """The planes that bound a distance and depend only on the same plane of the operands."""
         return ("worst", "meaning", "near") if self.all_count else ("worst",)
 
     @property
@@ -136,24 +136,24 @@ class Roundings:
 
     @property
     def rounded(self) -> tuple[str, ...]:
-        """The distances that grow by a device's roundings."""
+        """The planes of distances that a device's roundings increase."""
         return ("worst", "near") if self.all_count else ("worst",)
 
     @property
     def errors(self) -> tuple[str, ...]:
-        """The planes that grow by an error of one sign."""
+        """The planes that an error of known sign increases."""
         return ("worst", "near", "bias") if self.all_count else ("worst",)
 
     @property
     def deciding(self) -> str:
-        """The plane that tells whether a device may take another branch."""
+        """The plane that is above 0 where a device may take another branch."""
         return "near" if self.all_count else "worst"
 
     def zeros(self, shape: tuple[int, ...]) -> Array:
-        """Return planes of certain numbers, in a shape."""
+        """Return the planes of certain numbers (zeros), of a shape."""
         return np.zeros(shape, self.kind.planes)
 
-    def beside(
+    def with_planes(
         self,
         value: Any,
         planes: Array,
@@ -162,20 +162,20 @@ class Roundings:
         *,
         narrowed: bool = False,
     ) -> Any:
-        """Return a value with planes."""
+        """Return a value with planes; the value alone if it has only a radius of 0."""
         if self.all_count:
             return NumberWithPlanes(actual(value), planes, own_span, common_span, narrowed)
         return NumberWithRadius.joined(value, planes)
 
-    def opened(self, where: Array) -> Array:
-        """Return planes without a bound where `where` is above 0."""
+    def unbounded(self, where: Array) -> Array:
+        """Return planes that are infinite where `where` is above 0, and else 0."""
         planes = self.zeros(where.shape)
         for plane in self.open:
             planes[plane] = np.where(where > 0, np.inf, 0.0)
         return planes
 
-    def doubt_of(self, values: Sequence[NumberWithPlanes]) -> Array:
-        """Return planes without a bound where any plane of any value is above 0."""
+    def unbounded_where_uncertain(self, values: Sequence[NumberWithPlanes]) -> Array:
+        """Return planes that are infinite where the same plane of any value is above 0."""
         shape = np.broadcast_shapes(*(value.shadow.shape for value in values))
         planes = self.zeros(shape)
         for value in values:
@@ -184,25 +184,25 @@ class Roundings:
         return planes
 
     def fitted(self, planes: Array, shape: tuple[int, ...]) -> Array:
-        """Return the planes of a descriptor's block with the axes of the loaded tensor."""
+        """Return planes with the axes of `shape`; those of a block become one, as wide as any."""
         if planes.ndim == len(shape):
             return planes
         widest = np.full((1,) * len(shape), planes[self.deciding].max())
-        return self.opened(widest) if self.all_count else widest.astype(self.kind.planes)
+        return self.unbounded(widest) if self.all_count else widest.astype(self.kind.planes)
 
     def birth(self) -> Span:
-        """Return the span of a new rounding."""
+        """Return the span of a new rounding, with the next birth."""
         self._births += 1
         return (self._births, self._births)
 
     @property
     def all_births(self) -> Span:
-        """The span of all roundings until now."""
+        """The span of all roundings so far."""
         return (0, self._births)
 
 
 def meaning_radius(meaning: Array, expected: Array) -> Array:
-    """Return how far a kernel's exact numbers may be from a float64 reference.
+    r"""Return the largest distance of a kernel's exact numbers from a float64 reference.
 
     Args:
         meaning: the plane `meaning` of the exact numbers.
@@ -214,28 +214,28 @@ def meaning_radius(meaning: Array, expected: Array) -> Array:
 
 
 def repetition(addends: Array, axis: int) -> Array:
-    """Return the number of independent roundings that a sum of addends is equivalent to, squared.
+    """Return how many independent roundings each addend of a sum is equivalent to, squared.
 
     Adding the same number repeatedly rounds in the same direction each time: a run of n equal
-    addends counts as n². The axis is kept, with the count up to each addend.
+    addends counts as n². The axis is kept, with the share of each addend.
     """
-    along = np.moveaxis(addends, axis, -1)
-    positions = np.arange(along.shape[-1])
-    begins = np.ones(along.shape, np.bool_)
-    begins[..., 1:] = along[..., 1:] != along[..., :-1]
+    moved_addends = np.moveaxis(addends, axis, -1)
+    positions = np.arange(moved_addends.shape[-1])
+    begins = np.ones(moved_addends.shape, np.bool_)
+    begins[..., 1:] = moved_addends[..., 1:] != moved_addends[..., :-1]
     run_starts = np.maximum.accumulate(np.where(begins, positions, 0), axis=-1)
-    counted = np.where(along != 0, 2.0 * (positions - run_starts) + 1.0, 0.0)
-    return np.moveaxis(counted, -1, axis)
+    shares = np.where(moved_addends != 0, 2.0 * (positions - run_starts) + 1.0, 0.0)
+    return np.moveaxis(shares, -1, axis)
 
 
-class Repeats:
-    """The last addend of an op in a loop, to detect that the same numbers are added again."""
+class RepetitionDetector:
+    """Detects that an op in a loop adds the same numbers again, from its last addend."""
 
     def __init__(self) -> None:
         self._last: Array | None = None
 
     def again(self, addend: Array) -> bool:
-        """Return whether most numbers equal those of the last call, and are not zero."""
+        """Return whether most numbers equal those of the last call and are not zero; store them."""
         last, self._last = self._last, addend
         if last is None or last.shape != addend.shape:
             return False
@@ -245,15 +245,16 @@ class Repeats:
 def deviations_for(chance: float, comparisons: int) -> float:
     """Return the number of scales that all comparisons stay within, except with a total chance.
 
-    For a martingale with steps bounded by c_i, the Azuma-Hoeffding inequality bounds the chance to
-    be farther than t·sqrt(Σ c_i²) from zero by 2·exp(-t²/2). The chance is divided evenly.
+    For a martingale with steps bounded by c_i, the Azuma-Hoeffding inequality bounds the chance of
+    being farther than t·sqrt(Σ c_i²) from zero by 2·exp(-t²/2). The chance is divided evenly among
+    the comparisons.
     """
     return math.sqrt(2 * math.log(2 * max(1, comparisons) / chance))
 
 
-def settle(planes: Array, own_span: Span, common_span: Span, roundings: Roundings) -> None:
-    """Set `near` to the smaller of its two bounds, and to at most `worst`, in place."""
-    random, _ = together([(planes["own"], own_span), (planes["common"], common_span)])
+def tighten_near(planes: Array, own_span: Span, common_span: Span, roundings: Roundings) -> None:
+    """Set plane `near` to the smallest of itself, its bound by scales, and `worst`, in place."""
+    random, _ = combined_scale([(planes["own"], own_span), (planes["common"], common_span)])
     by_scale = planes["bias"] + roundings.deviations * np.asarray(random)
     narrower = np.minimum(np.minimum(planes["near"], by_scale), planes["worst"])
     planes["near"] = np.where(np.isinf(planes["near"]), np.inf, narrower)  # it overflows

@@ -1,4 +1,4 @@
-"""The memory of a launch, with planes beside each element that the kernel has written."""
+"""The memory of a launch, with planes for each element that the kernel has written."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ from kvtrace.evaluate.scope import Scope
 from kvtrace.evaluate.shadows.errors.planes import (
     NumberWithPlanes,
     centers,
+    combined_scale,
     is_blank,
     offset_from,
-    together,
 )
 from kvtrace.evaluate.shadows.errors.roundings import Roundings, rounding
 from kvtrace.evaluate.types import ElementType, ValueType
@@ -40,23 +40,22 @@ StoragePlanes = tuple[int, int, Array]
 
 @dataclass(frozen=True)
 class _PlanesElement(ElementType):
-    """The type of planes, addressed as an element of `size` bytes."""
+    """The type of planes as an element: it counts `size` bytes, like the element they belong to."""
 
     size: int = 4
 
     @property
     def bytes(self) -> int:
-        """Size of the element that the planes belong to."""
+        """Size in bytes of the element that the planes belong to."""
         return self.size
 
 
 class PlaneMemory(Memory):
-    """The planes beside the elements of a launch's storages, addressed as the elements are.
+    r"""The planes of the elements of a launch's storages, at the elements' addresses.
 
     Attributes:
         by_storage: planes by the storage's id.
         summed: ids of storages with atomic additions of floats, whose planes are not final yet.
-
     """
 
     def __init__(
@@ -68,14 +67,14 @@ class PlaneMemory(Memory):
         self._dtype = planes
 
     def type_of(self, type_: ValueType, lanes: np.dtype[Any] | None = None) -> ValueType:
-        """Return the type of the planes of a value's elements, or of `lanes` that update planes."""
+        """Return the type of the planes of a value's elements; `lanes` replaces their dtype."""
         size, dtype = type_.element.bytes, lanes or self._dtype
         name = f"planes of {size} bytes"
         element = _PlanesElement(name, "planes", 0, dtype, dtype, size)
         return ValueType("planes", type_.shape, element)
 
     def is_known(self, tensor: TensorArgument) -> bool:
-        """Return whether a tensor's storage has known contents, and so known planes."""
+        """Return whether a tensor's storage has data, and so planes."""
         return tensor.storage.data is not None
 
     def _elements(self, tensor: TensorArgument, element: ElementType) -> tuple[Array, int]:
@@ -115,16 +114,15 @@ class _Sums:
 
 
 class BoundedMemory(Memory):
-    """The launch's own memory, which stores and loads planes with the elements.
+    r"""The launch's memory, which stores and loads planes along with the elements.
 
     Before an access the instrument passes the operands' planes (`prepare`); after a load the planes
     are in `loaded`.
 
     Attributes:
         planes: the planes of the storages.
-        elements: the types of stored elements, by the storage's id.
+        elements: the names of the types of stored elements, by the storage's id.
         loaded: the planes of the last load; None: the loaded elements are certain.
-
     """
 
     def __init__(
@@ -154,9 +152,9 @@ class BoundedMemory(Memory):
     def load(
         self, op: Op, scope: Scope, pointer: Any, mask: Any, other: Any, type_: ValueType
     ) -> Any:
-        """Return the loaded elements, and set `loaded` to their planes."""
+        """Return the loaded elements; set `loaded` to their planes, None if they are certain."""
         value = super().load(op, scope, pointer, mask, other, type_)
-        with_planes = [part for part in _targets(pointer) if self._has_planes(part)]
+        with_planes = [target for target in _targets(pointer) if self._has_planes(target)]
         filled = next(
             (value for value in self._stored if isinstance(value, NumberWithPlanes)), None
         )
@@ -169,15 +167,15 @@ class BoundedMemory(Memory):
             planes = self.planes.load(
                 op, scope, pointer, mask, fill, self.planes.type_of(type_)
             ).copy()
-        if any(self._storage_of(part) in self._sums for part in with_planes):
+        if any(self._storage_of(target) in self._sums for target in with_planes):
             if self.roundings.all_count:
                 raise Undecided("the launch reads memory that its own atomic additions write")
-            planes = self.roundings.opened(np.ones(planes.shape))
-        self.loaded = planes if doubt is None else self._doubted(planes, doubt)
+            planes = self.roundings.unbounded(np.ones(planes.shape))
+        self.loaded = planes if doubt is None else self._unbounded_where_doubtful(planes, doubt)
         return value
 
-    def _doubted(self, planes: Array, doubt: Array) -> Array:
-        """Return planes without a bound wherever the mask or the pointer is in doubt."""
+    def _unbounded_where_doubtful(self, planes: Array, doubt: Array) -> Array:
+        """Return planes that are infinite where those of the mask or pointer are above 0."""
         shape = np.broadcast_shapes(planes.shape, doubt.shape)
         planes = np.array(np.broadcast_to(planes, shape))
         for plane in self.roundings.open:
@@ -187,13 +185,13 @@ class BoundedMemory(Memory):
     def store(
         self, op: Op, scope: Scope, pointer: Any, value: Any, mask: Any, type_: ValueType
     ) -> None:
-        """Store elements with their planes, or with the planes of elements from shared memory."""
+        """Store elements, and their planes if they or the present ones have any."""
         if isinstance(value, NumberWithPlanes):
             self._stored, value = [value], value.actual
         super().store(op, scope, pointer, value, mask, type_)
         if isinstance(pointer, PointerChoice):
             return  # the store to each pointer has stored the planes
-        self._note(pointer, type_)
+        self._record_element_type(pointer, type_)
         stored = self._stored[0] if self._stored else None
         doubt = self._doubt
         if (
@@ -204,14 +202,14 @@ class BoundedMemory(Memory):
             return
         planes = self._to_memory(stored, type_)
         if doubt is not None:  # another value may stay, or come
-            planes = self._doubted(planes, doubt)
+            planes = self._unbounded_where_doubtful(planes, doubt)
             if mask is not None:
                 lanes = np.asarray(mask) if isinstance(mask, bool) else to_array(actual(mask), None)
                 mask = np.logical_or(lanes, doubt["worst"] > 0)
         self.planes.store(op, scope, pointer, planes, mask, self.planes.type_of(type_))
 
     def _to_memory(self, stored: Any, type_: ValueType) -> Array:
-        """Return the planes of stored elements, with all random errors shared."""
+        """Return the planes of stored elements, with all random errors counted as common."""
         if not isinstance(stored, NumberWithPlanes):
             return self.roundings.zeros((1,) * (len(type_.shape) + 1))
         planes = stored.shared().shadow
@@ -232,7 +230,7 @@ class BoundedMemory(Memory):
         type_: ValueType,
         update: Callable[[Array, Array, list[Array]], Array | None],
     ) -> Any:
-        """Update elements and their planes; sums of floats get bounds for any order in `finish`."""
+        """Update elements and planes; `finish` bounds float sums. Return old contents."""
         if operands and isinstance(operands[0], NumberWithPlanes):
             self._stored, operands = [operands[0]], [operands[0].actual, *operands[1:]]
         simple = not isinstance(pointer, PointerChoice)
@@ -241,7 +239,7 @@ class BoundedMemory(Memory):
         result = super().atomic(op, scope, pointer, operands, mask, type_, update)
         if not simple or isinstance(result, Unknown):
             return result
-        self._note(pointer, type_)
+        self._record_element_type(pointer, type_)
         stored = self._stored[-1] if self._stored else None
         if self._adds is None and not isinstance(stored, NumberWithPlanes):
             return result
@@ -258,7 +256,7 @@ class BoundedMemory(Memory):
         return result
 
     def _update(self, sums: _Sums | None) -> Callable[[Array, Array, list[Array]], None]:
-        """Return a function that updates planes: adds them in sums, else keeps the widest."""
+        """Return a function that updates planes: adds them in sums, else keeps the larger."""
         widened = [plane for plane in self.roundings.kind.planes.names or () if plane != "off"]
         added = [plane for plane in widened if plane != "own"]
         all_count = self.roundings.all_count
@@ -279,20 +277,21 @@ class BoundedMemory(Memory):
         return update
 
     def _begin_sums(self, pointer: Any, element: ElementType) -> None:
+        """Begin to collect the float additions to a storage, from its present contents."""
         storage = self._storage_of(pointer)
         if storage in self._sums:
             return
         flat, _ = self._elements(self._arguments[pointer.argument], element)
-        first = from_memory(flat, element).astype(np.float64)
-        size = np.abs(first)
+        present_values = from_memory(flat, element).astype(np.float64)
+        size = np.abs(present_values)
         if storage in self.planes.by_storage:
-            first = centers(first, self.planes.by_storage[storage][2])
+            present_values = centers(present_values, self.planes.by_storage[storage][2])
         count = np.zeros(len(flat), np.int64)
         self.planes.summed.add(storage)
-        self._sums[storage] = _Sums(count, size, first, flat, element)
+        self._sums[storage] = _Sums(count, size, present_values, flat, element)
 
     def finish(self) -> None:
-        """Add the roundings of atomic additions to planes, for any order."""
+        """Add the roundings of collected float additions to the planes, for any order."""
         for storage, sums in self._sums.items():
             entry = self.planes.by_storage.get(storage)
             if entry is None:
@@ -306,14 +305,16 @@ class BoundedMemory(Memory):
             planes["worst"] += count * one_rounding
             planes["near"] += np.minimum(count * one_rounding, self.roundings.deviations * fresh)
             parts = [(planes["common"], None), (fresh, self.roundings.birth())]
-            planes["common"], _ = together(parts)
+            planes["common"], _ = combined_scale(parts)
             planes["meaning"] += count * 2.0**-53 * sums.magnitude
             typed = from_memory(sums.flat, sums.element).astype(np.float64)
             planes["off"] = np.where(count > 0, offset_from(sums.exact, typed)[0], planes["off"])
 
     def storages_of(self, pointer: Any) -> set[int]:
         """Return the ids of the storages that pointers, or a descriptor, point into."""
-        return {self._storage_of(part) for part in _targets(pointer) if part.argument is not None}
+        return {
+            self._storage_of(target) for target in _targets(pointer) if target.argument is not None
+        }
 
     def _storage_of(self, pointer: Any) -> int:
         return id(self._arguments[pointer.argument].storage)
@@ -321,12 +322,12 @@ class BoundedMemory(Memory):
     def _has_planes(self, pointer: Any) -> bool:
         return pointer.argument is not None and self._storage_of(pointer) in self.planes.by_storage
 
-    def _note(self, pointer: Any, type_: ValueType) -> None:
+    def _record_element_type(self, pointer: Any, type_: ValueType) -> None:
         if pointer.argument is not None:
             self.elements.setdefault(self._storage_of(pointer), set()).add(type_.element.name)
 
 
 def _targets(pointer: Any) -> list[Any]:
-    """Return the pointers of an access or a descriptor, one for each argument."""
+    """Return the pointers, one per argument, that an access or a descriptor may use."""
     base = pointer.base if isinstance(pointer, Descriptor) else pointer
     return pointers_in(base) if isinstance(base, Pointer | PointerChoice) else []

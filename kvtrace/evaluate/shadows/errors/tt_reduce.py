@@ -14,11 +14,11 @@ from kvtrace.evaluate.shadows.errors.planes import (
     NumberWithPlanes,
     Span,
     centers,
+    combined_scale,
     full_planes,
     is_blank,
     offset_from,
     shared_in_place,
-    together,
 )
 from kvtrace.evaluate.shadows.errors.roundings import (
     FLOAT32,
@@ -26,8 +26,8 @@ from kvtrace.evaluate.shadows.errors.roundings import (
     largest_of,
     largest_whole,
     repetition,
-    settle,
     smallest_of,
+    tighten_near,
     unit_of,
 )
 from kvtrace.evaluate.types import ElementType, ValueType, value_type
@@ -44,22 +44,22 @@ _LARGER: Final = (np.maximum, np.fmax)
 
 
 def combination(op: Op, step: Step, roundings: Roundings) -> Step:
-    """Return the step of a reduction or a scan, with planes."""
+    """Return the step of a reduction or scan that computes planes by the rule of its function."""
     types = [value_type(value.type) for value in op.group("source")]
     function = simple_ufunc(op.regions[0].blocks[0], types[0]) if len(types) == 1 else None
     if function is None:
-        return _by_region(op, step, roundings)
+        return _step_of_region(op, step, roundings)
     if types[0].element.kind != "f":
-        return _simple(op, step, _IntegerCombination(op, types[0], roundings, function))
+        return _step_with_rule(op, step, _IntegerCombination(op, types[0], roundings, function))
     if function is np.add:
-        return _simple(op, step, _Sum(op, types[0], roundings))
+        return _step_with_rule(op, step, _Sum(op, types[0], roundings))
     if function is np.multiply:
-        return _simple(op, step, _Product(op, types[0], roundings))
-    return _simple(op, step, _Extreme(op, types[0], roundings, function))
+        return _step_with_rule(op, step, _Product(op, types[0], roundings))
+    return _step_with_rule(op, step, _Extreme(op, types[0], roundings, function))
 
 
 def _computes_floats(op: Op) -> bool:
-    """Return whether a reduction's or scan's region computes floats, not only picks some."""
+    """Return whether a combining region computes floats and does not only select them."""
     return any(
         inner.name in ELEMENTWISE
         and inner.results
@@ -69,18 +69,15 @@ def _computes_floats(op: Op) -> bool:
     )
 
 
-def _lengthening(op: Op) -> float:
-    """Return the ratio of an element's roundings on a device to those in the evaluator's tree.
-
-    In the tree they are at most the tree's depth; on a device at most one for each other element.
-    """
+def _rounding_ratio(op: Op) -> float:
+    """Return the ratio of roundings in a device's longest order to those in the tree here."""
     extent = value_type(op.group("source")[0].type).shape[int(attribute(op, "axis"))]
     return (extent - 1) / max(1.0, math.log2(extent)) if _computes_floats(op) else 1.0
 
 
-def _by_region(op: Op, step: Step, roundings: Roundings) -> Step:
-    """Return a step that widens the bounds of the evaluator's tree to hold for any other tree."""
-    longer = _lengthening(op)
+def _step_of_region(op: Op, step: Step, roundings: Roundings) -> Step:
+    """Return a step that widens bounds of the evaluator's tree to hold for any tree."""
+    longer = _rounding_ratio(op)
 
     def ran(values: list[Any], scope: Any) -> None:
         step(values, scope)
@@ -95,12 +92,12 @@ def _by_region(op: Op, step: Step, roundings: Roundings) -> Step:
                 for plane in ("own", "common"):
                     planes[plane] *= math.sqrt(longer)
                 shared_in_place(planes, None, None)
-            values[value.id] = roundings.beside(result, planes)
+            values[value.id] = roundings.with_planes(result, planes)
 
     return ran
 
 
-def _simple(op: Op, step: Step, rule: _Combination) -> Step:
+def _step_with_rule(op: Op, step: Step, rule: _Combination) -> Step:
     (source,), result = op.group("source"), op.results[0].id
     run = on_actual(op, step)
 
@@ -114,7 +111,7 @@ def _simple(op: Op, step: Step, rule: _Combination) -> Step:
 
 
 class _Combination:
-    """A reduction or scan by one function of two numbers."""
+    """The rule of a reduction or scan by one function of two numbers."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings) -> None:
         self._op = op
@@ -125,11 +122,11 @@ class _Combination:
         self._extent = type_.shape[self._axis]
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the combined numbers, with planes, from the operand and the evaluator's result."""
+        """Return the result with planes, from the operand and the evaluator's result."""
         raise NotImplementedError
 
     def _centers(self, source: Any) -> tuple[Array, Array, Span, Span]:
-        """Return the numbers that planes lie around, in float64, the planes, and their spans."""
+        """Return the numbers that planes lie around (float64), the planes, and their spans."""
         array = full_array(actual(source), self._type).astype(np.float64)
         planes, own, common = full_planes(source, self._type, self._roundings.kind.planes)
         numbers = centers(array, planes)
@@ -137,7 +134,7 @@ class _Combination:
         return np.broadcast_to(numbers, rows), planes, own, common
 
     def _new_planes(self, total: Array, value: Array, *arrays: Array) -> tuple[Array, Array]:
-        """Return planes with only `off` set, and a mask of elements without a distance."""
+        """Return new planes with only `off` set, and a mask of unknown distances."""
         shapes = [array.shape for array in arrays]
         result_planes = self._roundings.zeros(np.broadcast_shapes(total.shape, *shapes))
         if not self._roundings.all_count:
@@ -151,7 +148,7 @@ class _Combination:
 
 
 class _Sum(_Combination):
-    """A sum of floats. Each addition rounds; the device chooses the order of additions."""
+    """The rule of a float sum: each addition rounds, and the device chooses the order."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings) -> None:
         super().__init__(op, type_, roundings)
@@ -160,30 +157,35 @@ class _Sum(_Combination):
         self._is_scan = KINDS[op.name].kind is Kind.SCAN
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the sums, with planes."""
         numbers, planes, own_span, common_span = self._centers(source)
         magnitude = self._along(np.add, np.abs(numbers))
         exact = self._are_exact(numbers, planes, magnitude)
         if exact.all():
             return value
-        made, lost = self._new_planes(self._along(np.add, numbers), value, magnitude)
+        result_planes, lost = self._new_planes(self._along(np.add, numbers), value, magnitude)
         if not self._roundings.bounded:
-            return self._roundings.beside(value, made)
+            return self._roundings.with_planes(value, result_planes)
         for plane in self._roundings.open:
-            made[plane] = self._along(np.add, planes[plane])
+            result_planes[plane] = self._along(np.add, planes[plane])
         if not self._roundings.all_count:
             sizes = np.abs(numbers) + planes["worst"]
-            return self._around_evaluated(made, sizes, magnitude, exact, value)
-        made["common"] = self._along(np.add, planes["common"])
-        made["own"] = np.sqrt(self._along(np.add, planes["own"] ** 2))
-        made["meaning"] += self._extent * 2.0**-53 * np.where(np.isfinite(magnitude), magnitude, 0)
-        own_span, common_span = self._round(made, numbers, magnitude, own_span, common_span)
+            return self._with_radius(result_planes, sizes, magnitude, exact, value)
+        result_planes["common"] = self._along(np.add, planes["common"])
+        result_planes["own"] = np.sqrt(self._along(np.add, planes["own"] ** 2))
+        result_planes["meaning"] += (
+            self._extent * 2.0**-53 * np.where(np.isfinite(magnitude), magnitude, 0)
+        )
+        own_span, common_span = self._round(
+            result_planes, numbers, magnitude, own_span, common_span
+        )
         for plane in ("worst", "near", "bias"):
-            made[plane] = np.where(lost, np.inf, made[plane])
-        return self._roundings.beside(value, made, own_span, common_span, narrowed=self._narrowed)
+            result_planes[plane] = np.where(lost, np.inf, result_planes[plane])
+        return self._roundings.with_planes(
+            value, result_planes, own_span, common_span, narrowed=self._narrowed
+        )
 
     def _are_exact(self, numbers: Array, planes: Array, magnitude: Array) -> Array:
-        """Return the mask of sums without roundings: of whole numbers, or of one number and zeros.
+        """Return a mask of sums without roundings: of whole numbers, or one number and zeros.
 
         If all roundings count, the mask is one Boolean for all sums.
         """
@@ -196,52 +198,59 @@ class _Sum(_Combination):
         # To add zero rounds nothing.
         return (terms <= 1) | small & self._along(np.logical_and, whole & certain)
 
-    def _around_evaluated(
+    def _with_radius(
         self, result_planes: Array, sizes: Array, magnitude: Array, exact: Array, value: Array
     ) -> Any:
-        """Add the roundings of both orders, the device's and the evaluator's tree.
+        """Return sums with a radius for both orders, the device's and the evaluator's tree.
 
         An addition loses at most the smaller of its two numbers, which is at most the sum of all
         magnitudes but the largest: of 1 and many tiny numbers hardly anything is lost.
         """
-        passed = result_planes["worst"].copy()
-        bounded_sum, overflows = self._grown(result_planes, "worst", magnitude)
+        operand_error = result_planes["worst"].copy()
+        bounded_sum, overflows = self._magnitude_bounds(result_planes, "worst", magnitude)
         own_loss = self._extent * 2.0**-53 * bounded_sum  # by the sums in float64 here
         with np.errstate(all="ignore"):
-            rest = bounded_sum - self._along(np.maximum, sizes) + own_loss
-            rest = np.where(np.isfinite(rest), rest * (1 + self._extent * self._unit), np.inf)
-        one_rounding = np.minimum(self._unit * bounded_sum, rest)
-        worst = passed + (self._extent + math.log2(max(self._extent, 2))) * one_rounding
-        worst = np.where(exact, passed, np.where(overflows, np.inf, worst))
+            all_but_largest = bounded_sum - self._along(np.maximum, sizes) + own_loss
+            all_but_largest = np.where(
+                np.isfinite(all_but_largest),
+                all_but_largest * (1 + self._extent * self._unit),
+                np.inf,
+            )
+        one_rounding = np.minimum(self._unit * bounded_sum, all_but_largest)
+        worst = operand_error + (self._extent + math.log2(max(self._extent, 2))) * one_rounding
+        worst = np.where(exact, operand_error, np.where(overflows, np.inf, worst))
         # A sum with an infinity is infinite in any order.
-        of_infinite = np.where(passed > 0, np.inf, 0.0)
+        of_infinite = np.where(operand_error > 0, np.inf, 0.0)
         result_planes["worst"] = np.where(np.isfinite(magnitude), worst, of_infinite)
-        return self._roundings.beside(value, result_planes)
+        return self._roundings.with_planes(value, result_planes)
 
-    def _grown(self, made: Array, plane: str, magnitude: Array) -> tuple[Array, Array]:
-        """Return bounds of the sums' magnitudes, and where they are too large for the type."""
+    def _magnitude_bounds(
+        self, result_planes: Array, plane: str, magnitude: Array
+    ) -> tuple[Array, Array]:
+        """Return bounds of the sums' magnitudes, and a mask of those too large for the type."""
         reach = np.where(np.isfinite(magnitude), magnitude, 0.0)
-        bounded_sum = reach + np.where(np.isfinite(made[plane]), made[plane], 0.0)
+        bounded_sum = reach + np.where(np.isfinite(result_planes[plane]), result_planes[plane], 0.0)
         return bounded_sum, np.isfinite(magnitude) & (bounded_sum > largest_of(self._element))
 
     def _round(
         self,
-        made: Array,
+        result_planes: Array,
         exact: Array,
         magnitude: Array,
         own_span: Span,
         common_span: Span,
     ) -> tuple[Span, Span]:
-        """Add the roundings: one less than the number of elements, in any order; return both spans.
+        """Add the roundings of a sum in any order to planes; return both spans.
 
-        In the worst case each rounding is of the sum of all magnitudes. A partial sum, of whichever
-        elements, is at most the sum of all positive or of all negative elements.
+        There is one rounding less than elements. In the worst case each is of the sum of all
+        magnitudes. A partial sum, of any elements, is at most the sum of all positive or of all
+        negative elements.
         """
         roundings = max(1, self._extent - 1)
-        bounded_sum, overflows = self._grown(made, "worst", magnitude)
-        made["worst"] += roundings * self._unit * bounded_sum
-        made["worst"] = np.where(overflows, np.inf, made["worst"])
-        bounded_sum, overflows = self._grown(made, "near", magnitude)
+        bounded_sum, overflows = self._magnitude_bounds(result_planes, "worst", magnitude)
+        result_planes["worst"] += roundings * self._unit * bounded_sum
+        result_planes["worst"] = np.where(overflows, np.inf, result_planes["worst"])
+        bounded_sum, overflows = self._magnitude_bounds(result_planes, "near", magnitude)
         partial = np.maximum(
             self._along(np.add, np.maximum(exact, 0)), self._along(np.add, np.maximum(-exact, 0))
         )
@@ -249,26 +258,25 @@ class _Sum(_Combination):
         partial = np.where(np.isfinite(partial), partial, 0.0) + (bounded_sum - reach)
         repeated = self._along(np.add, repetition(exact, self._axis + 1))
         fresh = np.sqrt(np.minimum(repeated, roundings**2)) * self._unit * partial
-        made["near"] += self._roundings.deviations * fresh
-        made["near"] = np.where(overflows, np.inf, made["near"])
-        parts = [(made["own"], own_span), (fresh, self._roundings.birth())]
-        made["own"], own_span = together(parts)
+        result_planes["near"] += self._roundings.deviations * fresh
+        result_planes["near"] = np.where(overflows, np.inf, result_planes["near"])
+        parts = [(result_planes["own"], own_span), (fresh, self._roundings.birth())]
+        result_planes["own"], own_span = combined_scale(parts)
         if self._is_scan:  # an early error is in all later sums
-            common_span = shared_in_place(made, own_span, common_span)
+            common_span = shared_in_place(result_planes, own_span, common_span)
             own_span = None
-        settle(made, own_span, common_span, self._roundings)
+        tighten_near(result_planes, own_span, common_span, self._roundings)
         return own_span, common_span
 
 
 class _Extreme(_Combination):
-    """A maximum or minimum of floats: as far off as any element that may be the extreme."""
+    """The rule of a float maximum or minimum: as far off as any element that may be extreme."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings, function: Any) -> None:
         super().__init__(op, type_, roundings)
         self._function = function
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the extremes, with planes."""
         if not isinstance(source, NumberWithPlanes):
             return value
         numbers, planes, _, _ = self._centers(source)
@@ -276,67 +284,65 @@ class _Extreme(_Combination):
         sign = 1.0 if self._function in _LARGER else -1.0
         for plane in self._roundings.distances:
             radii = np.broadcast_to(planes[plane], numbers.shape)
-            result_planes[plane] = np.where(lost, np.inf, self._away(sign * numbers, radii))
+            result_planes[plane] = np.where(lost, np.inf, self._error_bound(sign * numbers, radii))
         if self._roundings.all_count:
             result_planes["bias"] = result_planes["near"]
-        return self._roundings.beside(value, result_planes)
+        return self._roundings.with_planes(value, result_planes)
 
-    def _away(self, numbers: Array, radii: Array) -> Array:
-        """Return how far the largest may be from the largest of the numbers here."""
+    def _error_bound(self, numbers: Array, radii: Array) -> Array:
+        """Return the largest distance of a device's maximum from the maximum here."""
         largest = self._along(np.fmax, numbers)
         with np.errstate(all="ignore"):
             above = self._along(np.fmax, numbers + radii) - largest
             below = largest - self._along(np.fmax, numbers - radii)
-        away = np.maximum(above, below)
+        error = np.maximum(above, below)
         uncertain = self._along(np.fmax, radii) > 0
-        away = np.where(np.isnan(away), np.where(uncertain, np.inf, 0), away)
+        error = np.where(np.isnan(error), np.where(uncertain, np.inf, 0), error)
         # An uncertain NaN, or an element without a bound, may be the largest.
-        anything = np.isnan(numbers) & (radii > 0) | np.isinf(radii)
-        nowhere = self._along(np.logical_or, anything)
-        return np.where(nowhere, np.inf, away)
+        is_unbounded = np.isnan(numbers) & (radii > 0) | np.isinf(radii)
+        has_no_bound = self._along(np.logical_or, is_unbounded)
+        return np.where(has_no_bound, np.inf, error)
 
 
 class _Product(_Combination):
-    """A product of floats: relative errors of factors and roundings multiply."""
+    """The rule of a product of floats: relative errors of factors and roundings multiply."""
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the products, with planes."""
         numbers, planes, _, _ = self._centers(source)
         result_planes, lost = self._new_planes(self._along(np.multiply, numbers), value)
         if not self._roundings.bounded:
-            return self._roundings.beside(value, result_planes)
+            return self._roundings.with_planes(value, result_planes)
         sizes = np.abs(numbers)
-        largest, least = largest_of(self._element), smallest_of(self._element.name)
+        largest, smallest = largest_of(self._element), smallest_of(self._element.name)
         # A partial product may be too large for the type, or too small.
         overflows = self._along(np.multiply, np.fmax(sizes, 1.0)) > largest
-        below = self._along(np.multiply, np.where(sizes > 0, np.fmin(sizes, 1.0), 1.0)) < least
+        below = self._along(np.multiply, np.where(sizes > 0, np.fmin(sizes, 1.0), 1.0)) < smallest
         lost = lost | (overflows | below) & np.isfinite(self._along(np.add, sizes))
         for plane in self._roundings.distances:
             unit = 2.0**-53 if plane == "meaning" else unit_of(self._element.name)
             radii = np.broadcast_to(planes[plane], sizes.shape)
-            result_planes[plane] = np.where(lost, np.inf, self._away(sizes, radii, unit))
+            result_planes[plane] = np.where(lost, np.inf, self._error_bound(sizes, radii, unit))
         if self._roundings.all_count:
             result_planes["bias"] = result_planes["near"]
-        return self._roundings.beside(value, result_planes)
+        return self._roundings.with_planes(value, result_planes)
 
-    def _away(self, sizes: Array, radii: Array, unit: float) -> Array:
-        """Return a bound of the product's error over the device's and the evaluator's order."""
+    def _error_bound(self, sizes: Array, radii: Array, unit: float) -> Array:
+        """Return a bound of the product's error, over the device's and the evaluator's order."""
         with np.errstate(all="ignore"):
             relative = np.log1p(np.where(radii > 0, radii / sizes, 0.0))
             exponent = self._along(np.add, relative) + 2 * self._extent * math.log1p(unit)
-            away = self._along(np.multiply, sizes) * np.expm1(exponent)
-        return np.where(np.isnan(away), np.inf, away)
+            error = self._along(np.multiply, sizes) * np.expm1(exponent)
+        return np.where(np.isnan(error), np.inf, error)
 
 
 class _IntegerCombination(_Combination):
-    """A reduction or scan of integers or Booleans, which are not rounded."""
+    """The rule of a reduction or scan of integers or Booleans, which are not rounded."""
 
     def __init__(self, op: Op, type_: ValueType, roundings: Roundings, function: Any) -> None:
         super().__init__(op, type_, roundings)
         self._function = function
 
     def __call__(self, source: Any, value: Array) -> Any:
-        """Return the combined numbers, with planes."""
         if not isinstance(source, NumberWithPlanes) or not self._roundings.bounded:
             return value
         _, planes, _, _ = self._centers(source)
@@ -345,12 +351,12 @@ class _IntegerCombination(_Combination):
             radii = planes[plane]
             if self._roundings.all_count:
                 radii = radii + np.abs(planes["off"])
-            result_planes[plane] = self._away(radii)
+            result_planes[plane] = self._error_bound(radii)
         if self._roundings.all_count:
             result_planes["bias"] = result_planes["near"]
-        return self._roundings.beside(value, result_planes)
+        return self._roundings.with_planes(value, result_planes)
 
-    def _away(self, radii: Array) -> Array:
+    def _error_bound(self, radii: Array) -> Array:
         if self._function is np.add:
             return self._along(np.add, radii)
         widest = self._along(np.maximum, radii)

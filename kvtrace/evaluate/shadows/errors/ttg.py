@@ -1,4 +1,4 @@
-"""Shared memory with planes beside each number; bytes that were never written may be any number."""
+"""Shared memory with planes for each number; bytes that were never written may be any number."""
 
 from __future__ import annotations
 
@@ -29,15 +29,15 @@ class BoundedSharedMemory(SharedMemory):
     def copy(
         self, op: Op, scope: Scope, view: Any, value: Any, type_: ValueType, barrier: Any = None
     ) -> None:
-        """Begin a copy of the elements that were just loaded, with their planes."""
+        """Begin a copy of the elements of the last load, with their planes."""
         planes = self._memory.loaded
         if planes is not None and not isinstance(value, Unknown):
             shape = (1,) * (len(type_.shape) + 1)
-            value = self._roundings.beside(value, self._roundings.fitted(planes, shape))
+            value = self._roundings.with_planes(value, self._roundings.fitted(planes, shape))
         super().copy(op, scope, view, value, type_, barrier)
 
-    def _empty(self, count: int, type_: ValueType) -> list[Array]:
-        return [*super()._empty(count, type_), self._roundings.opened(np.ones(count))]
+    def _unwritten_planes(self, count: int, type_: ValueType) -> list[Array]:
+        return [*super()._unwritten_planes(count, type_), self._roundings.unbounded(np.ones(count))]
 
     def _planes(self, value: Any, type_: ValueType) -> list[Array]:
         return [to_array(actual(value), type_), self._roundings.kind.shadow_of(value, type_)]
@@ -45,5 +45,5 @@ class BoundedSharedMemory(SharedMemory):
     def _joined(self, planes: list[Array], early: Array) -> Any:
         number, shadow = planes
         if early.any():
-            shadow = np.where(early, self._roundings.opened(np.ones((1,) * early.ndim)), shadow)
-        return number if is_blank(shadow) else self._roundings.beside(number, shadow)
+            shadow = np.where(early, self._roundings.unbounded(np.ones((1,) * early.ndim)), shadow)
+        return number if is_blank(shadow) else self._roundings.with_planes(number, shadow)

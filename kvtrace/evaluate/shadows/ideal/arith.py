@@ -14,12 +14,12 @@ from kvtrace.evaluate.compiler import attribute
 from kvtrace.evaluate.shadows.ideal.integers import (
     FIRST_UNSIGNED,
     compared,
-    held_in,
     limits,
     narrowed,
     product,
     read_unsigned,
     total,
+    wrapped_to,
 )
 from kvtrace.evaluate.shadows.ideal.wrapped import WrappedNumber, ideal_numbers
 from kvtrace.evaluate.types import ValueType, value_type
@@ -36,7 +36,7 @@ def _range(value: Any) -> tuple[int, int]:
 
 
 def certainly_fits(op: Op, operands: Sequence[Any], type_: ValueType) -> bool:
-    """Return whether the operands' ranges alone prove that a result fits its width."""
+    """Return whether the operands' ranges alone prove that an op's result fits its width."""
     ranges = [_range(value) for value in operands if not isinstance(value, Unknown)]
     if len(ranges) < len(operands):
         return True  # so is the result
@@ -46,28 +46,28 @@ def certainly_fits(op: Op, operands: Sequence[Any], type_: ValueType) -> bool:
         return ranges[0][0] > low
     if op.name in DIVIDING:
         return ranges[0][0] > low or not ranges[1][0] <= -1 <= ranges[1][1]
-    first, second = ranges
+    left_range, right_range = ranges
     if operator == "<<":
-        if second[0] < 0 or second[1] >= type_.element.bits:
+        if right_range[0] < 0 or right_range[1] >= type_.element.bits:
             return False
-        second = (1 << second[0], 1 << second[1])
+        right_range = (1 << right_range[0], 1 << right_range[1])
     if operator == "+":
-        ends = [first[0] + second[0], first[1] + second[1]]
+        extremes = [left_range[0] + right_range[0], left_range[1] + right_range[1]]
     elif operator == "-":
-        ends = [first[0] - second[1], first[1] - second[0]]
+        extremes = [left_range[0] - right_range[1], left_range[1] - right_range[0]]
     else:
-        ends = [a * b for a in first for b in second]
-    return low <= min(ends) and max(ends) < -low
+        extremes = [a * b for a in left_range for b in right_range]
+    return low <= min(extremes) and max(extremes) < -low
 
 
 def magnitude(op: Op, operands: Sequence[Any]) -> Array:
-    """Return the absolute values of the operand's ideal numbers."""
+    """Return the absolute values of an operand's ideal numbers."""
     numbers = ideal_numbers(operands[0], value_type(op.operand("source").type))
     return narrowed(np.abs(numbers.astype(object)))
 
 
 def moved(op: Op, operands: Sequence[Any]) -> Array:
-    """Return the ideal byte offsets of a pointer plus an index."""
+    """Return the ideal byte offsets of a pointer that is moved by an index."""
     pointer, index = (value_type(op.operand(name).type) for name in ("pointer", "offset"))
     steps = ideal_numbers(operands[1], index)
     size = np.full((1,) * steps.ndim, pointer.element.bytes, np.int64)
@@ -75,7 +75,7 @@ def moved(op: Op, operands: Sequence[Any]) -> Array:
 
 
 def compared_numbers(op: Op, operands: Sequence[Any]) -> Array:
-    """Return the comparison of two operands' ideal numbers."""
+    """Return an op's comparison of its operands' ideal numbers."""
     type_ = value_type(op.operand("left").type)
     predicate = attribute(op, "predicate", 0)
     left, right = (ideal_numbers(value, type_) for value in operands)
@@ -89,27 +89,27 @@ def compared_numbers(op: Op, operands: Sequence[Any]) -> Array:
 
 
 def selected(op: Op, operands: Sequence[Any]) -> Array:
-    """Return the ideal numbers that a select chooses by the ideal condition."""
+    """Return a select's ideal numbers; an impossible offset where a pointer's choice differs."""
     condition = value_type(op.operand("condition").type)
     type_ = value_type(op.results[0].type)
-    chosen = ideal_numbers(operands[0], condition)
+    mask = ideal_numbers(operands[0], condition)
     if type_.shape and not condition.shape:
-        chosen = chosen.reshape((-1,) + (1,) * len(type_.shape))
-    first, second = (ideal_numbers(value, type_) for value in operands[1:])
-    result = np.where(chosen, first, second)
+        mask = mask.reshape((-1,) + (1,) * len(type_.shape))
+    if_true, if_false = (ideal_numbers(value, type_) for value in operands[1:])
+    result = np.where(mask, if_true, if_false)
     if type_.pointer and isinstance(operands[0], WrappedNumber):
-        actual_condition = ideal_numbers(actual(operands[0]), condition).reshape(chosen.shape)
-        result = np.where(chosen != actual_condition, _ELSEWHERE, result.astype(object))
+        actual_condition = ideal_numbers(actual(operands[0]), condition).reshape(mask.shape)
+        result = np.where(mask != actual_condition, _ELSEWHERE, result.astype(object))
     return np.asarray(result)
 
 
 def truncated(op: Op, operands: Sequence[Any]) -> Array:
-    """Return ideal numbers cut to fewer bits: a truncation is intended, not a wrap."""
+    """Return ideal numbers wrapped to fewer bits: a truncation is intended."""
     numbers = ideal_numbers(operands[0], value_type(op.operand("source").type)).astype(object)
     element = value_type(op.results[0].type).element
     if element.kind == "b":
         return np.asarray(numbers & 1, np.bool_)
-    return held_in(numbers, element.bits)
+    return wrapped_to(numbers, element.bits)
 
 
 Ideal = Callable[[Op, Sequence[Any]], Array]

@@ -34,12 +34,12 @@ class TooLarge(Exception):
 
 
 def limits(array: Array) -> tuple[int, int]:
-    """Return the smallest and the largest number of an array; (0, 0) for an empty one."""
+    """Return the smallest and largest number of an array; (0, 0) for an empty array."""
     return (int(array.min()), int(array.max())) if array.size else (0, 0)
 
 
 def narrowed(array: Array) -> Array:
-    """Return the numbers as an int64 array if all fit, else unchanged; or raise TooLarge."""
+    """Return numbers as int64 if all fit, else unchanged; TooLarge beyond MOST_BITS bits."""
     if array.dtype != object:
         return array
     low, high = limits(array)
@@ -51,22 +51,22 @@ def narrowed(array: Array) -> Array:
 
 
 def _exactly(function: Callable[..., Any], *arrays: Array) -> Array:
-    """Apply a monotone function of one or two integer arrays without wrapping around."""
+    """Return a monotone function of one or two integer arrays, computed without wrapping."""
     corners = [limits(array) for array in arrays]
     if all(array.dtype != object for array in arrays):
-        ends = (
+        corner_results = (
             [function(a, b) for a in corners[0] for b in corners[1]]
             if len(arrays) == 2
             else [function(a) for a in corners[0]]
         )
-        if min(ends) >= _LOW and max(ends) <= _HIGH:
+        if min(corner_results) >= _LOW and max(corner_results) <= _HIGH:
             result: Array = function(*arrays)
             return result
     return narrowed(np.asarray(function(*(array.astype(object) for array in arrays)), object))
 
 
 def total(left: Array, right: Array) -> Array:
-    """Return left + right; of Booleans, modulo 2."""
+    """Return left + right; Booleans are added modulo 2."""
     return left ^ right if left.dtype == np.bool_ else _exactly(add, left, right)
 
 
@@ -80,7 +80,7 @@ def product(left: Array, right: Array) -> Array:
 
 
 def shifted_left(left: Array, right: Array, bits: int) -> Array:
-    """Return left * 2^right, or 0 where the shift amount is not below the width."""
+    """Return left * 2^right; 0 where right is negative, or the width or more."""
     inside = (right >= 0) & (right < bits)
     powers = 1 << np.where(inside, right, 0).astype(object)
     return np.where(inside, _exactly(mul, left, narrowed(powers)), 0)
@@ -91,21 +91,21 @@ def _shifted_right(left: Array, right: Array, bits: int) -> Array:
     return np.asarray(left >> amount)
 
 
-def _quotient(left: Array, right: Array, *, how: str) -> Array:
-    """Return the exact quotient, rounded toward zero, down or up; by 0, the evaluator's result."""
+def _quotient(left: Array, right: Array, *, rounded: str) -> Array:
+    """Return the exact quotient, rounded toward zero, down or up; by 0, the evaluator's."""
     a, b = left.astype(object), right.astype(object)
     safe = np.where(b == 0, 1, b)
     down = a // safe
-    if how == "down":
+    if rounded == "down":
         return narrowed(down)
     inexact = a - down * safe != 0
-    if how == "up":
+    if rounded == "up":
         return narrowed(down + inexact)
     return narrowed(np.where(b == 0, 0, down + (inexact & ((a < 0) != (safe < 0)))))
 
 
 def _remainder(left: Array, right: Array) -> Array:
-    quotient = _quotient(left, right, how="zero").astype(object)
+    quotient = _quotient(left, right, rounded="zero").astype(object)
     return narrowed(left.astype(object) - right.astype(object) * quotient)
 
 
@@ -122,7 +122,7 @@ def _bitwise(function: Any) -> Callable[[Array, Array], Array]:
 
 def _unsigned_division(left: Array, right: Array, *, up: bool = False) -> Array:
     zero = np.where(right == 0, 0, 1).astype(object)  # a divisor of 0 gives 0
-    return narrowed(_quotient(left, right, how="up" if up else "zero").astype(object) * zero)
+    return narrowed(_quotient(left, right, rounded="up" if up else "zero").astype(object) * zero)
 
 
 _Exact = Callable[[Array, Array, int], Array]
@@ -135,10 +135,10 @@ _EXACT: Final[dict[Operator, _Exact]] = {
     "&": lambda a, b, _: _bitwise(np.bitwise_and)(a, b),
     "|": lambda a, b, _: _bitwise(np.bitwise_or)(a, b),
     "^": lambda a, b, _: _bitwise(np.bitwise_xor)(a, b),
-    "//": lambda a, b, _: _quotient(a, b, how="zero"),
+    "//": lambda a, b, _: _quotient(a, b, rounded="zero"),
     "%": lambda a, b, _: _remainder(a, b),
-    "floordiv": lambda a, b, _: _quotient(a, b, how="down"),
-    "ceildiv": lambda a, b, _: _quotient(a, b, how="up"),
+    "floordiv": lambda a, b, _: _quotient(a, b, rounded="down"),
+    "ceildiv": lambda a, b, _: _quotient(a, b, rounded="up"),
     "min": lambda a, b, _: np.minimum(a, b),
     "max": lambda a, b, _: np.maximum(a, b),
 }
@@ -157,9 +157,10 @@ FIRST_UNSIGNED: Final = len(COMPARISONS)
 
 
 def read_unsigned(array: Array, bits: int, *, keep_negative: bool = False) -> Array:
-    """Return numbers as read by an op that takes their bits as unsigned.
+    """Return numbers whose bits an op reads as unsigned: negative ones plus 2^bits.
 
-    `keep_negative`: leave negative numbers, which unsigned arithmetic made by going below zero.
+    `keep_negative`: negative numbers, which come from unsigned arithmetic below zero, are
+    unchanged.
     """
     if keep_negative or array.dtype == np.bool_ or limits(array)[0] >= 0:
         return array
@@ -168,24 +169,24 @@ def read_unsigned(array: Array, bits: int, *, keep_negative: bool = False) -> Ar
     return narrowed(np.where((wide < 0) & (wide >= low), wide + (1 << bits), wide))
 
 
-def held_in(array: Array, bits: int) -> Array:
-    """Return the numbers wrapped around to a signed integer of so many bits."""
+def wrapped_to(array: Array, bits: int) -> Array:
+    """Return the numbers wrapped to a signed integer of so many bits."""
     low = 1 << (bits - 1)
     return narrowed(np.asarray((array.astype(object) + low) % (1 << bits) - low, object))
 
 
 def is_unsigned(op: Op) -> bool:
-    """Return whether an op of two integers reads the operands as unsigned numbers."""
+    """Return whether an op of two integers reads them as unsigned."""
     return op.name in _BY_BITS
 
 
 def combined(op: Op, left: Array, right: Array, bits: int) -> Array:
-    """Return the ideal result of an op of BINARY; see `read_unsigned` for unsigned operands."""
+    """Return the ideal result of an op in BINARY; unsigned operands must be `read_unsigned`."""
     return (_UNSIGNED if is_unsigned(op) else _EXACT)[operator_of(op)](left, right, bits)
 
 
 def compared(predicate: int, left: Array, right: Array) -> Array:
-    """Return the comparison of two arrays by MLIR's number of a predicate."""
+    """Return a comparison of two arrays by an MLIR predicate number."""
     if left.dtype == object or right.dtype == object:
         left, right = left.astype(object), right.astype(object)
     return np.asarray(_COMPARED[predicate](left, right), np.bool_)

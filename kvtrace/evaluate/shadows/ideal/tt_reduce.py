@@ -18,7 +18,10 @@ from kvtrace.ir import Op
 
 
 def combination_of(op: Op) -> Ideal | None:
-    """Return the function that combines ideal integers, if one op does; it may raise TooLarge."""
+    """Return a function from operands to ideal results, which may raise TooLarge.
+
+    None unless a single source of integers or Booleans is combined by one op.
+    """
     source, *others = op.group("source")
     type_ = value_type(source.type)
     combining = None if others else simple_ufunc(op.regions[0].blocks[0], type_)
@@ -29,8 +32,8 @@ def combination_of(op: Op) -> Ideal | None:
     def combined(_op: Op, operands: Sequence[Any]) -> Array:
         numbers = ideal_numbers(operands[0], type_)
         numbers = np.broadcast_to(numbers, (numbers.shape[0], *type_.shape))
-        most = max(map(abs, limits(numbers)))
-        large = combining is np.add and most * extent >= 1 << 62
+        largest = max(map(abs, limits(numbers)))
+        large = combining is np.add and largest * extent >= 1 << 62
         if large or combining is np.multiply:
             numbers = numbers.astype(object)
         return narrowed(along(op, combining, numbers))

@@ -11,7 +11,7 @@ from tests.kernels.launching import bind, compile_for
 
 
 def bounded(analysis: type[ErrorAnalysis], kernel: Any, inputs: dict, out: torch.Tensor, **sizes):
-    """What a kernel leaves in `out`, in float64, and its planes (None: all of it is certain)."""
+    """Return the contents of `out` after a kernel, in float64, and its planes (None if certain)."""
     given = {**inputs, "out": out}
     module = compile_for(kernel, given, sizes)
     arguments = bind(kernel, given)
@@ -23,5 +23,5 @@ def bounded(analysis: type[ErrorAnalysis], kernel: Any, inputs: dict, out: torch
 
 
 def exact(values: np.ndarray, planes: np.ndarray | None) -> np.ndarray:
-    """The exact numbers beside what `Deviations` evaluated."""
+    """Return the exact numbers, from the evaluated ones and the planes of `Deviations`."""
     return values if planes is None else values + planes["off"]

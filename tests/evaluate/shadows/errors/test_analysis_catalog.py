@@ -7,7 +7,7 @@ from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.rounding import from_memory
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
-from kvtrace.evaluate.shadows.errors.roundings import Granted
+from kvtrace.evaluate.shadows.errors.roundings import GrantedRoundings
 from tests.kernels.catalog import CASES
 from tests.kernels.launched import Launched
 from tests.support.thorough import usually
@@ -19,11 +19,11 @@ EACH = usually(6, thorough=1)
 PARTS = 4
 
 
-def beyond(case):
-    """How many results of a case are beyond their bounds, and of how many there is a bound."""
+def count_outside_bounds(case):
+    """Return how many results of a case lie outside their bounds, and how many have bounds."""
     launched = Launched(case.kernel, case.inputs, case.outputs, case.constexprs, case.grid)
     call = launched.call()
-    result = Deviations(call.module, granted=Granted(narrow=True))
+    result = Deviations(call.module, granted=GrantedRoundings(narrow=True))
     with np.errstate(all="ignore"):
         evaluate(call.module, call.arguments, call.grid, kernel=call.kernel, instrument=result)
         result.memory.finish()
@@ -51,11 +51,11 @@ def beyond(case):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("part", range(PARTS))
-def test_evaluated_results_are_within_their_bounds(part, say):
+def test_evaluated_results_of_the_catalog_are_within_their_bounds(part, say):
     wrong, known, undecided = [], 0, []
     for case in CASES[part * EACH :: PARTS * EACH]:
         try:
-            result, bounded = beyond(case)
+            result, bounded = count_outside_bounds(case)
         except Undecided as error:
             undecided.append((case.name, str(error)))
             continue

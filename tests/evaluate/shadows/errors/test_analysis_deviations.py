@@ -9,9 +9,9 @@ import triton.language as tl
 from kvtrace.evaluate import evaluate
 from kvtrace.evaluate.errors import Undecided
 from kvtrace.evaluate.shadows.errors.analysis import Deviations
-from kvtrace.evaluate.shadows.errors.planes import PLANES, are_apart, together
+from kvtrace.evaluate.shadows.errors.planes import PLANES, are_apart, combined_scale
 from kvtrace.evaluate.shadows.errors.roundings import (
-    Granted,
+    GrantedRoundings,
     constants_radius,
     deviations_for,
     rounding,
@@ -68,7 +68,7 @@ def narrowed(x, out, BLOCK: tl.constexpr):
 
 
 def deviations(kernel, x, size, dtype=torch.float32, granted=None, **constants):
-    """What is stored, the exact numbers, and the planes."""
+    """Return the stored numbers, the exact numbers, and the planes."""
     given = {"x": x, "out": torch.zeros(size, dtype=dtype)}
     module = compile_for(kernel, given, constants)
     arguments = bind(kernel, given)
@@ -159,7 +159,7 @@ def test_roundings_of_a_loop_add_by_squares():
     assert np.median(many["worst"]) / np.median(few["worst"]) > 2 * grown
 
 
-def test_a_constant_that_was_rounded_may_mean_what_was_written():
+def test_meaning_plane_of_a_rounded_constant_contains_the_written_number():
     x = of_normal(16 * 16)
     _, exact, planes = deviations(in_a_loop, x, 16, ROUNDS=16, BLOCK=16)
     expected = 0.1 * x.double().numpy().reshape(16, 16).sum(0)
@@ -189,7 +189,7 @@ def test_a_branch_on_an_uncertain_number_is_undecided(off, decided):
         deviations(branching, x, 1, BLOCK=BLOCK)
 
 
-def test_atomic_sums_hold_in_any_order():
+def test_bounds_of_atomic_sums_hold_in_any_order():
     x = of_normal(BLOCK)
     out, exact, planes = deviations(added, x, 4, BLOCK=BLOCK)
     columns = x.numpy().reshape(-1, 4)
@@ -219,14 +219,14 @@ def test_prefix_sums_are_within_their_bounds():
         (torch.float8_e5m2, 2.0**-3, 2.0**-17),
     ],
 )
-def test_storing_to_a_narrow_type_is_one_rounding_and_bounded_as_such(dtype, unit, least):
+def test_a_store_to_a_narrow_type_adds_the_bound_of_one_rounding(dtype, unit, least):
     x = of_normal(BLOCK)
     out, exact, planes = deviations(narrowed, x, BLOCK, dtype, BLOCK=BLOCK)
     assert (np.abs(out - exact) <= planes["near"]).all()
     assert (planes["near"] <= 1.001 * (np.abs(exact) * unit + least) + 1e-6 * np.abs(exact)).all()
 
 
-def test_8_bit_floats_saturate():
+def test_bounds_of_8_bit_floats_are_finite_as_they_saturate():
     x = torch.tensor([3000.0, -3000.0, 3.0, 0.0])
     out, exact, planes = deviations(narrowed, x, 4, torch.float8_e4m3fn, BLOCK=4)
     assert out.tolist() == exact.tolist() == [448.0, -448.0, 1.0, 0.0]
@@ -235,13 +235,13 @@ def test_8_bit_floats_saturate():
 
 def test_errors_that_share_a_rounding_add_up_others_by_squares():
     three, four = np.array([3.0]), np.array([4.0])
-    assert together([(three, (1, 1)), (four, (2, 5))]) == (5.0, (1, 5))
-    assert together([(three, (1, 3)), (four, (2, 5))]) == (7.0, (1, 5))
-    assert together([(three, None), (four, (2, 5))])[0] == 7.0
+    assert combined_scale([(three, (1, 1)), (four, (2, 5))]) == (5.0, (1, 5))
+    assert combined_scale([(three, (1, 3)), (four, (2, 5))]) == (7.0, (1, 5))
+    assert combined_scale([(three, None), (four, (2, 5))])[0] == 7.0
     assert not are_apart(None, None)
 
 
-def test_one_rounding_is_half_a_step_of_the_type():
+def test_bound_of_one_rounding_is_half_a_step_of_the_type():
     assert rounding("f32", np.array([1.0])) == 2.0**-24
     assert rounding("bf16", np.array([2.0])) == 2.0**-7
     assert rounding("f16", np.array([0.0])) == 2.0**-25  # of what has no normal exponent
@@ -249,10 +249,10 @@ def test_one_rounding_is_half_a_step_of_the_type():
     assert constants_radius("f32", np.array([0.1]))[0] > 0
 
 
-def test_the_chance_is_divided_over_all_comparisons():
+def test_the_stated_chance_is_divided_among_all_comparisons():
     assert deviations_for(1e-9, 1) == pytest.approx(6.545, abs=1e-3)
     assert deviations_for(1e-9, 10**6) > deviations_for(1e-9, 1)
-    assert Granted() == Granted(tf32=None, narrow=None)
+    assert GrantedRoundings() == GrantedRoundings(tf32=None, narrow=None)
 
 
 @triton.jit
@@ -275,13 +275,13 @@ def test_a_number_that_may_overflow_has_no_bound():
     assert np.isinf(planes["near"][2:]).all()
 
 
-def test_a_store_under_a_mask_in_doubt_may_leave_what_was_there():
+def test_a_store_under_an_uncertain_mask_has_no_bound():
     _, _, planes = deviations(masked_by_a_number, torch.tensor([1.0, -1.0, 0.0, 0.5]), 4, BLOCK=4)
     assert np.isfinite(planes["near"][[0, 1, 3]]).all()
     assert np.isinf(planes["near"][2])
 
 
-def test_a_quotient_that_the_evaluator_has_exactly_may_be_approximated_on_a_device():
+def test_a_quotient_that_is_exact_here_has_the_bound_of_an_approximate_division():
     _, _, planes = deviations(narrowed, torch.full((4,), 6.0), 4, BLOCK=4)
     assert (planes["near"] > 0).all()
 
@@ -293,8 +293,8 @@ def thirds_at_an_end(x, out, n, BLOCK: tl.constexpr):
     tl.store(out + lanes, tl.sum(rows, axis=1) / 3.0, mask=lanes < n)
 
 
-def test_errors_of_an_earlier_launch_are_carried_on():
-    """Also where a masked access reaches beyond the end of the memory."""
+def test_errors_of_an_earlier_launch_remain_in_memory():
+    """This includes an access that is masked at the end of the memory."""
     given = {"x": of_normal(200), "out": torch.zeros(100), "n": 100}
     module = compile_for(thirds_at_an_end, given, {"BLOCK": 64})
     arguments = bind(thirds_at_an_end, given)
@@ -320,7 +320,7 @@ def added_atomically(x, out, BLOCK: tl.constexpr):
     tl.atomic_add(out + tl.arange(0, BLOCK) * 0, tl.load(x + tl.arange(0, BLOCK)))
 
 
-def test_atomic_additions_begin_with_the_exact_number_that_was_there():
+def test_atomic_additions_begin_with_the_exact_number_in_memory():
     given = {"x": of_normal(64), "out": torch.ones(1)}
     module = compile_for(added_atomically, given, {"BLOCK": 64})
     arguments = bind(added_atomically, given)

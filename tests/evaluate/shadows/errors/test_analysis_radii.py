@@ -53,7 +53,7 @@ def filling(x, out, BLOCK: tl.constexpr):
 
 
 def evaluated(kernel, x):
-    """What is stored, and its radii."""
+    """Return the stored numbers and their radii."""
     given = {"x": torch.from_numpy(x), "out": torch.zeros(BLOCK)}
     module = compile_for(kernel, given, {"BLOCK": BLOCK})
     arguments = bind(kernel, given)
@@ -66,7 +66,7 @@ def evaluated(kernel, x):
 X = np.linspace(-2, 2, BLOCK, dtype=np.float32)
 
 
-def test_exact_results_are_within_the_radii():
+def test_exact_results_lie_within_the_radii():
     out, radii = evaluated(normalized, X)
     exact = np.exp(X.astype(np.float64))
     exact /= exact.sum()
@@ -76,7 +76,7 @@ def test_exact_results_are_within_the_radii():
     assert (out != exact).any()
 
 
-def test_the_fill_value_of_a_load_keeps_its_radius():
+def test_the_fill_value_of_a_load_has_its_radius_in_the_result():
     _, radii = evaluated(filling, X)
     assert (radii[: BLOCK // 2] == 0).all()
     assert (radii[BLOCK // 2 :] > 0).all()

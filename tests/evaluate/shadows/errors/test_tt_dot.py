@@ -27,7 +27,7 @@ def product_of_powers(x, y, out, PRECISION: tl.constexpr, SIDE: tl.constexpr):
 
 
 def of_diagonal(number, factor):
-    """Factors whose products are one number's, on the diagonal: no sum is rounded."""
+    """Return factors whose product has the number's products on the diagonal, without sums."""
     return {"x": torch.eye(SIDE) * number, "y": torch.eye(SIDE) * factor}
 
 
@@ -44,7 +44,9 @@ def of_diagonal(number, factor):
         ("bf16x3", 1023.0, False),
     ],
 )
-def test_whole_numbers_are_exact_where_all_parts_are_kept(analysis, precision, number, is_exact):
+def test_products_of_whole_numbers_are_exact_where_no_bits_are_cut(
+    analysis, precision, number, is_exact
+):
     factors = of_diagonal(number, number)
     values, planes = bounded(
         analysis, product, factors, torch.zeros(SIDE, SIDE), PRECISION=precision, SIDE=SIDE
@@ -57,7 +59,7 @@ def test_whole_numbers_are_exact_where_all_parts_are_kept(analysis, precision, n
 
 
 @pytest.mark.parametrize("precision", ["ieee", "tf32"])
-def test_factors_that_are_whole_by_chance_are_rounded(precision):
+def test_products_of_rounded_factors_that_happen_to_be_whole_have_bounds(precision):
     factors = {"x": torch.zeros(SIDE, SIDE), "y": torch.ones(SIDE, SIDE)}
     out = torch.zeros(SIDE, SIDE)
     _, planes = bounded(Radii, product_of_powers, factors, out, PRECISION=precision, SIDE=SIDE)

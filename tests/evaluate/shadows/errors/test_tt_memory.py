@@ -34,16 +34,20 @@ def added_twice(x, out, BLOCK: tl.constexpr):
     tl.atomic_add(out + lanes % 2, tl.exp(tl.load(x + lanes)))
 
 
-def doubtful_in(lane):
-    """Numbers whose exponential is near 1, and may be more or less, in one lane."""
+def numbers_with_an_uncertain_exponential(lane):
+    """Return numbers, one with an exponential so near 1 that its direction is uncertain."""
     numbers = torch.full((BLOCK,), 0.5)
     numbers[lane] = 0.0
     return numbers
 
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
-def test_a_load_is_open_where_its_pointer_or_its_mask_is_not_certain(analysis):
-    inputs = {"x": doubtful_in(3), "y": doubtful_in(5), "z": torch.rand(BLOCK + 1)}
+def test_a_load_has_no_bound_in_lanes_with_an_uncertain_pointer_or_mask(analysis):
+    inputs = {
+        "x": numbers_with_an_uncertain_exponential(3),
+        "y": numbers_with_an_uncertain_exponential(5),
+        "z": torch.rand(BLOCK + 1),
+    }
     _, planes = bounded(analysis, gathered, inputs, torch.zeros(BLOCK), BLOCK=BLOCK)
     assert np.flatnonzero(np.isinf(planes["worst"])).tolist() == [3, 5]
     assert np.flatnonzero(planes["worst"]).tolist() == [3, 5]
@@ -51,13 +55,13 @@ def test_a_load_is_open_where_its_pointer_or_its_mask_is_not_certain(analysis):
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
 def test_a_store_through_an_uncertain_pointer_is_undecided(analysis):
-    inputs = {"x": doubtful_in(3), "z": torch.rand(BLOCK)}
+    inputs = {"x": numbers_with_an_uncertain_exponential(3), "z": torch.rand(BLOCK)}
     with pytest.raises(Undecided, match="writes depends on the device's roundings"):
         bounded(analysis, scattered, inputs, torch.zeros(BLOCK + 1), BLOCK=BLOCK)
 
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
-def test_atomic_sums_of_uncertain_numbers_have_their_errors_and_their_roundings(analysis):
+def test_bounds_of_atomic_sums_include_operand_errors_and_roundings(analysis):
     x = torch.linspace(-1, 1, BLOCK)
     out = torch.zeros(2)
     values, planes = bounded(analysis, added_twice, {"x": x}, out, BLOCK=BLOCK)

@@ -100,14 +100,14 @@ def test_a_product_in_any_order_is_within_its_bound(analysis):
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
 @pytest.mark.parametrize("factor", [2.0**-40, 2.0**40])
-def test_a_product_whose_parts_leave_the_type_is_not_bounded(analysis, factor):
+def test_a_product_whose_partial_products_overflow_has_no_bound(analysis, factor):
     x = torch.tensor([factor, 1 / factor] * (BLOCK // 2))
     _, planes = bounded(analysis, multiplied, {"x": x}, torch.zeros(1), BLOCK=BLOCK)
     assert planes["worst"][0] == np.inf
 
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
-def test_a_number_of_uncertain_truths_is_bounded(analysis):
+def test_a_count_of_uncertain_booleans_has_a_bound(analysis):
     x = torch.linspace(-1, 1, BLOCK)
     x[5] = 0.0  # exp(0) may be more than 1
     out = torch.zeros(1, dtype=torch.int32)
@@ -119,7 +119,7 @@ def test_a_number_of_uncertain_truths_is_bounded(analysis):
 
 
 @pytest.mark.parametrize("analysis", [Radii, Deviations])
-def test_bits_of_uncertain_integers_may_be_any(analysis):
+def test_bitwise_reductions_of_uncertain_integers_have_no_bound(analysis):
     x = torch.linspace(-1, 1, BLOCK)
     x[5] = 0.0
     out = torch.zeros(1, dtype=torch.int32)
@@ -127,7 +127,7 @@ def test_bits_of_uncertain_integers_may_be_any(analysis):
     assert planes["worst"][0] == np.inf
 
 
-def test_a_sum_of_numbers_that_are_whole_by_chance_is_rounded():
+def test_a_sum_of_rounded_numbers_that_happen_to_be_whole_has_a_bound():
     """exp(0) is 1 here, and on a device perhaps 1 + 2**-23, whose sums are rounded."""
     out = torch.zeros(1)
     _, planes = bounded(Radii, powers_summed, {"x": torch.zeros(BLOCK)}, out, BLOCK=BLOCK)
