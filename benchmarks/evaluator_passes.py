@@ -66,7 +66,7 @@ PASSES: Mapping[str, Off] = {
     "trips_at_once": ("optimize", "with_trips_at_once", _as_given),
     "hoisting": ("optimize", "_hoisted", _as_given),
     "storing in place": ("code.blocks", "is_fused", _no),
-    "operands' cells": ("code.elementwise", "_taken_over", _nothing),
+    "operands' cells": ("code.elementwise", "_reused_operand", _nothing),
     "chunks": ("chunks", "CHUNK_BYTES", 1 << 60),
     "torch_kernels": ("torch_kernels", "is_available", _no),
     "staircase": ("loops", "staircase_of", _nothing),

@@ -93,7 +93,7 @@ class PlaneMemory(Memory):
             entry = self.by_storage[id(storage)] = (size, phase, np.zeros(count, self._dtype))
         return entry[2], (tensor.offset_bytes - phase) // size
 
-    def _data(self, storage: Storage) -> Array:
+    def bytes_of(self, storage: Storage) -> Array:
         del storage
         raise Undecided("an access goes to addresses that are not multiples of the elements' size")
 

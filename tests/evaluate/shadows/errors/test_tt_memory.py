@@ -34,6 +34,14 @@ def added_twice(x, out, BLOCK: tl.constexpr):
     tl.atomic_add(out + lanes % 2, tl.exp(tl.load(x + lanes)))
 
 
+@triton.jit
+def stored_and_read_two_bytes_on(x, out, BLOCK: tl.constexpr):
+    lanes = tl.arange(0, BLOCK)
+    tl.store(out + lanes, tl.exp(tl.load(x + lanes)))
+    between = (out.to(tl.pointer_type(tl.int8)) + 2).to(tl.pointer_type(tl.float32))
+    tl.store(x + lanes, tl.load(between + lanes, mask=lanes < BLOCK - 1, other=0.0))
+
+
 def numbers_with_an_uncertain_exponential(lane):
     """Return numbers, one with an exponential so near 1 that its direction is uncertain."""
     numbers = torch.full((BLOCK,), 0.5)
@@ -70,3 +78,10 @@ def test_bounds_of_atomic_sums_include_operand_errors_and_roundings(analysis):
     assert (planes["worst"] > of_exp + 2.0**-24 * sums).all()
     assert (planes["worst"] < 64 * 2.0**-23 * sums).all()
     assert (np.abs(values - sums) <= planes["worst"] * (2 if analysis is Radii else 1)).all()
+
+
+@pytest.mark.parametrize("analysis", [Radii, Deviations])
+def test_a_load_between_two_elements_with_errors_is_undecided(analysis):
+    x, out = torch.rand(BLOCK), torch.zeros(BLOCK)
+    with pytest.raises(Undecided, match="not multiples of the elements' size"):
+        bounded(analysis, stored_and_read_two_bytes_on, {"x": x}, out, BLOCK=BLOCK)
