@@ -9,7 +9,7 @@ from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, UnknownRun
 
 if TYPE_CHECKING:
-    from kvtrace.figures.asked import Asked
+    from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.schema.trace import Selection
 
 _SECONDS = 10
@@ -50,14 +50,14 @@ def side(text: str, base: Path | None) -> "Selection":
         return Selection(trace, tuple(group or [newest]))
 
 
-def within(selection: "Selection", part: "Asked") -> "Selection":
+def within(selection: "Selection", part: "RequestedPart") -> "Selection":
     """Return a part of the runs; the same selection for the default part.
 
     Raises:
         BadSetting: The runs have no such part.
 
     """
-    from kvtrace.figures.asked import STEADY
+    from kvtrace.figures.requested_part import STEADY
     from kvtrace.figures.window import windowed
     from kvtrace.schema.trace import Selection
 

@@ -11,7 +11,7 @@ from kvtrace.analysis.completing import complete
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
-from kvtrace.figures.asked import STEADY, Asked
+from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 from kvtrace.schema.window import TraceWindow
@@ -66,7 +66,7 @@ def window(selection: Selection, since: float | None, until: float | None) -> Se
 
 def write_report(
     selection: Selection, output: Path, tell: Tell, *, replay: bool | None = None,
-    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown, part: Asked = STEADY,
+    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown, part: RequestedPart = STEADY,
 ) -> Conversion:  # fmt: skip
     """Write the page, after replaying and judging what has not been.
 

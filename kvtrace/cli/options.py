@@ -15,7 +15,7 @@ from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
     from kvtrace.analysis.engines import Engine
-    from kvtrace.figures.asked import Asked
+    from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.schema.trace import Selection, Trace
     from kvtrace.settings import Settings
 
@@ -160,14 +160,14 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
 
 def chosen_part(
     since: str | None, until: str | None, mark: str | None, steps: str | None, *, whole: bool
-) -> "Asked":
+) -> "RequestedPart":
     """Return the part of the runs that these options choose.
 
     Raises:
         BadSetting: Two options exclude each other.
 
     """
-    from kvtrace.figures.asked import Asked
+    from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.schema.errors import BadSetting
 
     values = {"--since or --until": since or until, "--whole": whole}
@@ -175,7 +175,7 @@ def chosen_part(
     names = [name for name, value in values.items() if value]
     if len(names) > 1:
         raise BadSetting(f"{' and '.join(names)} exclude each other; give one.")
-    return Asked(since, until, mark, steps, whole)
+    return RequestedPart(since, until, mark, steps, whole)
 
 
 def chosen_engine(name: str, master: str | None) -> "Engine | None":

@@ -83,9 +83,9 @@ def command(
         return
     times = None
     if engine is not None:
-        from kvtrace.figures.times import asked_times
+        from kvtrace.figures.times import times_of_engine
 
-        times = asked_times(engine.tables(selection.trace, selection.runs, master).table)
+        times = times_of_engine(engine.tables(selection.trace, selection.runs, master).table)
     profile = read_profile(
         selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times,
         part=part,

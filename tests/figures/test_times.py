@@ -7,9 +7,9 @@ import pytest
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.query.query import connect
 from kvtrace.figures import times
-from kvtrace.figures.asked import WHOLE
 from kvtrace.figures.kernels import medians
-from kvtrace.figures.times import asked_times, device_times, host_times
+from kvtrace.figures.requested_part import WHOLE
+from kvtrace.figures.times import device_times, host_times, times_of_engine
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.support.tiers import some
@@ -32,7 +32,7 @@ class Engine:
 def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
     trace = open_trace(runs.parent)
     expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)
-    asked = asked_times(Engine(trace).table)
+    asked = times_of_engine(Engine(trace).table)
     found = read_profile(trace, trace.runs, calls=True, times=asked)
     assert profile_object(found)["kernels"] == profile_object(expected)["kernels"]
 
@@ -67,7 +67,7 @@ def test_a_sampled_row_counts_as_often_as_it_stands_for(tmp_path):
     writer.seal({})
     trace = open_trace(tmp_path)
     here = host_times(trace, trace.runs), device_times(trace, trace.runs)
-    for number, found in enumerate([*here, *asked_times(Engine(trace).table)]):
+    for number, found in enumerate([*here, *times_of_engine(Engine(trace).table)]):
         (row,) = found.calls.to_pylist()
         kind, count = (("host", "timed_launches"), ("device", "device_executions"))[number % 2]
         assert (row[count], row[f"{kind}_ns"], row[f"{kind}_median_ns"]) == (7, 35, 3.0)

@@ -11,9 +11,9 @@ import pytest
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report import report_data
-from kvtrace.figures.asked import STEADY, WHOLE, Asked
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.makers import TRITON
+from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.steps import period_of
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
@@ -117,30 +117,30 @@ def test_figures_are_of_what_began_in_the_window():
 
 def test_parts_that_are_asked_for():
     _, _, all_steps = part_of("llama")
-    runs, trace, some = part_of("llama", Asked(steps="2:5"))
+    runs, trace, some = part_of("llama", RequestedPart(steps="2:5"))
     assert (some.how, some.steps, some.name) == ("asked", 3, "step")
     assert some.begin > all_steps.begin
     assert some.end < all_steps.end
     assert pc.sum(host_times(trace, runs).calls["launches"]).as_py() == 3 * 72
 
-    _, _, marked = part_of("llama", Asked(mark="step"))
+    _, _, marked = part_of("llama", RequestedPart(mark="step"))
     assert (marked.begin, marked.end) == (all_steps.begin, all_steps.end)
-    _, _, half = part_of("llama", Asked(since="50%", until="8s"))
+    _, _, half = part_of("llama", RequestedPart(since="50%", until="8s"))
     _, _, whole = part_of("llama", WHOLE)
     assert whole.how == "whole"
     assert whole.begin < half.begin < half.end < whole.end
-    _, _, last = part_of("llama", Asked(steps="9:"))
+    _, _, last = part_of("llama", RequestedPart(steps="9:"))
     assert last.steps == 1
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked(mark="nosuch"),
-        Asked(steps="20:30"),
-        Asked(steps="all"),
-        Asked(since="soon"),
-        Asked(since="5s", until="2s"),
+        RequestedPart(mark="nosuch"),
+        RequestedPart(steps="20:30"),
+        RequestedPart(steps="all"),
+        RequestedPart(since="soon"),
+        RequestedPart(since="5s", until="2s"),
     ],
 )
 def test_what_is_not_there_cannot_be_asked_for(asked):
@@ -152,7 +152,7 @@ def test_runs_without_a_timeline_of_devices_are_whole_where_nothing_is_asked_for
     _, trace, window = part_of("train")
     assert window is None
     assert not isinstance(trace, TraceWindow)
-    runs, trace, window = part_of("train", Asked(since="50%"))
+    runs, trace, window = part_of("train", RequestedPart(since="50%"))
     assert window.how == "asked"
     assert 0 < pc.sum(host_times(trace, runs).calls["launches"]).as_py() < 1_500
 
