@@ -20,7 +20,7 @@ from kvtrace.analysis.shown.findings import finding_html, finding_text, findings
 from kvtrace.analysis.shown.overviews import overview_html
 from kvtrace.analysis.shown.pages import ShownPage
 from kvtrace.analysis.shown.profiles import kernel_html, kernel_text, profile_html
-from kvtrace.analysis.sides import side
+from kvtrace.analysis.sides import resolve_side
 from kvtrace.clients.recorded import DEFAULT, Outcome
 from kvtrace.converters.findings import (
     Finding,
@@ -96,7 +96,7 @@ class OpenedTrace:
 
     @property
     def findings(self) -> Rows:
-        """A row for each verdict on an access; none before `sanitize` has judged the runs."""
+        """A row for each verdict on an access; empty before `sanitize` has judged the runs."""
         return self.table("findings")
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> Rows:
@@ -286,8 +286,8 @@ class OpenedTrace:
         return [*super().__dir__(), *added]
 
     def __repr__(self) -> str:
-        others = len(self.selection.trace.run_ids) - len(self._runs)
-        more = f" ({others} more in the directory)" if others else ""
+        other_runs = len(self.selection.trace.run_ids) - len(self._runs)
+        more = f" ({other_runs} more in the directory)" if other_runs else ""
         commands = "; ".join(dict.fromkeys(run.command for run in self._runs if run.command))
         return f"kvtrace.open({str(self.path)!r}): {plural(len(self._runs), 'run')}{more}" + (
             f" of {printable(commands)}" if commands else ""
@@ -360,7 +360,7 @@ def _side(trace_or_path: OpenedTrace | str | os.PathLike[str]) -> Selection:
     return (
         trace_or_path.selection
         if isinstance(trace_or_path, OpenedTrace)
-        else side(os.fspath(trace_or_path), None)
+        else resolve_side(os.fspath(trace_or_path), None)
     )
 
 

@@ -38,7 +38,7 @@ READER_GONE: Final = 141
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The module of a command's function, its line in the help, and its heading there."""
+    """A command: the module of its function, its line in the help, and its heading there."""
 
     module: str
     help: str
@@ -141,9 +141,10 @@ def _dispatch(arguments: list[str]) -> int:
 
 
 def _run(name: str, words: list[str]) -> int:
-    """Run a command; its result becomes the exit code, an exception one sentence.
+    """Run a command with the words after its name, and return the exit code.
 
-    A command that runs the user's program keeps the interpreter's settings.
+    Exceptions are printed as one sentence. A command that runs the user's program (`passthrough`)
+    keeps the interpreter's garbage collection.
     """
     from kvtrace.cli.parsing import HelpWanted
     from kvtrace.schema.errors import KvtraceError, missing_package
@@ -165,7 +166,7 @@ def _run(name: str, words: list[str]) -> int:
         return _silence_output()
     except MemoryError:
         return complain(
-            "not enough memory; choose fewer runs with --run, or use a machine with more."
+            "the machine has not enough memory; choose fewer runs with --run, or a larger machine."
         )
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FOUND if end.code else 0
@@ -195,12 +196,12 @@ def _overview() -> str:
 
 @cache
 def own_commands() -> dict[str, Command]:
-    """Return the commands of the core and of its add-ons by name."""
+    """Return the commands of the core and of kvtrace's add-ons, by name."""
     return _CORE | {entry.name: entry.load() for entry in registry.own_entries("commands")}
 
 
 def _groups() -> dict[str, dict[str, Command]]:
-    """Return all commands by heading, those of the core first."""
+    """Return all installed commands by heading and name, those of the core first."""
     groups = {heading: dict(group) for heading, group in GROUPS.items()}
     for name, command_or_function in registry.loaded("commands"):
         if name not in _CORE:
@@ -219,14 +220,18 @@ def _first_line(function: Callable[..., Any]) -> str:
 
 def _lines(group: dict[str, Command]) -> str:
     """Return one line per command, and one line for all commands that share a first word."""
-    shown: dict[str, str] = {}
+    text_by_word: dict[str, str] = {}
     for name, entry in group.items():
-        first, _, part = name.partition(" ")
-        line = shown.get(first)
-        shown[first] = (
-            entry.help if not part else f"{line}, {part}" if line else f"Manage traces: {part}"
+        first_word, _, other_words = name.partition(" ")
+        line = text_by_word.get(first_word)
+        text_by_word[first_word] = (
+            entry.help
+            if not other_words
+            else f"{line}, {other_words}"
+            if line
+            else f"Manage traces: {other_words}"
         )
-    return "\n".join(f"  {name:<9}  {text}" for name, text in shown.items())
+    return "\n".join(f"  {name:<9}  {text}" for name, text in text_by_word.items())
 
 
 def _overview_of(first: str) -> str:
@@ -254,7 +259,10 @@ def _version() -> str:
 
 
 def _no_command(name: str) -> str:
-    """Return a sentence that a name is not a command, with the command that may be meant."""
+    """Return a sentence that there is no command `name`, and which command to use instead.
+
+    A trace or a Python file in place of a command is recognized.
+    """
     from pathlib import Path
 
     from kvtrace.schema.errors import EmptyTrace, nearest
@@ -285,7 +293,7 @@ def command_line(name: str) -> "CommandLine":
 
 
 def _completion(option: str, *shell: str) -> int:
-    """Print or install the shell's completion script."""
+    """Print or install the shell's completion script, and return the exit code."""
     from kvtrace.cli.completion import install, script
     from kvtrace.schema.errors import KvtraceError
 
@@ -294,13 +302,13 @@ def _completion(option: str, *shell: str) -> int:
     except KvtraceError as problem:
         return complain(str(problem))
     except OSError as problem:
-        return complain(f"completion cannot be written: {problem}.")
+        return complain(f"the completion script cannot be written: {problem}.")
     print(text)
     return 0
 
 
 def _candidates(words: Sequence[str], begun: str) -> list[str]:
-    """Return the commands or options that begin with `begun`, after other words."""
+    """Return the commands or options that may follow `words` and begin with `begun`."""
     name = " ".join(words[: 2 if words[:1] and words[0] in _PARTS else 1])
     if not words:
         candidates = dict.fromkeys(command.split()[0] for command in own_commands())
@@ -329,23 +337,23 @@ def _function(name: str) -> tuple[Callable[..., int | None], bool]:
 
 @contextmanager
 def _collecting_rarely() -> Iterator[None]:
-    """Collect garbage less often, as a command's many objects live to its end.
+    """Run Python's garbage collector less often in the context.
 
-    Collections took a seventh of the time of `profile` of 128,000 calls.
+    Most objects of a command live until it ends, and collections took a seventh of the time of
+    `profile` of 128,000 calls.
     """
-    before = gc.get_threshold()
+    previous_threshold = gc.get_threshold()
     gc.set_threshold(100_000, 50, 1_000)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*previous_threshold)
 
 
 def complain(sentence: str) -> int:
-    """Print one line to standard error, and return the exit code for errors that a user can fix.
+    """Print a sentence as one line to standard error; return the exit code `BAD_INPUT`.
 
-    Control characters are escaped: names in the sentence come from files, and a terminal obeys
-    them.
+    Control characters are escaped, since names in the sentence may come from files.
     """
     from kvtrace.text import printable
 
@@ -359,11 +367,14 @@ def _unexpected(problem: BaseException) -> int:
 
         traceback.print_exception(problem)
     error = f"{type(problem).__name__}: {problem}".strip().splitlines()[0]
-    return complain(f"failed on {error} (KVTRACE_DEBUG=1 shows the traceback).")
+    return complain(f"unexpected error {error} (KVTRACE_DEBUG=1 shows the traceback).")
 
 
 def _silence_output() -> int:
-    """Redirect standard output to nothing, as the interpreter flushes it at exit."""
+    """Redirect standard output to /dev/null, and return the exit code of a closed pipe.
+
+    The interpreter flushes standard output at exit, which would fail again.
+    """
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

@@ -73,7 +73,7 @@ def command(
 
     engine = chosen_engine(engine_name, master)
     if by is not None and engine is not None:
-        raise BadSetting(f"--by is computed here; leave out --engine {engine_name}.")
+        raise BadSetting(f"--by does not work with --engine {engine_name}; leave one out.")
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     if by is not None and not json:

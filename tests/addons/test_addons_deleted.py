@@ -75,7 +75,7 @@ GONE = {
         (
             "-m kvtrace diff --against main again",
             2,
-            "no add-on that names runs is installed",
+            "needs an add-on that names runs, and none is installed",
         ),
         ("-m kvtrace gate -- true", 2, "there is no command 'gate'"),
         ("-m pytest --kvtrace out", 4, "this kvtrace has no add-on that records suites"),

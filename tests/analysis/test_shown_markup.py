@@ -109,7 +109,7 @@ def test_an_unknown_kernel_is_refused_with_the_nearest_name(copied):
     trace = kvtrace.open(copied("device"))
     name = trace.kernels[0]["name"]
 
-    with pytest.raises(BadSetting, match=f"no kernel here is called .* mean '{name}'"):
+    with pytest.raises(BadSetting, match=f"the report has no kernel .* mean '{name}'"):
         trace.page(f"{name}s", replay=False)
 
 

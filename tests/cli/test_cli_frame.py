@@ -142,7 +142,8 @@ def test_an_unexpected_error_is_one_sentence_that_says_how_to_learn_more(kvtrace
     code, _, err = kvtrace("trace", "validate", "x")
     assert code == 2
     assert (
-        err == "kvtrace: failed on ZeroDivisionError: by (KVTRACE_DEBUG=1 shows the traceback).\n"
+        err == "kvtrace: unexpected error ZeroDivisionError: by "
+        "(KVTRACE_DEBUG=1 shows the traceback).\n"
     )
 
 

@@ -38,7 +38,7 @@ def test_the_chrome_file_is_json(kvtrace, sound_trace, tmp_path):
         (("html", "TRACE"), "there is no converter 'html'"),
         (("perfetto", "TRACE", "--run", "nope"), "has no run 'nope'"),
         (("perfetto", "TRACE", "--set", "speed=1"), "has no setting 'speed'"),
-        (("perfetto", "TRACE", "--set", "speed"), "--set takes NAME=VALUE"),
+        (("perfetto", "TRACE", "--set", "speed"), "--set needs NAME=VALUE"),
         (("csv", "TRACE", "--set", "table=a", "--set", "table=b"), "--set gives table twice"),
         (("csv", "TRACE", "--set", "table=launchs"), "no table 'launchs'"),
         (("perfetto", "TRACE", "-o", "missing/x"), "the folder missing of the output"),

@@ -179,7 +179,7 @@ def test_invalid_sizes_are_refused(kvtrace, sizes):
     code, _, err = kvtrace("sizes", FIXTURE, "--at", sizes)
 
     assert code == 2
-    assert '--at takes sizes as in "batch=64, seq=131072"' in err
+    assert '--at needs sizes such as "batch=64, seq=131072"' in err
 
 
 def test_a_size_name_that_no_kernel_has_is_refused(kvtrace, two):
@@ -193,7 +193,7 @@ def test_sizes_without_conditions(kvtrace):
     code, _, err = kvtrace("sanitize", FIXTURE, "--at", "rows=3")
 
     assert code == 2
-    assert "belong to kvtrace sizes" in err
+    assert "are options of kvtrace sizes" in err
 
 
 def launched(out, name):

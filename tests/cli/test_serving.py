@@ -62,7 +62,7 @@ def test_head_has_no_body_and_other_methods_are_refused(server):
 
 
 def test_an_occupied_port_is_reported(server):
-    with pytest.raises(BadSetting, match=f"cannot listen on port {server.server_port}: "):
+    with pytest.raises(BadSetting, match=f"be started on port {server.server_port}: "):
         PageServer(PAGE, server.server_port)
 
 

@@ -238,7 +238,8 @@ def test_kvtrace_view_ends_when_nobody_opens_the_timeline(kvtrace, sound_trace):
 
     assert code == 2
     assert re.search(r"open http://127\.0\.0\.1:\d+/\S{20,}/\n", out)
-    assert err == "kvtrace: nobody opened the timeline within 1 s; --wait waits longer.\n"
+    sentence = "no browser opened the timeline within 1 s; give a longer time by --wait."
+    assert err == f"kvtrace: {sentence}\n"
 
 
 def test_kvtrace_view_ends_when_the_timeline_was_fetched(kvtrace, sound_trace, monkeypatch):

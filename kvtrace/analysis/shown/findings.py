@@ -20,7 +20,7 @@ _SHOWN: Final = 20
 
 
 def findings_html(findings: Findings) -> str:
-    """Return the findings, each with its source, and the number of verdicts."""
+    """Return HTML with the first findings, each with its source, and the number of verdicts."""
     printer = _printer(findings)
     caused = by_cause(findings)
     groups = caused.groups
@@ -37,12 +37,12 @@ def findings_html(findings: Findings) -> str:
 
 
 def finding_html(findings: Findings, finding: Finding) -> str:
-    """Return one finding with its source."""
+    """Return HTML with one finding and its source."""
     return markup.shown(_finding(_printer(findings), [finding]))
 
 
 def finding_text(findings: Findings, finding: Finding) -> list[str]:
-    """Return one finding as the command prints it."""
+    """Return one finding as lines of text, as the command prints it."""
     return Printer(findings.lines, base=str(Path.cwd())).defect([finding])
 
 

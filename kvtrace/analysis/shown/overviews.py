@@ -16,7 +16,7 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 def overview_html(overview: Overview) -> str:
-    """Return tables of runs and kernels, warnings, and the command's whole text."""
+    """Return HTML with tables of runs and kernels, warnings, and the command's whole text."""
     more = f"; {plural(overview.other_runs, 'more run')} there" if overview.other_runs else ""
     runs = f"trace <small>{markup.words(overview.path)}{more}</small>"
     more_kernels = len(overview.kernels) - _SHOWN

@@ -68,7 +68,7 @@ _DERIVED: Final[tuple[Column[KernelProfile], ...]] = (
 
 
 def profile_html(profile: Profile) -> str:
-    """Return a table of the kernels, advice, and the command's whole text."""
+    """Return HTML with a table of the kernels, advice, and the command's whole text."""
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
     more_kernels = len(launched) - _SHOWN
     limit_note = f", the first {_SHOWN} of them" if more_kernels > 0 else ""
@@ -92,7 +92,7 @@ def profile_html(profile: Profile) -> str:
 
 
 def kernel_html(profile: Profile, kernel: KernelProfile) -> str:
-    """Return one kernel's figures, one below the other."""
+    """Return an HTML table with a row for each figure of one kernel."""
     place = kernel.file and f"{kernel.file}:{kernel.line}"
     pairs = [(_heading(c), c) for c in _columns(profile)[1:]]
     rows = [(name, c.cell(kernel), c.source, c.meaning) for name, c in pairs]
@@ -107,7 +107,7 @@ def kernel_html(profile: Profile, kernel: KernelProfile) -> str:
 
 
 def kernel_text(profile: Profile, kernel: KernelProfile) -> list[str]:
-    """Return one kernel's figures as lines."""
+    """Return one kernel's name, and a line of text for each of its figures."""
     columns = _columns(profile)[1:]
     width = max(len(_heading(column)) for column in columns)
     lines = [f"  {_heading(c):<{width}}  {c.cell(kernel)} ({c.source})" for c in columns]
