@@ -28,9 +28,10 @@ def group_id(environment: Mapping[str, str]) -> str | None:
 
 
 def hand_on(environment: Any) -> bool:
-    """Set `KVTRACE_GROUP`, so that processes started from now on belong to this process's group.
+    """Set `KVTRACE_GROUP`, so that child processes belong to this process's group.
 
-    Returns whether the variable was absent; if so, the caller removes the variable at the end.
+    Return whether the variable was set, and so has to be removed at the end; False if it was
+    inherited.
     """
     if VARIABLE in environment:
         return False
@@ -39,7 +40,10 @@ def hand_on(environment: Any) -> bool:
 
 
 def rank_facts(environment: Mapping[str, str]) -> dict[str, int]:
-    """Return rank and world size from torch.distributed, or else from the launcher's variables."""
+    """Return `rank` and `world_size` from torch.distributed, or else from RANK and WORLD_SIZE.
+
+    Values that are not known are left out.
+    """
     facts = {"rank": number(environment, "RANK"), "world_size": number(environment, "WORLD_SIZE")}
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     try:
@@ -51,13 +55,13 @@ def rank_facts(environment: Mapping[str, str]) -> dict[str, int]:
 
 
 def number(environment: Mapping[str, str], name: str) -> int | None:
-    """Return the whole number that a variable holds, else None."""
+    """Return the value of a variable as a whole number; None if it is missing or no number."""
     text = environment.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _job(environment: Mapping[str, str]) -> str | None:
-    """Return an id of a job of several hosts, the same on each host."""
+    """Return the id that a job's launcher gives it on each host, or None without a launcher."""
     job = environment.get("TORCHELASTIC_RUN_ID", "none")
     if job != "none":
         return f"job-{job}"

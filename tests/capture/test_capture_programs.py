@@ -63,7 +63,7 @@ def test_the_python_hot_path_does_the_same(autostarting, program, tmp_path):
     assert launches_of(trace) == 201
     assert trace.table("calls").num_rows == 1
     texts = trace.table("messages").column("text").to_pylist()
-    assert "launches are recorded by the Python hot path: KVTRACE_NATIVE=0 asks for it" in texts
+    assert "launches are recorded by the Python hot path: KVTRACE_NATIVE=0 is set" in texts
 
 
 def test_interrupt_seals_and_says_so(autostarting, program, tmp_path):

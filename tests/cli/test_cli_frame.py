@@ -68,7 +68,7 @@ def test_version(kvtrace):
 
 
 def test_a_mistyped_command_names_the_nearest(kvtrace):
-    code, _, err = kvtrace("sanitize")
+    code, _, err = kvtrace("sanitizes")
     assert code == 2
     assert "did you mean 'sanitize'?" in err
 

@@ -137,7 +137,7 @@ def test_contents_per_call_are_limited_and_the_excess_is_reported(tmp_path, monk
         for step in (0, 1, 0, 2, 3, 1):
             launch(torch.full((COUNT,), step))
     assert [launches for launches, _ in sets_of(tmp_path)] == [(0, 2), (1, 5)]
-    assert "a call has more distinct contents than are kept" in messages(
+    assert "a call has more distinct contents than are recorded" in messages(
         tmp_path, "contents-left-out"
     )[0]  # fmt: skip
     assert sorted(verdict for verdict, _ in bounds(tmp_path)) == ["proven", "unknown"]
