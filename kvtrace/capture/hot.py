@@ -488,7 +488,7 @@ def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[...
 
 
 def owner_of(kernel: Any) -> int:
-    """Return `Recorder.launching` during a kernel's launch: the `id` of its function, or its own."""
+    """Return `Recorder.launching` during a kernel's launch: the `id` of its function or kernel."""
     function = getattr(kernel.src, "fn", None)
     return id(kernel if function is None else function)
 

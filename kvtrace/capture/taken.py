@@ -117,7 +117,7 @@ class TakenForLaunches(Generic[T]):
         return devices.copied(spans, stream) if copy is None and patient else copy
 
     def _await(self, taken: T) -> None:
-        """Add copies to those that `round` writes when they are complete and their launch has a row."""
+        """Queue copies, which `round` writes once they are complete and their launch has a row."""
         self._launches[taken.number] = None
         self._waiting_bytes += taken.size
         self._waiting.append(taken)

@@ -42,7 +42,7 @@ _SIZED: Final = {
 
 
 def hsaco_resources(code: bytes, function: str) -> Resources:
-    """Return the registers and local memory of one kernel.
+    """Return the registers and local memory of the kernel named `function`.
 
     Raises:
         UnreadableBinary: The bytes are not an AMD code object, or have no such kernel.
@@ -76,7 +76,7 @@ def _note(notes: bytes) -> bytes:
 
 
 def _decode(data: bytes, at: int) -> tuple[Any, int]:
-    """Decode one MessagePack value; return the value and its end."""
+    """Return the MessagePack value at byte offset `at`, and the offset after the value."""
     first = data[at]
     at += 1
     if first <= 0x7F:

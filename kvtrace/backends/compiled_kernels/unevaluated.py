@@ -22,7 +22,7 @@ _first_unevaluated: "weakref.WeakKeyDictionary[Session, str]" = weakref.WeakKeyD
 
 
 def leave_out(session: "Session | None", kernel: str) -> None:
-    """Report a launch of a kernel that is not run; on standard error once in a recording."""
+    """Record a message on a launch that was not executed; print the first one of a recording."""
     sentence = (
         f"kernel {kernel} is written in Gluon, which is not evaluated: without a GPU its launches "
         "are recorded and do not run"
@@ -41,7 +41,7 @@ def leave_out(session: "Session | None", kernel: str) -> None:
 
 
 def why_unclaimed(session: "Session") -> str | None:
-    """Return the reason why a session's contents are not used; None if all launches ran."""
+    """Return why a session's contents and defects are not recorded; None if all launches ran."""
     kernel = _first_unevaluated.get(session)
     if kernel is None:
         return None

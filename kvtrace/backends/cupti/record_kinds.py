@@ -17,7 +17,10 @@ _NEWEST: Final = 130600
 
 
 def record_lengths(version: int) -> tuple[int, int, int] | None:
-    """Return bytes of records of a kernel, a copy and a fill in a CUPTI API version, or None."""
+    """Return the bytes of a kernel's, a copy's and a fill's record in a version of CUPTI's API.
+
+    None for an unknown version.
+    """
     if not _KERNELS[0][0] <= version < _NEWEST:
         return None
     kernel, copy, fill = (

@@ -66,7 +66,7 @@ def test_torch_gets_its_functions_back() -> None:
 
 def test_cupti_stays_with_a_profiler_loaded_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
-    with pytest.raises(CuptiUnavailable, match="another profiler holds CUPTI"):
+    with pytest.raises(CuptiUnavailable, match="another profiler uses CUPTI"):
         sharing.Sharing(lambda: None, raise_it, "/lib/libcupti.so.13")
 
 
