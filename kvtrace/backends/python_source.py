@@ -1,4 +1,4 @@
-"""The Python source of what is recorded, as far as it can be read."""
+"""The Python source of recorded functions and files, if it can be read."""
 
 import inspect
 from collections.abc import Collection
@@ -15,7 +15,7 @@ _FILE_LIMIT: Final = 4 << 20
 
 
 def function_source(function: Any) -> str | None:
-    """Return a function's text with its decorators; None where it was made in memory."""
+    """Return a function's source with its decorators; None for a function made in memory."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
@@ -23,7 +23,7 @@ def function_source(function: Any) -> str | None:
 
 
 def definition_line(function: Any) -> int:
-    """Return the line of `def`, decorators left out."""
+    """Return the line number of a function's `def`, after its decorators."""
     first = int(function.__code__.co_firstlineno)
     for index, text in enumerate((function_source(function) or "").splitlines()):
         if text.strip().startswith(("def ", "async def ")):
@@ -32,7 +32,7 @@ def definition_line(function: Any) -> int:
 
 
 def kept_of_file(path: str, lines: Collection[int], keep: Source) -> bytes | None:
-    """Return what a trace keeps of a file; None where it is too large, made in memory, or gone.
+    """Return the content of a file to record; None if it is too large or cannot be read.
 
     Args:
         path: the file.

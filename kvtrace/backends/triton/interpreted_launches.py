@@ -1,10 +1,10 @@
 """Launches under `TRITON_INTERPRET=1`: recorded like compiled ones, with origin "interpreter".
 
-Every launch of an interpreted function passes `GridExecutor.__call__`. There is no compiled kernel;
-the record holds the TTIR that the function would have been compiled to for the target, so that
-interpreted runs can be replayed and compared too.
+Every launch of an interpreted function calls `GridExecutor.__call__`. There is no compiled kernel;
+the record has the TTIR to which the function would have been compiled for the target, so that
+interpreted runs can be replayed and compared, too.
 
-Imports Triton: to be imported after Triton.
+This module imports Triton.
 """
 
 import time
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Variant:
-    """One specialization of an interpreted function, in place of a compiled kernel."""
+    """One specialization of an interpreted function, which is recorded as a compiled kernel."""
 
     def __init__(self, source: Any, options: Any, ttir: str | None) -> None:
         self.src = source
@@ -98,7 +98,10 @@ class InterpreterHooks:
         return result
 
     def _guarded_variant(self, executor: Any, args: tuple[Any, ...], kwargs: Any) -> Variant | None:
-        """Return the variant before the interpreter changes `triton.language`; None on an error."""
+        """Return `_variant`, or None after an error; called before the interpreter runs.
+
+        The interpreter changes `triton.language`, which the compiler needs.
+        """
         try:
             return self._variant(executor, args, kwargs)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -185,7 +188,7 @@ class _RecordingGrid:
 
 
 def _without_launch(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments without `grid` and `warmup`, which Triton 3.5 passes along."""
+    """Return the keyword arguments without `grid` and `warmup`, which Triton 3.5 includes."""
     return {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
 
 

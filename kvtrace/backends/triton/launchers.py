@@ -1,10 +1,10 @@
 """Launchers in place of `CompiledKernel.run` that inspect a launch before making it.
 
-Triton asks a compiled kernel for its launcher at each launch, and calls the launcher with all
-values: `run(x, y, z, stream, …, *values)`. Other libraries fetch the launcher once, and pass other
-values; they get the plain launcher. The caller is told apart by the thread's launch in progress,
-the recorder's `launching`: a launch of the kernel's function, or, by `compiled[grid](…)`, of the
-kernel.
+Triton reads the property `run` of a compiled kernel at each launch, and calls this launcher with
+all values: `run(x, y, z, stream, …, *values)`. Other libraries read the launcher once, and pass
+other values; for them the property returns Triton's own launcher. The recorder's `launching` shows
+which caller it is: during a launch by Triton, it is the kernel's function or, for
+`compiled[grid](…)`, the kernel.
 """
 
 import weakref
@@ -48,11 +48,11 @@ def _is_launched(session: "Session", kernel: Any) -> bool:
 
 
 def judged(before: property, judging: "Judging", session: "Session") -> property:
-    """Return a property for `CompiledKernel.run` whose launchers judge a call before its launch."""
-    plain: Any = before.fget
+    """Return a property for `CompiledKernel.run` whose launchers judge new calls first."""
+    original: Any = before.fget
 
     def run(kernel: Any) -> Any:
-        launcher = plain(kernel)
+        launcher = original(kernel)
         if not _is_launched(session, kernel):
             return launcher
         return judging.around(kernel, launcher, _BEFORE_VALUES)
@@ -61,11 +61,11 @@ def judged(before: property, judging: "Judging", session: "Session") -> property
 
 
 def checked(before: property, checking: "AroundLaunches", session: "Session") -> property:
-    """Return a property for `CompiledKernel.run` whose launchers keep memory for `check`."""
-    plain: Any = before.fget
+    """Return a property for `CompiledKernel.run` whose launches are wrapped by `checking`."""
+    original: Any = before.fget
 
     def run(kernel: Any) -> Any:
-        launcher = plain(kernel)
+        launcher = original(kernel)
         if not _is_launched(session, kernel):
             return launcher
         try:
@@ -103,7 +103,10 @@ def _grid(arguments: Sequence[Any]) -> tuple[int, int, int]:
 
 
 class _WatchedKernel:
-    """A kernel whose launches are inspected: its owner, its watch, and the inspecting launcher."""
+    """The mark of a kernel whose launches Python inspects.
+
+    `owner` is the recorder's `launching` during its launches, `capturing` the inspecting launcher.
+    """
 
     __slots__ = ("capturing", "owner", "watch")
 
@@ -114,17 +117,20 @@ class _WatchedKernel:
 
 
 class WatchedLaunchers:
-    """Launchers that record contents; kernels without a watch keep Triton's own launcher."""
+    """Launchers that copy tensors before a launch, for kernels that have a watch."""
 
     def __init__(self, session: "Session", watching: Watching) -> None:
-        """Take the session, and the `watching` that decides which launches are inspected."""
+        """`watching` decides which kernels have a watch, and when launches are inspected."""
         self._session = session
         self._watching = watching
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
         self._plain: Callable[[Any], Any] | None = None
 
     def as_property(self, before: property) -> Any:
-        """Return the property in place of `CompiledKernel.run`."""
+        """Return a property for `CompiledKernel.run` that returns inspecting launchers.
+
+        `before` is Triton's property.
+        """
         plain: Any = before.fget
         self._plain = plain
         session = self._session
@@ -148,22 +154,22 @@ class WatchedLaunchers:
         return property(run)
 
     def known(self, kernel: Any) -> tuple[Any, ...]:
-        """Return a tuple with the inspector of a kernel's launches; () before this is decided."""
+        """Return (inspector,) of a kernel's launches; (None,) without a watch, () if undecided."""
         inspector = getattr(kernel, "__dict__", {}).get(_ATTRIBUTE, self)
         return () if inspector is self else (inspector,)
 
     def watch_unasked(self, kernel: Any) -> None:
-        """Decide whether to watch a kernel that is launched without asking for its launcher."""
+        """Decide whether to watch a kernel whose launch did not read the property `run`."""
         if self._plain is not None and _ATTRIBUTE not in getattr(kernel, "__dict__", {}):
             self._decide(kernel, self._plain(kernel), at_once=True)  # the launch is over
 
     def unmark(self) -> None:
-        """Remove the marks from kernels."""
+        """Remove this session's marks from kernels."""
         for kernel in list(self._marked):
             vars(kernel).pop(_ATTRIBUTE, None)
 
     def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> Any:
-        """Decide whether a kernel is watched, at its first launch by Triton."""
+        """Mark a kernel at its first launch by Triton, and return the mark; None if unmarked."""
         launcher = plain(kernel)
         if not _is_launched(self._session, kernel):
             return None
@@ -181,7 +187,7 @@ class WatchedLaunchers:
         return watched
 
     def _watched(self, kernel: Any, launcher: Callable[..., Any], *, at_once: bool) -> Any:
-        """Return the inspector of a kernel's launches; None for a kernel without a watch."""
+        """Return the mark of a kernel: a native inspector or a `_WatchedKernel`; None: no watch."""
         reference = weakref.ref(kernel)
         signature = tuple(signature_of(kernel.src).items())
         watch = self._watching.watch(
@@ -198,14 +204,14 @@ class WatchedLaunchers:
         return _WatchedKernel(owner, watch, self._capturing(watch, launcher, len(signature)))
 
     def _capturing(self, watch: Watch, launcher: Any, count: int) -> Callable[..., Any]:
-        session, before = self._session, self._watching.before
+        session, inspect = self._session, self._watching.before
 
         def launch(*arguments: Any) -> Any:
             number = 0
             if len(arguments) == _BEFORE_VALUES + count and session.recording:
                 try:
                     values = arguments[_BEFORE_VALUES:]
-                    number = before(watch, arguments[:3], values, arguments[_STREAM])
+                    number = inspect(watch, arguments[:3], values, arguments[_STREAM])
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                     session.problem(error)
             result = launcher(*arguments)
@@ -220,7 +226,7 @@ def _read(kernel: Any) -> Any:
 
 
 def _flattening(signature: Sequence[tuple[Any, Any]]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return a function that flattens values as `parameters_of` flattens the signature."""
+    """Return a function that flattens a launch's values in the order of `parameters_of`."""
     if not any(isinstance(kind, tuple | list) for _, kind in signature):
         return lambda values: values
     from kvtrace.capture.arguments import flattened

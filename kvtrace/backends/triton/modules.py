@@ -1,4 +1,4 @@
-"""The IR of Triton's compiled kernels, read once for each."""
+"""The parsed TTIR of Triton's compiled kernels, cached for each kernel."""
 
 import weakref
 from typing import TYPE_CHECKING, Any

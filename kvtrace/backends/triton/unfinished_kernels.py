@@ -2,10 +2,10 @@
 
 Triton's `compile` makes every stage and writes the stages into its cache one by one, and its
 `CompiledKernel` reads all of them back, so compilation cannot be stopped half-way. This module
-makes the first stage only, by Triton's own functions, and stores its text apart from Triton's
-cache, under the same hash. An `UnfinishedKernel` acts as a `CompiledKernel`: a request for a later
-stage, the resources or the binary makes Triton compile the whole kernel, as usual. Unfinished
-kernels never enter Triton's cache.
+makes only the first stage, by Triton's own functions, and stores its text outside of Triton's
+cache, under the same hash. An `UnfinishedKernel` has the interface of a `CompiledKernel`; if a
+later stage, the resources or the binary are read, Triton compiles the whole kernel. Unfinished
+kernels are never in Triton's cache.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ _MAX_THREADS: Final = 1024
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class KernelAtTtir:
-    """The facts of a kernel that need no later stage, in the form that `kernel_record` reads."""
+    """The fields of a kernel that are known after TTIR, as `kernel_record` reads them."""
 
     src: Any
     hash: str
@@ -55,7 +55,7 @@ class KernelAtTtir:
 
 
 class _LazyStages(dict[str, Any]):
-    """The stages by name: TTIR at once, the others when one of them is requested."""
+    """Stages by name: TTIR; all others are compiled and added when one of them is read."""
 
     def __init__(self, ttir: str, finish: Callable[[], Any]) -> None:
         super().__init__(ttir=ttir)
@@ -85,11 +85,11 @@ class _LazyStages(dict[str, Any]):
         return self[key]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a stage, or `default` if the whole kernel has no stage of that name."""
+        """Return a stage, or `default` if the fully compiled kernel has no stage of that name."""
         return self[key] if key in self else default  # noqa: SIM401 - this is `get`
 
     def __contains__(self, key: object) -> bool:
-        """Return whether the whole kernel has that stage."""
+        """Return whether the fully compiled kernel has that stage."""
         if not super().__contains__(key):
             self._complete()
         return super().__contains__(key)
@@ -116,7 +116,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
     Args:
         src: Triton's description of what is compiled.
         ttir_kernel: The facts that need no later stage.
-        whole: A function by which Triton compiles the whole kernel.
+        whole: A function that compiles all stages by Triton and returns the kernel.
 
     """
 
@@ -136,10 +136,10 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         self._lock = Lock()
 
     def __del__(self) -> None:
-        """Unload nothing: Triton made and unloads the whole kernel."""
+        """Unload nothing, unlike `CompiledKernel`: only the fully compiled kernel is loaded."""
 
     def finish(self) -> Any:
-        """Return the whole kernel, which Triton compiles at the first call."""
+        """Return the fully compiled kernel, which Triton compiles at the first call."""
         with self._lock:
             if self._whole is None:
                 whole = self._compile()
@@ -214,10 +214,9 @@ class StoppingCompiler:
     """The replacement of Triton's `compile` for jitted functions, which stops at TTIR.
 
     Args:
-        stopped: A function that receives each kernel whose compilation was stopped.
-        noted: A function that receives the kernel's hash and its durations in ns: total, TTIR from
-            Python, passes.
-        problem: A function that receives kvtrace's failures; the kernel is then compiled whole.
+        stopped: Called with each kernel whose compilation was stopped.
+        noted: Called with the kernel's hash and durations in ns: total, TTIR from Python, passes.
+        problem: Called with kvtrace's failures, after which the kernel is compiled fully.
 
     """
 
@@ -232,7 +231,7 @@ class StoppingCompiler:
         self._problem = problem
 
     def install(self) -> Replacements:
-        """Make jitted functions compile by this compiler; ahead-of-time compilation stays whole."""
+        """Make jitted functions use this compiler; ahead-of-time compilation is not changed."""
         from triton.runtime.jit import JITFunction
 
         replaced = Replacements()
@@ -260,10 +259,10 @@ class StoppingCompiler:
         return replaced
 
     def compile(self, plain: Callable[..., Any], src: Any, **options: Any) -> Any:
-        """Return the kernel, compiled to TTIR if possible, else whole.
+        """Return the kernel, compiled to TTIR if possible, else fully.
 
-        Compiled whole are kernels that Triton's cache has, that cannot be stopped, or whose stages
-        the user inspects.
+        `plain` is Triton's `compile`. Kernels are compiled fully if Triton's cache has them, if
+        they have no TTIR, or if the user inspects stages.
         """
         unfinished: UnfinishedKernel | None = None
         failure: Exception | None = None
@@ -286,7 +285,7 @@ class StoppingCompiler:
     def _stopped(
         self, plain: Callable[..., Any], src: Any, target: Any, options: Any, **more: Any
     ) -> UnfinishedKernel | None:
-        """Return the kernel compiled to TTIR; None if Triton's cache has the whole kernel."""
+        """Return the kernel compiled to TTIR; None if Triton's cache has all its stages."""
         begin = time.perf_counter_ns()
         backend = make_backend(target)
         parsed = backend.parse_options({**options, **src.parse_options()})
@@ -338,7 +337,7 @@ def _needs_whole_kernel(src: Any) -> bool:
 
 
 def _is_cached(identity: str, name: str) -> bool:
-    """Return whether Triton's cache has the whole kernel, without making a folder in the cache."""
+    """Return whether Triton's cache has all stages of a kernel; creates no folder there."""
     if knobs.compilation.always_compile:
         return False
     if knobs.cache.manager_class is None:
@@ -352,7 +351,7 @@ def _is_cached(identity: str, name: str) -> bool:
 def _ttir(
     identity: str, src: Any, target: GPUTarget, backend: Any, options: Any
 ) -> tuple[str, int, int]:
-    """Return TTIR, new or cached by an earlier process, and the ns that its two steps took."""
+    """Return TTIR, and the ns of its two steps: from Python, and passes; 0 if it was cached."""
     path = cache_folder() / "ttir" / identity
     cached = None if knobs.compilation.always_compile else read_own(path)
     if cached is not None:

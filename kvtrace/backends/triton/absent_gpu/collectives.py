@@ -56,7 +56,7 @@ def _function_of(name: str) -> Any:
 
 
 def _with_gloo(original: Any) -> Any:
-    """Return a function that makes a Gloo group where an NCCL group or no backend is requested."""
+    """Return a function that makes a Gloo group if NCCL, or no backend, is requested."""
 
     @functools.wraps(original)
     def make_group(*arguments: Any, **named: Any) -> Any:

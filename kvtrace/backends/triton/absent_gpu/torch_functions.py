@@ -1,9 +1,9 @@
 """Functions of `torch._C` that a build for CUDA has, for the absent GPU.
 
 `torch.cuda` is Python code over functions of `torch._C` that a build for the CPU lacks. With these
-functions, torch's own code answers: `memory_summary`, `get_rng_state`, `StreamContext`,
-`_DeviceGuard` and the like. Questions that cannot be answered for an absent GPU are refused, each
-in a sentence that names the function.
+functions, torch's own code works: `memory_summary`, `get_rng_state`, `StreamContext`,
+`_DeviceGuard` and the like. Functions that cannot work without a GPU raise an error that names the
+function.
 """
 
 import re
@@ -28,7 +28,7 @@ _STREAM: Final = (0, 0, 1)
 
 
 def install_functions(replaced: Replacements, target: str) -> None:
-    """Give torch the functions of a build for CUDA."""
+    """Add the functions of a build for CUDA to `torch._C`; the others raise an error."""
     for name, function in _functions(target).items():
         replaced.put(torch._C, name, function)
     cuda: Any = torch.cuda
@@ -167,7 +167,7 @@ def _reset_accumulated(_device: int = 0) -> None:
 
 
 def _nvtx() -> SimpleNamespace:
-    """Return functions that mark ranges for no profiler; nested ranges are numbered from 0."""
+    """Return a module for NVTX ranges whose functions only count nested ranges, from 0."""
     depth = 0
 
     def push(_message: str) -> int:

@@ -1,4 +1,4 @@
-"""Autotuning of Inductor and Helion where nothing can be timed: the first choice is taken.
+"""Autotuning of Inductor and Helion without a GPU, where nothing is timed: the first choice wins.
 
 Inductor tunes its kernels at their first launch, and chooses between templates, fusions and
 paddings when it compiles; Helion searches for a configuration. Without a GPU none of these launches
@@ -101,4 +101,4 @@ def _equal_time(_benchmarker: Any, _function: Any, *_: Any, **named: Any) -> Any
 
 
 def _store_nothing(_cache: Any, _content: Any) -> None:
-    """Do nothing: choices without a measurement are not cached."""
+    """Store no choice in a cache, since nothing was measured."""
