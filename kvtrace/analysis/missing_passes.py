@@ -44,8 +44,10 @@ def run_missing_passes(
     """
     trace = selection.trace
     complete_runs = [run for run in selection.runs if run.sealed and EXCERPT not in run.settings]
-    missing = {run.run_id: _missing_clients(trace, run) for run in complete_runs}
-    runs = [run for run in selection.runs if missing.get(run.run_id) and _has_ir(trace, run)]
+    missing_clients = {run.run_id: _missing_clients(trace, run) for run in complete_runs}
+    runs = [
+        run for run in selection.runs if missing_clients.get(run.run_id) and _has_ir(trace, run)
+    ]
     calls = trace.table("calls", runs, ["call_id"]).num_rows if runs else 0
     if not calls:
         return
@@ -57,7 +59,7 @@ def run_missing_passes(
     for run in runs:
         try:
             hint = "" if asked else ", skip with --no-replay"
-            yield _run_passes(trace, run, missing[run.run_id], deadline, shown) + hint
+            yield _run_passes(trace, run, missing_clients[run.run_id], deadline, shown) + hint
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: {_pass_advice(selection)}"
             return
@@ -87,10 +89,10 @@ def _run_passes(
     from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
 
-    began, rules = time.monotonic(), _environment_rule_ids() if "sanitizer" in clients else ()
+    begin, rules = time.monotonic(), _environment_rule_ids() if "sanitizer" in clients else ()
     with shown(f"replay {run.run_id}") as progress:
         passes = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
-        outcome = replay(trace, run, limited_progress(progress, began, deadline), passes)
+        outcome = replay(trace, run, limited_progress(progress, begin, deadline), passes)
     judge_by_kernel(trace, run, rules, (environment_rules(),), again=False)
     for error in outcome.errors:
         raise error
@@ -100,7 +102,7 @@ def _run_passes(
     else:
         calls = plural(succeeded, "unique call")
     return (
-        f"{run.run_id}: analyzed {calls} in {time.monotonic() - began:.1f} s ({', '.join(clients)})"
+        f"{run.run_id}: analyzed {calls} in {time.monotonic() - begin:.1f} s ({', '.join(clients)})"
     )
 
 

@@ -211,8 +211,10 @@ class CommandResult(Rows, Generic[Data]):
         return self._entry(self._entries[position])
 
     def _entry(self, data: Any) -> Entry:
-        shown = self._shown
-        return Entry(data, shown.entry_text(self.data, data), shown.entry_html(self.data, data))
+        presentation = self._shown
+        return Entry(
+            data, presentation.entry_text(self.data, data), presentation.entry_html(self.data, data)
+        )
 
     def __repr__(self) -> str:
         return self.text
@@ -269,8 +271,8 @@ def _cut(line: str) -> str:
 def _range(position: int | slice, size: int) -> tuple[int, int, int]:
     if isinstance(position, slice):
         return position.indices(size)
-    first = range(size)[position]  # counts from the end, and raises IndexError, like a list
-    return first, first + 1, 1
+    index = range(size)[position]  # counts from the end, and raises IndexError, like a list
+    return index, index + 1, 1
 
 
 def _units_and_meanings(table: str) -> dict[str, tuple[str, str]]:

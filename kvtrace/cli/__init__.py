@@ -235,21 +235,20 @@ def _lines(group: dict[str, Command]) -> str:
 
 
 def _overview_of(first: str) -> str:
-    parts = _PARTS[first]
+    commands = _PARTS[first]
     return (
         f"Usage: kvtrace {first} COMMAND [OPTIONS] …\n\n"
-        f"Manage traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(parts)}\n\n"
-        f"Example: kvtrace {first} {next(iter(parts))} out/"
+        f"Manage traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(commands)}\n\n"
+        f"Example: kvtrace {first} {next(iter(commands))} out/"
     )
 
 
 def _no_part(first: str, name: str) -> str:
     from kvtrace.schema.errors import nearest
 
-    parts = _PARTS[first]
-    return (
-        f"kvtrace {first} has no command {name!r}{nearest(name, parts)}; it has {', '.join(parts)}."
-    )
+    commands = _PARTS[first]
+    suggestion, names = nearest(name, commands), ", ".join(commands)
+    return f"kvtrace {first} has no command {name!r}{suggestion}; it has {names}."
 
 
 def _version() -> str:

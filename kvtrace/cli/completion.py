@@ -75,8 +75,8 @@ def install(environment: Mapping[str, str], named: Sequence[str]) -> str:
     path.write_text(text, encoding="utf-8")
     if shell == "zsh":
         settings = Path.home() / ".zshrc"
-        present = settings.read_text(encoding="utf-8") if settings.exists() else ""
-        if _ZSH not in present:
+        zshrc = settings.read_text(encoding="utf-8") if settings.exists() else ""
+        if _ZSH not in zshrc:
             with settings.open("a", encoding="utf-8") as file:
                 file.write(f"\n{_ZSH}\n")
     return f"wrote {shlex.quote(os.fspath(path))}; it works in new shells"

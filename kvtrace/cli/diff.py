@@ -164,16 +164,16 @@ def command(
     return int(stops_merge or (exit_code and not difference.empty))
 
 
-def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:
+def _two_sides(side: str, second_side: str | None, against: str | None) -> tuple[str, str]:
     """Return BEFORE and AFTER; with `against`, BEFORE is the trace of that baseline."""
     from kvtrace.analysis.sides import runs_under_name
     from kvtrace.schema.errors import BadSetting
 
-    if against is not None and second is None:
-        return str(runs_under_name(against).trace.path), first
-    if against is not None or second is None:
+    if against is not None and second_side is None:
+        return str(runs_under_name(against).trace.path), side
+    if against is not None or second_side is None:
         raise BadSetting("give two sides, BEFORE and AFTER, or --against NAME and AFTER alone.")
-    return first, second
+    return side, second_side
 
 
 def _share(text: str) -> float:

@@ -142,8 +142,8 @@ class Parameter:
     def _remark(self) -> str:
         if self.required:
             return "[required]"
-        shown = isinstance(self.declaration, Option) and self.declaration.show_default
-        if not shown or self.default in (None, False, ""):
+        shows_default = isinstance(self.declaration, Option) and self.declaration.show_default
+        if not shows_default or self.default in (None, False, ""):
             return ""
         return f"[default: {self.on[0].lstrip('-') if self.default is True else self.default}]"
 
@@ -166,10 +166,10 @@ class Parameter:
             number = self.kind(text)
         except ValueError as error:
             raise BadUsage(f"{called} has to be {_TYPES[self.kind][1]}, not {text!r}.") from error
-        least, most = (getattr(self.declaration, name, None) for name in ("min", "max"))
-        if (least is not None and number < least) or (most is not None and number > most):
-            bounds = [f"at least {least:g}"] if least is not None else []
-            bounds += [f"at most {most:g}"] if most is not None else []
+        minimum, maximum = (getattr(self.declaration, name, None) for name in ("min", "max"))
+        if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+            bounds = [f"at least {minimum:g}"] if minimum is not None else []
+            bounds += [f"at most {maximum:g}"] if maximum is not None else []
             raise BadUsage(f"{called} has to be {' and '.join(bounds)}, not {text}.")
         return number
 
@@ -229,12 +229,12 @@ class CommandLine:
             for paragraph in self._text.split("\n\n")
         ]
         usage = textwrap.fill(f"Usage: {self.usage}", width, subsequent_indent="    ")
-        parts = [usage, *paragraphs]
+        sections = [usage, *paragraphs]
         rows = [(argument.heading, argument.text) for argument in self.arguments]
         if rows:
-            parts.append("Arguments:\n" + _two_columns(rows, width))
+            sections.append("Arguments:\n" + _two_columns(rows, width))
         rows = [*((option.heading, option.text) for option in self.options), _HELP]
-        return "\n\n".join([*parts, "Options:\n" + _two_columns(rows, width)])
+        return "\n\n".join([*sections, "Options:\n" + _two_columns(rows, width)])
 
     def parsed(self, words: Sequence[str]) -> dict[str, Any]:
         """Return the function's arguments by name, from the words, variables and defaults.
@@ -337,9 +337,9 @@ class CommandLine:
         """Parse the words that are no options into `values_by_name`, argument by argument."""
         for argument in self.arguments:
             count = len(positional) if argument.many else 1
-            texts, positional = positional[:count], positional[count:]
+            words, positional = positional[:count], positional[count:]
             values_by_name[argument.name] = [
-                argument.value(text, argument.metavar) for text in texts
+                argument.value(text, argument.metavar) for text in words
             ]
         if positional:
             word = positional[0]
@@ -393,7 +393,7 @@ def _two_columns(rows: Iterable[tuple[str, str]], width: int) -> str:
         if len(heading) > column - 4:
             lines.append(f"  {heading}")
             heading = ""
-        first, *more = wrapped
-        lines.append(f"  {heading:<{column - 4}}  {first}".rstrip())
-        lines += [" " * column + line for line in more]
+        first_line, *more_lines = wrapped
+        lines.append(f"  {heading:<{column - 4}}  {first_line}".rstrip())
+        lines += [" " * column + line for line in more_lines]
     return "\n".join(lines)

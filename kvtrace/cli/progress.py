@@ -38,11 +38,11 @@ def query_progress(percent: Callable[[], float]) -> Iterator[None]:
     if not sys.stderr.isatty():
         yield
         return
-    done = threading.Event()
+    ended = threading.Event()
     bar = _Bar("query")
 
     def follow() -> None:
-        while not done.wait(2 * _BETWEEN):
+        while not ended.wait(2 * _BETWEEN):
             bar.show(max(0, int(percent())), 100)
 
     follower = threading.Thread(target=follow, daemon=True)
@@ -50,7 +50,7 @@ def query_progress(percent: Callable[[], float]) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        ended.set()
         follower.join()
         bar.erase()
 

@@ -64,7 +64,7 @@ def show_sizes(
     selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
 ) -> int:
     """Print the conditions of a selection's kernels, and return the exit code."""
-    from kvtrace.analysis.conditions import read_contracts, kernel_conditions, parse_sizes
+    from kvtrace.analysis.conditions import kernel_conditions, parse_sizes, read_contracts
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.findings.conditions import (
         condition_failures,

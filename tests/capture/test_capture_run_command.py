@@ -107,7 +107,7 @@ def test_options_that_are_not_given_are_what_the_environment_says(autostarting, 
 def test_an_impossible_option_is_a_sentence(autostarting, tmp_path):
     done = autostarting.run("-m", "kvtrace", "run", "--mode", "x", "s.py", folder=tmp_path)
     assert done.returncode == 2
-    assert "the setting mode is one of launch, timeline, ops" in done.stderr
+    assert "the setting mode has to be one of launch, timeline, ops" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -29,10 +29,10 @@ def findings_html(findings: Findings) -> str:
         more = plural(len(groups) - _SHOWN, "more finding")
         parts.append(markup.paragraph(f"… and {more}, in the result's text and rows"))
     parts += map(markup.paragraph, caused.lint_lines())
-    first, *others = printer.summary(findings, caused.lints)
-    parts.append(markup.paragraph(first))
-    if others:
-        parts.append(markup.folded("by kernel", markup.code(others)))
+    verdict_counts, *further_lines = printer.summary(findings, caused.lints)
+    parts.append(markup.paragraph(verdict_counts))
+    if further_lines:
+        parts.append(markup.folded("by kernel", markup.code(further_lines)))
     return markup.shown(*parts)
 
 
