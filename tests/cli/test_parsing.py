@@ -67,7 +67,7 @@ DEFAULTS = {
         ("a --secret -3", {"secret": -3}),
     ],
 )
-def test_words_become_arguments(words, wanted):
+def test_words_are_parsed_into_the_functions_arguments(words, wanted):
     assert parsed(words) == {"files": [Path("a")], **wanted}
 
 

@@ -66,7 +66,7 @@ def test_an_occupied_port_is_reported(server):
         PageServer(PAGE, server.server_port)
 
 
-def test_a_page_is_sent_with_its_policy_and_framed_by_nobody(server):
+def test_page_is_sent_with_its_policy_and_a_ban_on_framing(server):
     for path in (server.path, "/"):
         _, headers, _ = ask(server, path)
         assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"

@@ -29,7 +29,7 @@ class Engine:
 
 
 @pytest.mark.parametrize("runs", some(FIXTURES, 12), ids=lambda path: path.parent.name)
-def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
+def test_times_computed_by_another_engine_equal_those_of_the_trace(runs):
     trace = open_trace(runs.parent)
     expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)
     asked = times_of_engine(Engine(trace).table)
@@ -38,7 +38,7 @@ def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
 
 
 @pytest.mark.parametrize("runs", some(FIXTURES, 8), ids=lambda path: path.parent.name)
-def test_medians_of_rows_that_each_stand_for_one_are_those_of_weighted_ones(runs, monkeypatch):
+def test_medians_of_rows_of_weight_one_equal_weighted_medians(runs, monkeypatch):
     trace = open_trace(runs.parent)
     expected = [device_times(trace, trace.runs), host_times(trace, trace.runs)]
     monkeypatch.setattr(times, "medians_of_single_rows", medians)
@@ -53,7 +53,7 @@ def rows_of(table):
     return sorted(map(repr, table.to_pylist()))
 
 
-def test_a_sampled_row_counts_as_often_as_it_stands_for(tmp_path):
+def test_sampled_row_counts_as_often_as_its_weight(tmp_path):
     writer = RunWriter(tmp_path, "r0")
     writer.append_rows("kernels", [{"kernel_id": 0, "name": "a"}])
     writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])

@@ -200,7 +200,7 @@ def test_integers_that_no_access_depends_on_are_left_out(tmp_path):
     assert known(tmp_path / "int") == [0]
 
 
-def test_loop_bounds_and_branches_count(tmp_path):
+def test_integers_of_loop_bounds_and_branches_are_recorded(tmp_path):
     edges = torch.tensor([0, 3, 3, 10], dtype=torch.int32)
     flags = torch.tensor([1, 0, 1], dtype=torch.int16)
     with kvtrace.capture(tmp_path):

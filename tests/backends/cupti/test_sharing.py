@@ -25,7 +25,7 @@ def shared() -> "tuple[sharing.Sharing, list[str]]":
     made.end()
 
 
-def test_it_is_lent_while_the_profiler_runs(
+def test_cupti_is_lent_while_the_profiler_runs(
     shared: "tuple[sharing.Sharing, list[str]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "_RETURN_AFTER", 0.05)
@@ -41,7 +41,7 @@ def test_it_is_lent_while_the_profiler_runs(
     assert not one.lent
 
 
-def test_it_is_lent_from_the_preparation_on(
+def test_cupti_is_lent_from_the_profilers_preparation_on(
     shared: "tuple[sharing.Sharing, list[str]]",
 ) -> None:
     one, left = shared
@@ -56,7 +56,7 @@ def test_it_is_lent_from_the_preparation_on(
     assert left == ["left"]
 
 
-def test_torch_gets_its_functions_back() -> None:
+def test_torchs_functions_are_restored_at_the_end() -> None:
     before = torch.autograd.profiler._prepare_profiler
     one = sharing.Sharing(lambda: None, raise_it, "/lib/libcupti.so.13")
     assert torch.autograd.profiler._prepare_profiler is not before
