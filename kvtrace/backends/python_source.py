@@ -8,7 +8,7 @@ from typing import Any, Final
 from kvtrace.schema.sources import used_part
 from kvtrace.settings import Source
 
-__all__ = ["definition_line", "function_source", "kept_of_file"]
+__all__ = ["definition_line", "function_source", "recorded_file_content"]
 
 #: Source files larger than this are left out, in bytes.
 _FILE_LIMIT: Final = 4 << 20
@@ -31,7 +31,7 @@ def definition_line(function: Any) -> int:
     return first
 
 
-def kept_of_file(path: str, lines: Collection[int], keep: Source) -> bytes | None:
+def recorded_file_content(path: str, lines: Collection[int], keep: Source) -> bytes | None:
     """Return the content of a file to record; None if it is too large or cannot be read.
 
     Args:

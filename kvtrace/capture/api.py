@@ -60,7 +60,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
             session.stop()
             return session
         _current = session
-        _gave_group = groups.hand_on(os.environ)
+        _gave_group = groups.pass_group_on(os.environ)
         if not _registered:
             _registered = True
             atexit.register(process_ends)

@@ -23,7 +23,7 @@ from kvtrace.capture.device_copies import (
     has_failed,
 )
 from kvtrace.capture.host_devices import host_kind, memory_kind
-from kvtrace.capture.taken import Copied, Taken, TakenForLaunches
+from kvtrace.capture.launch_copies import Copied, LaunchCopier, LaunchCopies
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -62,7 +62,7 @@ class Span:
     offset: int
 
 
-class Wanted(Protocol):
+class ArgumentSelection(Protocol):
     """A selection of arguments, read when the copied contents are written."""
 
     @property
@@ -71,15 +71,15 @@ class Wanted(Protocol):
 
 
 @dataclass(slots=True)
-class _Taken(Taken):
+class _ContentCopies(LaunchCopies):
     """Copies for one launch; `arguments` has the copied part of each argument."""
 
     arguments: tuple[tuple[int, int, int], ...] = ()  # position in the signature, part, offset
-    wanted: "Wanted | None" = None
+    wanted: "ArgumentSelection | None" = None
 
 
 class _NativeCopies:
-    """The device copies that the native hot path makes, with the interface `taken.Devices`."""
+    """The native hot path as maker of device copies (`launch_copies.Devices`)."""
 
     def __init__(self, looks: Any) -> None:
         self._looks = looks
@@ -93,7 +93,7 @@ class _NativeCopies:
         return has_failed(self._looks.query(copy.stream)) and not copy.done
 
 
-class Contents(TakenForLaunches[_Taken]):
+class Contents(LaunchCopier[_ContentCopies]):
     """The copier of tensors' contents for one session. `take` may be called from any thread."""
 
     def __init__(self, session: "Session") -> None:
@@ -160,7 +160,11 @@ class Contents(TakenForLaunches[_Taken]):
         self._refused += 1
 
     def take(
-        self, listed: Listed, stream: int = 0, wanted: Wanted | None = None, number: int = 0
+        self,
+        listed: Listed,
+        stream: int = 0,
+        wanted: ArgumentSelection | None = None,
+        number: int = 0,
     ) -> int:
         """Copy the contents of tensors at this point of `stream`; return the copies' number.
 
@@ -180,7 +184,9 @@ class Contents(TakenForLaunches[_Taken]):
             self._session.problem(error)
         return 0
 
-    def _take(self, listed: Listed, stream: int, wanted: Wanted | None, number: int) -> int:
+    def _take(
+        self, listed: Listed, stream: int, wanted: ArgumentSelection | None, number: int
+    ) -> int:
         if len(self._waiting) >= _WAITING or self._waiting_bytes > _WAITING_BYTES:
             return 0
         spans: dict[Span, int] = {}
@@ -198,7 +204,9 @@ class Contents(TakenForLaunches[_Taken]):
             return 0
         size = sum(span.size for span in spans)
         number = number or self._session.next_copy()
-        self._await(_Taken(number, size, [copied], arguments=tuple(arguments), wanted=wanted))
+        self._await(
+            _ContentCopies(number, size, [copied], arguments=tuple(arguments), wanted=wanted)
+        )
         return number
 
     def span(self, value: Any) -> Span | None:
@@ -255,7 +263,9 @@ class Contents(TakenForLaunches[_Taken]):
             len(self._waiting), self._waiting_bytes
         ):
             copies = [copied if isinstance(copied[0], bytes) else Copy(*copied)]
-            self._await(_Taken(number, size, copies, arguments=tuple(arguments), wanted=wanted))
+            self._await(
+                _ContentCopies(number, size, copies, arguments=tuple(arguments), wanted=wanted)
+            )
 
     def _report_limits(self) -> None:
         """Add a message, once, if launches lack contents because of the budget or an error."""
@@ -274,12 +284,12 @@ class Contents(TakenForLaunches[_Taken]):
             text = f"contents of tensors on the device are no longer recorded: {reason}"
             self._session.message("info", "contents-failed", text)
 
-    def _write(self, journal: "Journal", taken: _Taken, seq: int, call_id: int) -> None:
+    def _write(self, journal: "Journal", taken: _ContentCopies, seq: int, call_id: int) -> None:
         for row in self._rows(journal, taken, seq, call_id):
             journal.add("contents", row)
 
     def _rows(
-        self, journal: "Journal", taken: _Taken, seq: int, call_id: int
+        self, journal: "Journal", taken: _ContentCopies, seq: int, call_id: int
     ) -> Iterable[dict[str, Any]]:
         """Yield the `contents` rows of a launch, and add the artifacts that are new.
 

@@ -27,7 +27,7 @@ def group_id(environment: Mapping[str, str]) -> str | None:
     return _job(environment) if ranks > 1 else None
 
 
-def hand_on(environment: Any) -> bool:
+def pass_group_on(environment: Any) -> bool:
     """Set `KVTRACE_GROUP`, so that child processes belong to this process's group.
 
     Return whether the variable was set, and so has to be removed at the end; False if it was

@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
-from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.overhead import Overhead
+from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.forks import Lock
@@ -97,7 +97,7 @@ class Journal:
         facts: Mapping[str, Any],
         failed: Callable[[Exception], None],
         problem: Callable[[Exception], None],
-        keeping: Keeping,
+        keeping: RunLimits,
         limited: Callable[[str], None],
         end: Callable[[], None],
     ) -> None:

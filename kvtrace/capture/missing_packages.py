@@ -36,7 +36,7 @@ def _is_installed(name: str) -> bool:
         return True
 
 
-def possible_here(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
+def without_missing_packages(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
     """Return the settings without those whose packages are missing, and a sentence on each change.
 
     A setting whose packages are not installed gets a value that needs none.

@@ -31,7 +31,7 @@ _ENOUGH: Final = 8
 Moment = tuple[int, dict[int, int], int]
 
 
-class Costing(Protocol):
+class CostMeter(Protocol):
     """A recorder that measures its cost; see `hot.Recorder`."""
 
     @property
@@ -42,7 +42,7 @@ class Costing(Protocol):
 class Overhead:
     """Sums of a recording's cost over the rounds of its journal; all times are nanoseconds."""
 
-    def __init__(self, recorder: Costing, clocks: "ThreadClocks | None" = None) -> None:
+    def __init__(self, recorder: CostMeter, clocks: "ThreadClocks | None" = None) -> None:
         """Begin to measure; the first round includes the recorder's measurements so far."""
         self.start_ns = self.launches_ns = self.running_ns = self.end_ns = self.thread_ns = 0
         #: Executions that a profiler recorded, in the start and later.

@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
-from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import Messages, warn
-from kvtrace.capture.missing_packages import possible_here
+from kvtrace.capture.missing_packages import without_missing_packages
 from kvtrace.capture.record_rows import argument_row, kernel_row, spooled_call
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, capped
+from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from kvtrace.capture.copied_contents import Contents
-    from kvtrace.capture.taken import TakenForLaunches
+    from kvtrace.capture.launch_copies import LaunchCopier
 
-    Copier = TypeVar("Copier", bound=TakenForLaunches[Any])
+    Copier = TypeVar("Copier", bound=LaunchCopier[Any])
 
 #: Error numbers of writing that mean that the disk is full.
 _NO_ROOM: Final = tuple(
@@ -57,7 +57,7 @@ class Session:
     def __init__(self, out: str, settings: Settings) -> None:
         """Make a session that is ready to record into the directory `out`."""
         self.out = out
-        self.settings, missing = possible_here(settings)
+        self.settings, missing = without_missing_packages(settings)
         #: Called when the recording has ended, before its files are sealed.
         self.at_end: list[Callable[[], None]] = []
         #: Called with a call's id and defects, if calls are judged while the program runs.
@@ -224,7 +224,7 @@ class Session:
         """
         self._submit(lambda journal: journal.append(table, make(journal.add_stack)))
 
-    def tell_defects(self, call_id: int, defects: Sequence[Any]) -> None:
+    def report_defects(self, call_id: int, defects: Sequence[Any]) -> None:
         """Call each function in `on_defects` with the call id and its defects, if there are any."""
         for tell in self.on_defects if defects else ():
             tell(call_id, defects)
@@ -386,7 +386,7 @@ class Session:
                 facts,
                 self._writing_failed,
                 self.problem,
-                Keeping(self.settings),
+                RunLimits(self.settings),
                 lambda text: self.message("warning", "limit-reached", text),
                 lambda: self.stop("limit"),
             )

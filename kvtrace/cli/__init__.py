@@ -146,7 +146,7 @@ def _run(name: str, words: list[str]) -> int:
     Exceptions are printed as one sentence. A command that runs the user's program (`passthrough`)
     keeps the interpreter's garbage collection.
     """
-    from kvtrace.cli.parsing import HelpWanted
+    from kvtrace.cli.parsing import HelpRequested
     from kvtrace.schema.errors import KvtraceError, missing_package
     from kvtrace.text import terminal_width
 
@@ -157,7 +157,7 @@ def _run(name: str, words: list[str]) -> int:
         with nullcontext() if passthrough else _collecting_rarely():
             code = function(**arguments)
         sys.stdout.flush()
-    except HelpWanted:
+    except HelpRequested:
         print(line.help(terminal_width()))
         return 0
     except KvtraceError as problem:

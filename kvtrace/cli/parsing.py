@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError, nearest
 
-__all__ = ["Argument", "BadUsage", "CommandLine", "HelpWanted", "Option", "Parameter"]
+__all__ = ["Argument", "BadUsage", "CommandLine", "HelpRequested", "Option", "Parameter"]
 
 _WIDEST: Final = 80
 #: The rightmost column at which texts begin.
@@ -40,7 +40,7 @@ class BadUsage(KvtraceError):
     slug = "bad-usage"
 
 
-class HelpWanted(Exception):
+class HelpRequested(Exception):
     """Raised when the words of a command line contain --help."""
 
 
@@ -241,7 +241,7 @@ class CommandLine:
 
         Raises:
             BadUsage: A word does not fit the command, or a word is missing.
-            HelpWanted: The words contain --help.
+            HelpRequested: The words contain --help.
 
         """
         values_by_name: dict[str, list[Any]] = {}
@@ -312,7 +312,7 @@ class CommandLine:
         self, name: str, value: str | None, words: list[str], values_by_name: dict[str, list[Any]]
     ) -> None:
         if name in ("--help", "-h"):
-            raise HelpWanted
+            raise HelpRequested
         if name not in self._by_name:
             suggestion = nearest(name, self._shown_names)
             raise BadUsage(f"{self._name} has no option {name}{suggestion}; {self._hint}.")

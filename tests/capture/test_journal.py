@@ -14,7 +14,7 @@ import pytest
 
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal
-from kvtrace.capture.keeping import Keeping
+from kvtrace.capture.run_limits import RunLimits
 from kvtrace.schema.errors import EmptyTrace
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -44,7 +44,7 @@ class Program:
         self.recorder = Launching()
         self.journal = Journal(
             str(out), new_run_id(), self.recorder, {}, self.fail, self.fail,
-            Keeping(DEFAULT), self.fail, self.fail,
+            RunLimits(DEFAULT), self.fail, self.fail,
         )  # fmt: skip
         self.calls = 0
         self.errors: list[Exception] = []

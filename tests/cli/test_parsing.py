@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from kvtrace.cli.parsing import Argument, BadUsage, CommandLine, HelpWanted, Option
+from kvtrace.cli.parsing import Argument, BadUsage, CommandLine, HelpRequested, Option
 
 
 def command(
@@ -110,7 +110,7 @@ def test_words_after_a_program_are_passed_to_the_program():
     words = ["-o", "x", "train.py", "-o", "y", "--", "--help"]
     assert line.parsed(words) == {"program": words[2:], "output": Path("x")}
     assert line.parsed(["--", "python", "-m", "x"])["program"] == ["python", "-m", "x"]
-    with pytest.raises(HelpWanted):
+    with pytest.raises(HelpRequested):
         line.parsed(["-h", "train.py"])
 
 

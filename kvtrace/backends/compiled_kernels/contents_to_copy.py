@@ -133,7 +133,7 @@ class Watch:
             self.wait = (1 << self._refusals) - 1
 
 
-class Watching:
+class ContentsWatcher:
     """The watched kernels of one session, and the inspection of their launches."""
 
     def __init__(self, session: "Session", contents: "Contents") -> None:

@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kvtrace.backends.compiled_kernels.unevaluated import why_unclaimed
+from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.arguments import storage_contents
 from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
@@ -27,7 +27,7 @@ from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect, KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled_kernels.live import Live, NewCall
+    from kvtrace.backends.compiled_kernels.call_judge import CallJudge, NewCall
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
@@ -92,7 +92,7 @@ class Adapter(Protocol):
         """
 
 
-class Judging:
+class LaunchJudge:
     """The judgment of one backend's launches in one session."""
 
     def __init__(self, session: "Session", adapter: Adapter) -> None:
@@ -193,9 +193,9 @@ class Judging:
         if 0 in launch.grid:
             return None  # nothing runs
         try:
-            live = live_of(self._session)
+            live = judge_of(self._session)
             findings = live.judge(_new_call(launch, _usable_contents(self._session)))
-            self._session.tell_defects(launch.call_id, findings)
+            self._session.report_defects(launch.call_id, findings)
             is_refused = self._raises and live.refuses(findings)
             defect = live.defect(findings, color=not is_refused and _shows_color())
             if defect is not None and not is_refused and live.mark_reported(findings):
@@ -206,7 +206,7 @@ class Judging:
             text = f"a call of {launch.kernel} could not be judged: {type(error).__name__}: {error}"
             self._session.message("info", "not-judged", text)
             if isinstance(error, KvtraceError):
-                live_of(self._session).could_not_judge(launch.call_id, launch.kernel, str(error))
+                judge_of(self._session).add_unjudged(launch.call_id, launch.kernel, str(error))
             return None
         return defect if is_refused else None
 
@@ -217,17 +217,17 @@ class Judging:
         self._session.message("info", "defect", text)
 
 
-_all: "weakref.WeakSet[Judging]" = weakref.WeakSet()
-_lives: "weakref.WeakKeyDictionary[Session, Live]" = weakref.WeakKeyDictionary()
+_all: "weakref.WeakSet[LaunchJudge]" = weakref.WeakSet()
+_lives: "weakref.WeakKeyDictionary[Session, CallJudge]" = weakref.WeakKeyDictionary()
 
 
-def live_of(session: "Session") -> "Live":
+def judge_of(session: "Session") -> "CallJudge":
     """Return the session's judge of new calls, made at the first call and shared by backends."""
     live = _lives.get(session)
     if live is None:
-        from kvtrace.backends.compiled_kernels.live import Live
+        from kvtrace.backends.compiled_kernels.call_judge import CallJudge
 
-        live = _lives[session] = Live(_rules(session), session.settings.strict)
+        live = _lives[session] = CallJudge(_rules(session), session.settings.strict)
         session.at_end.append(lambda: _finish(session, live))
     return live
 
@@ -252,9 +252,9 @@ def record_defects(
         The error to raise, if the setting `sanitize` asks for an error, else None.
 
     """
-    new_call, live = _new_call(launch, _usable_contents(session)), live_of(session)
+    new_call, live = _new_call(launch, _usable_contents(session)), judge_of(session)
     findings = live.add_observed(new_call, verdicts(new_call.call))
-    session.tell_defects(launch.call_id, findings)
+    session.report_defects(launch.call_id, findings)
     if session.settings.sanitize == "off" or not findings:
         return None
     is_refused = session.settings.sanitize == "raise" and live.refuses(findings)
@@ -266,11 +266,11 @@ def record_defects(
 
 def _usable_contents(session: "Session") -> "Tensors":
     """Return the setting `tensors`, or "none" if contents are wrong since a launch did not run."""
-    return "none" if why_unclaimed(session) else session.settings.tensors
+    return "none" if reason_not_recorded(session) else session.settings.tensors
 
 
 def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
-    from kvtrace.backends.compiled_kernels.live import NewCall
+    from kvtrace.backends.compiled_kernels.call_judge import NewCall
     from kvtrace.recorded_calls.recorded import call_of
 
     rows, values = _argument_rows(launch, setting)
@@ -283,7 +283,7 @@ def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
     return NewCall(call, rows, *launch.place, current_stack())
 
 
-def _finish(session: "Session", live: "Live") -> None:
+def _finish(session: "Session", live: "CallJudge") -> None:
     if session.run_id is not None:
         live.finish(session.out, session.run_id)
 
@@ -295,7 +295,7 @@ def _rules(session: "Session") -> tuple[str, ...]:
     try:
         rules = rule_ids([session.settings.rules])
     except BadSetting as error:
-        session.message("warning", "bad-setting", f"{error} Judging by the default rules.")
+        session.message("warning", "bad-setting", f"{error} LaunchJudge by the default rules.")
         rules = rule_ids(["default"])
     return tuple(rule for rule in rules if rule in RULES)
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from kvtrace.backends.compiled_kernels.loads import Load
 from kvtrace.backends.compiled_kernels.versions import definition
-from kvtrace.backends.compiled_kernels.written_lines import as_written
-from kvtrace.backends.python_source import kept_of_file
+from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
+from kvtrace.backends.python_source import recorded_file_content
 from kvtrace.capture.arguments import flattened, literal
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
 from kvtrace.settings import Source
@@ -187,7 +187,7 @@ def kernel_record(
     file, line = (None, None) if function is None else definition(function)
     registers, spills = resources(kernel)
     stages = {
-        name: as_written(content, function) if isinstance(content, str) else content
+        name: with_program_locations(content, function) if isinstance(content, str) else content
         for name, content in kernel.asm.items()
     }
     if is_gluon(kernel) and "source" in stages:  # before Triton 3.9 no stage is named glir
@@ -312,7 +312,7 @@ def _files(
         lines.setdefault(_unescaped(path), set()).add(int(number))
     if file is not None:
         lines.setdefault(file, set()).update(() if line is None else (line,))
-    return tuple((path, kept_of_file(path, lines[path], keep)) for path in sorted(lines))
+    return tuple((path, recorded_file_content(path, lines[path], keep)) for path in sorted(lines))
 
 
 def _unescaped(text: str) -> str:

@@ -21,7 +21,7 @@ before_left_out: list[Callable[[str], None]] = []
 _first_unevaluated: "weakref.WeakKeyDictionary[Session, str]" = weakref.WeakKeyDictionary()
 
 
-def leave_out(session: "Session | None", kernel: str) -> None:
+def report_skipped_launch(session: "Session | None", kernel: str) -> None:
     """Record a message on a launch that was not executed; print the first one of a recording."""
     sentence = (
         f"kernel {kernel} is written in Gluon, which is not evaluated: without a GPU its launches "
@@ -40,7 +40,7 @@ def leave_out(session: "Session | None", kernel: str) -> None:
     )
 
 
-def why_unclaimed(session: "Session") -> str | None:
+def reason_not_recorded(session: "Session") -> str | None:
     """Return why a session's contents and defects are not recorded; None if all launches ran."""
     kernel = _first_unevaluated.get(session)
     if kernel is None:

@@ -28,7 +28,7 @@ def untested(triton: Any) -> str:
     )
 
 
-def whole_kernel(kernel: Any) -> Any:
+def finished_kernel(kernel: Any) -> Any:
     """Return the compiled kernel that a launch returned; None while it is being compiled.
 
     Asynchronous compilation returns a wrapper, from which the kernel is read without waiting.

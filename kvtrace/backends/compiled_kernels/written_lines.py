@@ -28,7 +28,7 @@ _LOCATION: Final = re.compile(r'loc\("([^"\\]*)":(\d+):\d+')
 Location = tuple[str, int, int]
 
 
-def as_written(text: str, function: Any) -> str:
+def with_program_locations(text: str, function: Any) -> str:
     """Return a kernel's IR with locations in generated code replaced by the program's.
 
     `function` is the jitted function, None for a kernel without one.

@@ -42,7 +42,7 @@ class FramesUnknown(KvtraceError):
     slug = "frames-unknown"
 
 
-def know_frames(native: ModuleType) -> None:
+def find_frame_offsets(native: ModuleType) -> None:
     """Pass the offsets of frames to the C module `_requests`, and check frames read by them.
 
     Raises:

@@ -39,7 +39,7 @@ _PATIENCE: Final = 200_000
 
 
 @dataclass(frozen=True)
-class Joined:
+class JoinedExecutions:
     """Executions with the launch's `seq` and the call id of each; `NONE` where not certain.
 
     `foreign` is a mask of executions whose name and grid no launch has.
@@ -60,11 +60,11 @@ class Joined:
         return replayed
 
 
-def put_together(parts: list[Joined]) -> Joined:
+def concatenated(parts: list[JoinedExecutions]) -> JoinedExecutions:
     """Return the executions of all parts, of which there is at least one."""
     if len(parts) == 1:
         return parts[0]
-    return Joined(
+    return JoinedExecutions(
         kernels=joined([part.kernels for part in parts]),
         seq=np.concatenate([part.seq for part in parts]),
         call=np.concatenate([part.call for part in parts]),
@@ -130,7 +130,7 @@ class Joiner:
         for stream in self._streams.values():
             stream.lost = True
 
-    def take(self, final: bool = False) -> list[Joined]:
+    def take(self, final: bool = False) -> list[JoinedExecutions]:
         """Return, and remove, the executions that are joined or certain to stay unjoined.
 
         `final`: no more launches and executions follow, so all are returned.
@@ -156,7 +156,7 @@ class Joiner:
 
     # -- streams ----------------------------------------------------------------------------
 
-    def _take_stream(self, stream: _Stream, final: bool) -> list[Joined]:
+    def _take_stream(self, stream: _Stream, final: bool) -> list[JoinedExecutions]:
         """Return a stream's decided executions, and store the others with their launches."""
         if not stream.kernels:
             if final:
@@ -179,7 +179,7 @@ class Joiner:
             decided.append(self._segment(segment, queue.first(launch_count), stream.lost))
             # If all fits, a launch in progress has not reached the stream; else it may have.
             fits = launch_count == execution_count and not stream.lost
-            queue.leave_out(split, also_under_way=not fits)
+            queue.remove_before(split, also_under_way=not fits)
             stream.lost = False
             begin = border
         launches = queue.rest()
@@ -198,7 +198,7 @@ class Joiner:
         stream.launches = [launches] if len(launches) else []
         return decided
 
-    def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> Joined:
+    def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> JoinedExecutions:
         """Join all executions between two idle moments to these launches, or none of them."""
         rows = np.flatnonzero(self._named(kernels))
         equal_count = len(rows) == len(launches) and not lost
@@ -208,7 +208,7 @@ class Joiner:
 
     def _prefix(
         self, kernels: Kernels, launches: Launches, stream: _Stream
-    ) -> tuple[list[Joined], Kernels, Launches]:
+    ) -> tuple[list[JoinedExecutions], Kernels, Launches]:
         """Join the oldest executions of a stream that is never idle, if all fit their launches.
 
         The newest `_CERTAIN` pairs stay open. If a pair does not fit, the stream is marked as lost.
@@ -232,7 +232,9 @@ class Joiner:
         open_kernels = kernels.chosen(slice(end, len(kernels)))
         return [prefix], open_kernels, launches.chosen(slice(count, len(launches)))
 
-    def _joined_rows(self, kernels: Kernels, rows: NDArray[np.int64], launches: Launches) -> Joined:
+    def _joined_rows(
+        self, kernels: Kernels, rows: NDArray[np.int64], launches: Launches
+    ) -> JoinedExecutions:
         """Return executions of which those at `rows` are joined to the launches, one to one."""
         seq = np.full(len(kernels), NONE, np.int64)
         call = seq.copy()
@@ -241,14 +243,14 @@ class Joiner:
         foreign[rows] = False
         self.counts.joined += len(rows)
         self.counts.foreign += len(kernels) - len(rows)
-        return Joined(kernels, seq, call, foreign)
+        return JoinedExecutions(kernels, seq, call, foreign)
 
-    def _unjoined(self, kernels: Kernels) -> Joined:
+    def _unjoined(self, kernels: Kernels) -> JoinedExecutions:
         foreign = ~self._named(kernels)
         self.counts.ambiguous += int((~foreign).sum())
         self.counts.foreign += int(foreign.sum())
         none = np.full(len(kernels), NONE, np.int64)
-        return Joined(kernels, none, none, foreign)
+        return JoinedExecutions(kernels, none, none, foreign)
 
     # -- graphs -----------------------------------------------------------------------------
 
@@ -261,7 +263,7 @@ class Joiner:
             return np.ones(len(kernels), bool)
         return np.asarray(kernels.correlation < kernels.correlation.max())
 
-    def _take_graph(self, graph: int, kernels: Kernels) -> Joined:
+    def _take_graph(self, graph: int, kernels: Kernels) -> JoinedExecutions:
         if graph not in self._graphs:
             replay = kernels.correlation == kernels.correlation.min()
             self._graphs[graph] = self._nodes_of(graph, kernels.chosen(replay))
@@ -273,7 +275,7 @@ class Joiner:
         seq, call = np.asarray(launches, np.int64).reshape(-1, 2).T
         self.counts.joined += int((call != NONE).sum())
         self.counts.foreign += int((call == NONE).sum())
-        return Joined(kernels, seq, call, call == NONE)
+        return JoinedExecutions(kernels, seq, call, call == NONE)
 
     def _nodes_of(self, graph: int, replay: Kernels) -> dict[int, tuple[int, int]] | None:
         """Return (seq, call id) by node of an executable graph, given one replay of the graph.
@@ -331,7 +333,7 @@ class _LaunchQueue:
         """Return the first `count` launches of the queue."""
         return self._launches.chosen(slice(self._begin, self._begin + count))
 
-    def leave_out(self, moment: int, also_under_way: bool) -> None:
+    def remove_before(self, moment: int, also_under_way: bool) -> None:
         """Remove launches that returned before a moment, and optionally those in progress then."""
         if not also_under_way:
             returned = int(np.searchsorted(self._launches.leave, moment))

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.backends.cupti.frames import ENTRY, FramesUnknown, know_frames
+from kvtrace.backends.cupti.frames import ENTRY, FramesUnknown, find_frame_offsets
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import is_hidden, line_and_column
 from kvtrace.figures.causes import NONE, RequestRows
@@ -67,7 +67,7 @@ class Requests:
                 native.expect(domain, id_, kind)
         self.stackless: str | None = None
         try:
-            know_frames(native)
+            find_frame_offsets(native)
         except FramesUnknown as error:
             self.stackless = str(error)
         self.lost = 0

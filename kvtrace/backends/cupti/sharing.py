@@ -1,4 +1,4 @@
-"""Sharing of CUPTI, which has one user at a time in a process, with other profilers.
+"""CuptiLoan of CUPTI, which has one user at a time in a process, with other profilers.
 
 torch's profiler and Proton register callbacks of their own, fail while another user has callbacks,
 and switch kernel records off when they end. So kvtrace stops when one of them prepares, and resumes
@@ -42,7 +42,7 @@ PATIENCE: Final = 5.0
 _INJECTED: Final = ("NSYS_PROFILING_SESSION_ID", "CUDA_INJECTION64_PATH")
 
 
-class Sharing:
+class CuptiLoan:
     """The loan of CUPTI to other profilers; `lent` is True while another profiler uses CUPTI.
 
     Raises:
@@ -126,7 +126,7 @@ class Sharing:
         self._stopped_at = time.monotonic()
 
 
-class Silence:
+class SilenceTimer:
     """A timer of the wait between a launch and the next record of a kernel from CUPTI."""
 
     def __init__(self) -> None:

@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.host_events import HostEvents
-from kvtrace.backends.cupti.joining import Joined, Joiner, put_together
+from kvtrace.backends.cupti.joining import JoinedExecutions, Joiner, concatenated
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.own_cost import CostUnknown
 from kvtrace.backends.cupti.records import (
@@ -24,7 +24,7 @@ from kvtrace.backends.cupti.records import (
     read_kernels,
     read_transfers,
 )
-from kvtrace.backends.cupti.sharing import PATIENCE, Sharing, Silence
+from kvtrace.backends.cupti.sharing import PATIENCE, CuptiLoan, SilenceTimer
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.figures.causes import NONE, Launches, device_look, places
@@ -67,7 +67,7 @@ class Timeline:
         self._host = HostEvents(_requests, session.problem)
         self._has_host_message = False
         self._reading = Lock()
-        self._sharing = Sharing(self._yield, session.problem, self._cupti.path)
+        self._sharing = CuptiLoan(self._yield, session.problem, self._cupti.path)
         self._clock_begin: int | None = None
         if not self._sharing.lent:
             self._begin()
@@ -85,7 +85,7 @@ class Timeline:
         self._foreign: Counter[str] = Counter()
         self._transferred = 0
         self._lost = 0
-        self._silence = Silence()
+        self._silence = SilenceTimer()
         self._ended = False
         begun = f"kernels on the device are recorded by CUPTI {self._cupti.version}"
         session.message("info", "device-timeline", f"{begun} ({self._cupti.path})")
@@ -299,10 +299,10 @@ class Timeline:
                 ids[on_handle & (device == on)] = NONE if number is None else number
         return ids
 
-    def _write(self, journal: Journal, parts: list[Joined]) -> None:
+    def _write(self, journal: Journal, parts: list[JoinedExecutions]) -> None:
         decided = [part for part in parts if len(part.kernels)]
         if decided:  # one batch a round: a stream that is often idle has many parts
-            executions = put_together(decided)
+            executions = concatenated(decided)
             kernels = executions.kernels
             requests = self._host.asked(kernels.correlation, executions.by_request, journal)
             journal.append("gpu_kernels", self._columns(executions) | requests)
@@ -321,7 +321,7 @@ class Timeline:
         for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
             self._foreign[self._looks.known[number][0]] += count
 
-    def _columns(self, part: Joined) -> dict[str, Any]:
+    def _columns(self, part: JoinedExecutions) -> dict[str, Any]:
         kernels = part.kernels
         distinct, codes = np.unique(kernels.look, return_inverse=True)
         pairs = self._looks.known

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled_kernels import handed_over
 from kvtrace.backends.compiled_kernels.around import AroundLaunches, Variant, around_launches
-from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
+from kvtrace.backends.compiled_kernels.contents_to_copy import ContentsWatcher, Watch
 from kvtrace.backends.compiled_kernels.kernel_records import Compilation, CompilationListener
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
@@ -36,7 +36,7 @@ from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled_kernels.judged_launches import Judging
+    from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
 
@@ -49,9 +49,9 @@ class InductorAdapter:
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self.watching: Watching | None = None
+        self.watching: ContentsWatcher | None = None
         if session.contents is not None:
-            self.watching = Watching(session, session.contents)
+            self.watching = ContentsWatcher(session, session.contents)
         self.around = around_launches(session)
         self._recorded = RecordedCalls(session)
         self.judging = _judging(session, self)
@@ -232,17 +232,17 @@ class InductorAdapter:
         _grid: tuple[int, int, int],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> "ComingLaunch":
+    ) -> "PendingLaunch":
         """Return the description of a launch, after recording its call if that is new."""
         launcher_kernel = self._launched[kernel]
         grid, parameters = launcher_kernel.grid(args, kwargs), launcher_kernel.parameters()
         values = launcher_kernel.values(args, kwargs)
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
-        return ComingLaunch(call_id, launcher_kernel, grid, parameters, records, values)
+        return PendingLaunch(call_id, launcher_kernel, grid, parameters, records, values)
 
 
 @dataclass(frozen=True, slots=True)
-class ComingLaunch:
+class PendingLaunch:
     """The description of a launch that has not been made yet (`judged_launches.Launch`)."""
 
     call_id: int
@@ -288,12 +288,12 @@ def module_of(launcher_kernel: LauncherKernel) -> "Module":
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
 
 
-def _judging(session: "Session", adapter: InductorAdapter) -> "Judging | None":
+def _judging(session: "Session", adapter: InductorAdapter) -> "LaunchJudge | None":
     if session.settings.sanitize == "off":
         return None
-    from kvtrace.backends.compiled_kernels.judged_launches import Judging
+    from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
 
-    return Judging(session, adapter)
+    return LaunchJudge(session, adapter)
 
 
 def _compilation_of(launcher_kernel: LauncherKernel) -> Compilation | None:

@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvtrace.backends.compiled_kernels.kernel_records import signature_of, target_of
-from kvtrace.backends.compiled_kernels.unevaluated import leave_out, why_unclaimed
-from kvtrace.backends.compiled_kernels.written_lines import as_written
+from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded, report_skipped_launch
+from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
@@ -120,7 +120,7 @@ class EvaluatingLauncher:
 
     def _leave_out(self) -> None:
         """Report that a launch of this kernel cannot be executed without a GPU, and skip it."""
-        leave_out(state.session, self._kernel)
+        report_skipped_launch(state.session, self._kernel)
         watch, members = self._watchers()
         if watch is not None and members:
             watch.left_out(self._kernel, self._hash, not_evaluated(self._kernel))
@@ -167,7 +167,7 @@ class EvaluatingLauncher:
     ) -> None:  # fmt: skip
         observer = DefectObserver(self._kernel, arguments)
         watch, members = self._watchers()
-        reason = None if watch is None else why_unclaimed(watch.session)
+        reason = None if watch is None else reason_not_recorded(watch.session)
         if watch is not None and members and reason is not None:
             watch.left_out(self._kernel, self._hash, reason)
             watch = None
@@ -195,7 +195,7 @@ class EvaluatingLauncher:
 
         """
         session = state.session
-        if session is None or not observer.has_defects or why_unclaimed(session):
+        if session is None or not observer.has_defects or reason_not_recorded(session):
             return
         compiled = None if self.compiled is None else self.compiled()
         try:
@@ -238,7 +238,7 @@ class EvaluatingLauncher:
                 f"The TTIR of kernel {self._kernel}, which is needed to execute it without a GPU, "
                 f"is missing: {_missing_stage_advice(self._hash)}"
             )
-        return as_written(text, self._function)
+        return with_program_locations(text, self._function)
 
     def _stage(self, stage: str) -> str | None:
         """Return a stage's text from the compiled kernel or from Triton's cache, else None."""

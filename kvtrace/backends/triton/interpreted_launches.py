@@ -39,7 +39,7 @@ class Variant:
         self.ttir = ttir
 
 
-class _Interpretable:
+class _InterpretedKernel:
     """The target, the specializer and the recorded variants of one interpreted function."""
 
     def __init__(self, function: Any, language: Language) -> None:
@@ -55,7 +55,7 @@ class InterpreterHooks:
         self._session = session
         self._original: Callable[..., Any] = GridExecutor.__call__
         self._language = Language()
-        self._functions: weakref.WeakKeyDictionary[Any, _Interpretable]
+        self._functions: weakref.WeakKeyDictionary[Any, _InterpretedKernel]
         self._functions = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
@@ -114,7 +114,7 @@ class InterpreterHooks:
             return None
         interpreted = self._functions.get(function)
         if interpreted is None:
-            interpreted = self._functions[function] = _Interpretable(function, self._language)
+            interpreted = self._functions[function] = _InterpretedKernel(function, self._language)
         source, options = interpreted.specializer.source(args, _without_launch(kwargs))
         key = repr((source.signature, source.constants, source.attrs, options))
         variant = interpreted.variants.get(key)
@@ -123,7 +123,7 @@ class InterpreterHooks:
             variant = interpreted.variants[key] = Variant(source, options, ttir)
         return variant
 
-    def _ttir(self, interpreted: _Interpretable, source: Any, options: Any) -> str | None:
+    def _ttir(self, interpreted: _InterpretedKernel, source: Any, options: Any) -> str | None:
         try:
             return interpreted.specializer.ttir(source, options)
         except Exception as error:  # noqa: BLE001 - the interpreter may run what cannot be compiled

@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled_kernels.around import Variant
-from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
+from kvtrace.backends.compiled_kernels.contents_to_copy import ContentsWatcher, Watch
 from kvtrace.backends.compiled_kernels.kernel_records import (
     kernel_name,
     parameters_of,
@@ -25,7 +25,7 @@ from kvtrace.capture.hot import owner_of
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.around import AroundLaunches
-    from kvtrace.backends.compiled_kernels.judged_launches import Judging
+    from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
     from kvtrace.capture.session import Session
 
 #: Number of a launcher's arguments before the values, and the position of the stream.
@@ -47,7 +47,7 @@ def _is_launched(session: "Session", kernel: Any) -> bool:
         return False
 
 
-def judged(before: property, judging: "Judging", session: "Session") -> property:
+def judged(before: property, judging: "LaunchJudge", session: "Session") -> property:
     """Return a property for `CompiledKernel.run` whose launchers judge new calls first."""
     original: Any = before.fget
 
@@ -119,7 +119,7 @@ class _WatchedKernel:
 class WatchedLaunchers:
     """Launchers that copy tensors before a launch, for kernels that have a watch."""
 
-    def __init__(self, session: "Session", watching: Watching) -> None:
+    def __init__(self, session: "Session", watching: ContentsWatcher) -> None:
         """`watching` decides which kernels have a watch, and when launches are inspected."""
         self._session = session
         self._watching = watching
@@ -158,7 +158,7 @@ class WatchedLaunchers:
         inspector = getattr(kernel, "__dict__", {}).get(_ATTRIBUTE, self)
         return () if inspector is self else (inspector,)
 
-    def watch_unasked(self, kernel: Any) -> None:
+    def watch_after_launch(self, kernel: Any) -> None:
         """Decide whether to watch a kernel whose launch did not read the property `run`."""
         if self._plain is not None and _ATTRIBUTE not in getattr(kernel, "__dict__", {}):
             self._decide(kernel, self._plain(kernel), at_once=True)  # the launch is over

@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled_kernels.around import AroundLaunches, around_launches
-from kvtrace.backends.compiled_kernels.contents_to_copy import Watching
+from kvtrace.backends.compiled_kernels.contents_to_copy import ContentsWatcher
 from kvtrace.backends.compiled_kernels.handed_over import compiles_for, hand_over
 from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
@@ -28,7 +28,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
 )
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
-from kvtrace.backends.compiled_kernels.versions import definition, whole_kernel
+from kvtrace.backends.compiled_kernels.versions import definition, finished_kernel
 from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
 from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.replacements import Replacements
@@ -54,7 +54,7 @@ class LaunchAdapter:
         """`listener` has the compilations, from which kernels' records are made."""
         self._session = session
         self._listener = listener
-        self.watching: Watching | None = None
+        self.watching: ContentsWatcher | None = None
         self.dispatchers: DispatcherHooks | None = None
         self.launchers: WatchedLaunchers | None = None
         self.around: tuple[AroundLaunches, ...] = ()
@@ -67,9 +67,9 @@ class LaunchAdapter:
         if self.dispatchers is not None:
             self.dispatchers.hook(type(owner))
             if self.dispatchers.unasked and self.launchers is not None:
-                self.launchers.watch_unasked(kernel)
+                self.launchers.watch_after_launch(kernel)
         looks = () if self.launchers is None else self.launchers.known(kernel)
-        kernel = whole_kernel(kernel)
+        kernel = finished_kernel(kernel)
         if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
         hide_generator_of(function_of(kernel))
@@ -107,13 +107,13 @@ class LaunchAdapter:
         grid: tuple[int, int, int],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> "ComingLaunch":
+    ) -> "PendingLaunch":
         """Return the description of a launch, after recording its call if that is new."""
-        kernel = whole_kernel(kernel)
+        kernel = finished_kernel(kernel)
         parameters = self._signature(kernel)
         values = values_of(kernel, args, kwargs)
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
-        return ComingLaunch(call_id, kernel, grid, parameters, records, values)
+        return PendingLaunch(call_id, kernel, grid, parameters, records, values)
 
     def stopped(self, cache_key: str, total: int, initialization: int, lowered: int) -> None:
         """Store the durations, in ns, of a compilation that stopped at TTIR.
@@ -169,7 +169,7 @@ class LaunchAdapter:
 
 
 @dataclass(frozen=True, slots=True)
-class ComingLaunch:
+class PendingLaunch:
     """The description of a launch that has not been made yet (`judged_launches.Launch`)."""
 
     call_id: int
@@ -262,7 +262,7 @@ class LaunchHooks:
         )
         contents = self._session.contents
         if contents is not None:
-            watching = self._adapter.watching = Watching(self._session, contents)
+            watching = self._adapter.watching = ContentsWatcher(self._session, contents)
             self._launchers = WatchedLaunchers(self._session, watching)
             self._adapter.launchers = self._launchers
         self._adapter.around = around_launches(self._session)
@@ -319,9 +319,9 @@ class LaunchHooks:
             run = checked(CompiledKernel.run, check, self._session)
             self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.sanitize != "off":
-            from kvtrace.backends.compiled_kernels.judged_launches import Judging
+            from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
 
-            judging = Judging(self._session, self._adapter)
+            judging = LaunchJudge(self._session, self._adapter)
             run = judged(CompiledKernel.run, judging, self._session)
             self._replaced.put(CompiledKernel, "run", run)
 

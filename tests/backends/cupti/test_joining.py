@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.backends.cupti.joining import Joined, Joiner
+from kvtrace.backends.cupti.joining import JoinedExecutions, Joiner
 from kvtrace.backends.cupti.records import Kernels
 from kvtrace.figures.causes import NONE, Launches, places
 
@@ -80,7 +80,7 @@ class Device:
         """Give launch and call of each kernel by its place, and check that none is wrong."""
         launches = np.asarray(self.launches, np.int64).reshape(-1, 7)
         kernels = np.asarray(self.kernels, np.int64).reshape(-1, 8)
-        found: list[Joined] = []
+        found: list[JoinedExecutions] = []
         for index in range(rounds):
             last = index == rounds - 1
             upto = self.now if last else self.now * (index + 1) // rounds

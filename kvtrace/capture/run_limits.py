@@ -30,7 +30,7 @@ _DROPPED: Final = ("launches", "gpu_kernels", "digests", "non_finite")
 _PARTS: Final = 8
 
 
-class Keeping:
+class RunLimits:
     """The limits of one run: which launches are written, and which parts are deleted."""
 
     def __init__(self, settings: Settings) -> None:

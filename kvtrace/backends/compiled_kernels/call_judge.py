@@ -70,7 +70,7 @@ class NewCall:
     stack: Sequence[Any] = ()
 
 
-class Live:
+class CallJudge:
     """The judge of one recording's new calls, which stores findings. Methods are thread-safe.
 
     Args:
@@ -108,7 +108,7 @@ class Live:
             self._keep(rows)
         return self._defects(verdicts, rows, new)
 
-    def could_not_judge(self, call_id: int, kernel: str, reason: str) -> None:
+    def add_unjudged(self, call_id: int, kernel: str, reason: str) -> None:
         """Store an unknown verdict, with the reason, for a call whose judgment failed."""
         self._has_judged = True
         if self._rules:

@@ -40,7 +40,7 @@ Copied = Copy | tuple[bytes, ...]
 
 
 @dataclass(slots=True)
-class Taken:
+class LaunchCopies:
     """Copies made for one launch, with their number and their size in bytes.
 
     `lost` is whether a copy failed, `rounds` the number of rounds that they waited for a launch.
@@ -63,10 +63,10 @@ class Devices(Protocol):
         """Return whether a copy can never complete because its stream has failed."""
 
 
-T = TypeVar("T", bound=Taken)
+T = TypeVar("T", bound=LaunchCopies)
 
 
-class TakenForLaunches(Generic[T]):
+class LaunchCopier(Generic[T]):
     """Base class of copiers for launches of one session; subclasses write the rows."""
 
     def __init__(self, session: "Session", arena_bytes: int) -> None:
@@ -207,8 +207,8 @@ class TakenForLaunches(Generic[T]):
         return True
 
 
-def _under_way(taken: Taken) -> bool:
+def _under_way(taken: LaunchCopies) -> bool:
     return any(isinstance(copy, Copy) for copy in taken.copies)
 
 
-__all__ = ["Copied", "Taken", "TakenForLaunches"]
+__all__ = ["Copied", "LaunchCopier", "LaunchCopies"]
