@@ -186,5 +186,5 @@ def _read(folder: str) -> "Iterator[Entry]":
         if line.startswith("["):
             current_group = line[9:-1] if line.startswith("[kvtrace.") else None
         elif current_group and "=" in line and not line.startswith(("#", ";")):
-            name, _, place = line.partition("=")
-            yield Entry(current_group, name.strip(), place.partition("[")[0].strip())
+            name, _, object_path = line.partition("=")
+            yield Entry(current_group, name.strip(), object_path.partition("[")[0].strip())

@@ -271,13 +271,13 @@ def _names(environment: Mapping[str, str]) -> tuple[str, ...]:
 
 def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return a sentence for each unknown variable, except variables of kvtrace's tests."""
-    known = {f"KVTRACE_{name.upper()}" for name in _names(environment)} | OTHER_VARIABLES.keys()
-    if not known.issuperset(name for name in environment if name.startswith("KVTRACE_")):
-        known |= {entry.name for entry in registry.entries("variables")}
+    variables = {f"KVTRACE_{name.upper()}" for name in _names(environment)} | OTHER_VARIABLES.keys()
+    if not variables.issuperset(name for name in environment if name.startswith("KVTRACE_")):
+        variables |= {entry.name for entry in registry.entries("variables")}
     return tuple(
-        f"there is no variable {name}{nearest(name, known)}; kvtrace env lists them"
+        f"there is no variable {name}{nearest(name, variables)}; kvtrace env lists them"
         for name in sorted(environment)
-        if name.startswith("KVTRACE_") and name not in known and not name.startswith(_OF_TESTS)
+        if name.startswith("KVTRACE_") and name not in variables and not name.startswith(_OF_TESTS)
     )
 
 

@@ -222,9 +222,9 @@ def _row_lines(
             text, room, skipped = row[i], room + 2 + widths[following], following
         blocks.append((broken(text, room), room, False))
     lines = []
-    for number in range(max(len(cell_lines) for cell_lines, _, _ in blocks)):
+    for line_index in range(max(len(cell_lines) for cell_lines, _, _ in blocks)):
         line = [
-            _padded(cell_lines[number] if number < len(cell_lines) else "", room, right)
+            _padded(cell_lines[line_index] if line_index < len(cell_lines) else "", room, right)
             for cell_lines, room, right in blocks
         ]
         lines.append((indent + "  ".join(line)).rstrip())
@@ -249,14 +249,14 @@ def broken(text: str, width: int) -> list[str]:
         room = width - len(begin)
         if room < 1 or display_width(text) <= room:
             return [*lines, begin + text]
-        end = room
-        while display_width(text[:end]) > room:
-            end -= 1
-        end = max(end, 1)
-        half = range(end, end // 2, -1)
+        line_end = room
+        while display_width(text[:line_end]) > room:
+            line_end -= 1
+        line_end = max(line_end, 1)
+        half = range(line_end, line_end // 2, -1)
         spaces = (n for n in half if text[n] == " " or text[n - 1] == " ")
         marks = (n for n in half if text[n - 1] in _BREAKS)
-        break_at = next(spaces, None) or next(marks, end)
+        break_at = next(spaces, None) or next(marks, line_end)
         lines.append(begin + text[:break_at].rstrip())
         text = text[break_at:].lstrip()
 

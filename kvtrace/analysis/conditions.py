@@ -174,10 +174,10 @@ def kernel_conditions(
                 if progress is not None:
                     progress(number, table.num_rows)
     relations = [variant.relations() for variant in variants.values()] if sizes else []
-    missing = [name for name in sizes or () if not any(r.quantity(name) for r in relations)]
-    if missing and variants:
+    unknown = [name for name in sizes or () if not any(r.quantity(name) for r in relations)]
+    if unknown and variants:
         raise BadSetting(
-            f"no kernel has a scalar named {', '.join(missing)}, as given by --at; name an extent "
+            f"no kernel has a scalar named {', '.join(unknown)}, as given by --at; name an extent "
             "of a tensor as x.shape[0], and an axis of the grid as grid_x."
         )
     deadline, kernels = time.thread_time() + _SECONDS, []

@@ -74,7 +74,6 @@ def _missing_clients(trace: "Trace", run: "Run") -> list[str]:
 
 
 def _has_ir(trace: "Trace", run: "Run") -> bool:
-    """Return whether a kernel of the run was recorded with TTIR or TTGIR."""
     stages = trace.table("kernels", (run,), ["stages"])["stages"].to_pylist()
     return any(
         stage["stage"] in ("ttir_generic", "ttgir") and stage["artifact"]

@@ -48,8 +48,8 @@ def resolve_side(text: str, base: Path | None) -> "Selection":
                 f"{str(unknown).rstrip('.')}; nor is it a tag or branch whose commit was recorded."
             ) from None
         newest = recorded[-1]
-        group = [run for run in recorded if run.group_id and run.group_id == newest.group_id]
-        return Selection(trace, tuple(group or [newest]))
+        runs_of_job = [run for run in recorded if run.group_id and run.group_id == newest.group_id]
+        return Selection(trace, tuple(runs_of_job or [newest]))
 
 
 def narrowed_selection(selection: "Selection", part: "RequestedPart") -> "Selection":

@@ -24,11 +24,11 @@ def function_source(function: Any) -> str | None:
 
 def definition_line(function: Any) -> int:
     """Return the line number of a function's `def`, after its decorators."""
-    first = int(function.__code__.co_firstlineno)
+    first_line = int(function.__code__.co_firstlineno)
     for index, text in enumerate((function_source(function) or "").splitlines()):
         if text.strip().startswith(("def ", "async def ")):
-            return first + index
-    return first
+            return first_line + index
+    return first_line
 
 
 def recorded_file_content(path: str, lines: Collection[int], keep: Source) -> bytes | None:

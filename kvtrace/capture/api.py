@@ -154,10 +154,7 @@ def current() -> Session | None:
 
 
 def library_imported(name: str) -> None:
-    """Install the backends that wait for a library, which has just been imported.
-
-    Called by the import finder of `kvtrace/_boot.py`; does nothing without a recording.
-    """
+    """Install backends that wait for a library just imported (`kvtrace/_boot.py` calls this)."""
     begin = time.monotonic_ns()
     session = current() or _session_of_environment()
     if session is not None:

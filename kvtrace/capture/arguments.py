@@ -180,16 +180,18 @@ class KnownStorages:
 
 
 def argument_records(
-    parameters: Sequence[Parameter], values: Sequence[Any], known: KnownStorages | None = None
+    parameters: Sequence[Parameter],
+    values: Sequence[Any],
+    known_storages: KnownStorages | None = None,
 ) -> tuple[ArgumentRecord, ...]:
     """Return the record of each argument, in the order of the flattened signature.
 
     `values` are flattened by `flattened`. Their storages are added to `known`, in which pointers
     without a storage are looked up. Arguments in one storage have the same `alias_group`.
     """
-    known = KnownStorages() if known is None else known
+    known_storages = KnownStorages() if known_storages is None else known_storages
     for value in values:
-        known.note(value)
+        known_storages.note(value)
     storages: dict[Any, int] = {}
     records = []
     for position, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
@@ -197,7 +199,7 @@ def argument_records(
         storage_key = _storage_key(value)
         if record.kind == "tensor" and record.storage_bytes is None:
             pointer = int(value.data_ptr())
-            storage = known.around(pointer)
+            storage = known_storages.around(pointer)
             if storage is not None:
                 storage_key, size = storage
                 record = replace(record, offset_bytes=pointer - storage_key, storage_bytes=size)

@@ -306,8 +306,8 @@ class Contents(LaunchCopier[_ContentCopies]):
         contents = tuple((position, digests[part], offset) for position, part, offset in arguments)
         sets = self._sets.setdefault(call_id, set())
         if contents not in sets:
-            new = {digest: parts[i] for i, digest in digests.items() if digest not in self._kept}
-            size = self._bytes.get(call_id, 0) + sum(map(len, new.values()))
+            added = {digest: parts[i] for i, digest in digests.items() if digest not in self._kept}
+            size = self._bytes.get(call_id, 0) + sum(map(len, added.values()))
             if len(sets) >= SETS_A_CALL or (sets and size > BYTES_A_CALL):
                 text = (
                     f"a call has more distinct contents than are recorded ({SETS_A_CALL}, or "
@@ -317,7 +317,7 @@ class Contents(LaunchCopier[_ContentCopies]):
                 return
             sets.add(contents)
             self._bytes[call_id] = size
-            for digest, content in new.items():
+            for digest, content in added.items():
                 journal.add_artifact("tensor", content)
                 self._kept.add(digest)
         for position, digest, offset in contents:

@@ -14,11 +14,14 @@ VARIABLE: Final = "KVTRACE_GROUP"
 
 
 def group_id(environment: Mapping[str, str]) -> str | None:
-    """Return the id that the processes of one job share; None for a run without a group."""
+    """Return the id that a job's processes share; None for a run without a group.
+
+    A job of several hosts has its launcher's id; on one host, the inherited or the parent's id.
+    """
     inherited = environment.get(VARIABLE)
     ranks = number(environment, "WORLD_SIZE") or 1
-    local = number(environment, "LOCAL_WORLD_SIZE") or ranks
-    if ranks > local:
+    ranks_on_host = number(environment, "LOCAL_WORLD_SIZE") or ranks
+    if ranks > ranks_on_host:
         return _job(environment) or inherited
     if inherited is not None:
         return inherited

@@ -171,10 +171,7 @@ class Journal:
             self.lock.release()
 
     def close(self, ending: str, hurry: bool = False) -> None:
-        """Write all waiting rows and seal the files, in the calling thread.
-
-        `ending` is the column of `runs`. With `hurry`, git is not waited for.
-        """
+        """Write waiting rows and seal the files, in this thread; `hurry`: do not wait for git."""
         begin = time.monotonic_ns()
         self._closing = True
         self._ended.set()
@@ -383,11 +380,11 @@ class Journal:
             self._saw_clock_step = True
             self.add("messages", message_row(*_CLOCK_MESSAGE))
         self._last_exit = memory_of(columns["exit"])[-1]
-        count, first = len(columns["seq"]), self._next_seq
+        count, first_seq = len(columns["seq"]), self._next_seq
         self._next_seq += count
         self.overhead.add_launches(launches.threads, count)
         self._notify(lambda listener: listener.launches(columns, launches.copied))
-        sampled = self._keeping.launches(columns, content, first)
+        sampled = self._keeping.launches(columns, content, first_seq)
         self._write_rows()
         self._launches.popleft()  # the writer counts rows that it cannot write
         assert self._writer is not None

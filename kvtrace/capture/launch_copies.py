@@ -129,9 +129,9 @@ class LaunchCopier(Generic[T]):
 
     def launches(self, _columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
         """Store `seq` and call id of the launches that have copies, by the copies' number."""
-        for number, seq, call_id in copied:
-            if number in self._launches:
-                self._launches[number] = (seq, call_id)
+        for copies_number, seq, call_id in copied:
+            if copies_number in self._launches:
+                self._launches[copies_number] = (seq, call_id)
 
     def round(self, journal: "Journal") -> None:
         """Write complete copies of recorded launches, in order, up to `_ROUND_BYTES`.
@@ -140,37 +140,36 @@ class LaunchCopier(Generic[T]):
         """
         written_bytes = 0
         for _ in range(len(self._waiting)):
-            taken = self._waiting[0]
-            if written_bytes > _ROUND_BYTES or not self._has_arrived(taken):
+            oldest_copies = self._waiting[0]
+            if written_bytes > _ROUND_BYTES or not self._has_arrived(oldest_copies):
                 break  # pinned memory is freed in the order of allocation
             self._waiting.popleft()
-            launch = self._launches.get(taken.number)
-            if launch is None and taken.rounds < _PATIENCE:
-                taken.rounds += 1
-                self._waiting.append(taken)
+            launch = self._launches.get(oldest_copies.number)
+            if launch is None and oldest_copies.rounds < _PATIENCE:
+                oldest_copies.rounds += 1
+                self._waiting.append(oldest_copies)
                 continue
-            self._launches.pop(taken.number, None)
-            self._waiting_bytes -= taken.size
-            if launch is not None and not taken.lost:
-                self._write(journal, taken, *launch)
-                written_bytes += taken.size
+            self._launches.pop(oldest_copies.number, None)
+            self._waiting_bytes -= oldest_copies.size
+            if launch is not None and not oldest_copies.lost:
+                self._write(journal, oldest_copies, *launch)
+                written_bytes += oldest_copies.size
             elif launch is not None:
                 self._missing[_LOST] += 1
-            elif not taken.lost:  # else the launch was not made
+            elif not oldest_copies.lost:  # else the launch was not made
                 self._missing[_UNKNOWN] += 1
         self._report_missing(journal)
 
     def _report_missing(self, journal: "Journal") -> None:
-        """Write a message with the number of launches whose copies are missing, by reason."""
         for text, count in self._missing.items():
             journal.add("messages", message_row("info", "copy-lost", text, count))
         self._missing.clear()
 
     def _end(self, journal: "Journal") -> None:
         """Count the copies that still wait as missing, and report them."""
-        for taken in self._waiting:
-            if not taken.lost:
-                has_launch = self._launches.get(taken.number) is not None
+        for copies in self._waiting:
+            if not copies.lost:
+                has_launch = self._launches.get(copies.number) is not None
                 self._missing[_LATE if has_launch else _UNKNOWN] += 1
         self._report_missing(journal)
 

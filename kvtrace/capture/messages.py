@@ -22,10 +22,7 @@ class Messages:
         self._repeated: dict[tuple[str, str, str], int] = {}
 
     def say(self, level: str, code: str, text: str, times: int = 1) -> None:
-        """Write a row for a new message; of a repeated one, only add `times` to its count.
-
-        A new message of level "warning" is also printed on standard error.
-        """
+        """Write a new message, or add `times` to its count; a new "warning" is also printed."""
         key = (level, code, text)
         if key not in self._repeated and len(self._repeated) >= _MESSAGES:
             level, code = "info", "messages-left-out"

@@ -52,8 +52,8 @@ class RunLimits:
 
     def room(self, launches: int) -> int | None:
         """Return how many launches may be recorded beyond `launches`; None without a limit."""
-        end = self._end.launches
-        return None if end is None else max(0, end - launches)
+        launch_limit = self._end.launches
+        return None if launch_limit is None else max(0, launch_limit - launches)
 
     def launches(self, columns: Mapping[str, Any], content: bytes, first: int) -> Mapping[str, Any]:
         """Return the launches to write, with weights if they are sampled.
@@ -118,12 +118,12 @@ class RunLimits:
 
         With `ring:`, it is reached if the rows that are never deleted take all of the bytes.
         """
-        end, ring_bytes, size = self._end, self._newest.bytes, writer.size_bytes
-        if end.seconds is not None and time.monotonic() - self._began >= end.seconds:
-            return f"{end.seconds:,g} seconds have passed"
-        if end.launches is not None and launches >= end.launches:
-            return f"{end.launches:,} launches were made"
-        if end.bytes is not None and size >= end.bytes:
+        limits, ring_bytes, size = self._end, self._newest.bytes, writer.size_bytes
+        if limits.seconds is not None and time.monotonic() - self._began >= limits.seconds:
+            return f"{limits.seconds:,g} seconds have passed"
+        if limits.launches is not None and launches >= limits.launches:
+            return f"{limits.launches:,} launches were made"
+        if limits.bytes is not None and size >= limits.bytes:
             return f"the run takes {size:,} bytes"
         if ring_bytes is None or size <= ring_bytes:
             return None

@@ -194,10 +194,7 @@ class SampledExecutions:
         return _weighted(executions.take(integers(array("q", recorded))), weights)
 
     def rest(self) -> pa.Table | None:
-        """Return the last execution of each call or kind that has unrecorded ones, with weights.
-
-        None if there are none.
-        """
+        """Return the last execution of each key that has unrecorded ones, with weights, or None."""
         counts = self._weights.rest()
         if not counts:
             return None

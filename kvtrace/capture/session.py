@@ -57,7 +57,7 @@ class Session:
     def __init__(self, out: str, settings: Settings) -> None:
         """Make a session that is ready to record into the directory `out`."""
         self.out = out
-        self.settings, missing = without_missing_packages(settings)
+        self.settings, package_messages = without_missing_packages(settings)
         #: Called when the recording has ended, before its files are sealed.
         self.at_end: list[Callable[[], None]] = []
         #: Called with a call's id and defects, if calls are judged while the program runs.
@@ -74,7 +74,7 @@ class Session:
         self._closed = False
         self._failure: str | None = None
         self._clear()
-        for text in missing:
+        for text in package_messages:
             self.message("warning", "missing-package", text)
         _sessions.add(self)
 
@@ -120,10 +120,7 @@ class Session:
         return recorder
 
     def stop(self, ending: str = "stopped", hurry: bool = False) -> None:
-        """End the recording and seal its files. The second call does nothing.
-
-        `ending` is the column of `runs`. With `hurry`, git is not waited for.
-        """
+        """End the recording and seal its files, once; with `hurry`, git is not waited for."""
         with self._lock:
             journal = self._journal
             closing = self._closed
@@ -247,10 +244,7 @@ class Session:
         return self.copier(Contents)
 
     def copier(self, kind: "Callable[[Session], Copier]") -> "Copier":
-        """Return the session's only object of a copier class, made by the first call.
-
-        The copier's `renew` is called in a forked process.
-        """
+        """Return the session's only object of a copier class; a fork calls its `renew`."""
         if kind not in self._copiers:
             self._copiers[kind] = kind(self)
         copier: Copier = self._copiers[kind]
@@ -329,10 +323,7 @@ class Session:
         return _Phase(self.recorder, PHASES.index(phase))
 
     def message(self, level: str, code: str, text: str) -> None:
-        """Add a message about the run to `messages`; repetitions are counted.
-
-        A message of level "warning" is also printed on standard error, once.
-        """
+        """Add a message on the run, or count its repetition; a new "warning" is also printed."""
         self._messages.say(level, code, text)
 
     def _submit_message(self, write: Callable[[Journal], None]) -> None:
@@ -343,8 +334,8 @@ class Session:
 
     def problem(self, error: Exception) -> None:
         """Count a failure of kvtrace's own; the program never sees it."""
-        place = _place_of(error)
-        text = f"a launch could not be recorded whole: {type(error).__name__}: {error}{place}"
+        location = _place_of(error)
+        text = f"a launch could not be recorded whole: {type(error).__name__}: {error}{location}"
         level = "error" if self._had_problem else "warning"  # only the first is printed
         self._had_problem = True
         self.message(level, "capture-failure", text)

@@ -124,20 +124,20 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     if arguments[0] in ("--install-completion", "--show-completion"):
         return _completion(*arguments)
-    name, *rest = arguments
+    name, *later_words = arguments
     if name in _PARTS:
-        if not rest or rest[0] in ("--help", "-h", "help"):
+        if not later_words or later_words[0] in ("--help", "-h", "help"):
             print(_overview_of(name))
-            return 0 if rest else BAD_INPUT
-        if rest[0] not in _PARTS[name]:
-            return complain(_no_part(name, rest[0]))
-        name, rest = f"{name} {rest[0]}", rest[1:]
+            return 0 if later_words else BAD_INPUT
+        if later_words[0] not in _PARTS[name]:
+            return complain(_no_part(name, later_words[0]))
+        name, later_words = f"{name} {later_words[0]}", later_words[1:]
     elif name in _MOVED:
         complain(f"{name} is now kvtrace {_MOVED[name]}; the old name will be removed in 0.4.")
         name = _MOVED[name]
     if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
-    return _run(name, rest)
+    return _run(name, later_words)
 
 
 def _run(name: str, words: list[str]) -> int:
@@ -171,8 +171,8 @@ def _run(name: str, words: list[str]) -> int:
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FOUND if end.code else 0
     except Exception as problem:  # noqa: BLE001 - whatever a module raises must become a sentence
-        missing = missing_package(problem)
-        return _unexpected(problem) if missing is None else complain(f"{name} {missing}")
+        package = missing_package(problem)
+        return _unexpected(problem) if package is None else complain(f"{name} {package}")
     return code or 0
 
 
@@ -350,10 +350,7 @@ def _collecting_rarely() -> Iterator[None]:
 
 
 def complain(sentence: str) -> int:
-    """Print a sentence as one line to standard error; return the exit code `BAD_INPUT`.
-
-    Control characters are escaped, since names in the sentence may come from files.
-    """
+    """Print a sentence, control characters escaped, to standard error; return `BAD_INPUT`."""
     from kvtrace.text import printable
 
     print(f"kvtrace: {printable(' '.join(sentence.split()))}", file=sys.stderr)
@@ -370,10 +367,7 @@ def _unexpected(problem: BaseException) -> int:
 
 
 def _silence_output() -> int:
-    """Redirect standard output to /dev/null, and return the exit code of a closed pipe.
-
-    The interpreter flushes standard output at exit, which would fail again.
-    """
+    """Redirect standard output to /dev/null until exit, and return the code of a closed pipe."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

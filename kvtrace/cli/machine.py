@@ -97,7 +97,7 @@ def _triton() -> Iterator[Part]:
         )  # fmt: skip
     else:
         yield Part("Triton", "ok", versions, untested(triton))
-        yield from _dispatcher()
+        yield from _dispatcher_part()
     if torch.cuda.is_available():
         yield Part("GPU", "ok", f"{torch.cuda.get_device_name(0)}: kernels run on it")
     else:
@@ -111,8 +111,8 @@ def _text(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
-def _dispatcher() -> Iterator[Part]:
-    """Yield a row on a fork of Triton that launches from C, which recording slows; else nothing."""
+def _dispatcher_part() -> Iterator[Part]:
+    """Yield a row if kernel[grid] launches from C, as in a fork of Triton; recording slows it."""
     from kvtrace.backends.triton.dispatchers import bypasses_run
 
     if bypasses_run(import_module("triton.runtime.jit").JITFunction.__getitem__):

@@ -299,11 +299,11 @@ class CommandLine:
         self, word: str, words: list[str], values_by_name: dict[str, list[Any]]
     ) -> None:
         """Parse a word of one-letter options, as `-vo` or `-ofile`, into `values_by_name`."""
-        for end, letter in enumerate(word[1:], 2):
+        for next_index, letter in enumerate(word[1:], 2):
             name = f"-{letter}"
             option = self._by_name.get(name)
             if option is not None and not option[0].is_flag:
-                value = word[end:].removeprefix("=") if word[end:] else None
+                value = word[next_index:].removeprefix("=") if word[next_index:] else None
                 self._parse_option(name, value, words, values_by_name)
                 return
             self._parse_option(name, None, words, values_by_name)
@@ -354,10 +354,7 @@ class CommandLine:
 
 
 def _parameter(declared: Declared) -> Parameter:
-    """Return the command's parameter for a function's parameter.
-
-    Without an annotation `Argument` or `Option`, a parameter with a default is an option.
-    """
+    """Return the command's parameter: an option by annotation or, without one, by a default."""
     kind, declaration = declared.annotation, None
     if get_origin(kind) is Annotated:
         kind, declaration = get_args(kind)[:2]

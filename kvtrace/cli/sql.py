@@ -68,8 +68,8 @@ def command(
         raise BadSetting("--json and --format csv cannot be combined; pass one of them.")
     engine = chosen_engine(engine_name, master)
     if engine is not None and (memory is not None or temporary is not None):
-        other = engine_name.capitalize()
-        raise BadSetting(f"--memory and --temp are for DuckDB only; leave them out with {other}.")
+        title = engine_name.capitalize()
+        raise BadSetting(f"--memory and --temp are for DuckDB only; leave them out with {title}.")
     selection = select(trace, run, every=every_run)
     runs = selection.trace.runs if every_run else selection.runs
     text = sys.stdin.read() if statement == "-" else statement

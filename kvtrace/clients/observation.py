@@ -125,14 +125,14 @@ class Observation:
         """
         if self._process != os.getpid():
             self._renew()
-        number = self._numbers.setdefault(launch.key(), len(self._numbers))
-        self._last.number = number
+        launch_number = self._numbers.setdefault(launch.key(), len(self._numbers))
+        self._last.number = launch_number
         with self._lock:
-            watched_names = self._watched.setdefault(number, set())
+            watched_names = self._watched.setdefault(launch_number, set())
             new_members = [member for member in members if member.client.name not in watched_names]
             if new_members and len(self._watched) <= LIMIT:
                 watched_names.update(member.client.name for member in new_members)
-                self._watch(number, launch, observers, new_members)
+                self._watch(launch_number, launch, observers, new_members)
                 return
         if new_members:
             text = (
@@ -145,25 +145,22 @@ class Observation:
         )
 
     def left_out(self, kernel: str, identity: str, reason: str) -> None:
-        """Call `failed` of all clients for a kernel whose launches are not observed, once.
-
-        `identity` is the compiler's hash of the kernel.
-        """
+        """Call `failed` of all clients, once for each kernel whose launches are not observed."""
         if self._process != os.getpid():
             self._renew()
         key = (identity, reason)
         with self._lock:
-            number = self._numbers.setdefault(key, len(self._numbers))
-            self._last.number = number
-            if number not in self._watched:
-                self._watched[number] = set()
-                self._pass.unready(UnreadyCall(number, kernel, reason))
+            launch_number = self._numbers.setdefault(key, len(self._numbers))
+            self._last.number = launch_number
+            if launch_number not in self._watched:
+                self._watched[launch_number] = set()
+                self._pass.unready(UnreadyCall(launch_number, kernel, reason))
 
     def is_call(self, call_id: int) -> None:
         """Store the call id of the running thread's last launch, which capture has recorded."""
-        number = getattr(self._last, "number", None)
-        if number is not None and self._process == os.getpid():
-            self._call_ids.setdefault(number, []).append(call_id)
+        launch_number = getattr(self._last, "number", None)
+        if launch_number is not None and self._process == os.getpid():
+            self._call_ids.setdefault(launch_number, []).append(call_id)
 
     def tables(self, member: Member) -> dict[str, pa.Table]:
         """Return a client's tables so far, with numbers of launches replaced by call ids."""
@@ -258,8 +255,8 @@ class Observation:
         if "call_id" not in rows.column_names:
             return rows
         positions, call_ids = [], []
-        for position, number in enumerate(rows.column("call_id").to_pylist()):
-            for call_id in self._call_ids.get(number, ()):
+        for position, launch_number in enumerate(rows.column("call_id").to_pylist()):
+            for call_id in self._call_ids.get(launch_number, ()):
                 positions.append(position)
                 call_ids.append(call_id)
         column = rows.schema.get_field_index("call_id")

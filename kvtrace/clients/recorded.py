@@ -65,11 +65,11 @@ def replay(
     total = trace.table("calls", (run,), columns=["call_id"]).num_rows
     steps = examine(trace, run, client_pass)
     failures: list[str] = []
-    for number, (_, failure) in enumerate(steps, start=1):
+    for calls_done, (_, failure) in enumerate(steps, start=1):
         if failure is not None:
             failures.append(failure)
         if progress is not None:
-            progress(number, total)
+            progress(calls_done, total)
     for member in client_pass.members:
         write(trace, run.run_id, member)
     notes = tuple(note for member in client_pass.members for note in sample_note(member))

@@ -60,10 +60,7 @@ class Member:
         self.forwarder = _forwarder(client, self.tell)
 
     def tell(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a method of the client and return its result; None if the client fails or has.
-
-        An error of the client is stored and not raised.
-        """
+        """Call a method of the client and return its result; None if it raises or has failed."""
         if self.error is not None:
             return None
         try:
@@ -130,10 +127,7 @@ class Group:
         return tuple(forwarder for forwarder in forwarders if forwarder is not None)
 
     def _guard(self, kind: type[Observer]) -> Callable[..., None]:
-        """Return a function that calls a method of a shared observer.
-
-        If that raises, the clients that use the observer fail.
-        """
+        """Return a function that calls a shared observer's method; an error fails its clients."""
         users = [member for member in self.members if kind in member.client.observers]
 
         def tell(method: Callable[..., None], *arguments: Any) -> None:
@@ -294,7 +288,6 @@ def _forwarder_class(observer: type[Observer]) -> type[_Forwarder] | None:
 
 
 def _overrides(client: Client, method: str) -> bool:
-    """Return whether a client overrides a method."""
     return getattr(getattr(client, method), "__func__", None) is not getattr(Client, method)
 
 

@@ -83,17 +83,11 @@ class Launches:
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
     def in_order(self) -> Self:
-        """Return the launches sorted by `leave`, which is the order in which a stream runs them.
-
-        Sorting by `enter` would differ: an autotuned launch is entered before its trials.
-        """
+        """Return launches sorted by `leave`, as a stream runs them: trials before their launch."""
         return self.chosen(np.lexsort((self.seq, self.leave)))
 
     def of_graphs(self) -> Iterator[tuple[int, Self]]:
-        """Yield the id and the sorted launches (`in_order`) of each graph that captured launches.
-
-        Graphs are sorted by the time at which their first launch returned.
-        """
+        """Yield id and sorted launches of each captured graph, by its first launch's return."""
         captured = self.chosen(self.graph != NONE).in_order()
         graph_ids, first_rows = np.unique(captured.graph, return_index=True)
         for graph_id in graph_ids[np.argsort(first_rows)].tolist():

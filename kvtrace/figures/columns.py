@@ -66,23 +66,17 @@ def summed_by(code: Integers, amount: Integers) -> Integers:
 
 
 def coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:
-    """Return the distinct texts of a dictionary column and None, and each row's index in that list.
-
-    None is the last item; rows that are null have its index.
-    """
+    """Return a dictionary column's distinct texts, then None, and each row's index in that list."""
     if not len(column):
         return [None], np.zeros(0, np.int64)
-    whole = column.unify_dictionaries().combine_chunks()
-    names = [*map(str, whole.dictionary.to_pylist()), None]
-    codes = whole.indices.fill_null(len(names) - 1)
+    unified_column = column.unify_dictionaries().combine_chunks()
+    names = [*map(str, unified_column.dictionary.to_pylist()), None]
+    codes = unified_column.indices.fill_null(len(names) - 1)
     return names, np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
 def combined_codes(columns: Sequence[pa.ChunkedArray]) -> tuple[Integers, Integers]:
-    """Return a code for each row, equal for rows equal in all columns, and an example row per code.
-
-    Codes are consecutive from 0; the second array has, at index c, the index of a row with code c.
-    """
+    """Return codes from 0, equal for rows equal in all columns, and one row's index per code."""
     codes = np.zeros(len(columns[0]), np.int64)
     example_rows = np.zeros(min(len(columns[0]), 1), np.int64)
     for column in columns:
@@ -106,11 +100,11 @@ def _codes(column: pa.ChunkedArray) -> tuple[Integers, int]:
         return _integer_codes(column)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    whole = column.unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):  # no rows at all
+    unified_column = column.unify_dictionaries().combine_chunks()
+    if isinstance(unified_column, pa.ChunkedArray):  # no rows at all
         return np.zeros(0, np.int64), 1
-    indices = pc.fill_null(whole.indices, -1).to_numpy().astype(np.int64) + 1
-    return indices, len(whole.dictionary) + 1
+    indices = pc.fill_null(unified_column.indices, -1).to_numpy().astype(np.int64) + 1
+    return indices, len(unified_column.dictionary) + 1
 
 
 def _integer_codes(column: pa.ChunkedArray) -> tuple[Integers, int]:

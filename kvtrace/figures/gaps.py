@@ -126,10 +126,7 @@ _AROUND_SMALL: Final = 100_000
 
 
 def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
-    """Return the idle time of the devices by cause, in a trace or window; at most 50 groups.
-
-    None if no run has timed executions. Errors as `Trace.table`.
-    """
+    """Return the devices' idle time by cause, at most 50 groups; None without timed executions."""
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     stacks: dict[int, Place | None] | None = None
     total, sums, small = 0, dict[Cause, int](), dict[Cause, int]()
@@ -421,10 +418,7 @@ class _HostEvents:
         )
 
     def waiting_at(self, moments: Integers) -> npt.NDArray[np.bool_]:
-        """Return a mask of moments at which the host waited for the device.
-
-        A wait that ended up to `_RETURN` ns before the moment counts.
-        """
+        """Return a mask of moments during, or up to `_RETURN` ns after, a host's wait."""
         begins, ends = self.spans["synchronize"]
         if not begins.size:
             return np.zeros(moments.size, bool)
@@ -438,10 +432,7 @@ class _HostEvents:
         return np.asarray(np.searchsorted(self.generated, end) > first)
 
     def stack_at(self, cause: str, begin: int, end: int) -> int | None:
-        """Return the stack id of the longest event of a cause that overlaps a gap, or None.
-
-        An event that ended up to `_RETURN` ns before the gap counts.
-        """
+        """Return the stack id of a cause's longest event during or just before a gap, or None."""
         if cause not in _KINDS:
             return None
         begins, ends, stacks = self.rows[cause]
@@ -501,10 +492,7 @@ def _union(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
 
 
 def _within(first: Integers, last: Integers, begin: Integers, end: Integers) -> Integers:
-    """Return how many ns of each range from `begin` to `end` lie in the given intervals.
-
-    `first` and `last` are the begins and ends of disjoint intervals in order (`_union`).
-    """
+    """Return the ns of each range that lie in the disjoint intervals from `first` to `last`."""
     if not first.size:
         return np.zeros_like(begin)
     total_before = np.append(0, np.cumsum(last - first))

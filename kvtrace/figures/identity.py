@@ -50,10 +50,7 @@ def key_of(row: Mapping[str, Any]) -> KernelKey:
 
 
 def with_source(kernels: pa.Table) -> pa.Table:
-    """Return rows of `kernels` with an added column `source`: hash or file of generated kernels.
-
-    The column is null for kernels that are in a module.
-    """
+    """Return `kernels` with a column `source`: generated kernels' hash or file, else null."""
     module, text, file = (without_dictionary(kernels[name]) for name in SOURCE_COLUMNS)
     source = pc.coalesce(text.cast(pa.string()), file.cast(pa.string()))
     return kernels.append_column(

@@ -40,10 +40,7 @@ class KernelFigure:
     column: str | None = None
 
     def shown(self, sums: Mapping[str, Any]) -> float | None:
-        """Return the figure's sum in `sums`, divided by the sum named `per` if there is one.
-
-        None if the sum or the count is missing, or the count is 0.
-        """
+        """Return the figure's sum in `sums`, divided by that of `per` if any; None if undefined."""
         total = sums.get(self.name)
         if self.per is None or total is None:
             return total
@@ -61,10 +58,7 @@ def _count(rows: str) -> str:
 
 
 def _total(rows: str, column: str = "taken") -> str:
-    """Return SQL that sums a column over rows for which the SQL condition `rows` is true.
-
-    The sum is null if no row is selected.
-    """
+    """Return SQL for a column's sum over rows that satisfy `rows`; null without such rows."""
     return f"sum(CASE WHEN {rows} THEN {column} END)"
 
 

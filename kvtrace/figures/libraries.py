@@ -58,10 +58,7 @@ class LibraryTime:
 
 
 def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
-    """Return the executions that no recorded Triton launch caused, summed by name and stack.
-
-    Errors as `Trace.table`.
-    """
+    """Return executions without a Triton launch by name and stack; errors as `Trace.table`."""
     with open_times(trace, runs, "execution_times") as database:
         rows = database.sql(_QUERY).to_arrow_table().to_pylist()
     stack_ids = {row["stack_id"] for row in rows} - {None}

@@ -39,9 +39,6 @@ def is_plumbing(file: str | None) -> bool:
 
 
 def place_of(frames: Sequence[Mapping[str, Any]]) -> Place | None:
-    """Return the innermost line that is the program's own, or None; `frames[0]` is innermost.
-
-    Frames of torch, Triton and the like (`is_plumbing`) are skipped.
-    """
+    """Return the innermost line outside torch, Triton and the like (`is_plumbing`), or None."""
     frame = next((frame for frame in frames if not is_plumbing(frame["file"])), None)
     return None if frame is None else Place(frame["file"], frame["line"], frame["function"])

@@ -166,10 +166,7 @@ class Scans:
 def _scanned(
     database: "duckdb.DuckDBPyConnection", parts: Sequence[_Part], types: Mapping[str, Any]
 ) -> "duckdb.DuckDBPyRelation":
-    """Return a relation with the rows of parts that all have the same columns.
-
-    The relation has the columns of `types`; those that the parts lack are null.
-    """
+    """Return a relation of parts with equal columns; columns of `types` that they lack are null."""
     files = ", ".join(quoted(str(part.path)) for part in parts)
     present = {*parts[0].columns, "run"}
     columns = ", ".join(
@@ -183,10 +180,7 @@ def _scanned(
 
 
 def in_plain_folders(out: Path, parts: Iterable[str]) -> bool:
-    """Return whether the folder `out` and these run ids have no character special to DuckDB.
-
-    DuckDB would read such a path as a pattern.
-    """
+    """Return whether `out` and the run ids have no character that DuckDB reads as a pattern."""
     is_plain = _PLAIN_FOLDER.fullmatch(str(out)) is not None
     return is_plain and all(_PLAIN_RUN.fullmatch(run) for run in parts)
 
@@ -275,7 +269,6 @@ def _dataset(folder: Path, table: "Table", parts: Sequence[_Part]) -> "pds.Datas
 
 
 def _identifier(name: str) -> str:
-    """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 

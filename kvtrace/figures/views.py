@@ -313,8 +313,8 @@ def view_statements(names: Iterable[str] = VIEWS) -> list[str]:
 
 def view_texts(names: Iterable[str]) -> dict[str, str]:
     """Return the SELECT texts of views and the views that they use, by name, used views first."""
-    wanted = _with_used(names)
-    return {name: text for name, text in VIEWS.items() if name in wanted}
+    required_names = _with_used(names)
+    return {name: text for name, text in VIEWS.items() if name in required_names}
 
 
 def tables_of(names: Iterable[str]) -> tuple[str, ...]:
@@ -324,11 +324,11 @@ def tables_of(names: Iterable[str]) -> tuple[str, ...]:
 
 def _with_used(names: Iterable[str]) -> set[str]:
     """Return `names` with all tables and views that their views read, directly or not."""
-    wanted = set(names)
+    required_names = set(names)
     for name, text in reversed(VIEWS.items()):
-        if name in wanted:
-            wanted |= _used(text)
-    return wanted
+        if name in required_names:
+            required_names |= _used(text)
+    return required_names
 
 
 def _used(text: str) -> set[str]:

@@ -26,8 +26,8 @@ def findings_html(findings: Findings) -> str:
     groups = caused.groups
     parts = [_finding(printer, group) for group in groups[:_SHOWN]]
     if len(groups) > _SHOWN:
-        more = plural(len(groups) - _SHOWN, "more finding")
-        parts.append(markup.paragraph(f"… and {more}, in the result's text and rows"))
+        omitted_text = plural(len(groups) - _SHOWN, "more finding")
+        parts.append(markup.paragraph(f"… and {omitted_text}, in the result's text and rows"))
     parts += map(markup.paragraph, caused.lint_lines())
     verdict_counts, *further_lines = printer.summary(findings, caused.lints)
     parts.append(markup.paragraph(verdict_counts))

@@ -76,10 +76,10 @@ def profile_html(profile: Profile) -> str:
     caption = f"profile <small>{markup.words(profile.path)}: {kernels}{limit_note}</small>"
     parts = [markup.table(_columns(profile), launched_kernels[:_SHOWN], caption)]
     if not profile.replayed:
-        how = " yet: call .replay()"
+        replay_hint = " yet: call .replay()"
         if profile.has_times_alone:
-            how = ": the trace was imported without IR"
-        parts.append(markup.paragraph(f"bytes and FLOPs are not known{how}"))
+            replay_hint = ": the trace was imported without IR"
+        parts.append(markup.paragraph(f"bytes and FLOPs are not known{replay_hint}"))
     elif profile.device is not None:
         limits = profile.device.limits
         limits_note = f"at best and bound: by the limits of {limits.name} ({limits.source})"

@@ -195,10 +195,10 @@ class CallJudge:
     def _finding(self, verdict: Verdict, row: Mapping[str, Any], new: NewCall) -> Finding | None:
         if verdict.verdict == "proven":
             return None
-        other = verdict.other_op
+        other_op = verdict.other_op
         stacks = {
             row["stack_id"]: _frames(source_stack(verdict.op)),
-            row["other_stack_id"]: _frames(source_stack(other)) if other is not None else (),
+            row["other_stack_id"]: _frames(source_stack(other_op)) if other_op is not None else (),
         }
         call = new.call
         stack = _frames(new.stack)
@@ -248,8 +248,8 @@ def _lines_around(findings: Iterable[Finding]) -> dict[tuple[str, int], str]:
     for finding in findings:
         if finding.file is None or finding.line is None:
             continue
-        for number in range(finding.line - CONTEXT, finding.line + CONTEXT + 1):
-            text = _line(finding.file, number)
+        for line_number in range(finding.line - CONTEXT, finding.line + CONTEXT + 1):
+            text = _line(finding.file, line_number)
             if text is not None:
-                lines[finding.file, number] = text
+                lines[finding.file, line_number] = text
     return lines

@@ -229,10 +229,7 @@ class ContentsWatcher:
     def before(
         self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
     ) -> int:
-        """Copy the watched tensors of a launch before it is made, if the time budget allows.
-
-        Return the number of the copies, or 0.
-        """
+        """Copy a launch's watched tensors within the time budget; return their number, or 0."""
         begin = time.perf_counter_ns()
         listed = watch.listed(values)
         on_host = all(memory_kind(value) == "cpu" for _, value in listed)
@@ -262,11 +259,11 @@ class ContentsWatcher:
             return
         begin = time.perf_counter_ns()
         recorder = self._session.recorder
-        number = recorder.tag(0)
-        if not self._contents.has(number) and watch.places and watch.is_safe_after(values):
+        copy_id = recorder.tag(0)
+        if not self._contents.has(copy_id) and watch.places and watch.is_safe_after(values):
             listed = [(position, values[position]) for position in watch.places]
-            number = self._contents.take(listed, current_stream(), watch, number) or number
-        recorder.tag(number)
+            copy_id = self._contents.take(listed, current_stream(), watch, copy_id) or copy_id
+        recorder.tag(copy_id)
         self._contents.spend(time.perf_counter_ns() - begin)
 
     def _is_new(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> bool:

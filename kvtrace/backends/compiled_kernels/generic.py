@@ -65,10 +65,7 @@ def generic_ttir(text: str, version: str | None = None) -> str:
 
 @lru_cache(maxsize=64)
 def generic_once(text: str, version: str | None = None) -> str:
-    """Return `generic_ttir` of the arguments, from a cache if called before.
-
-    A kernel's launcher and its record need the same text.
-    """
+    """Return `generic_ttir`, cached: a kernel's launcher and its record need the same text."""
     return generic_ttir(text, version)
 
 

@@ -42,10 +42,7 @@ def hand_over(out: str, process: int, cache_key: str, compilation: Compilation) 
 
 
 def take(out: str, cache_key: str) -> Compilation | None:
-    """Return the compilation of a kernel hash that a worker wrote for this process, or None.
-
-    The file is deleted.
-    """
+    """Return a worker's compilation by kernel hash, and delete its file; None without a file."""
     file = _file(Path(out, _FOLDER, str(os.getpid())), cache_key)
     try:
         fields = json.loads(file.read_text())

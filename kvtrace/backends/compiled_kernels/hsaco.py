@@ -77,24 +77,24 @@ def _note(notes: bytes) -> bytes:
 
 def _decode(data: bytes, at: int) -> tuple[Any, int]:
     """Return the MessagePack value at byte offset `at`, and the offset after the value."""
-    first = data[at]
+    type_byte = data[at]
     at += 1
-    if first <= 0x7F:
-        return first, at
-    if first >= 0xE0:
-        return first - 0x100, at
-    if first <= 0x8F:
-        return _decode_sized("map", first & 0x0F, data, at)
-    if first <= 0x9F:
-        return _decode_sized("list", first & 0x0F, data, at)
-    if first <= 0xBF:
-        return _decode_sized("text", first & 0x1F, data, at)
-    if first in _CONSTANTS:
-        return _CONSTANTS[first], at
-    if first in _NUMBERS:
-        (number,) = struct.unpack_from(_NUMBERS[first], data, at)
-        return number, at + struct.calcsize(_NUMBERS[first])
-    kind, packing = _SIZED[first]
+    if type_byte <= 0x7F:
+        return type_byte, at
+    if type_byte >= 0xE0:
+        return type_byte - 0x100, at
+    if type_byte <= 0x8F:
+        return _decode_sized("map", type_byte & 0x0F, data, at)
+    if type_byte <= 0x9F:
+        return _decode_sized("list", type_byte & 0x0F, data, at)
+    if type_byte <= 0xBF:
+        return _decode_sized("text", type_byte & 0x1F, data, at)
+    if type_byte in _CONSTANTS:
+        return _CONSTANTS[type_byte], at
+    if type_byte in _NUMBERS:
+        (number,) = struct.unpack_from(_NUMBERS[type_byte], data, at)
+        return number, at + struct.calcsize(_NUMBERS[type_byte])
+    kind, packing = _SIZED[type_byte]
     (size,) = struct.unpack_from(packing, data, at)
     return _decode_sized(kind, size, data, at + struct.calcsize(packing))
 

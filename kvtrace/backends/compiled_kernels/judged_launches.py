@@ -212,8 +212,8 @@ class LaunchJudge:
 
     def _add_message(self, launch: Launch, rule: str, count: int, is_refused: bool) -> None:
         outcome = "was not launched" if is_refused else "was launched nevertheless"
-        more = f" and {count - 1} more" if count > 1 else ""
-        text = f"call {launch.call_id} of {launch.kernel} {outcome}: {rule}{more}"
+        repetitions_text = f" and {count - 1} more" if count > 1 else ""
+        text = f"call {launch.call_id} of {launch.kernel} {outcome}: {rule}{repetitions_text}"
         self._session.message("info", "defect", text)
 
 
@@ -305,13 +305,13 @@ def _argument_rows(
 ) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
     """Return the arguments as rows of `calls.args`, and contents by the rows' artifact."""
     rows, contents = [], {}
-    for number, (record, value) in enumerate(zip(launch.records, launch.values, strict=True)):
+    for index, (record, value) in enumerate(zip(launch.records, launch.values, strict=True)):
         row = asdict(record)
         del row["value"]
         content = _contents(record, value, setting)
-        row["value_artifact"] = None if content is None else str(number)
+        row["value_artifact"] = None if content is None else str(index)
         if content is not None:
-            contents[str(number)] = content
+            contents[str(index)] = content
         rows.append(row)
     return rows, contents
 

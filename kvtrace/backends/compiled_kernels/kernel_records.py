@@ -200,7 +200,7 @@ def kernel_record(
         file=file,
         line=line,
         source=str(function.src) if keep != "off" and function is not None else None,
-        files=_files(located, file, line, keep) if isinstance(located, str) else (),
+        files=_source_files(located, file, line, keep) if isinstance(located, str) else (),
         signature=parameters_of(kernel),
         target=target_of(metadata),
         warp_size=int(metadata.target.warp_size),
@@ -300,16 +300,16 @@ def options_of(metadata: Any) -> Iterator[tuple[str, str]]:
             yield str(name), capped(str(value))
 
 
-def _files(
+def _source_files(
     located: str, file: str | None, line: int | None, keep: Source
 ) -> tuple[tuple[str, bytes | None], ...]:
-    """Return the source files that locations point into, each with its recorded lines.
+    """Return (path, content to record or None) of the files named in the IR's locations, sorted.
 
     The kernel's own file is included even if Triton's cache has the IR from another file.
     """
     lines: dict[str, set[int]] = {}
-    for path, number in set(_LOCATION.findall(located)):
-        lines.setdefault(_unescaped(path), set()).add(int(number))
+    for path, line_number in set(_LOCATION.findall(located)):
+        lines.setdefault(_unescaped(path), set()).add(int(line_number))
     if file is not None:
         lines.setdefault(file, set()).update(() if line is None else (line,))
     return tuple((path, recorded_file_content(path, lines[path], keep)) for path in sorted(lines))

@@ -50,11 +50,11 @@ class Loads:
 
     def ends(self, _module: Any, _function: Any, _name: Any, _group: Any, cache_key: Any) -> None:
         """Store the load that has just ended (Triton's `kernel_load_end_hook`)."""
-        end = time.perf_counter_ns()
+        load_end = time.perf_counter_ns()
         begin = getattr(self._begun, "at", None)
         if begin is not None:
             self._begun.at = None
-            self.add(str(cache_key), begin[0], end - begin[1])
+            self.add(str(cache_key), begin[0], load_end - begin[1])
 
 
 #: The process's loads: a kernel may be loaded by one backend's library and recorded by another.

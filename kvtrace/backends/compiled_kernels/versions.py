@@ -29,10 +29,7 @@ def untested(triton: Any) -> str:
 
 
 def finished_kernel(kernel: Any) -> Any:
-    """Return the compiled kernel that a launch returned; None while it is being compiled.
-
-    Asynchronous compilation returns a wrapper, from which the kernel is read without waiting.
-    """
+    """Return the kernel that a launch returned; None while it is compiled asynchronously."""
     if hasattr(kernel, "asm"):
         return kernel
     inner = getattr(kernel, "kernel", None)

@@ -77,12 +77,12 @@ def _locations(file: str, source: str, first: int) -> Mapping[int, Location]:
     locations: dict[int, Location] = {}
     location: Location | None = None
     depth = 0
-    for number, line in enumerate(source.splitlines(), first):
+    for line_number, line in enumerate(source.splitlines(), first):
         comment = _COMMENT.fullmatch(line)
         if comment is None:
             depth = 0
             if location is not None and line.strip():
-                locations[number] = location
+                locations[line_number] = location
             continue
         if depth <= 0:
             location, depth = _location_of(comment[1], int(comment[2]), comment[3]), 0

@@ -98,10 +98,10 @@ def _frame_offsets() -> tuple[int, int, int, int, int, int]:
     the code object's end, it gives `f_lasti`.
     """
     frame, caller = sys._getframe(), sys._getframe(1)
-    own, outer = (_words(id(python) + _FRAME, _WORD)[0] for python in (frame, caller))
+    inner, outer = (_words(id(python) + _FRAME, _WORD)[0] for python in (frame, caller))
     words = _words(outer, _FRAME_BYTES)
     code = _offset(tuple(word & _TAGS for word in words), id(caller.f_code), "a frame's code")
-    previous = _offset(_words(own, _FRAME_BYTES), outer, "a frame's caller")
+    previous = _offset(_words(inner, _FRAME_BYTES), outer, "a frame's caller")
     begin = id(caller.f_code) + CodeType.__basicsize__
     inside = [word for word in words if begin - _WORD <= word < begin + len(caller.f_code.co_code)]
     if len(inside) != 1:
@@ -114,10 +114,10 @@ def _frame_offsets() -> tuple[int, int, int, int, int, int]:
     through = _C_FRAMES.get(sys.version_info[:2])
     if through is None:
         words = tuple((ctypes.c_size_t * (_STATE_BYTES // _WORD)).from_address(state))
-        through = _offset(words, own, "a thread's frame"), -1
+        through = _offset(words, inner, "a thread's frame"), -1
     else:  # no function of Python's may be called in between: it would be the innermost frame
         c_frame = ctypes.c_size_t.from_address(state + through[0]).value
-        if ctypes.c_size_t.from_address(c_frame + through[1]).value != own:
+        if ctypes.c_size_t.from_address(c_frame + through[1]).value != inner:
             raise FramesUnknown("the field of a thread's frame was not found")
     return *through, code, previous, instruction, correction
 

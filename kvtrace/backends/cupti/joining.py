@@ -255,10 +255,7 @@ class Joiner:
     # -- graphs -----------------------------------------------------------------------------
 
     def _complete(self, kernels: Kernels, final: bool) -> NDArray[np.bool_]:
-        """Return a mask of a graph's executions whose replay is complete.
-
-        It is if a later replay has begun, or with `final`.
-        """
+        """Return a mask of executions whose replay is complete: a later one began, or `final`."""
         if final:
             return np.ones(len(kernels), bool)
         return np.asarray(kernels.correlation < kernels.correlation.max())
@@ -302,8 +299,8 @@ class Joiner:
 
     def _captured_before(self, graph: int) -> list[Launches]:
         """Return launches of the captured graphs with smaller numbers, the nearest first."""
-        earlier = sorted((number for number in self._captured if number < graph), reverse=True)
-        return [Launches.joined(self._captured[number]).in_order() for number in earlier]
+        earlier = sorted((other for other in self._captured if other < graph), reverse=True)
+        return [Launches.joined(self._captured[other]).in_order() for other in earlier]
 
 
 class _LaunchQueue:

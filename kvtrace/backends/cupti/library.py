@@ -140,11 +140,11 @@ class Cupti:
         context = self._context(device)
         if context is None:
             return None
-        number = ctypes.c_uint32()
+        stream_number = ctypes.c_uint32()
         failed = self._library.cuptiGetStreamIdEx(
-            context, ctypes.c_void_p(handle), ctypes.c_uint8(0), ctypes.byref(number)
+            context, ctypes.c_void_p(handle), ctypes.c_uint8(0), ctypes.byref(stream_number)
         )
-        return None if failed else number.value
+        return None if failed else stream_number.value
 
     def wait(self) -> None:
         """Wait until the devices that launches went to are idle."""

@@ -81,8 +81,8 @@ class _EmptyKernel:
         one, no = ctypes.c_uint(1), ctypes.c_void_p()
 
         def launch() -> None:
-            for number in range(_WARM_UP + _LAUNCHES):
-                ctypes.memset(self._memory, number & 255, _BETWEEN)
+            for repetition in range(_WARM_UP + _LAUNCHES):
+                ctypes.memset(self._memory, repetition & 255, _BETWEEN)
                 begin = time.perf_counter_ns()
                 failed = self._driver.cuLaunchKernel(
                     self._function, one, one, one, one, one, one, 0, self._stream, no, no

@@ -17,10 +17,7 @@ _NEWEST: Final = 130600
 
 
 def record_lengths(version: int) -> tuple[int, int, int] | None:
-    """Return the bytes of a kernel's, a copy's and a fill's record in a version of CUPTI's API.
-
-    None for an unknown version.
-    """
+    """Return the bytes of a kernel's, copy's and fill's record in an API version, or None."""
     if not _KERNELS[0][0] <= version < _NEWEST:
         return None
     kernel, copy, fill = (

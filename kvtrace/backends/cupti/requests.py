@@ -113,11 +113,11 @@ class Requests:
         `add` records the frames of a new stack and returns its id.
         """
         distinct, codes = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
-        for number in distinct.tolist():
-            if number not in self._ids:
-                frames = self.frames(number)
-                self._ids[number] = add(frames) if frames else 0
-        ids = np.asarray([self._ids[number] for number in distinct.tolist()], np.int64)[codes]
+        for stack in distinct.tolist():
+            if stack not in self._ids:
+                frames = self.frames(stack)
+                self._ids[stack] = add(frames) if frames else 0
+        ids = np.asarray([self._ids[stack] for stack in distinct.tolist()], np.int64)[codes]
         return ids, ids == 0
 
     def frames(self, number: int) -> tuple[Frame, ...]:

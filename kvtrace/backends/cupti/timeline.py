@@ -295,8 +295,8 @@ class Timeline:
         for handle in np.unique(stream[wanted]).tolist():
             on_handle = wanted & (stream == handle)
             for on in np.unique(device[on_handle]).tolist():
-                number = self._cupti.stream_id(on, handle)
-                ids[on_handle & (device == on)] = NONE if number is None else number
+                stream_number = self._cupti.stream_id(on, handle)
+                ids[on_handle & (device == on)] = NONE if stream_number is None else stream_number
         return ids
 
     def _write(self, journal: Journal, parts: list[JoinedExecutions]) -> None:
@@ -318,14 +318,14 @@ class Timeline:
 
     def _count_foreign(self, looks: NDArray[np.int64]) -> None:
         numbers, counts = np.unique(looks, return_counts=True)
-        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            self._foreign[self._looks.known[number][0]] += count
+        for pair_index, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            self._foreign[self._looks.known[pair_index][0]] += count
 
     def _columns(self, part: JoinedExecutions) -> dict[str, Any]:
         kernels = part.kernels
         distinct, codes = np.unique(kernels.look, return_inverse=True)
         pairs = self._looks.known
-        names = array_of([pairs[number][0] for number in distinct.tolist()], pa.string())
+        names = array_of([pairs[pair_index][0] for pair_index in distinct.tolist()], pa.string())
         return {
             "record": self._records(len(kernels)),
             "launch_seq": array_of_numpy(part.seq, part.seq == NONE),
@@ -413,10 +413,10 @@ def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:
     for symbol, count in executions.items():
         count_by_title[readable(symbol)] += count
     listed = ", ".join(f"{name} ({count:,})" for name, count in count_by_title.most_common(_NAMED))
-    more = f" and {len(count_by_title) - _NAMED} others" if len(count_by_title) > _NAMED else ""
+    unlisted = f" and {len(count_by_title) - _NAMED} others" if len(count_by_title) > _NAMED else ""
     text = (
         "these kernels ran without a launch by Python's Triton, as those of AOTInductor, C++ "
-        f"launchers and libraries do, and are in gpu_kernels without one: {listed}{more}"
+        f"launchers and libraries do, and are in gpu_kernels without one: {listed}{unlisted}"
     )
     return message_row("info", "kernels-without-launch", text, count_by_title.total())
 

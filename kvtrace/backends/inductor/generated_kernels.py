@@ -243,7 +243,7 @@ def _cache_folders(device: Any) -> Iterator[Path]:
 def _definition_line(file: str | None, function: str) -> int | None:
     if file is None or not Path(file).is_file():
         return None
-    for number, line in enumerate(Path(file).read_text().splitlines(), 1):
+    for line_number, line in enumerate(Path(file).read_text().splitlines(), 1):
         if line.startswith(f"def {function}("):
-            return number
+            return line_number
     return None

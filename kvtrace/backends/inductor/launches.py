@@ -364,10 +364,7 @@ def _checked(
 def _inspecting_run(
     original: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
-    """Return a `run` in Python that judges, copies and checks, and records the launch itself.
-
-    It is called for launches that are trials, judged, or inspected.
-    """
+    """Return a `run` in Python that makes and records launches to tune, judge or inspect."""
     clock = time.time_ns
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:

@@ -133,10 +133,7 @@ def _start_process(folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def _jobs(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield jobs from the folder's file as they are written, until the end mark.
-
-    Also ends when the parent process has ended.
-    """
+    """Yield jobs as they are written to the folder's file, until an end mark or the parent ends."""
     parent = os.getppid()
     incomplete_line = ""
     with (folder / _JOBS).open(encoding="utf-8") as file:
@@ -163,14 +160,14 @@ def main(folder: Path) -> None:
     from kvtrace.backends.triton.later_stages import compiled_from
 
     compiler_key.install()
-    for number, job in enumerate(_jobs(folder)):
+    for job_number, job in enumerate(_jobs(folder)):
         try:
             kernel = compiled_from(job["ttir"], job["target"], job["warp_size"], job["options"])
         except Exception as error:  # noqa: BLE001 - the command that needs this kernel says why
             print(f"kernel not compiled: {error}", file=sys.stderr)
             continue
         with (folder / _COMPILED).open("a", encoding="utf-8") as compiled:
-            compiled.write(json.dumps([number, kernel.hash, kernel.src.name]) + "\n")
+            compiled.write(json.dumps([job_number, kernel.hash, kernel.src.name]) + "\n")
 
 
 if __name__ == "__main__":

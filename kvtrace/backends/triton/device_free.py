@@ -125,7 +125,6 @@ def _lacks_evaluator(session: "Session") -> bool:
 
 
 def _stop_compiler_at_ttir(session: "Session") -> Replacements:
-    """Make launches compile kernels to TTIR alone."""
     from kvtrace.backends.triton.unfinished_kernels import StoppingCompiler
 
     background = None

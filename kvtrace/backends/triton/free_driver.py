@@ -41,10 +41,12 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
     def __init__(self, target: str) -> None:
         device = device_of(target)
         self._backend, _, self._architecture = target.partition(":")
-        number = int(self._architecture) if self._architecture.isdigit() else None
-        self._number = number or 0
+        sm_number = int(self._architecture) if self._architecture.isdigit() else None
+        self._number = sm_number or 0
         self._target = GPUTarget(
-            self._backend, self._architecture if number is None else number, device.warp_size
+            self._backend,
+            self._architecture if sm_number is None else sm_number,
+            device.warp_size,
         )
         self.launcher_cls = EvaluatingLauncher
         self.utils = SimpleNamespace(

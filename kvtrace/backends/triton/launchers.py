@@ -124,31 +124,30 @@ class WatchedLaunchers:
         self._session = session
         self._watching = watching
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._plain: Callable[[Any], Any] | None = None
+        self._triton_run: Callable[[Any], Any] | None = None
 
     def as_property(self, before: property) -> Any:
-        """Return a property for `CompiledKernel.run` that returns inspecting launchers.
-
-        `before` is Triton's property.
-        """
-        plain: Any = before.fget
-        self._plain = plain
+        """Return a property for `CompiledKernel.run`, given Triton's, with inspecting launchers."""
+        unwatched: Any = before.fget
+        self._triton_run = unwatched
         session = self._session
         recorder: Any = session.recorder
         if self._watching.looks is not None:
-            return recorder.watched_property(before, lambda kernel: self._first(kernel, plain))
+            return recorder.watched_property(
+                before, lambda kernel: self._first_mark(kernel, unwatched)
+            )
 
         def run(kernel: Any) -> Any:
             try:
                 watched = kernel._kvtrace_watch
             except AttributeError:
-                watched = self._first(kernel, plain)
+                watched = self._first_mark(kernel, unwatched)
             if watched is None or session.recorder.launching != watched.owner:
-                return plain(kernel)
+                return unwatched(kernel)
             watch = watched.watch
             if watch.wait:
                 watch.wait -= 1
-                return plain(kernel)
+                return unwatched(kernel)
             return watched.capturing
 
         return property(run)
@@ -159,18 +158,18 @@ class WatchedLaunchers:
         return () if inspector is self else (inspector,)
 
     def watch_after_launch(self, kernel: Any) -> None:
-        """Decide whether to watch a kernel whose launch did not read the property `run`."""
-        if self._plain is not None and _ATTRIBUTE not in getattr(kernel, "__dict__", {}):
-            self._decide(kernel, self._plain(kernel), at_once=True)  # the launch is over
+        """Mark a kernel, if not yet marked, after a launch that did not read the property `run`."""
+        if self._triton_run is not None and _ATTRIBUTE not in getattr(kernel, "__dict__", {}):
+            self._decide(kernel, self._triton_run(kernel), at_once=True)  # the launch is over
 
     def unmark(self) -> None:
         """Remove this session's marks from kernels."""
         for kernel in list(self._marked):
             vars(kernel).pop(_ATTRIBUTE, None)
 
-    def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> Any:
+    def _first_mark(self, kernel: Any, unwatched: Callable[[Any], Any]) -> Any:
         """Mark a kernel at its first launch by Triton, and return the mark; None if unmarked."""
-        launcher = plain(kernel)
+        launcher = unwatched(kernel)
         if not _is_launched(self._session, kernel):
             return None
         return self._decide(kernel, launcher)
@@ -197,8 +196,8 @@ class WatchedLaunchers:
         if watch is None:
             return None
         owner = owner_of(kernel)
-        places = places_in(signature)
-        inspector = self._watching.look(watch, places, launcher, len(signature), owner)
+        argument_paths = places_in(signature)
+        inspector = self._watching.look(watch, argument_paths, launcher, len(signature), owner)
         if inspector is not None:
             return inspector
         return _WatchedKernel(owner, watch, self._capturing(watch, launcher, len(signature)))
@@ -207,15 +206,15 @@ class WatchedLaunchers:
         session, inspect = self._session, self._watching.before
 
         def launch(*arguments: Any) -> Any:
-            number = 0
+            copies_number = 0
             if len(arguments) == _BEFORE_VALUES + count and session.recording:
                 try:
                     values = arguments[_BEFORE_VALUES:]
-                    number = inspect(watch, arguments[:3], values, arguments[_STREAM])
+                    copies_number = inspect(watch, arguments[:3], values, arguments[_STREAM])
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                     session.problem(error)
             result = launcher(*arguments)
-            session.recorder.tag(number)
+            session.recorder.tag(copies_number)
             return result
 
         return launch

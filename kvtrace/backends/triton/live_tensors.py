@@ -50,10 +50,10 @@ def _holding(addresses: NDArray[np.int64]) -> list[Memory]:
     memories, remaining = _matching(remembered, addresses)
     if not remaining.size:
         return memories
-    more, _ = _matching(_all_memory(), remaining)
-    for start, _, tensor in more:
+    found_storages, _ = _matching(_all_memory(), remaining)
+    for start, _, tensor in found_storages:
         _earlier_tensors[start] = weakref.ref(tensor)
-    return memories + more
+    return memories + found_storages
 
 
 def _matching(

@@ -17,10 +17,7 @@ class TracedKernel:
     """A kernel watched by a client. Other attributes (`warmup`, `fn` …) are the kernel's own."""
 
     def __init__(self, kernel: Any, client: Client, session_of: Callable[[str], Session]) -> None:
-        """`kernel` is one of `@triton.jit` or `@triton.autotune`.
-
-        `session_of` is a function from a kernel's name to the recording, called at each launch.
-        """
+        """Wrap a kernel; `session_of` returns the recording by the kernel's name at each launch."""
         self._kernel = kernel
         self._client = client
         self._session_of = session_of

@@ -66,9 +66,9 @@ class _LazyStages(dict[str, Any]):
         if finish is None:
             return
         try:
-            whole = dict(finish().asm)  # with the stages in order
+            all_stages = dict(finish().asm)  # with the stages in order
             self.clear()
-            self.update(whole)
+            self.update(all_stages)
         except BaseException:
             self._finish = finish
             raise
@@ -96,11 +96,11 @@ class _LazyStages(dict[str, Any]):
 
 
 def _completing(name: str) -> Callable[..., Any]:
-    plain = getattr(dict, name)
+    dict_method = getattr(dict, name)
 
     def method(self: _LazyStages, *arguments: Any) -> Any:
         self._complete()
-        return plain(self, *arguments)
+        return dict_method(self, *arguments)
 
     return method
 
@@ -142,10 +142,10 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         """Return the fully compiled kernel, which Triton compiles at the first call."""
         with self._lock:
             if self._whole is None:
-                whole = self._compile()
-                self.metadata = whole.metadata
-                self.packed_metadata = whole.packed_metadata
-                self._whole = whole
+                finished = self._compile()
+                self.metadata = finished.metadata
+                self.packed_metadata = finished.packed_metadata
+                self._whole = finished
         return self._whole
 
     def __getattr__(self, name: str) -> Any:
@@ -162,12 +162,12 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         metadata = self.ttir_kernel.metadata
         threads = metadata.num_warps * metadata.target.warp_size
         if threads > _MAX_THREADS:  # Triton itself raises the error
-            whole = self.finish()
+            finished = self.finish()
             try:
-                whole._init_handles()
+                finished._init_handles()
             finally:
-                self._run = whole._run
-            self.module, self.function = whole.module, whole.function
+                self._run = finished._run
+            self.module, self.function = finished.module, finished.function
             return
         self._run = EvaluatingLauncher(self.src, metadata, ttir=self.ttir_kernel.asm["ttir"])
         self._run.compiled = weakref.ref(self)
@@ -176,10 +176,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
 
 @lru_cache(maxsize=64)
 def _fields_class(fields: tuple[str, ...]) -> Any:
-    """Return a class of named tuples with these fields.
-
-    The result is cached, as making a class takes as long as computing a kernel's key.
-    """
+    """Return a class of named tuples, cached: making one takes as long as computing a key."""
     return namedtuple("KernelMetadata", fields)
 
 
@@ -243,16 +240,16 @@ class StoppingCompiler:
         compiler = self
 
         def _do_compile(self: Any, *args: Any, **kwargs: Any) -> Any:
-            plain = getattr(self, "compile", None)
+            jit_compile = getattr(self, "compile", None)
             warmup = kwargs.get("warmup", args[6] if len(args) > 6 else True)
             ahead = warmup and not preparing.active
-            if plain is None or ahead or isinstance(plain, _StoppingCompile):
+            if jit_compile is None or ahead or isinstance(jit_compile, _StoppingCompile):
                 return original(self, *args, **kwargs)
-            self.compile = _StoppingCompile(compiler, plain)
+            self.compile = _StoppingCompile(compiler, jit_compile)
             try:
                 return original(self, *args, **kwargs)
             finally:
-                self.compile = plain
+                self.compile = jit_compile
 
         _do_compile.__wrapped__ = original  # type: ignore[attr-defined]
         replaced.put(JITFunction, "_do_compile", _do_compile)
@@ -275,10 +272,10 @@ class StoppingCompiler:
             except Exception as error:  # noqa: BLE001 - the program's, if Triton raises it too
                 failure = error
         if unfinished is None:
-            whole = plain(src, **options)
+            compiled = plain(src, **options)
             if failure is not None:
                 self._problem(failure)
-            return whole
+            return compiled
         self._receive(unfinished)
         return unfinished
 

@@ -268,15 +268,15 @@ def test_autotuned_kernels_are_recorded_without_launch_hooks(tmp_path: Any) -> N
 
 
 def test_doctor_reports_the_fork_only(fork: Fork) -> None:
-    from kvtrace.cli.machine import _dispatcher
+    from kvtrace.cli.machine import _dispatcher_part
 
     del fork
-    (part,) = _dispatcher()
+    (part,) = _dispatcher_part()
     assert part.name == "dispatcher"
     assert "a recording makes it call run" in part.text
 
 
 def test_doctor_reports_no_dispatcher_for_triton_itself() -> None:
-    from kvtrace.cli.machine import _dispatcher
+    from kvtrace.cli.machine import _dispatcher_part
 
-    assert list(_dispatcher()) == []
+    assert list(_dispatcher_part()) == []

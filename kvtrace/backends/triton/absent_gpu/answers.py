@@ -158,13 +158,13 @@ def install_answers(session: "Session", target: str, reports_gpu: bool = False) 
         _put(replaced, torch, _answers_without_gpu(torch, target), _on_failure, report_once)
         replaced.put(torch.cuda, "device", DeviceContext)
         replaced.put(torch.cuda, "device_of", DeviceContext)
-    for owner, attribute, ours in (
+    for owner, attribute, replacement in (
         (torch.cuda, "Stream", Stream),
         (torch.cuda, "ExternalStream", Stream),
         (torch.cuda, "Event", Event),
         (torch.cuda, "stream", DeviceContext),
     ):
-        replaced.put(owner, attribute, ours)
+        replaced.put(owner, attribute, replacement)
     return replaced
 
 
@@ -177,10 +177,10 @@ def _put(
 ) -> None:
     for module, functions in answers.items():
         owner = getattr(torch, module, None)
-        for name, ours in functions.items():
+        for name, answer in functions.items():
             original = getattr(owner, name, None)
             if original is not None:  # older torch has no accelerator, or less of it
-                replaced.put(owner, name, functools.wraps(original)(wrap(original, ours, report)))
+                replaced.put(owner, name, functools.wraps(original)(wrap(original, answer, report)))
 
 
 def _always(original: Answer, ours: Answer, _report: Answer) -> Answer:

@@ -26,9 +26,9 @@ def install_collectives(replaced: Replacements) -> None:
     replaced.undone_by(library.reset)
     module: Any = distributed.distributed_c10d
     for name in ("init_process_group", "new_group"):
-        ours = _with_gloo(getattr(module, name))
+        replacement = _with_gloo(getattr(module, name))
         for owner in (distributed, module):
-            replaced.put(owner, name, ours)
+            replaced.put(owner, name, replacement)
     for owner in (distributed, module):
         replaced.put(owner, "is_nccl_available", lambda: True)
     if torch._C._has_cuda:

@@ -54,8 +54,8 @@ def on_device(tensor: Any) -> Any:
     """
     storage = tensor.untyped_storage()
     size = storage.nbytes()
-    whole = torch.empty(0, dtype=torch.uint8, device=HOST).set_(storage, 0, (size,), (1,))
-    capsule = torch._C._to_dlpack(whole)
+    all_bytes = torch.empty(0, dtype=torch.uint8, device=HOST).set_(storage, 0, (size,), (1,))
+    capsule = torch._C._to_dlpack(all_bytes)
     kind = ctypes.c_int32.from_address(_pointer_of(capsule, b"dltensor") + _DL_DEVICE)
     kind.value = _DL_CUDA
     device_tensor = torch._C._from_dlpack(capsule)

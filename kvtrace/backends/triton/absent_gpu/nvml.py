@@ -30,7 +30,7 @@ def install_nvml(module: ModuleType, target: str) -> Replacements:
         ),
     }
     replaced = Replacements()
-    for name, ours in answers.items():
+    for name, replacement in answers.items():
         if hasattr(module, name):
-            replaced.put(module, name, ours)
+            replaced.put(module, name, replacement)
     return replaced

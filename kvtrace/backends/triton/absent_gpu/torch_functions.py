@@ -47,8 +47,8 @@ def install_functions(replaced: Replacements, target: str) -> None:
         for name in names:
             refuse = _refused(f"torch.cuda.{name}", _NO_GRAPHS)
             # annotations name the classes
-            ours = type(name, (), {"__new__": refuse}) if name[0].isupper() else refuse
-            replaced.put(owner, name, ours)
+            replacement = type(name, (), {"__new__": refuse}) if name[0].isupper() else refuse
+            replaced.put(owner, name, replacement)
     replaced.put(torch._C._dynamo.guards, "_empty_strided_cuda", _empty_strided)
     replaced.put(torch.backends.cuda, "is_built", lambda: True)
     version = _cuda_version() if target.startswith("cuda:") else None
@@ -149,10 +149,10 @@ def _memory_stats(_device: int = 0) -> dict[str, Any]:
         ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes"), size
     )
     counts = dict.fromkeys(("allocation", "segment", "active"), count)
-    others = dict.fromkeys(("inactive_split", "inactive_split_bytes"), zero)
-    whole = dict.fromkeys(("oversize_allocations", "oversize_segments"), zero["all"])
+    split_sizes = dict.fromkeys(("inactive_split", "inactive_split_bytes"), zero)
+    oversize_counts = dict.fromkeys(("oversize_allocations", "oversize_segments"), zero["all"])
     return {
-        **sizes, **counts, **others, **whole, "num_alloc_retries": 0, "num_ooms": 0,
+        **sizes, **counts, **split_sizes, **oversize_counts, "num_alloc_retries": 0, "num_ooms": 0,
         "num_sync_all_streams": 0, "num_device_alloc": use.count, "num_device_free": 0,
         "max_split_size": -1,
     }  # fmt: skip

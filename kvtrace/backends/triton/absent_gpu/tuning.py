@@ -32,13 +32,13 @@ def place_inductor_runtime(module: Any, replaced: Replacements) -> None:
         launcher.config.found_by_combo_autotune = True
         return launcher
 
-    for name, ours in (
+    for name, replacement in (
         ("benchmark_all_configs", benchmark_all_configs),
         ("coordinate_descent_tuning", coordinate_descent_tuning),
         ("_combo_sequential_autotune", combo_sequential_autotune),
     ):
         if hasattr(tuner, name):  # the last since torch 2.12
-            replaced.put(tuner, name, ours)
+            replaced.put(tuner, name, replacement)
     benchmarking = sys.modules["torch._inductor.runtime.benchmarking"]
     for kind in vars(benchmarking).values():
         if isinstance(kind, type) and issubclass(kind, benchmarking.Benchmarker):
