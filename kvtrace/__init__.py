@@ -53,7 +53,7 @@ def __getattr__(name: str) -> "Any":
 
 
 class _Finder:
-    """Finds add-ons' modules by their public names `kvtrace.NAME`."""
+    """Import finder of add-ons' modules by their public names `kvtrace.NAME`."""
 
     @staticmethod
     def find_spec(name: str, *_: object) -> "ModuleSpec | None":

@@ -36,7 +36,7 @@ out: str | None = None
 
 
 def boot() -> None:
-    """Read `KVTRACE`, and watch the imports of libraries that launch kernels."""
+    """Store the directory in `KVTRACE`, if set, and watch imports of libraries (`watch`)."""
     global out
     value = os.environ.get("KVTRACE", "")
     if out is not None or not value or value.lower() in _OFF or in_subinterpreter():
@@ -73,7 +73,7 @@ def _seal() -> None:
 
 
 def watch() -> None:
-    """Tell `kvtrace.capture.api` when a library that launches kernels is imported."""
+    """Add the finder that calls `capture/api.py` when a library with a backend is imported."""
     _libraries.update(entry.name for entry in registry.own_entries("libraries"))
     _stand_ins.update((entry.name, entry) for entry in registry.own_entries("stand_ins"))
     if not any(isinstance(finder, _Finder) for finder in sys.meta_path):
@@ -90,9 +90,9 @@ def _imported(name: str) -> None:
 
 
 class _Finder:
-    """Notes the imports of libraries that backends wait for; other finders find the modules.
+    """Import finder that wraps the loaders of libraries that backends wait for.
 
-    This stays the first finder: another finder, as pytest's that rewrites assertions, could find a
+    It stays the first finder: another finder, as pytest's that rewrites assertions, could find a
     library first. Python holds the import lock during `find_spec`, for which other threads wait, so
     `find_spec` imports next to nothing.
     """
@@ -127,13 +127,16 @@ class _Finder:
 def _stand_in(
     name: str, path: "Sequence[str] | None", target: "ModuleType | None"
 ) -> "ModuleSpec | None":
-    """Return the spec of an add-on's replacement; None if the package exists or outside runs."""
+    """Return the spec of an add-on's replacement for a missing package, or None.
+
+    None if the package is installed, or if nothing is being recorded.
+    """
     try:
         spec_of: Callable[..., ModuleSpec | None] = _stand_ins[name.partition(".")[0]].load()
         api = sys.modules.get("kvtrace.capture.api")
         recording = out is not None or (api is not None and api.current() is not None)
-        others = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
-        return spec_of(name, path, target, others) if recording else None
+        other_finders = [finder for finder in sys.meta_path if not isinstance(finder, _Finder)]
+        return spec_of(name, path, target, other_finders) if recording else None
     except Exception as error:  # noqa: BLE001 - no error of kvtrace may reach the user's program
         print(
             f"kvtrace: no replacement for {name}: {type(error).__name__}: {error}", file=sys.stderr
@@ -142,7 +145,7 @@ def _stand_in(
 
 
 class _Loader:
-    """Executes a module with the original loader, then installs the module's backends."""
+    """Loader that executes a module by the original loader, then installs its backends."""
 
     def __init__(self, loader: "Loader") -> None:
         self.loader = loader
@@ -164,25 +167,25 @@ class _Loader:
 
 
 def wait_without_gpu() -> None:
-    """Watch also the libraries that are adapted only with `KVTRACE_DEVICE=cpu`."""
+    """Also watch the libraries that have a backend only with `KVTRACE_DEVICE=cpu`."""
     _libraries.update(entry.name for entry in registry.own_entries("libraries_without_gpu"))
 
 
 def _find_backends() -> None:
-    """Watch also the libraries of other packages' backends, in new folders of `sys.path`.
+    """Also watch the libraries of other packages' backends, in new folders of `sys.path`.
 
-    If a package's entry points name no libraries, the backend is imported, and names them. The
-    search begins once `site` has been imported, as all folders are known then.
+    If a package's entry points name no libraries, the backend is imported, and its `libraries` are
+    read. Nothing is done before `site` has been imported, which adds folders.
     """
     site = sys.modules.get("site")
     if _searched.issuperset(sys.path) or getattr(site and site.__spec__, "_initializing", False):
         return
     _searched.update(sys.path)
-    named = registry.installed_entries("libraries")
-    _libraries.update(entry.name for entry in named)
-    places = {entry.place for entry in named}
+    library_entries = registry.installed_entries("libraries")
+    _libraries.update(entry.name for entry in library_entries)
+    with_library = {entry.place for entry in library_entries}
     for entry in registry.installed_entries("backends"):
-        if entry.place in places:
+        if entry.place in with_library:
             continue
         libraries = getattr(registry.loaded_or_none(entry), "libraries", ())
         _libraries.update(libraries)
@@ -192,10 +195,10 @@ def _find_backends() -> None:
 
 
 def _spec_of_imported(module: "ModuleType") -> "ModuleSpec":
-    """Return a spec with which an import returns a module that has been imported meanwhile.
+    """Return a spec for a module that was imported while its finder ran: importing returns it.
 
-    Python uses the module's own spec instead of the finder's, so this spec also becomes the
-    module's spec until it is loaded.
+    Python uses a module's `__spec__` instead of the finder's result, so it is set to this spec
+    until the module is loaded.
     """
     from importlib.machinery import ModuleSpec
 
@@ -205,7 +208,7 @@ def _spec_of_imported(module: "ModuleType") -> "ModuleSpec":
 
 
 class _Imported:
-    """Loader that returns an imported module unchanged."""
+    """Loader of a module that is already imported, and is returned unchanged."""
 
     def __init__(self, module: "ModuleType") -> None:
         self.module = module

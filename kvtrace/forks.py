@@ -22,10 +22,10 @@ PATIENCE: Final = 10.0
 
 
 class Lock:
-    """A re-entrant lock, free in a forked child unless the thread that forked holds the lock.
+    """A re-entrant lock that is free in a forked child unless the forking thread held it.
 
     Args:
-        taken: whether a fork waits until the lock is free, at most `PATIENCE` seconds.
+        taken: whether a fork waits until the lock is free, up to `PATIENCE` seconds.
         renewed: called in the child before other code, to repair the guarded data.
 
     """
@@ -63,7 +63,7 @@ _locks: list[weakref.ref[Lock]] = []
 
 
 def locks() -> list[Lock]:
-    """Return every lock of the process."""
+    """Return all locks of this class in the process."""
     return [lock for lock in (reference() for reference in list(_locks)) if lock is not None]
 
 

@@ -22,13 +22,13 @@ def spec_of(name: str) -> ModuleSpec | None:
 
 
 class _Loader(Loader):
-    """Loads a module that forwards attributes to another module."""
+    """Loader of a module that forwards attributes to another module."""
 
     def __init__(self, target: str) -> None:
         self.target = target
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python create the module."""
+        """Return None, so that Python creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
         """Import the add-on's module, and forward attributes to that module."""

@@ -10,7 +10,7 @@ if TYPE_CHECKING:
 
 
 def pytest_addoption(parser: "pytest.Parser") -> None:
-    """Add the options."""
+    """Add the options `--kvtrace`, `--kvtrace-fail` and `--kvtrace-tolerances`."""
     group = parser.getgroup("kvtrace", "kernels that tests launch")
     group.addoption(
         "--kvtrace",
@@ -38,7 +38,7 @@ def pytest_addoption(parser: "pytest.Parser") -> None:
 
 
 def pytest_configure(config: "pytest.Config") -> None:
-    """Record the suite, or derive tolerances, as the options say."""
+    """Call the add-ons for `--kvtrace` and `--kvtrace-tolerances`, if these options are given."""
     if config.getoption("kvtrace_out", None):
         _hand_over(config, "kvtrace", "records suites")
     if config.getoption("kvtrace_tolerances", False):
@@ -46,13 +46,13 @@ def pytest_configure(config: "pytest.Config") -> None:
 
 
 def _hand_over(config: "pytest.Config", option: str, what: str) -> None:
-    """Call the add-ons that implement a command line option."""
+    """Call the add-ons that implement an option; UsageError, with `what`, if there are none."""
     from kvtrace.registry import loaded
 
     plugins = [plugin for _, plugin in loaded("pytest", option)]
     if not plugins:
         import pytest
 
-        raise pytest.UsageError(f"--{option}: this kvtrace has no add-on that {what}")
+        raise pytest.UsageError(f"--{option} needs an add-on of kvtrace that {what}")
     for plugin in plugins:
         plugin(config)

@@ -61,7 +61,7 @@ _failed: "set[str]" = set()
 
 
 class Entry:
-    """A line: group (without `kvtrace.`), name, and place as `module:attribute`."""
+    """An entry point: group (without `kvtrace.`), name, and place, as `module:attribute`."""
 
     __slots__ = ("group", "name", "place")
 
@@ -74,7 +74,7 @@ class Entry:
         return f"{self.name} = {self.place}"
 
     def load(self) -> "Any":
-        """Import and return the entry's object; errors of the module are raised."""
+        """Import and return the entry's object; errors of the import are raised."""
         from importlib import import_module
 
         module, _, path = self.place.partition(":")
@@ -85,7 +85,7 @@ class Entry:
 
 
 def own_entries(group: str) -> "list[Entry]":
-    """Return the entries of kvtrace, then of its add-ons in order of name."""
+    """Return a group's entries of kvtrace, then of its add-ons in alphabetical order."""
     global _own
     if _own is None:
         _own = list(_read(_HERE))
@@ -95,9 +95,9 @@ def own_entries(group: str) -> "list[Entry]":
 
 
 def installed_entries(group: str) -> "list[Entry]":
-    """Return the entries of other packages that are installed in the folders of `sys.path`.
+    """Return a group's entries of other packages, which are installed in folders of `sys.path`.
 
-    Of packages with the same name the first counts, as for modules.
+    Of packages with the same name, the first in `sys.path` counts, as for modules.
     """
     packages: dict[str, list[Entry]] = {}
     for folder in sys.path:
@@ -117,7 +117,7 @@ def entries(group: str) -> "list[Entry]":
 
 
 def entry(group: str, name: str) -> "Entry | None":
-    """Return the first entry of a name, or None; other packages are searched last."""
+    """Return the first entry of a group named `name`, or None; other packages are searched last."""
     for listed in (own_entries, installed_entries):
         for candidate in listed(group):
             if candidate.name == name:
@@ -126,7 +126,10 @@ def entry(group: str, name: str) -> "Entry | None":
 
 
 def loaded(group: str, name: str | None = None) -> "Iterator[tuple[str, Any]]":
-    """Yield (name, object) of the entries of a group, or of one name, that can be imported."""
+    """Yield name and object of a group's entries, or of those named `name`.
+
+    Entries of other packages that cannot be imported are left out.
+    """
     for entry in own_entries(group):
         if name in (None, entry.name):
             yield entry.name, entry.load()
@@ -177,11 +180,11 @@ def _read(folder: str) -> "Iterator[Entry]":
         os.close(file)
     if b"[kvtrace." not in content:
         return
-    group = None
+    current_group = None
     for line in content.decode(errors="replace").splitlines():
         line = line.strip()
         if line.startswith("["):
-            group = line[9:-1] if line.startswith("[kvtrace.") else None
-        elif group and "=" in line and not line.startswith(("#", ";")):
-            name, _, place = line.partition("=")
-            yield Entry(group, name.strip(), place.partition("[")[0].strip())
+            current_group = line[9:-1] if line.startswith("[kvtrace.") else None
+        elif current_group and "=" in line and not line.startswith(("#", ";")):
+            name, _, object_path = line.partition("=")
+            yield Entry(current_group, name.strip(), object_path.partition("[")[0].strip())

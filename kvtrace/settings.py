@@ -60,14 +60,14 @@ class Amounts:
 
 @dataclass(frozen=True, slots=True)
 class Limit:
-    """The parsed setting `limit`: amounts at which recording ends, and that are kept."""
+    """The parsed setting `limit`: at which amounts recording ends, and which newest are kept."""
 
     end: Amounts = Amounts()
     newest: Amounts = Amounts()
 
     @property
     def any(self) -> bool:
-        """A limit is set."""
+        """Whether a limit is set."""
         return self != Limit()
 
 
@@ -138,21 +138,23 @@ class Settings:
         return _one_in(self.sample)
 
     def records_kernel(self, name: str) -> bool:
-        """Return whether launches of the kernel of that name are recorded."""
+        """Return whether launches of the kernel `name` are recorded (setting `kernels`)."""
         return any(fnmatchcase(name, glob.strip()) for glob in self.kernels.split(","))
 
     def values(self) -> dict[str, Any]:
-        """Return every setting by its name, add-ons' last."""
-        own = {name: getattr(self, name) for name in OWN}
+        """Return the value of each setting by name, those of add-ons last."""
+        own_values = {name: getattr(self, name) for name in OWN}
         added = dict(self.added)
-        return own | {name: added.get(name, setting.default) for name, setting in added_settings()}
+        return own_values | {
+            name: added.get(name, setting.default) for name, setting in added_settings()
+        }
 
     def as_facts(self) -> dict[str, str]:
-        """Return every setting except the mode, as the column `runs.settings` holds them."""
+        """Return all settings except the mode as texts, as in the column `runs.settings`."""
         return {key: str(value) for key, value in self.values().items() if key != "mode"}
 
     def as_environment(self) -> dict[str, str]:
-        """Return the environment variables that give these settings."""
+        """Return the environment variables, by name, that lead to these settings."""
         return {
             f"KVTRACE_{key.upper()}": str(int(value) if isinstance(value, bool) else value)
             for key, value in self.values().items()
@@ -185,7 +187,7 @@ class AddedSetting:
     needs: tuple[str, ...] = ()
 
     def of(self, settings: Settings) -> Any:
-        """Return the value of this setting among settings."""
+        """Return the value of this setting in `settings`."""
         return dict(settings.added).get(self.name, self.default)
 
 
@@ -237,10 +239,10 @@ def _with_added(base: Settings, name: str, value: Any) -> Settings:
 
 
 def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings from `KVTRACE_MODE` and so on, and sentences on problems.
+    """Return the settings of the variables `KVTRACE_MODE` and so on, and sentences on problems.
 
-    An invalid value leaves the default. There is one sentence for each invalid value, and for each
-    unknown variable that begins with `KVTRACE_`.
+    A setting with an invalid value has its default. There is one sentence for each invalid value,
+    and one for each unknown variable that begins with `KVTRACE_`.
     """
     settings, problems = DEFAULT, []
     for name in _names(environment):
@@ -251,28 +253,31 @@ def settings_from_environment(environment: Mapping[str, str]) -> tuple[Settings,
             settings = settings_from_arguments(settings, **{name: value})
         except BadSetting as error:
             defaults = DEFAULT.values()
-            used = f"using {defaults[name]!r}" if name in defaults else "ignored"
-            problems.append(f"KVTRACE_{name.upper()}: {error}; {used}")
+            effect = f"using {defaults[name]!r}" if name in defaults else "ignored"
+            problems.append(f"KVTRACE_{name.upper()}: {error}; {effect}")
     return settings, (*problems, *_unknown(environment))
 
 
 def _names(environment: Mapping[str, str]) -> tuple[str, ...]:
-    """Return names of settings, with other packages' only if kvtrace does not know a variable."""
-    ours = (*OWN, *(entry.name for entry in registry.own_entries("settings")))
-    known = {f"KVTRACE_{name.upper()}" for name in ours} | OTHER_VARIABLES.keys()
+    """Return the names of settings that the environment's variables may set.
+
+    Other packages are searched only if a variable is not of kvtrace.
+    """
+    own_names = (*OWN, *(entry.name for entry in registry.own_entries("settings")))
+    own_variables = {f"KVTRACE_{name.upper()}" for name in own_names} | OTHER_VARIABLES.keys()
     variables = (name for name in environment if name.startswith("KVTRACE_"))
-    return ours if known.issuperset(variables) else setting_names()
+    return own_names if own_variables.issuperset(variables) else setting_names()
 
 
 def _unknown(environment: Mapping[str, str]) -> tuple[str, ...]:
     """Return a sentence for each unknown variable, except variables of kvtrace's tests."""
-    known = {f"KVTRACE_{name.upper()}" for name in _names(environment)} | OTHER_VARIABLES.keys()
-    if not known.issuperset(name for name in environment if name.startswith("KVTRACE_")):
-        known |= {entry.name for entry in registry.entries("variables")}
+    variables = {f"KVTRACE_{name.upper()}" for name in _names(environment)} | OTHER_VARIABLES.keys()
+    if not variables.issuperset(name for name in environment if name.startswith("KVTRACE_")):
+        variables |= {entry.name for entry in registry.entries("variables")}
     return tuple(
-        f"there is no variable {name}{nearest(name, known)}; kvtrace env lists them"
+        f"there is no variable {name}{nearest(name, variables)}; kvtrace env lists them"
         for name in sorted(environment)
-        if name.startswith("KVTRACE_") and name not in known and not name.startswith(_OF_TESTS)
+        if name.startswith("KVTRACE_") and name not in variables and not name.startswith(_OF_TESTS)
     )
 
 
@@ -306,10 +311,10 @@ def _checked(name: str, value: Any) -> Any:
 
 
 def amount_of(text: str, what: str) -> float:
-    """Return the number of bytes or seconds of a text as 50GB or 30d.
+    """Return the bytes or seconds that a text such as 50GB or 30d means.
 
     Raises:
-        BadSetting: the text is not an amount of `what`.
+        BadSetting: the text is not an amount of `what`, "bytes" or "seconds".
     """
     match = _AMOUNT.fullmatch(text.lower().strip())
     amount, quantity = _amount(match) if match and not match["ring"] else (0.0, "")
@@ -320,25 +325,25 @@ def amount_of(text: str, what: str) -> float:
 
 
 def _amount(match: re.Match[str]) -> tuple[float, str]:
-    """Return an amount and the counted quantity; "" if the unit is unknown."""
-    what, times = _UNITS.get(match["unit"].replace(" ", ""), ("", 0))
-    return float(match["number"]) * times, what
+    """Return an amount and its quantity, as "bytes"; "" if the unit is unknown."""
+    quantity, factor = _UNITS.get(match["unit"].replace(" ", ""), ("", 0))
+    return float(match["number"]) * factor, quantity
 
 
 def _limit(text: str) -> Limit:
     """Return the parsed setting `limit`; BadSetting names the invalid part."""
     amounts: dict[str, dict[str, Any]] = {"end": {}, "newest": {}}
-    for part in filter(None, map(str.strip, text.lower().split(","))):
-        match = _AMOUNT.fullmatch(part)
-        amount, what = _amount(match) if match else (0.0, "")
-        of = amounts["newest" if match and match["ring"] else "end"]
-        if amount < 1 or what in of:
+    for amount_text in filter(None, map(str.strip, text.lower().split(","))):
+        match = _AMOUNT.fullmatch(amount_text)
+        amount, quantity = _amount(match) if match else (0.0, "")
+        amount_by_quantity = amounts["newest" if match and match["ring"] else "end"]
+        if amount < 1 or quantity in amount_by_quantity:
             raise BadSetting(
                 "the setting limit is a list of amounts such as 2GB, 10M launches or 1h, one of "
                 "each kind, separated by commas; ring: before an amount keeps the newest; "
-                f"{part!r} is not valid"
+                f"{amount_text!r} is not valid"
             )
-        of[what] = amount if what == "seconds" else round(amount)
+        amount_by_quantity[quantity] = amount if quantity == "seconds" else round(amount)
     return Limit(Amounts(**amounts["end"]), Amounts(**amounts["newest"]))
 
 
@@ -346,7 +351,7 @@ def _one_in(text: str) -> int:
     """Return N of the setting `sample`; 1 if the setting is empty."""
     match = _SAMPLE.fullmatch(text.replace(" ", ""))
     if match is None and text.strip():
-        raise BadSetting(f"the setting sample is of the form 1/100, to 1/1000000, not {text!r}")
+        raise BadSetting(f"the setting sample has to be 1/N, N up to 1000000, not {text!r}")
     return int(match[1]) if match else 1
 
 
@@ -359,12 +364,13 @@ _READ: Final[dict[str, Callable[[str], Any]]] = {
 
 def _one_of(name: str, value: Any, choices: tuple[str, ...]) -> str:
     if value not in choices:
-        raise BadSetting(f"the setting {name} is one of {', '.join(choices)}, not {value!r}")
+        choices_text = ", ".join(choices)
+        raise BadSetting(f"the setting {name} has to be one of {choices_text}, not {value!r}")
     return str(value)
 
 
 def _switched(value: Any, on: str) -> str:
-    """Return `on` or "off" for the words of a switch, and other values as text."""
+    """Return `on` for 1, true and the like, "off" for 0, false …, and other values as text."""
     text = str(value).lower()
     return on if text in _TRUE else "off" if text in _FALSE else text
 
@@ -373,15 +379,15 @@ def _switch(name: str, value: Any) -> bool:
     text = str(value).lower()
     if text in _TRUE | _FALSE:
         return text in _TRUE
-    raise BadSetting(f"the setting {name} is 1 or 0, not {value!r}")
+    raise BadSetting(f"the setting {name} has to be 1 or 0, not {value!r}")
 
 
 def whole_number(name: str, value: Any) -> int:
-    """Return a value as a whole number above 0; BadSetting if it is none."""
+    """Return a setting's value as a whole number above 0; BadSetting for other values."""
     try:
         number = int(value)
     except (TypeError, ValueError):
         number = 0
     if number < 1:
-        raise BadSetting(f"the setting {name} is a whole number above 0, not {value!r}")
+        raise BadSetting(f"the setting {name} has to be a whole number above 0, not {value!r}")
     return number

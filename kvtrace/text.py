@@ -36,7 +36,7 @@ def printable(text: object) -> str:
 
 
 def duration(nanoseconds: float | None) -> str:
-    """Return a duration with three digits and its unit, as `1.23 ms`; `-` where unknown."""
+    """Return a duration with three digits and its unit, as `1.23 ms`; `-` for None."""
     if nanoseconds is None:
         return "-"
     for factor, unit in _DURATIONS:
@@ -46,27 +46,27 @@ def duration(nanoseconds: float | None) -> str:
 
 
 def count(number: float | None) -> str:
-    """Return a whole number with thousands separated; `-` where unknown."""
+    """Return a number rounded, with thousands separated, as `12,345`; `-` for None."""
     return "-" if number is None else f"{round(number):,}"
 
 
 def amount(number: float | None, unit: str = "") -> str:
-    """Return a number with a decimal prefix, as `2.10 GFLOP`; `-` where unknown."""
+    """Return a number with a decimal prefix and `unit`, as `2.10 GFLOP`; `-` for None."""
     return _scaled(number, 1000, tuple(f"{prefix}{unit}" for prefix in _DECIMAL))
 
 
 def size(size_bytes: float | None) -> str:
-    """Return a size in bytes with a binary prefix, as `4.00 KiB`; `-` where unknown."""
+    """Return a size in bytes with a binary prefix, as `4.00 KiB`; `-` for None."""
     return _scaled(size_bytes, 1024, _BINARY)
 
 
 def percent(share: float | None) -> str:
-    """Return a share between 0 and 1 in percent, as `12.5 %`; `-` where unknown."""
+    """Return a share between 0 and 1 in percent, as `12.5 %`; `-` for None."""
     return "-" if share is None else f"{100 * share:.1f} %"
 
 
 def quantity(number: float | None, unit: str) -> str:
-    """Return a number of a unit (count, ns, bytes or share) as text; `-` where unknown."""
+    """Return a number, whose unit is count, ns, bytes or share, as text; `-` for None."""
     return _QUANTITIES[unit](number)
 
 
@@ -79,7 +79,7 @@ _QUANTITIES: Final[dict[str, Callable[[float | None], str]]] = {
 
 
 def shorten(text: str, width: int) -> str:
-    """Return the text in at most `width` columns, without its middle if the text is longer."""
+    """Return the text in at most `width` columns; in a longer text … replaces the middle."""
     if display_width(text) <= width:
         return text
     room = width - 1
@@ -92,9 +92,9 @@ def shorten(text: str, width: int) -> str:
 
 
 def wrapped(text: str, width: int = WIDTH, indent: int = 0) -> list[str]:
-    """Return printable lines of at most `width` columns, words and paths left whole.
+    """Return the text as printable lines of at most `width` columns, wrapped at spaces only.
 
-    Lines after the first are indented by two columns more.
+    All lines are indented by `indent` columns, and lines after the first by two more.
     """
     return textwrap.wrap(
         printable(text),
@@ -114,7 +114,7 @@ def plural(number: int, noun: str) -> str:
 
 
 def terminal_width() -> int:
-    """Return the columns of the terminal, and 80 where there is none; never less than 80."""
+    """Return the terminal's number of columns, but at least 80; 80 without a terminal."""
     return max(WIDTH, shutil.get_terminal_size((WIDTH, 24)).columns)
 
 
@@ -134,31 +134,31 @@ def columns(
     texts: Sequence[int] = (0,),
     optional: Sequence[int] = (),
 ) -> list[str]:
-    """Return the lines of a table that never cuts what distinguishes its rows.
+    """Return the lines of a table, in which different cells of a column stay different.
 
-    If the table is wider than `width`, first optional columns go, then texts wrap. A text that
-    would take more than `_MOST_LINES` lines loses its middle, unless that makes two rows the same.
-    Cells are made printable.
+    If the table is wider than `width`, optional columns are left out, then texts are wrapped. In a
+    text that would take more than `_MOST_LINES` lines, … replaces the middle, unless two texts
+    would become equal. Cells are made printable.
 
     Args:
         header: The columns' headings.
         rows: A cell for each column.
         width: Columns of the terminal.
         indent: Spaces before each line.
-        texts: Positions of columns that are texts: left-aligned and wrapped. Before an empty cell
-            of such a column, the text takes its room too. Other columns are figures: right-aligned
+        texts: Positions of columns of texts, which are left-aligned and wrapped. A text also uses
+            the space of an empty text cell to its right. Other columns are figures, right-aligned
             and never wrapped.
-        optional: Positions of columns that may be left out, the first to go first.
+        optional: Positions of columns that may be left out, the least important first.
 
     """
     cells = [[printable(cell) for cell in row] for row in (header, *rows)]
     kept = list(range(len(header)))
-    natural = [_natural(cells, i, i in texts and i + 1 in texts) for i in kept]
-    wanted = list(natural)
+    natural = [_natural_width(cells, i, i in texts and i + 1 in texts) for i in kept]
+    least = list(natural)
     for number, i in enumerate(texts):
-        wanted[i] = min(natural[i], _WHOLE if number == 0 else _WHOLE // 2)
+        least[i] = min(natural[i], _WHOLE if number == 0 else _WHOLE // 2)
     for position in optional:
-        if _table_width(wanted, kept) + indent > width:
+        if _table_width(least, kept) + indent > width:
             kept.remove(position)
     widths = list(natural)
     flexible = [i for i in kept if i in texts]
@@ -175,17 +175,17 @@ def columns(
     return lines
 
 
-def _natural(cells: Sequence[Sequence[str]], column: int, reaches: bool) -> int:
-    """Return the natural width of a column.
+def _natural_width(cells: Sequence[Sequence[str]], column: int, reaches: bool) -> int:
+    """Return the width of a column in which no cell is wrapped.
 
-    With `reaches`, cells before an empty cell use the room of the next column, too.
+    With `reaches`, cells before an empty cell also use the space of the next column.
     """
     bounded = [row for row in cells if not reaches or row[column + 1]]
     widest = max(display_width(row[column]) for row in bounded)
     if len(bounded) < len(cells):
-        both = max(display_width(row[column]) for row in cells if not row[column + 1])
-        beside = max(display_width(row[column + 1]) for row in cells)
-        widest = max(widest, both - beside - 2)
+        reaching = max(display_width(row[column]) for row in cells if not row[column + 1])
+        next_column = max(display_width(row[column + 1]) for row in cells)
+        widest = max(widest, reaching - next_column - 2)
     return widest
 
 
@@ -194,10 +194,10 @@ def _table_width(widths: Sequence[int], kept: Sequence[int]) -> int:
 
 
 def _distinct(texts: Sequence[str], width: int) -> dict[str, str]:
-    """Return each text shortened to `width` columns, or whole if two would become the same."""
+    """Return by text its form shortened to `width` columns, or itself if two would be equal."""
     short = {text: shorten(text, width) for text in texts}
-    number = Counter(short.values())
-    return {text: cut if number[cut] == 1 else text for text, cut in short.items()}
+    count_of = Counter(short.values())
+    return {text: cut if count_of[cut] == 1 else text for text, cut in short.items()}
 
 
 def _row_lines(
@@ -208,24 +208,24 @@ def _row_lines(
     indent: str,
 ) -> list[str]:
     """Return the lines of a row: figures on the first line, wrapped texts continue below."""
-    parts: list[tuple[list[str], int, bool]] = []
+    blocks: list[tuple[list[str], int, bool]] = []  # lines of a cell, width, right-aligned
     skipped = -1
-    for place, i in enumerate(kept):
+    for position, i in enumerate(kept):
         if i == skipped:
             continue
-        room, after = widths[i], kept[place + 1] if place + 1 < len(kept) else -1
+        room, following = widths[i], kept[position + 1] if position + 1 < len(kept) else -1
         if i not in shortest:
-            parts.append(([row[i]], room, True))
+            blocks.append(([row[i]], room, True))
             continue
         text = shortest[i][row[i]]
-        if after in shortest and not row[after]:
-            text, room, skipped = row[i], room + 2 + widths[after], after
-        parts.append((broken(text, room), room, False))
+        if following in shortest and not row[following]:
+            text, room, skipped = row[i], room + 2 + widths[following], following
+        blocks.append((broken(text, room), room, False))
     lines = []
-    for number in range(max(len(texts) for texts, _, _ in parts)):
+    for line_index in range(max(len(cell_lines) for cell_lines, _, _ in blocks)):
         line = [
-            _padded(texts[number] if number < len(texts) else "", room, right)
-            for texts, room, right in parts
+            _padded(cell_lines[line_index] if line_index < len(cell_lines) else "", room, right)
+            for cell_lines, room, right in blocks
         ]
         lines.append((indent + "  ".join(line)).rstrip())
     return lines
@@ -237,9 +237,9 @@ def _padded(text: str, room: int, right: bool) -> str:
 
 
 def broken(text: str, width: int) -> list[str]:
-    """Return the text in lines of at most `width` columns that lose no character but spaces.
+    """Return the text in lines of at most `width` columns; only spaces at their ends are removed.
 
-    A line ends at a space or after punctuation in the line's second half, if there is any. Lines
+    A line ends at a space, else after punctuation, in its second half, or else at `width`. Lines
     after the first are indented by two columns.
     """
     margin = " " * (len(text) - len(text.lstrip()) + 2)
@@ -249,16 +249,16 @@ def broken(text: str, width: int) -> list[str]:
         room = width - len(begin)
         if room < 1 or display_width(text) <= room:
             return [*lines, begin + text]
-        end = room
-        while display_width(text[:end]) > room:
-            end -= 1
-        end = max(end, 1)
-        half = range(end, end // 2, -1)
+        line_end = room
+        while display_width(text[:line_end]) > room:
+            line_end -= 1
+        line_end = max(line_end, 1)
+        half = range(line_end, line_end // 2, -1)
         spaces = (n for n in half if text[n] == " " or text[n - 1] == " ")
         marks = (n for n in half if text[n - 1] in _BREAKS)
-        place = next(spaces, None) or next(marks, end)
-        lines.append(begin + text[:place].rstrip())
-        text = text[place:].lstrip()
+        break_at = next(spaces, None) or next(marks, line_end)
+        lines.append(begin + text[:break_at].rstrip())
+        text = text[break_at:].lstrip()
 
 
 def _scaled(number: float | None, base: int, units: Sequence[str]) -> str:

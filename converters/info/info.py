@@ -12,7 +12,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from kvtrace.converters.info.overhead import overhead_percent
-from kvtrace.figures.asked import STEADY, Asked
+from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.schema.columns import without_dictionary
@@ -139,7 +139,7 @@ def read_overview(
     recompiles: bool = False,
     warmup: bool = False,
     since: str | None = None,
-    part: Asked = STEADY,
+    part: RequestedPart = STEADY,
 ) -> Overview:
     """Read the overview of some runs.
 

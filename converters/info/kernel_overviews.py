@@ -8,11 +8,11 @@ import pyarrow as pa
 
 from kvtrace.converters.info.info import KernelOverview, Overview
 from kvtrace.converters.profile.device_time import DeviceTime, read_device_time
-from kvtrace.figures.asked import Asked
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER, FURTHER_SUMS, LAUNCHED
 from kvtrace.figures.makers import OWN
+from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.tables import known_rows
 from kvtrace.figures.times import Times, host_times
 from kvtrace.figures.window import windowed
@@ -62,7 +62,7 @@ _KERNELS: Final = f"""
 
 
 def with_kernels(
-    overview: Overview, trace: "Trace", runs: Sequence["Run"], part: Asked
+    overview: Overview, trace: "Trace", runs: Sequence["Run"], part: RequestedPart
 ) -> Overview:
     """Return an overview with its kernels, device times, and the part of the runs they cover.
 

@@ -15,10 +15,10 @@ import pyarrow.compute as pc
 from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
-from kvtrace.figures.asked import STEADY, Asked
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey, kernel_rows
 from kvtrace.figures.libraries import library_times
+from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.times import device_times, figures_of_calls, host_times
 from kvtrace.figures.window import Window, windowed
 
@@ -105,7 +105,7 @@ class CallSums:
         return "device_ns" if "device_ns" in self.known else "host_ns"
 
 
-def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: Asked = STEADY) -> CallSums:
+def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = STEADY) -> CallSums:
     """Read the calls and library kernels of a part of some runs; errors as `windowed`."""
     trace, window = windowed(trace, runs, part)
     executed = device_times(trace, runs, with_medians=False)

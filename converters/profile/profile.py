@@ -19,11 +19,11 @@ from kvtrace.converters.profile.profile_sections import profile_sections
 from kvtrace.converters.profile.profile_tables import ProfileTables, Row
 from kvtrace.converters.profile.roofline import Position, Work, joined, position
 from kvtrace.converters.source_lines import SourceLines
-from kvtrace.figures.asked import STEADY, Asked
 from kvtrace.figures.gaps import Gaps, read_gaps
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import FURTHER
 from kvtrace.figures.makers import CUSTOM, OWN
+from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.times import Times, device_times, host_times
 from kvtrace.figures.unevaluated import read_unevaluated
 from kvtrace.figures.window import Window, windowed
@@ -199,7 +199,7 @@ def read_profile(
     device: str | None = None,
     times: tuple[Times, Times] | None = None,
     window: Window | None = None,
-    part: Asked = STEADY,
+    part: RequestedPart = STEADY,
 ) -> Profile:
     """Read the profile of the runs.
 

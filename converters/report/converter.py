@@ -9,21 +9,21 @@ from typing import Final
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.report.data import Report, report_data
 from kvtrace.converters.report.writing import write_report
-from kvtrace.figures.asked import STEADY, Asked
+from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.trace import Selection
 from kvtrace.text import plural
 
 __all__ = ["CONVERTER", "ReportConverter"]
 
-_PART: Final = tuple(each.name for each in fields(Asked))
+_PART: Final = tuple(each.name for each in fields(RequestedPart))
 
 
 class ReportConverter:
     """Converter to one self-contained HTML page.
 
     Settings: `max-mb`, the page's size limit in MiB; `source`, yes or no: include sources and IR;
-    `since`, `until`, `mark`, `steps` and `whole`: the part that figures cover (`Asked`).
+    `since`, `until`, `mark`, `steps` and `whole`: the part that figures cover (`RequestedPart`).
     """
 
     summary = "One self-contained HTML page: timeline, kernels, launches, source, findings"
@@ -44,7 +44,7 @@ class ReportConverter:
         source = _yes_or_no("source", settings.get("source", "yes"))
         part = {name: settings[name] for name in _PART if name in settings}
         whole = part.pop("whole", None) is not None
-        report = report_of(selection, Asked(**part, whole=whole))
+        report = report_of(selection, RequestedPart(**part, whole=whole))
         written = write_report(report, selection, output, max_mb, source=source)
         totals = report.totals
         counts = f"{plural(totals.launches, 'launch')}, {plural(totals.kernels, 'kernel')}"
@@ -52,7 +52,7 @@ class ReportConverter:
         return Conversion((output,), (counts, *left_out))
 
 
-def report_of(selection: Selection, part: Asked = STEADY) -> Report:
+def report_of(selection: Selection, part: RequestedPart = STEADY) -> Report:
     """Return the report of some runs, titled by the trace's folder; figures cover a part."""
     folder = selection.trace.path
     title = folder.resolve().name or str(folder)

@@ -33,8 +33,8 @@ from kvtrace.converters.report.model import (
     Variant,
 )
 from kvtrace.converters.report.slices import BIN_COUNTS, NO_CALL, Executions, Integers, Slices
-from kvtrace.figures.asked import STEADY, Asked
 from kvtrace.figures.kernels import FURTHER
+from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.figures.scans import sound_rows
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.unevaluated import read_unevaluated
@@ -61,7 +61,7 @@ def report_data(
     runs: "Sequence[TraceRun]",
     title: str,
     shown_as: str,
-    asked: Asked = STEADY,
+    asked: RequestedPart = STEADY,
 ) -> Report:
     """Return the page's data for some runs.
 

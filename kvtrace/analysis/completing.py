@@ -12,11 +12,14 @@ from kvtrace.schema.trace import Selection
 def complete(
     selections: Sequence[Selection], *, replay: bool | None, shown: Shown = unshown
 ) -> Iterator[str]:
-    """Replay, judge and check runs that lack it, then make missing stages; yield messages.
+    """Run the passes that runs lack, then compile missing IR stages, and yield messages.
+
+    The passes are the tracer, profiler and sanitizer, and those of add-ons. Results are written to
+    the trace.
 
     Args:
         selections: The runs.
-        replay: True: however long it takes; None: if it takes only seconds; False: not at all.
+        replay: Whether to run missing passes; None: only if they take seconds.
         shown: The progress display.
 
     """

@@ -1,7 +1,7 @@
-"""Conditions for all shapes, and calls compared with the conditions: `kvtrace sizes`.
+"""Conditions on sizes under which kernels are safe, and calls compared with them: `kvtrace sizes`.
 
-Kernels whose conditions are equal are one variant, whatever runs and calls they have. Each call of
-a variant is compared with its conditions; a call outside of them is judged by itself.
+Kernels of any run whose conditions are equal are one variant. Each call of a variant is compared
+with its conditions; a call that does not satisfy them is judged by itself.
 """
 
 from __future__ import annotations
@@ -37,7 +37,12 @@ _LEAST_SECONDS = 0.05
 
 @dataclass
 class _Variant:
-    """A kernel with one set of conditions, over all runs and calls."""
+    """A kernel with one set of conditions, and the results of its calls so far.
+
+    `inside` counts calls that satisfy the conditions, `short` calls whose accesses do not reach all
+    elements, `others` has the other calls, `bad` their numbers and message if they are violations,
+    `broken` the messages of violated contracts, and `assumed` the contracts in the kernel's source.
+    """
 
     conditions: KernelConditions
     calls: int = 0
@@ -53,9 +58,10 @@ class _Variant:
     def completed(
         self, sizes: Mapping[str, int], contracts: Sequence[Contract], seconds: float
     ) -> KernelConditions:
-        """Return the plain data of a kernel.
+        """Return the conditions with the results of all calls.
 
-        `sizes` are sizes to judge the kernel at, `seconds` is the time for its table of sizes.
+        `sizes` are sizes to judge the kernel at, `contracts` those of the user. The table of sizes
+        (`envelope`) is computed in at most `seconds`, and is empty if `seconds` is 0.
         """
         relations = self.relations()
         return replace(
@@ -68,18 +74,18 @@ class _Variant:
         )  # fmt: skip
 
     def relations(self) -> Relations:
-        """Return the relations between the numbers of the kernel's calls."""
+        """Return the relations between the sizes and scalars of the kernel's calls."""
         from kvtrace.verdicts.sizes.growth import Relations
 
         assert self.first is not None
         return Relations(self.first, self.more)
 
 
-def sizes_of(text: str | None) -> dict[str, int]:
-    """Return the sizes of a text such as "batch=64, seq=131072", by name.
+def parse_sizes(text: str | None) -> dict[str, int]:
+    """Return the sizes by name in a text such as "batch=64, seq=131072"; {} for None.
 
     Raises:
-        BadSetting: it is not a list of names and whole numbers.
+        BadSetting: The text is not a list of names and whole numbers.
 
     """
     sizes: dict[str, int] = {}
@@ -89,13 +95,13 @@ def sizes_of(text: str | None) -> dict[str, int]:
             continue
         digits = value.replace("_", "").removeprefix("-")
         if not name or not equals or not digits.isdecimal():
-            raise BadSetting(f'--at takes sizes as in "batch=64, seq=131072", and not {part!r}.')
+            raise BadSetting(f'--at needs sizes such as "batch=64, seq=131072", not {part!r}.')
         sizes[name] = int(value)
     return sizes
 
 
-def contracts_of(file: Path | None) -> list[Contract]:
-    """Return the contracts of a file, one per line; lines that begin with # are comments.
+def read_contracts(file: Path | None) -> list[Contract]:
+    """Return the contracts in a file, one per line without comments (#); [] without a file.
 
     Raises:
         BadSetting: The file cannot be read.
@@ -121,12 +127,12 @@ def kernel_conditions(
     *,
     envelope: bool = True,
 ) -> tuple[list[KernelConditions], list[str]]:
-    """Return the conditions of all kernels that were called, and why some calls were left out.
+    """Return the conditions of each called kernel, and a message for each call left out.
 
-    `sizes` are sizes to judge each kernel at that has numbers of these names. `contracts` are
-    assumptions on index tensors; each call is checked against them and against those in comments
-    of its kernel. With `envelope`, the first bad value of each number is searched, which may take
-    seconds.
+    Kernels that have scalars or extents with the names in `sizes` are also judged at these sizes.
+    `contracts` are assumptions on index tensors; each call is checked against them and against
+    contracts in comments of its kernel. With `envelope`, the smallest unsafe value of each size is
+    searched, which may take seconds.
 
     Raises:
         BadSetting: No kernel has a number of a name in `sizes`.
@@ -141,8 +147,8 @@ def kernel_conditions(
         table = selection.trace.table("calls", (run,), columns=["call_id", "kernel_id", "args"])
         rows = table.to_pylist()
         arguments = {row["call_id"]: row["args"] or [] for row in rows}
-        contracts_of_kernel, unread = _commented_contracts(selection, run)
-        failures += unread
+        contracts_of_kernel, contract_errors = _commented_contracts(selection, run)
+        failures += contract_errors
         kernel_of = {row["call_id"]: row["kernel_id"] for row in rows}
         variants_by_kernel: dict[int, _Variant] = {}
         with shown(f"sanitize {run.run_id}") as progress:
@@ -156,21 +162,23 @@ def kernel_conditions(
                         variants_by_kernel[key] = variants.setdefault(
                             conditions, _Variant(conditions)
                         )
-                    _add(variants_by_kernel[key], call, run, arguments[call.call_id])
+                    _add_call(variants_by_kernel[key], call, run, arguments[call.call_id])
                     commented = contracts_of_kernel.get(kernel_of[call.call_id], [])
                     variants_by_kernel[key].assumed |= {
                         contract.text: contract for contract in commented
                     }
-                    broken = (violation(contract, call) for contract in (*contracts, *commented))
-                    variants_by_kernel[key].broken |= dict.fromkeys(text for text in broken if text)
+                    violations = (
+                        violation(contract, call) for contract in (*contracts, *commented)
+                    )
+                    variants_by_kernel[key].broken |= dict.fromkeys(filter(None, violations))
                 if progress is not None:
                     progress(number, table.num_rows)
-    related = [variant.relations() for variant in variants.values()] if sizes else []
-    missing = [name for name in sizes or () if not any(r.quantity(name) for r in related)]
-    if missing and variants:
+    relations = [variant.relations() for variant in variants.values()] if sizes else []
+    unknown = [name for name in sizes or () if not any(r.quantity(name) for r in relations)]
+    if unknown and variants:
         raise BadSetting(
-            f"--at names {', '.join(missing)}, which no kernel has among its scalars; tensors' "
-            "extents are named as in x.shape[0], and axes of the grid as in grid_x."
+            f"no kernel has a scalar named {', '.join(unknown)}, as given by --at; name an extent "
+            "of a tensor as x.shape[0], and an axis of the grid as grid_x."
         )
     deadline, kernels = time.thread_time() + _SECONDS, []
     for number, variant in enumerate(variants.values()):
@@ -183,7 +191,7 @@ def kernel_conditions(
 def _commented_contracts(
     selection: Selection, run: Run
 ) -> tuple[dict[int, list[Contract]], list[str]]:
-    """Return the contracts in comments of kernels, by kernel, and errors of invalid contracts."""
+    """Return the contracts in comments by kernel id, and a message for each invalid contract."""
     from kvtrace.verdicts.sizes.contracts import BadContract, contract_of, contracts_in
 
     contracts: dict[int, list[Contract]] = {}
@@ -201,6 +209,7 @@ def _commented_contracts(
 
 
 def _source_line(op: Op | None) -> tuple[str | None, int | None]:
+    """Return file and line of the op's innermost source location; (None, None) if unknown."""
     from kvtrace.ir import source_stack
 
     frames = source_stack(op) if op is not None else ()
@@ -227,16 +236,16 @@ def _envelope(
 
 
 def _at_sizes(relations: Relations, sizes: Mapping[str, int]) -> AtSizes | None:
-    """Return a kernel's verdicts at sizes, by its default rules; None if no name fits."""
+    """Return a kernel's verdicts at the sizes that it has; None if it has none of the names."""
     from kvtrace.verdicts.sizes.at_size import at_size
 
-    chosen = {name: value for name, value in sizes.items() if relations.quantity(name)}
-    if not chosen:
+    kernel_sizes = {name: value for name, value in sizes.items() if relations.quantity(name)}
+    if not kernel_sizes:
         return None
-    judged = at_size(relations, chosen)
+    judged = at_size(relations, kernel_sizes)
     verdicts = [v for v in judged.verdicts if v.verdict != "proven"]
     return AtSizes(
-        ", ".join(f"{name} = {value}" for name, value in chosen.items()),
+        ", ".join(f"{name} = {value}" for name, value in kernel_sizes.items()),
         judged.along,
         judged.limit,
         len(judged.verdicts) - len(verdicts),
@@ -288,7 +297,10 @@ def _conditions_of(call: Call) -> KernelConditions:
     )
 
 
-def _add(variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]) -> None:
+def _add_call(
+    variant: _Variant, call: Call, run: Run, arguments: Sequence[dict[str, object]]
+) -> None:
+    """Compare a call with its variant's conditions, and add the result to the variant."""
     from kvtrace.verdicts.sizes.compared_calls import compared_accesses, judged
     from kvtrace.verdicts.sizes.launch_numbers import numbers_of
 

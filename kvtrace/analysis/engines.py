@@ -1,4 +1,4 @@
-"""Engines that compute elsewhere what commands compute in this process: `kvtrace.engines`."""
+"""Engines, such as Spark, that query and evaluate for commands: entry points `kvtrace.engines`."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Protocol
@@ -27,22 +27,22 @@ class QueriedTables(Protocol):
 
 
 class Engine(Protocol):
-    """An engine that queries tables and evaluates calls; `master` is its address or None."""
+    """An engine that queries tables and evaluates calls; `master` is its address, None: default."""
 
     def tables(self, trace: "Trace", runs: "Sequence[Run]", master: str | None) -> QueriedTables:
-        """Return the tables of the given runs, which can be queried."""
+        """Return the tables of the given runs."""
 
     def evaluation(self, master: str | None) -> "Evaluation":
         """Return the function that evaluates calls for clients."""
 
 
 def engine_names() -> tuple[str, ...]:
-    """Return the names of all engines but this process."""
+    """Return the names of all installed engines; computing in this process needs none."""
     return tuple(dict.fromkeys(entry.name for entry in registry.entries("engines")))
 
 
 def load_engine(name: str) -> Engine | None:
-    """Return the engine of a name; None for this process.
+    """Return the engine named `name`; None for `here`, which is this process.
 
     Raises:
         BadSetting: No engine has that name.

@@ -1,4 +1,4 @@
-"""Judgment of every unique call of runs by rules, with the resulting findings."""
+"""Judgment of each unique call of runs by rules: `kvtrace sanitize`."""
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -27,9 +27,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class JudgedRuns:
-    """The findings of runs, and a sentence for each call whose evaluation failed.
+    """The findings of runs.
 
-    `left_out` has a sentence for each run without anything to judge.
+    `failures` has a sentence for each call whose evaluation failed, `left_out` one for each run
+    that has nothing to judge.
     """
 
     findings: Findings
@@ -41,12 +42,12 @@ def judge_runs(
     selection: Selection, names: Sequence[str], *, proven: bool = False, shown: Shown = unshown,
     engine: Engine | None = None,
 ) -> JudgedRuns:  # fmt: skip
-    """Judge runs by the named rules (see `rule_ids`), and fill the table findings.
+    """Judge runs by rules, write the table findings of the trace, and return the findings.
 
     Args:
         selection: The runs to judge.
-        names: Rules.
-        proven: Also list proven accesses.
+        names: Names of rules, as `rule_ids` accepts them.
+        proven: Whether proven accesses are among the returned findings.
         shown: The progress display.
         engine: The engine that evaluates the calls; None for this process.
 
@@ -65,7 +66,7 @@ def judge_runs(
     outcomes: Iterable[Outcome] = ()
     if any(name in RULES for name in rules):
         outcomes = (
-            _here(selection, recipe, shown) if engine is None else engine(selection, [recipe])
+            _judge_here(selection, recipe, shown) if engine is None else engine(selection, [recipe])
         )
     for outcome in outcomes:
         for error in outcome.errors:
@@ -76,11 +77,11 @@ def judge_runs(
         judge_by_kernel(trace, run, rules, names)
     known_rules = (*judged, *observed, *run_rules(), *pass_rules())
     findings = read_findings(trace, runs, proven=proven, rules=rules, known_rules=known_rules)
-    findings = replace(findings, named=_parts(names) & set(rules))
+    findings = replace(findings, named=_split_names(names) & set(rules))
     return JudgedRuns(findings, tuple(failures), tuple(left_out))
 
 
-def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:
+def _judge_here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcome]:
     for run in selection.runs:
         with shown(f"sanitize {run.run_id}") as progress:
             outcome = replay(selection.trace, run, progress, (recipe(),))
@@ -90,49 +91,50 @@ def _here(selection: Selection, recipe: Recipe, shown: Shown) -> Iterator[Outcom
 def judge_by_kernel(
     trace: Trace, run: Run, rules: Sequence[str], names: Sequence[str] = (), *, again: bool = True
 ) -> None:
-    """Judge a run's kernels by the given rules that are about kernels, if any.
+    """Judge a run by the rules that judge kernels, not calls, and by rules of add-ons.
 
     Args:
-        trace: The trace; receives the findings.
+        trace: The trace, to which the findings are written.
         run: The run.
-        rules: Ids of rules.
-        names: The user's names of rules.
-        again: Also repeat judgments of add-ons that the run has already.
+        rules: Ids of rules; rules that judge calls are ignored.
+        names: The rules as the user named them: add-ons are told whether theirs were named.
+        again: Whether to repeat judgments of add-ons that the run already has.
 
     """
     if any(name in KERNEL_RULES for name in rules):
         judge_kernels(trace, run)
     for name, added in added_rules():
-        chosen = set(added.rules) & set(rules)
+        requested = set(added.rules) & set(rules)
         pass_name = f"{OF_RUNS}{name}"
         is_judged = not again and pass_name in trace.passes(run.run_id)
-        if not chosen or is_judged or added.findings is None:
+        if not requested or is_judged or added.findings is None:
             continue
-        tables = added.findings(trace, run, not _parts(names).isdisjoint({*chosen, "all"}))
+        is_named = not _split_names(names).isdisjoint({*requested, "all"})
+        tables = added.findings(trace, run, is_named)
         if tables is not None:
-            settings = {"rules": dict(added.rules), "artifacts": _by_kind(tables)}
+            settings = {"rules": dict(added.rules), "artifacts": _artifact_hashes(tables)}
             trace.add_derived(run.run_id, pass_name, tables, settings)
         elif pass_name in trace.passes(run.run_id):
             trace.add_derived(run.run_id, pass_name, {}, {})
 
 
-def _by_kind(tables: "Mapping[str, pa.Table]") -> dict[str, str]:
-    """Return the hashes of the artifacts of a judgment, by kind."""
+def _artifact_hashes(tables: "Mapping[str, pa.Table]") -> dict[str, str]:
+    """Return the hash by kind of each row in the table artifacts; {} without this table."""
     rows = tables["artifacts"].to_pylist() if "artifacts" in tables else ()
     return {row["kind"]: row["sha256"] for row in rows}
 
 
-def _parts(names: Iterable[str]) -> frozenset[str]:
-    """Return the names in comma-separated texts."""
+def _split_names(names: Iterable[str]) -> frozenset[str]:
+    """Return the single names in texts that separate names by commas."""
     return frozenset(part.strip() for name in names for part in name.split(","))
 
 
 def sanitizer(rules: Sequence[str]) -> Client:
-    """Return the client that judges calls by those of the given rules that are about calls."""
+    """Return a client that judges calls by the given rules without those that judge kernels."""
     return as_client(Sanitizer([name for name in rules if name in RULES]), "sanitizer")
 
 
 def environment_rules() -> str:
-    """Return the rules of KVTRACE_RULES, or the default rules."""
+    """Return the value of KVTRACE_RULES, or of its default."""
     settings, _ = settings_from_environment(os.environ)
     return settings.rules

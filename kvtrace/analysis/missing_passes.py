@@ -1,4 +1,4 @@
-"""Passes that a trace lacks, run if that is quick, as `kvtrace report` shows their results."""
+"""Passes that a trace lacks, which `kvtrace report` and `diff` run first if that takes seconds."""
 
 import time
 from collections.abc import Callable, Iterator, Sequence
@@ -23,7 +23,7 @@ _TABLES: Final = {"tracer": "accesses", "profiler": "ops", "sanitizer": "finding
 
 
 class _TakesLong(KvtraceError):
-    """A pass that was not requested would take too long."""
+    """Raised when a pass that the user did not request would take too long."""
 
     slug = "takes-long"
 
@@ -31,18 +31,23 @@ class _TakesLong(KvtraceError):
 def run_missing_passes(
     selection: "Selection", *, asked: bool, shown: Shown = unshown
 ) -> Iterator[str]:
-    """Run the tracer, profiler and sanitizer on runs that lack their results; yield messages.
+    """Run tracer, profiler and sanitizer on runs that lack their tables; yield one message a run.
+
+    Passes that were not requested run only on up to `MOST_CALLS` unique calls, and stop once they
+    are expected to take longer than `MOST_SECONDS`.
 
     Args:
-        selection: The runs. Runs without the IR that passes need are skipped, and so are excerpts.
-        asked: The user has requested the passes, however long they take.
+        selection: The runs; unsealed runs, excerpts and runs without IR are skipped.
+        asked: Whether the user has requested the passes, so that there is no limit.
         shown: The progress display.
 
     """
     trace = selection.trace
     complete_runs = [run for run in selection.runs if run.sealed and EXCERPT not in run.settings]
-    missing = {run.run_id: _missing(trace, run) for run in complete_runs}
-    runs = [run for run in selection.runs if missing.get(run.run_id) and _has_ir(trace, run)]
+    missing_clients = {run.run_id: _missing_clients(trace, run) for run in complete_runs}
+    runs = [
+        run for run in selection.runs if missing_clients.get(run.run_id) and _has_ir(trace, run)
+    ]
     calls = trace.table("calls", runs, ["call_id"]).num_rows if runs else 0
     if not calls:
         return
@@ -54,13 +59,13 @@ def run_missing_passes(
     for run in runs:
         try:
             hint = "" if asked else ", skip with --no-replay"
-            yield _run_passes(trace, run, missing[run.run_id], deadline, shown) + hint
+            yield _run_passes(trace, run, missing_clients[run.run_id], deadline, shown) + hint
         except KvtraceError as error:
             yield f"{str(error).rstrip('.')}: {_pass_advice(selection)}"
             return
 
 
-def _missing(trace: "Trace", run: "Run") -> list[str]:
+def _missing_clients(trace: "Trace", run: "Run") -> list[str]:
     clients = []
     for client, table in _TABLES.items():
         if not replayed_parts(run_folder(trace.path, table, run.run_id)):
@@ -69,7 +74,6 @@ def _missing(trace: "Trace", run: "Run") -> list[str]:
 
 
 def _has_ir(trace: "Trace", run: "Run") -> bool:
-    """Return whether a kernel of the run was recorded with IR that is evaluated or judged."""
     stages = trace.table("kernels", (run,), ["stages"])["stages"].to_pylist()
     return any(
         stage["stage"] in ("ttir_generic", "ttgir") and stage["artifact"]
@@ -84,23 +88,24 @@ def _run_passes(
     from kvtrace.analysis.judging import environment_rules, judge_by_kernel, sanitizer
     from kvtrace.clients.recorded import replay  # not where nothing is missing
 
-    began, rules = time.monotonic(), _rules() if "sanitizer" in clients else ()
+    begin, rules = time.monotonic(), _environment_rule_ids() if "sanitizer" in clients else ()
     with shown(f"replay {run.run_id}") as progress:
-        chosen = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
-        outcome = replay(trace, run, limited_progress(progress, began, deadline), chosen)
+        passes = [sanitizer(rules) if name == "sanitizer" else name for name in clients]
+        outcome = replay(trace, run, limited_progress(progress, begin, deadline), passes)
     judge_by_kernel(trace, run, rules, (environment_rules(),), again=False)
     for error in outcome.errors:
         raise error
-    whole = outcome.calls - len(outcome.failures)
-    failed = f" of {outcome.calls:,}" if outcome.failures else ""
-    calls = plural(whole, "unique call") if not failed else f"{whole:,}{failed} unique calls"
+    succeeded = outcome.calls - len(outcome.failures)
+    if outcome.failures:
+        calls = f"{succeeded:,} of {outcome.calls:,} unique calls"
+    else:
+        calls = plural(succeeded, "unique call")
     return (
-        f"{run.run_id}: analyzed {calls} in {time.monotonic() - began:.1f} s ({', '.join(clients)})"
+        f"{run.run_id}: analyzed {calls} in {time.monotonic() - begin:.1f} s ({', '.join(clients)})"
     )
 
 
-def _rules() -> tuple[str, ...]:
-    """Return the ids of the rules of KVTRACE_RULES."""
+def _environment_rule_ids() -> tuple[str, ...]:
     from kvtrace.analysis.judging import environment_rules
     from kvtrace.verdicts.rules.choice import rule_ids
 
@@ -114,7 +119,11 @@ def limited_progress(
     doing: str = "analyzing",
     what: str = "unique calls",
 ) -> Callable[[int, int], None]:
-    """Return a progress function that raises once a pass is expected to exceed its deadline."""
+    """Return a progress function that calls `report` and raises if the deadline is not met.
+
+    `_TakesLong` is raised when the deadline has passed, or when the time since `began`,
+    extrapolated after one second, ends later. `doing` and `what` are words of its message.
+    """
 
     def progress(done: int, total: int) -> None:
         if report is not None:

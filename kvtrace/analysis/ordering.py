@@ -35,9 +35,10 @@ Kernel = Mapping[str, Any]
 
 
 def judge_kernels(trace: Trace, run: Run) -> None:
-    """Judge each kernel of a run by `pipeline-order`, and add the verdicts to `findings`.
+    """Judge each kernel of a run by `pipeline-order`, and write the verdicts to `findings`.
 
-    Kernels without recorded TTGIR and kernels without calls are skipped.
+    Kernels without recorded TTGIR or without calls are skipped, and of kernels with equal TTGIR
+    only one is judged.
 
     Raises:
         KvtraceError: The trace cannot be read or written.
@@ -67,29 +68,35 @@ def judge_kernels(trace: Trace, run: Run) -> None:
 def _verdicts(
     trace: Trace, run: Run, kernels: Sequence[Kernel], calls: Mapping[int, Sequence[int]]
 ) -> Iterator[tuple[Kernel, OrderVerdict]]:
-    """Yield kernels with their verdicts; of kernels with equal TTGIR, the first."""
-    by_text: dict[str, list[Kernel]] = {}
+    """Yield kernels with their verdicts; of kernels with equal TTGIR only the first.
+
+    `calls` has the call ids of each kernel id.
+    """
+    kernels_by_ttgir: dict[str, list[Kernel]] = {}
     for kernel in kernels:
-        by_text.setdefault(str(stage_artifact(kernel, "ttgir")), []).append(kernel)
+        kernels_by_ttgir.setdefault(str(stage_artifact(kernel, "ttgir")), []).append(kernel)
     asynchronous: dict[str, tuple[str, str | None]] = {}
-    for digest, same in by_text.items():
+    for digest, equal_kernels in kernels_by_ttgir.items():
         content = trace.artifact(digest)
         text = "" if content is None else content.decode(errors="replace")
         if content is not None and may_be_asynchronous(text):
-            asynchronous[digest] = text, triton_of(same[0], run.versions)
+            asynchronous[digest] = text, triton_of(equal_kernels[0], run.versions)
             continue
-        lost = undecided("the trace has lost its kernel's TTGIR")
-        yield same[0], lost if content is None else NOTHING_GOES_ON
-    generic = generic_ttgirs(list(asynchronous.values()))
-    for digest, module in zip(asynchronous, generic, strict=True):
-        same = by_text[digest]
-        called = [call for kernel in same for call in calls[kernel["kernel_id"]]]
-        yield same[0], _verdict(module, same[0], _first_calls(trace, run, called))
+        ttgir_lost = undecided("the trace has lost its kernel's TTGIR")
+        yield equal_kernels[0], ttgir_lost if content is None else NOTHING_GOES_ON
+    modules = generic_ttgirs(list(asynchronous.values()))
+    for digest, module in zip(asynchronous, modules, strict=True):
+        equal_kernels = kernels_by_ttgir[digest]
+        call_ids = [call for kernel in equal_kernels for call in calls[kernel["kernel_id"]]]
+        yield (
+            equal_kernels[0],
+            _verdict(module, equal_kernels[0], _first_calls(trace, run, call_ids)),
+        )
 
 
-def _first_calls(trace: Trace, run: Run, called: Sequence[int]) -> Iterator[Call]:
-    """Yield the first calls, read on demand."""
-    calls = calls_of(trace, run, frozenset(called[:_CALLS]))
+def _first_calls(trace: Trace, run: Run, call_ids: Sequence[int]) -> Iterator[Call]:
+    """Yield the first three of the calls, without calls that cannot be evaluated."""
+    calls = calls_of(trace, run, frozenset(call_ids[:_CALLS]))
     return islice((call for call in calls if isinstance(call, Call)), _CALLS)
 
 
@@ -104,12 +111,12 @@ def _verdict(text: str | UnreadableTtgir, kernel: Kernel, calls: Iterator[Call])
 
 
 def _row(kernel: Kernel, call_id: int, verdict: OrderVerdict, stacks: StackRows) -> dict[str, Any]:
-    """Return a row of `findings` at a kernel's first call; ops of TTGIR have no index."""
+    """Return the row of `findings` of a verdict; its source lines are added to `stacks`."""
     ttgir = stage_artifact(kernel, "ttgir")
-    what = f"{RULE} {kernel['name']} {ttgir} {verdict.verdict} {verdict.message}"
+    identity = f"{RULE} {kernel['name']} {ttgir} {verdict.verdict} {verdict.message}"
     is_violation = verdict.verdict == "violation"
     return {
-        "finding_id": hashlib.sha256(what.encode()).hexdigest()[:32],
+        "finding_id": hashlib.sha256(identity.encode()).hexdigest()[:32],
         "call_id": call_id,
         "rule": RULE,
         "verdict": verdict.verdict,

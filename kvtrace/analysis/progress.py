@@ -10,5 +10,5 @@ Shown = Callable[[str], AbstractContextManager[Progress | None]]
 
 
 def unshown(title: str) -> AbstractContextManager[Progress | None]:  # noqa: ARG001 - as Shown
-    """Show nothing."""
+    """Return a context of no progress function, so that nothing is shown."""
     return nullcontext()

@@ -19,10 +19,12 @@ def replay_runs(
     selection: Selection, clients: Sequence[str], shown: Shown = unshown,
     engine: Engine | None = None,
 ) -> Iterator[Outcome]:  # fmt: skip
-    """Replay run by run, or by another engine; results replace the clients' earlier rows.
+    """Evaluate each unique call for clients, in this process or by an engine; yield outcomes.
+
+    There is one outcome per run. The clients' rows in the trace are replaced.
 
     Raises:
-        BadSetting: No client has a given name; raised before anything is done.
+        BadSetting: No client has a given name; raised before any call is evaluated.
 
     """
     load_clients(clients)

@@ -65,14 +65,14 @@ class Rows:
         return int(self.arrow.num_rows)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        """Iterate over the rows as dictionaries; points in time are ISO 8601 text."""
+        """Yield the rows as dictionaries; points in time are ISO 8601 text."""
         table = self.arrow
         for start in range(0, table.num_rows, _AT_ONCE):
             names, rows = _values(table.slice(start, _AT_ONCE))
             yield from (dict(zip(names, row, strict=True)) for row in rows)
 
     def __getitem__(self, position: int | slice) -> Any:  # typing.overload would keep DuckDB alive
-        """Return one row, or the rows of a slice without a step."""
+        """Return the row at an index, or for a slice without a step a `Rows` of its rows."""
         start, end, step = _range(position, len(self))
         if isinstance(position, slice):
             if step != 1:
@@ -93,13 +93,13 @@ class Rows:
         return markup.shown(markup.table(columns, rows, caption))
 
     def _column(self, position: int, name: str) -> Column[tuple[Any, ...]]:
-        described = _units_and_meanings(self.name).get(name)
-        unit, meaning = described or ("", "")
-        numbers = pa.types.is_integer(kind := self.arrow.schema.field(position).type)
-        number = numbers or pa.types.is_floating(kind)
+        unit_and_meaning = _units_and_meanings(self.name).get(name)
+        unit, meaning = unit_and_meaning or ("", "")
+        is_integer = pa.types.is_integer(kind := self.arrow.schema.field(position).type)
+        is_number = is_integer or pa.types.is_floating(kind)
         return Column(
             name, lambda row: None if row[position] is None else _cut(str(row[position])), unit, "",
-            meaning, "number" if number else "words",
+            meaning, "number" if is_number else "words",
         )  # fmt: skip
 
     def _size(self) -> str:
@@ -138,7 +138,7 @@ class Row(dict[str, Any]):
 
 
 class Entry:
-    """One entry of a command's result, with the fields of `data`, its text and its HTML."""
+    """One entry of a command's result: attributes are those of `data`; shown as text or HTML."""
 
     def __init__(self, data: Any, text: Sequence[str], html: str) -> None:
         self.data = data
@@ -159,7 +159,7 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Presentation(Generic[Data]):
-    """The text and HTML of a command's result, and of one entry."""
+    """Functions that return the text and HTML of a command's result, and of one entry."""
 
     text: Sequence[str]
     html: Callable[[Data], str]
@@ -211,8 +211,10 @@ class CommandResult(Rows, Generic[Data]):
         return self._entry(self._entries[position])
 
     def _entry(self, data: Any) -> Entry:
-        shown = self._shown
-        return Entry(data, shown.entry_text(self.data, data), shown.entry_html(self.data, data))
+        presentation = self._shown
+        return Entry(
+            data, presentation.entry_text(self.data, data), presentation.entry_html(self.data, data)
+        )
 
     def __repr__(self) -> str:
         return self.text
@@ -234,7 +236,10 @@ def record_html(_: Any, entry: Any) -> str:
 
 
 def _plain(value: Any) -> Any:
-    """Return an entry in types that Arrow accepts: dataclasses as structs, mappings as pairs."""
+    """Return a value in types that Arrow accepts.
+
+    Dataclasses become dictionaries, mappings lists of key and value; nested values, too.
+    """
     if is_dataclass(value):
         return {column.name: _plain(getattr(value, column.name)) for column in fields(value)}
     if isinstance(value, Mapping):
@@ -266,8 +271,8 @@ def _cut(line: str) -> str:
 def _range(position: int | slice, size: int) -> tuple[int, int, int]:
     if isinstance(position, slice):
         return position.indices(size)
-    first = range(size)[position]  # counts from the end, and raises IndexError, like a list
-    return first, first + 1, 1
+    index = range(size)[position]  # counts from the end, and raises IndexError, like a list
+    return index, index + 1, 1
 
 
 def _units_and_meanings(table: str) -> dict[str, tuple[str, str]]:
@@ -277,7 +282,7 @@ def _units_and_meanings(table: str) -> dict[str, tuple[str, str]]:
 
 
 def _origin(table: str) -> str:
-    """Return what a row of the table is, and whether rows are measured or derived."""
+    """Return HTML that says what a row of the table is, and if it is measured; "" if unknown."""
     definition = TABLES.get(table)
     if definition is None:
         return ""

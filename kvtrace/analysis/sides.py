@@ -9,17 +9,19 @@ from kvtrace import registry
 from kvtrace.schema.errors import BadSetting, UnknownRun
 
 if TYPE_CHECKING:
-    from kvtrace.figures.asked import Asked
+    from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.schema.trace import Selection
 
 _SECONDS = 10
 
 
-def side(text: str, base: Path | None) -> "Selection":
-    """Return the selected runs, as `kvtrace.schema.trace.resolve` does; also by names of git.
+def resolve_side(text: str, base: Path | None) -> "Selection":
+    """Return the runs that one argument of `kvtrace diff` names.
 
-    If no recorded commit begins with the NAME of `@NAME`, it is a tag or branch of the present
-    checkout, whose commit is selected; otherwise a branch on which runs were recorded.
+    The text is DIRECTORY, DIRECTORY/RUN or DIRECTORY/@NAME; DIRECTORY may be missing if `base` is
+    given. NAME is the begin of a recorded commit; else a tag or branch of the Git checkout in the
+    current directory, whose commit was recorded; else a branch on which runs were recorded, the
+    newest of which are returned.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun: See `resolve`.
@@ -46,18 +48,18 @@ def side(text: str, base: Path | None) -> "Selection":
                 f"{str(unknown).rstrip('.')}; nor is it a tag or branch whose commit was recorded."
             ) from None
         newest = recorded[-1]
-        group = [run for run in recorded if run.group_id and run.group_id == newest.group_id]
-        return Selection(trace, tuple(group or [newest]))
+        runs_of_job = [run for run in recorded if run.group_id and run.group_id == newest.group_id]
+        return Selection(trace, tuple(runs_of_job or [newest]))
 
 
-def within(selection: "Selection", part: "Asked") -> "Selection":
-    """Return a part of the runs; the same selection for the default part.
+def narrowed_selection(selection: "Selection", part: "RequestedPart") -> "Selection":
+    """Return the selection narrowed to a part of its runs; unchanged for the default part.
 
     Raises:
         BadSetting: The runs have no such part.
 
     """
-    from kvtrace.figures.asked import STEADY
+    from kvtrace.figures.requested_part import STEADY
     from kvtrace.figures.window import windowed
     from kvtrace.schema.trace import Selection
 
@@ -76,11 +78,13 @@ def runs_under_name(name: str) -> "Selection":
     for _, runs_of_name in registry.loaded("kept_runs"):
         selection: Selection = runs_of_name(name)
         return selection
-    raise BadSetting("no add-on that names runs is installed; give two sides, BEFORE AFTER.")
+    raise BadSetting(
+        "--against needs an add-on that names runs, and none is installed; give BEFORE and AFTER."
+    )
 
 
 def _commit_of(name: str) -> str | None:
-    """Return the commit of a tag or branch of the present checkout, else None."""
+    """Return the commit hash of a tag or branch in the current directory's checkout, or None."""
     if not re.fullmatch(r"[\w][\w./+-]*", name):
         return None
     try:

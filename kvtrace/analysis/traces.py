@@ -20,7 +20,7 @@ from kvtrace.analysis.shown.findings import finding_html, finding_text, findings
 from kvtrace.analysis.shown.overviews import overview_html
 from kvtrace.analysis.shown.pages import ShownPage
 from kvtrace.analysis.shown.profiles import kernel_html, kernel_text, profile_html
-from kvtrace.analysis.sides import side
+from kvtrace.analysis.sides import resolve_side
 from kvtrace.clients.recorded import DEFAULT, Outcome
 from kvtrace.converters.findings import (
     Finding,
@@ -96,7 +96,7 @@ class OpenedTrace:
 
     @property
     def findings(self) -> Rows:
-        """A row for each verdict on an access; none before `sanitize` has judged the runs."""
+        """A row for each verdict on an access; empty before `sanitize` has judged the runs."""
         return self.table("findings")
 
     def table(self, name: str, columns: Sequence[str] | None = None) -> Rows:
@@ -127,9 +127,11 @@ class OpenedTrace:
     def info(self) -> CommandResult[Overview]:
         """Return an overview of the runs; its rows are the runs."""
         overview = read_overview(self.selection.trace, self._runs)
-        shown = Presentation(overview_text(overview), overview_html, record_text, record_html)
+        presentation = Presentation(
+            overview_text(overview), overview_html, record_text, record_html
+        )
         return CommandResult(
-            "info", overview, overview_object, RunOverview, overview.runs, shown, self.notes
+            "info", overview, overview_object, RunOverview, overview.runs, presentation, self.notes
         )
 
     def profile(
@@ -149,9 +151,15 @@ class OpenedTrace:
         profile = read_profile(
             self.selection.trace, self._runs, calls=calls, lines=lines, device=device
         )
-        shown = Presentation(profile_text(profile), profile_html, kernel_text, kernel_html)
+        presentation = Presentation(profile_text(profile), profile_html, kernel_text, kernel_html)
         return CommandResult(
-            "profile", profile, profile_object, KernelProfile, profile.kernels, shown, self.notes
+            "profile",
+            profile,
+            profile_object,
+            KernelProfile,
+            profile.kernels,
+            presentation,
+            self.notes,
         )
 
     def sanitize(self, *rules: str, proven: bool = False) -> CommandResult[Findings]:
@@ -172,10 +180,10 @@ class OpenedTrace:
         judged = judge_runs(self.selection, rules or (environment_rules(),), proven=proven)
         findings = judged.findings if proven else without_proven(judged.findings)
         text = findings_text(findings, base=str(Path.cwd()))
-        shown = Presentation(text, findings_html, finding_text, finding_html)
+        presentation = Presentation(text, findings_html, finding_text, finding_html)
         notes = (*judged.failures, *self.notes)
         return CommandResult(
-            "findings", findings, _finding_objects, Finding, findings.listed, shown, notes
+            "findings", findings, _finding_objects, Finding, findings.listed, presentation, notes
         )
 
     def replay(self, *clients: str) -> tuple[Outcome, ...]:
@@ -213,7 +221,7 @@ class OpenedTrace:
         from kvtrace.analysis.writing import write_report
 
         messages: list[str] = []
-        written = write_report(
+        conversion = write_report(
             self.selection,
             Path(output),
             messages.append,
@@ -221,7 +229,7 @@ class OpenedTrace:
             source=source,
             max_mb=max_mb,
         )
-        return replaced(written, notes=(*messages, *written.notes, *self.notes))
+        return replaced(conversion, notes=(*messages, *conversion.notes, *self.notes))
 
     def page(
         self, kernel: str | None = None, *, address: str = "", height: int = 720,
@@ -269,10 +277,10 @@ class OpenedTrace:
         from kvtrace.analysis.writing import convert
 
         messages: list[str] = []
-        texts = {key.replace("_", "-"): str(value) for key, value in settings.items()}
+        setting_texts = {key.replace("_", "-"): str(value) for key, value in settings.items()}
         target = None if output is None else Path(output)
-        _, written = convert(self.selection, name, target, texts, messages.append)
-        return replaced(written, notes=(*messages, *written.notes, *self.notes))
+        _, conversion = convert(self.selection, name, target, setting_texts, messages.append)
+        return replaced(conversion, notes=(*messages, *conversion.notes, *self.notes))
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         """Return a method of an add-on, from the registry's group `trace_methods`."""
@@ -282,12 +290,12 @@ class OpenedTrace:
         return partial(entry.load(), self)
 
     def __dir__(self) -> Iterable[str]:
-        added = (entry.name for entry in registry.entries("trace_methods"))
-        return [*super().__dir__(), *added]
+        addon_methods = (entry.name for entry in registry.entries("trace_methods"))
+        return [*super().__dir__(), *addon_methods]
 
     def __repr__(self) -> str:
-        others = len(self.selection.trace.run_ids) - len(self._runs)
-        more = f" ({others} more in the directory)" if others else ""
+        other_runs = len(self.selection.trace.run_ids) - len(self._runs)
+        more = f" ({other_runs} more in the directory)" if other_runs else ""
         commands = "; ".join(dict.fromkeys(run.command for run in self._runs if run.command))
         return f"kvtrace.open({str(self.path)!r}): {plural(len(self._runs), 'run')}{more}" + (
             f" of {printable(commands)}" if commands else ""
@@ -345,14 +353,16 @@ def diff(
     from kvtrace.converters.diff import compare, difference_object, headline_text
     from kvtrace.converters.diff.model import HeadlineRow
 
-    first, second = _side(before), _side(after)
-    messages = list(complete((first, second), replay=replay))
+    before_runs, after_runs = _side(before), _side(after)
+    messages = list(complete((before_runs, after_runs), replay=replay))
     labels = _label(before), _label(after)
-    difference = compare(first, second, labels=labels, time_threshold=time_threshold)
-    shown = Presentation(headline_text(difference), difference_html, record_text, record_html)
+    difference = compare(before_runs, after_runs, labels=labels, time_threshold=time_threshold)
+    presentation = Presentation(
+        headline_text(difference), difference_html, record_text, record_html
+    )
     headline = difference.headline
     return CommandResult(
-        "diff", difference, difference_object, HeadlineRow, headline, shown, messages
+        "diff", difference, difference_object, HeadlineRow, headline, presentation, messages
     )
 
 
@@ -360,7 +370,7 @@ def _side(trace_or_path: OpenedTrace | str | os.PathLike[str]) -> Selection:
     return (
         trace_or_path.selection
         if isinstance(trace_or_path, OpenedTrace)
-        else side(os.fspath(trace_or_path), None)
+        else resolve_side(os.fspath(trace_or_path), None)
     )
 
 

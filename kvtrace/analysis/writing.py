@@ -1,4 +1,4 @@
-"""Files for other tools and report pages, after missing passes and stages are made."""
+"""Files for other tools and report pages, written once missing passes and stages were run."""
 
 import tempfile
 from collections.abc import Callable, Mapping
@@ -11,7 +11,7 @@ from kvtrace.analysis.completing import complete
 from kvtrace.analysis.progress import Shown, unshown
 from kvtrace.backends.triton.later_stages import complete_stages
 from kvtrace.converters.registry import Conversion, load_converter
-from kvtrace.figures.asked import STEADY, Asked
+from kvtrace.figures.requested_part import STEADY, RequestedPart
 from kvtrace.schema.errors import BadSetting, nearest
 from kvtrace.schema.trace import Selection
 from kvtrace.schema.window import TraceWindow
@@ -28,7 +28,9 @@ def convert(
     selection: Selection, converter: str, output: Path | None, settings: Mapping[str, str],
     tell: Tell,
 ) -> tuple[Path, Conversion]:  # fmt: skip
-    """Write a converter's file, by default to the converter's default name.
+    """Write a converter's file; return its path and the converter's result.
+
+    `output` None is the converter's default name. Messages are passed to `tell`.
 
     Raises:
         BadSetting: No converter or setting has that name.
@@ -42,8 +44,12 @@ def convert(
     return target, conversion_to.convert(selection, target, settings)
 
 
-def window(selection: Selection, since: float | None, until: float | None) -> Selection:
-    """Return the selection between two times, in seconds after the start of its first run.
+def narrowed_to_seconds(
+    selection: Selection, since: float | None, until: float | None
+) -> Selection:
+    """Return the selection narrowed to the time between `since` and `until`; None: no bound.
+
+    Both are seconds after the start of the first run.
 
     Raises:
         BadSetting: The first time is not before the second, or no run has a start time.
@@ -53,28 +59,28 @@ def window(selection: Selection, since: float | None, until: float | None) -> Se
         return selection
     began = [run.started for run in selection.runs if run.started is not None]
     if not began:
-        raise BadSetting("no run has a start time, so --from and --to cannot be applied.")
-    times = (
+        raise BadSetting("no run has a start time, so --from and --to do not work; omit them.")
+    first_and_last = (
         int(max(-_LONGEST, min(seconds, _LONGEST)) * 1e9) + min(began)
         for seconds in (-_LONGEST if since is None else since, _LONGEST if until is None else until)
     )
-    begin, end = times
+    begin, end = first_and_last
     if begin >= end:
-        raise BadSetting(f"--from {since or 0} s is not before --to {until} s; exchange them.")
+        raise BadSetting(f"--from {since or 0} s is not before --to {until} s; swap them.")
     return Selection(TraceWindow(selection.trace, begin, end), selection.runs)
 
 
 def write_report(
     selection: Selection, output: Path, tell: Tell, *, replay: bool | None = None,
-    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown, part: Asked = STEADY,
+    source: bool = True, max_mb: float = 20.0, shown: Shown = unshown, part: RequestedPart = STEADY,
 ) -> Conversion:  # fmt: skip
-    """Write the page, after replaying and judging what has not been.
+    """Write the report page, after replaying and judging calls that have not been.
 
     Args:
         selection: The runs to show.
         output: The file.
-        tell: Receives messages on replaying and judging.
-        replay: See `complete`; with False, stages after TTIR are not made, either.
+        tell: Called with each message on replaying and judging.
+        replay: See `complete`; with False, stages after TTIR are not compiled, either.
         source: Include sources, IR and addresses as expressions.
         max_mb: Largest size of the page, in MiB.
         shown: The progress display.
@@ -98,7 +104,10 @@ def page_html(
     selection: Selection, tell: Tell, *, kernel: str | None = None, address: str = "",
     replay: bool | None = None, source: bool = True, max_mb: float = 20.0,
 ) -> str:  # fmt: skip
-    """Return the page of `write_report` as HTML, opened at a kernel's page or an address.
+    """Return the page of `write_report` as HTML that opens at a kernel's page or an address.
+
+    `address` is as behind `#/` in the report; `kernel` is the name of a kernel. Messages, also on
+    parts that did not fit into `max_mb`, are passed to `tell`.
 
     Raises:
         BadSetting: The report has no such kernel, or `max_mb` is too small.
@@ -114,7 +123,7 @@ def page_html(
     if kernel is not None:
         names = [reported.name for reported in report.kernels]
         if kernel not in names:
-            raise BadSetting(f"no kernel here is called {kernel!r}{nearest(kernel, names)}.")
+            raise BadSetting(f"the report has no kernel {kernel!r}{nearest(kernel, names)}.")
         address = f"kernel/{names.index(kernel)}"
     with tempfile.TemporaryDirectory(prefix="kvtrace-page-") as scratch:
         written = write(report, selection, Path(scratch) / "page.html", max_mb, source=source)

@@ -1,7 +1,7 @@
-"""Backends: each adapts one source of launches to capture, whose protocol it follows.
+"""Backends: each hooks one library that launches kernels, and passes its launches to capture.
 
 A backend lives in a separate folder here, in an add-on, or in another package; each is an entry
-point of the group `kvtrace.backends` (`kvtrace.capture.backends`). What Triton and Inductor share
-is in `compiled_kernels/`, what every backend may use in the modules of this folder; `cupti/` is the
-device timeline. May import capture, clients, and what those may; no backend imports another.
+point of the group `kvtrace.backends` (`kvtrace.capture.backends`). `compiled_kernels/` is code
+shared by Triton and Inductor, the modules of this folder are for every backend, and `cupti/` is the
+device timeline. May import capture, clients and what they may import; no backend imports another.
 """

@@ -1,4 +1,4 @@
-"""The Python source of what is recorded, as far as it can be read."""
+"""The Python source of recorded functions and files, if it can be read."""
 
 import inspect
 from collections.abc import Collection
@@ -8,14 +8,14 @@ from typing import Any, Final
 from kvtrace.schema.sources import used_part
 from kvtrace.settings import Source
 
-__all__ = ["definition_line", "function_source", "kept_of_file"]
+__all__ = ["definition_line", "function_source", "recorded_file_content"]
 
 #: Source files larger than this are left out, in bytes.
 _FILE_LIMIT: Final = 4 << 20
 
 
 def function_source(function: Any) -> str | None:
-    """Return a function's text with its decorators; None where it was made in memory."""
+    """Return a function's source with its decorators; None for a function made in memory."""
     try:
         return inspect.getsource(function)
     except (OSError, TypeError):
@@ -23,16 +23,16 @@ def function_source(function: Any) -> str | None:
 
 
 def definition_line(function: Any) -> int:
-    """Return the line of `def`, decorators left out."""
-    first = int(function.__code__.co_firstlineno)
+    """Return the line number of a function's `def`, after its decorators."""
+    first_line = int(function.__code__.co_firstlineno)
     for index, text in enumerate((function_source(function) or "").splitlines()):
         if text.strip().startswith(("def ", "async def ")):
-            return first + index
-    return first
+            return first_line + index
+    return first_line
 
 
-def kept_of_file(path: str, lines: Collection[int], keep: Source) -> bytes | None:
-    """Return what a trace keeps of a file; None where it is too large, made in memory, or gone.
+def recorded_file_content(path: str, lines: Collection[int], keep: Source) -> bytes | None:
+    """Return the content of a file to record; None if it is too large or cannot be read.
 
     Args:
         path: the file.

@@ -1,4 +1,4 @@
-"""Attributes of other libraries that are replaced while a session records, and put back after."""
+"""Attributes of other libraries that are replaced while a session records, and restored after."""
 
 from collections.abc import Callable
 from typing import Any, Final
@@ -7,24 +7,24 @@ _MISSING: Final = object()
 
 
 class Replacements:
-    """What one hook has replaced, the last first in line to be put back."""
+    """The replacements that one hook has made; they are restored in reverse order."""
 
     def __init__(self) -> None:
         self._undo: list[Callable[[], None]] = []
 
     def put(self, owner: Any, name: str, ours: Any) -> None:
-        """Put `ours` in place of an attribute, or where none is."""
-        before = getattr(owner, name, _MISSING)
+        """Set an attribute of `owner` to `ours`; `undo` restores or deletes it."""
+        original = getattr(owner, name, _MISSING)
         setattr(owner, name, ours)
-        placed = getattr(owner, name)
+        stored = getattr(owner, name)
 
         def undo() -> None:
-            if getattr(owner, name, _MISSING) is not placed:
+            if getattr(owner, name, _MISSING) is not stored:
                 return
-            if before is _MISSING:
+            if original is _MISSING:
                 delattr(owner, name)
             else:
-                setattr(owner, name, before)
+                setattr(owner, name, original)
 
         self._undo.append(undo)
 
@@ -35,34 +35,34 @@ class Replacements:
         make: Callable[[], Callable[..., Any]],
         problem: Callable[[Exception], None],
     ) -> None:
-        """Put what `make` gives in place of a method when that is first called, and call it.
+        """Replace a method, at its first call, by the function that `make` returns, and call that.
 
-        It is made once, also where something else lies on top of what replaces it until then.
-        While `make` fails, which `problem` receives, the method itself is called.
+        `make` is called once, even if other code has wrapped the method meanwhile. If it fails,
+        `problem` is called with the error, and the original method is called.
         """
         original = getattr(owner, name)
-        made: Callable[..., Any] | None = None
+        replacement: Callable[..., Any] | None = None
 
         def first(*args: Any, **kwargs: Any) -> Any:
-            nonlocal made
-            if made is None:
+            nonlocal replacement
+            if replacement is None:
                 try:
-                    made = make()
+                    replacement = make()
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                     problem(error)
                     return original(*args, **kwargs)
                 if getattr(owner, name) is first:
-                    self.put(owner, name, made)
-            return made(*args, **kwargs)
+                    self.put(owner, name, replacement)
+            return replacement(*args, **kwargs)
 
         first.__wrapped__ = original  # type: ignore[attr-defined]
         self.put(owner, name, first)
 
     def undone_by(self, undo: Callable[[], None]) -> None:
-        """Have something else put back, too."""
+        """Add a function that `undo` calls, too."""
         self._undo.append(undo)
 
     def undo(self) -> None:
-        """Put back what was there, where nothing else lies on top of kvtrace's."""
+        """Restore the attributes that still have kvtrace's value, the last replaced first."""
         while self._undo:
             self._undo.pop()()

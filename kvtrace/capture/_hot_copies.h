@@ -34,7 +34,7 @@ struct copy {
   char released;
 };
 
-/* Positions count all bytes since the start, so the head is never below the tail. */
+/* Head and tail count all bytes since the start, so the head is never below the tail. */
 static struct {
   char *base;
   size_t size;

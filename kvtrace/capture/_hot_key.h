@@ -327,8 +327,8 @@ static int grid_number(PyObject *grid, Py_ssize_t index, Py_ssize_t count, int64
   return *out == -1 && PyErr_Occurred() ? -1 : 0;
 }
 
-/* Nearly every grid is a tuple of one to three ints: read with functions that arguments need, too,
- * since each other one would be a page and some lines more to bring into the caches. */
+/* Nearly every grid is a tuple of one to three ints. It is read with functions that arguments need,
+ * too, since each further function would load more code into the caches. */
 static int key_plain_grid(struct key *key, PyObject *grid) {
   if (Py_TYPE(grid) != &PyTuple_Type) return 0;
   Py_ssize_t count = Py_SIZE(grid);

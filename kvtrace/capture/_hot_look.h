@@ -1,5 +1,5 @@
 /* Choice of launches, and of their arguments, whose contents are recorded; same behavior as
- * backends/compiled_kernels/contents.py, which gives the reasons. Included only by _hot.c. */
+ * backends/compiled_kernels/contents_to_copy.py, which has the reasons. Included only by _hot.c. */
 #ifndef KVTRACE_HOT_LOOK_H
 #define KVTRACE_HOT_LOOK_H
 
@@ -13,7 +13,7 @@ struct target {
   PyObject *within; /* owned tuple; NULL: the argument itself */
 };
 
-/* State that says when contents of a kernel's launches are recorded, and which. For Triton's launches
+/* Schedule of a kernel's inspected launches, and the tensors to copy. For Triton's launches
  * the object is also the launcher that records contents before it calls Triton's launcher. */
 typedef struct {
   PyObject_HEAD
@@ -30,9 +30,9 @@ typedef struct {
 
 static PyTypeObject *look_type;
 
-/* ---- when ------------------------------------------------------------------------------------- */
+/* ---- schedule --------------------------------------------------------------------------------- */
 
-/* Sets the wait for the next launch, longer with each launch that was recorded or left out. */
+/* Sets the number of launches to skip, which grows with each inspected launch. */
 static void look_took(look *self, int on_host) {
   const looks *by = self->looks;
   self->taken++;
@@ -157,7 +157,7 @@ static int look_set_targets(look *self, PyObject *listed) {
   return 0;
 }
 
-/* Notes that the arguments to copy are known. */
+/* Replaces the targets by those computed from the kernel's IR. */
 static PyObject *look_settle(PyObject *object, PyObject *listed) {
   look *self = (look *)object;
   if (look_set_targets(self, listed)) return NULL;
@@ -240,8 +240,10 @@ SELDOM static PyObject *recorder_look(PyObject *object, PyObject *args) {
 }
 
 static PyMethodDef look_methods[] = {
-    {"settle", look_settle, METH_O, "Look at these arguments, which are known to be of use."},
-    {"at", look_at, METH_VARARGS, "Look at a launch if its turn has come; return its number."},
+    {"settle", look_settle, METH_O,
+     "Replace the targets by the given ones, computed from the kernel's IR."},
+    {"at", look_at, METH_VARARGS,
+     "Inspect a launch if it is due; return the copies' number, or 0."},
     {NULL, NULL, 0, NULL}};
 
 #endif

@@ -55,7 +55,7 @@ static int64_t number_by(PyObject *object, PyObject *method) {
   return number;
 }
 
-/* The part of a storage that a tensor's view covers; 0 if the view is empty, or goes beyond. */
+/* The range of a storage that a tensor's view covers; 0 if it is empty, or leaves the storage. */
 static int view_span(const dl_tensor *tensor, char *start, int64_t size, struct span *out) {
   int64_t item = (tensor->dtype.bits * tensor->dtype.lanes + 7) / 8;
   int64_t below = 0, above = 0, contiguous = 1;
@@ -407,13 +407,15 @@ SELDOM static PyObject *recorder_looks(PyObject *object, PyObject *args) {
 }
 
 static PyMethodDef looks_methods[] = {
-    {"take", looks_take, METH_VARARGS, "Copy what tensors hold; see contents.Contents.take."},
-    {"drain", looks_drain, METH_VARARGS, "Take the copies that wait for the thread."},
-    {"allows", looks_allows, METH_NOARGS, "Tell whether there is time for more."},
-    {"spend", looks_spend, METH_O, "Count nanoseconds that were taken from the program."},
-    {"renew", looks_renew, METH_O, "Begin again, for another run with these numbers."},
-    {"release", looks_release, METH_O, "Give back the room of a device's copy, by its end."},
-    {"query", looks_query, METH_O, "Return the driver's answer about a stream."},
+    {"take", looks_take, METH_VARARGS,
+     "Copy contents of tensors; see copied_contents.Contents.take."},
+    {"drain", looks_drain, METH_VARARGS, "Return and remove the queued copies."},
+    {"allows", looks_allows, METH_NOARGS, "Return whether the time budget allows a copy now."},
+    {"spend", looks_spend, METH_O, "Subtract nanoseconds from the time budget."},
+    {"renew", looks_renew, METH_O,
+     "Forget all copies; number those of the next run by this iterator."},
+    {"release", looks_release, METH_O, "Free the pinned memory of the device copy with this end."},
+    {"query", looks_query, METH_O, "Return the driver's status of a stream."},
     {NULL, NULL, 0, NULL}};
 
 static PyGetSetDef looks_attributes[] = {

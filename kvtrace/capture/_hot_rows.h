@@ -205,7 +205,7 @@ end:
 
 static PyMethodDef row_functions[] = {
     {"launch_columns", launch_columns, METH_VARARGS, "Columns of rows; see hot_rows.py."},
-    {"sampled_launches", sampled_launches, METH_VARARGS, "Rows to keep; see sampling.py."},
+    {"sampled_launches", sampled_launches, METH_VARARGS, "The rows to record; see sampling.py."},
     {NULL, NULL, 0, NULL}};
 
 #endif

@@ -132,10 +132,10 @@ static PyObject *sigterm_may_end(PyObject *module, PyObject *nothing) {
 
 static PyMethodDef signal_functions[] = {
     {"watch_sigterm", watch_sigterm, METH_NOARGS,
-     "Have SIGTERM wait for a flush; false where the program handles it, or it is watched."},
-    {"await_sigterm", await_sigterm, METH_NOARGS, "Return when SIGTERM has come."},
+     "Make SIGTERM wait for a flush; false if the program handles it, or it is watched already."},
+    {"await_sigterm", await_sigterm, METH_NOARGS, "Return when a SIGTERM was received."},
     {"sigterm_may_end", sigterm_may_end, METH_NOARGS,
-     "Let SIGTERM act, now and from now on: there is nothing left to flush."},
+     "Let SIGTERM end the process, a pending one and later ones: all is flushed."},
     {NULL, NULL, 0, NULL}};
 
 #endif

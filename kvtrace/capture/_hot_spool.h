@@ -1,9 +1,9 @@
-/* The spool: records that the journal does not have yet, in two files that outlive the process.
+/* The spool: two files, which outlive the process, of records that the journal has not written.
  * Included only by _hot.c.
  *
- * A thread without Python writes the files every TICK_NS: so launches are on file soon after they
- * were made, whatever holds the interpreter's lock or ends the process, and a slow disk delays no
- * other thread. The program's threads pass bytes; launches are read from the recorder's chunks. A
+ * A thread without Python writes the files every TICK_NS: so launches are on disk soon after they
+ * were made, also while another thread holds the interpreter's lock, and a slow disk delays no other
+ * thread. The program's threads pass bytes; launches are read from the recorder's chunks. A
  * round of the journal begins by switching to the other file, and empties the former file once the
  * journal has all of its records. See kvtrace/schema/spool.py for the files' layout.
  */
@@ -94,7 +94,7 @@ static void frame_end(char *content, uint32_t kind, size_t bytes) {
   memcpy(content - sizeof head, &head, sizeof head);
 }
 
-/* Takes the launches that have not been taken yet. Holds the lock. */
+/* Copies the recorder's launches that the spool does not have yet. Holds the lock. */
 static void spool_take(recorder *self) {
   struct spool *spool = self->spool;
   struct row *end = __atomic_load_n(&self->row, __ATOMIC_ACQUIRE);

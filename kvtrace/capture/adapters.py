@@ -11,7 +11,7 @@ Apart = tuple[int, int, int, Any]
 
 
 class Adapter(Protocol):
-    """A backend's side of the hot path: records kernels and calls at their first launch."""
+    """The backend's functions that the hot path calls at the first launch of a kernel or call."""
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant.
@@ -35,12 +35,13 @@ class Adapter(Protocol):
 
 
 class Describe(Protocol):
-    """Computes the exact identity of an argument of uncommon type, and the pointers inside."""
+    """Type of `arguments.Identities`: the identity of an argument that is no tensor or number."""
 
     def __call__(self, value: Any, /) -> Sequence[Any]:
         """Return the identity and the data pointers of an argument.
 
-        Which pointers of a call are equal is part of the call's identity. None instead of pointers:
-        the object never changes, and may be kept alive forever. A third entry, for the native hot
-        path, names the fields by which objects of the value's type are distinguished from then on.
+        The pointers are None for an object that never changes, and may be kept alive forever; else
+        the caller compares them with those of other arguments, as aliasing is part of a call's
+        identity. An optional third entry names the fields that the native hot path compares from
+        then on for objects of the value's type.
         """

@@ -37,14 +37,14 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
         session = kvtrace.start("out/", tensors="int")
 
     Raises:
-        BadSetting: there is no such setting, or its value is not possible.
+        BadSetting: there is no such setting, or its value is not valid.
         RecordingUnavailable: this is not Linux.
     """
     global _current, _gave_group, _registered
     if sys.platform != "linux":
         raise RecordingUnavailable(ELSEWHERE)
     base, problems = settings_from_environment(os.environ)
-    chosen = settings_from_arguments(base, **settings)
+    effective_settings = settings_from_arguments(base, **settings)
     with _lock:
         recording = current() or _session_of_environment()
         folder = os.path.abspath(os.fspath(out))  # noqa: PTH100
@@ -55,18 +55,18 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
                 )
             _install_for_imported(recording)
             return recording
-        session = Session(folder, chosen)
+        session = Session(folder, effective_settings)
         if _boot.in_subinterpreter():
             session.stop()
             return session
         _current = session
-        _gave_group = groups.hand_on(os.environ)
+        _gave_group = groups.pass_group_on(os.environ)
         if not _registered:
             _registered = True
             atexit.register(process_ends)
     for problem in problems:
         session.message("warning", "bad-setting", problem)
-    if chosen.device == "cpu":
+    if effective_settings.device == "cpu":
         _boot.wait_without_gpu()
     _boot.watch()
     _install_for_imported(session)
@@ -74,7 +74,7 @@ def start(out: str | os.PathLike[str], **settings: Any) -> Session:
 
 
 def stop() -> None:
-    """End the recording and seal its files; does nothing if none is in progress.
+    """End the recording and seal its files; do nothing without a recording.
 
     The program continues unchanged: without a GPU, kernels still run in the evaluator.
     """
@@ -89,12 +89,12 @@ def capture(out: str | os.PathLike[str], **settings: Any) -> Iterator[Session]:
             train()
 
     Raises:
-        BadSetting: there is no such setting, or its value is not possible.
+        BadSetting: there is no such setting, or its value is not valid.
         RecordingUnavailable: this is not Linux.
     """
-    before = current() or _session_of_environment()
+    current_session = current() or _session_of_environment()
     session = start(out, **settings)
-    if session is before:
+    if session is current_session:
         yield session
         return
     session.leaves_nothing = True
@@ -119,7 +119,7 @@ class mark:  # noqa: N801 - used like a function, and as a context
     __slots__ = ("_attributes", "_begin", "_instant", "_name", "_session")
 
     def __init__(self, name: str, /, **attributes: Any) -> None:
-        """Record the instant; a `with` statement replaces the instant by a range."""
+        """Record an instant with the given values; `with` replaces the instant by a range."""
         self._session = current() or _session_of_environment()
         if self._session is None:
             return
@@ -148,13 +148,13 @@ class mark:  # noqa: N801 - used like a function, and as a context
 
 
 def current() -> Session | None:
-    """Return the recording in progress, if any."""
+    """Return the recording in progress, or None."""
     session = _current
     return session if session is not None and session.recording else None
 
 
 def library_imported(name: str) -> None:
-    """Install the backends of a library that has just been imported (called by the finder)."""
+    """Install backends that wait for a library just imported (`kvtrace/_boot.py` calls this)."""
     begin = time.monotonic_ns()
     session = current() or _session_of_environment()
     if session is not None:
@@ -165,7 +165,10 @@ def library_imported(name: str) -> None:
 
 
 def process_ends() -> None:
-    """Seal the recording; `sys.last_type` tells whether an exception ended the process."""
+    """End and seal the recording at exit, with the ending "exit", "signal" or "exception".
+
+    `sys.last_type` shows whether an exception ended the process.
+    """
     global _ended
     _ended = True
     kind = getattr(sys, "last_type", None)
@@ -175,9 +178,9 @@ def process_ends() -> None:
         _end("signal")
     else:
         _end("exception")
-    ends = sys.modules.get("kvtrace.capture.ends")
-    if ends is not None:
-        ends.sigterm_may_end()
+    ends_module = sys.modules.get("kvtrace.capture.ends")
+    if ends_module is not None:
+        ends_module.sigterm_may_end()
 
 
 def _end(ending: str) -> None:
@@ -197,7 +200,7 @@ def _end(ending: str) -> None:
 
 
 def _session_of_environment() -> Session | None:
-    """Return the session that `KVTRACE` asks for; the first library or mark creates it."""
+    """Return the session of the variable `KVTRACE`, made at the first call; None without it."""
     global _current
     if _boot.out is None:
         return None

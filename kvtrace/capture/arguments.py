@@ -1,4 +1,4 @@
-"""Arguments of launches: exact identities of arguments of uncommon types, and metadata of all.
+"""Arguments of launches: identities of arguments of uncommon types, and the records of all.
 
 Tensors are read by the attributes of torch's tensors (`data_ptr`, `shape`, `stride`, `dtype`,
 `untyped_storage`), so every object that a launcher accepts as a tensor is recorded as a tensor.
@@ -51,14 +51,14 @@ _STORAGES: Final = 10_000
 
 
 class Identities:
-    """Computes exact identities of uncommon arguments: equal bytes mean equal arguments.
+    """A function from an argument of uncommon type to bytes that are equal for equal arguments.
 
-    An object of unknown kind has a number for as long as it lives. An object without weak
-    references is distinguished by its type alone, which is reported once.
+    An object of unknown type is numbered for as long as it lives. An object that allows no weak
+    reference is distinguished by its type alone, which is reported once.
     """
 
     def __init__(self, unclear: Callable[[str], None]) -> None:
-        """`unclear` receives one sentence about arguments that could not be distinguished."""
+        """`unclear` is called with a sentence on arguments that could not be distinguished."""
         self._unclear = unclear
         self._lock = Lock()
         self._odd: dict[int, tuple[int, Any]] = {}
@@ -92,8 +92,8 @@ class Identities:
         if is_tensor(value):
             return self._tensor(value, pointers)
         if is_descriptor(value):
-            parts = [value.base, *descriptor_shape(value)]
-            return b",".join(self._bytes(item, pointers) for item in parts)
+            properties = [value.base, *descriptor_shape(value)]
+            return b",".join(self._bytes(item, pointers) for item in properties)
         return self._other(value, pointers)
 
     def _tensor(self, value: Any, pointers: list[int]) -> bytes:
@@ -137,9 +137,9 @@ class Identities:
 
 
 def _fields(value: Any) -> tuple[str, ...]:
-    """Return the fields that distinguish objects of the value's type; () if Python must do that.
+    """Return the names of the fields by which the native hot path tells such values apart.
 
-    `Identities` reads the same fields. A Gluon layout is compared as text, hence by Python.
+    () if it has to call `Identities`, as for Gluon's descriptors, whose layout is compared as text.
     """
     if is_tensor(value):
         return ()
@@ -152,16 +152,16 @@ def _fields(value: Any) -> tuple[str, ...]:
 
 
 class KnownStorages:
-    """Storages of living tensors that were arguments.
+    """Storages of tensors that were arguments and are still alive.
 
-    These storages give the size of arguments that have only a pointer and a type.
+    They provide the size of the memory that arguments without a storage point to.
     """
 
     def __init__(self) -> None:
         self._known: dict[int, tuple[int, int, Any]] = {}
 
     def note(self, value: Any) -> None:
-        """Remember the storage of a tensor argument for as long as the tensor lives."""
+        """Store the storage of a tensor argument for as long as the tensor lives."""
         if not hasattr(value, "untyped_storage") or len(self._known) >= _STORAGES:
             return
         storage, address = value.untyped_storage(), id(value)
@@ -172,7 +172,7 @@ class KnownStorages:
         self._known[address] = (storage.data_ptr(), storage.nbytes(), reference)
 
     def around(self, pointer: int) -> tuple[int, int] | None:
-        """Return (address, bytes) of the remembered storage that contains a pointer, else None."""
+        """Return (address, bytes) of the storage that contains a pointer, or None."""
         for start, size, reference in tuple(self._known.values()):
             if start <= pointer < start + size and reference() is not None:
                 return start, size
@@ -180,28 +180,31 @@ class KnownStorages:
 
 
 def argument_records(
-    parameters: Sequence[Parameter], values: Sequence[Any], known: KnownStorages | None = None
+    parameters: Sequence[Parameter],
+    values: Sequence[Any],
+    known_storages: KnownStorages | None = None,
 ) -> tuple[ArgumentRecord, ...]:
-    """Return the metadata of a call's arguments: a record for each entry of the flat signature.
+    """Return the record of each argument, in the order of the flattened signature.
 
-    `values` are flattened by `flattened`. Pointers without a storage are looked up in `known`.
+    `values` are flattened by `flattened`. Their storages are added to `known`, in which pointers
+    without a storage are looked up. Arguments in one storage have the same `alias_group`.
     """
-    known = KnownStorages() if known is None else known
+    known_storages = KnownStorages() if known_storages is None else known_storages
     for value in values:
-        known.note(value)
+        known_storages.note(value)
     storages: dict[Any, int] = {}
     records = []
     for position, (parameter, value) in enumerate(zip(parameters, values, strict=True)):
         record = _record(parameter, value)
-        group = _storage_key(value)
+        storage_key = _storage_key(value)
         if record.kind == "tensor" and record.storage_bytes is None:
             pointer = int(value.data_ptr())
-            storage = known.around(pointer)
+            storage = known_storages.around(pointer)
             if storage is not None:
-                group, size = storage
-                record = replace(record, offset_bytes=pointer - group, storage_bytes=size)
-        if group is not None:
-            record = replace(record, alias_group=storages.setdefault(group, position))
+                storage_key, size = storage
+                record = replace(record, offset_bytes=pointer - storage_key, storage_bytes=size)
+        if storage_key is not None:
+            record = replace(record, alias_group=storages.setdefault(storage_key, position))
         records.append(record)
     return tuple(records)
 
@@ -220,7 +223,7 @@ def flattened(name: str, kind: Any, value: Any) -> Iterator[tuple[str, str, Any]
 
 
 def literal(value: Any) -> str:
-    """Return a scalar as Python literal, as in `calls.args.scalar` and `kernels.signature`."""
+    """Return a scalar, text or tuple as a Python literal; other objects as their name or type."""
     if type(value).__name__ == "constexpr" and hasattr(value, "value"):
         value = value.value
     if isinstance(value, bool) or value is None:
@@ -244,7 +247,7 @@ def literal(value: Any) -> str:
 
 
 def is_tensor(value: Any) -> bool:
-    """Return whether launchers accept the value as a tensor."""
+    """Return whether the value has a data pointer and an element type, as a tensor has."""
     return hasattr(value, "data_ptr") and hasattr(value, "dtype")
 
 
@@ -265,7 +268,7 @@ def descriptor_shape(value: Any) -> list[Any]:
 
 
 def short_dtype(dtype: Any) -> str:
-    """Return Triton's short name of an element type of torch or Triton."""
+    """Return Triton's short name, as `fp16`, of an element type of torch or Triton."""
     name = str(dtype).removeprefix("torch.")
     return SHORT_NAMES.get(name, name)
 
@@ -290,12 +293,12 @@ def storage_contents(value: Any) -> bytes | None:
     if torch is None or not hasattr(value, "untyped_storage"):
         return None
     storage = value.untyped_storage()
-    whole = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
-    return bytes(whole.cpu().numpy().tobytes())
+    storage_bytes = torch.empty(0, dtype=torch.uint8, device=value.device).set_(storage)
+    return bytes(storage_bytes.cpu().numpy().tobytes())
 
 
 def _rounding_text(descriptor: Any) -> str:
-    """Return text on tf32 rounding of a descriptor's loads; "" before Triton 3.7, without it."""
+    """Return the descriptor's setting `round_f32_to_tf32` as text; "" before Triton 3.7."""
     rounds = getattr(descriptor, "round_f32_to_tf32", None)
     return "" if rounds is None else f" round_f32_to_tf32={bool(rounds)}"
 

@@ -1,4 +1,4 @@
-"""Backends, found by entry points and installed when their library is imported.
+"""Backends: found by entry points, and installed when a library that they hook is imported.
 
 Entry points under `kvtrace.libraries` name the libraries that a backend waits for, so that the
 backend is imported only after one of these libraries. All backends of kvtrace have such entries.
@@ -20,7 +20,7 @@ _BY_LIBRARY: Final = ("libraries", "libraries_without_gpu")
 
 
 class Backend(Protocol):
-    """Hooks one library for a session. The hooks must never raise into the program."""
+    """An object that hooks a library for a session; its hooks must never raise into the program."""
 
     @property
     def name(self) -> str:
@@ -28,13 +28,13 @@ class Backend(Protocol):
 
     @property
     def libraries(self) -> tuple[str, ...]:
-        """Modules of which any import installs the backend."""
+        """Names of modules; the backend is installed when one of them is imported."""
 
     def install(self, session: "Session") -> None:
-        """Hook the library that has just been imported, for a session."""
+        """Hook a library, which has just been imported, so that the session gets its launches."""
 
     def uninstall(self) -> None:
-        """Remove the hooks, or disable hooks that other code has wrapped since."""
+        """Remove the hooks, or disable those that other code has wrapped."""
 
 
 @runtime_checkable
@@ -48,7 +48,7 @@ class WatchingBackend(Backend, Protocol):
 
         Args:
             client: the client that the user named, or None.
-            session_of: returns the recording for a kernel's name; to be called at each launch.
+            session_of: a function from a kernel's name to its recording; called at each launch.
 
         Raises:
             BadSetting: this backend's kernels have no such client.
@@ -60,16 +60,16 @@ _installed: list[Backend] = []
 
 
 def libraries() -> tuple[str, ...]:
-    """Return the libraries that backends wait for."""
-    named = (entry.name for group in _BY_LIBRARY for entry in registry.entries(group))
-    further = (
+    """Return the names of the modules at whose import a backend is installed."""
+    from_entries = (entry.name for group in _BY_LIBRARY for entry in registry.entries(group))
+    from_backends = (
         name for backend in _backends_without_libraries().values() for name in backend.libraries
     )
-    return tuple(dict.fromkeys((*named, *further)))
+    return tuple(dict.fromkeys((*from_entries, *from_backends)))
 
 
 def install_for(library: str, session: "Session") -> None:
-    """Install the backends that wait for `library`; a backend's failure becomes a message."""
+    """Install the backends that hook `library`; a failure becomes a message of the run."""
     for group in _BY_LIBRARY:
         for entry in registry.entries(group):
             if entry.name == library:
@@ -80,10 +80,10 @@ def install_for(library: str, session: "Session") -> None:
 
 
 def watching_backend(name: str) -> WatchingBackend:
-    """Return the backend of a name, whose kernels can be watched.
+    """Return the backend named `name`, whose kernels `kvtrace.trace` can watch.
 
     Raises:
-        BadSetting: no such backend watches kernels; the message lists the backends that do.
+        BadSetting: no backend of that name can watch kernels.
 
     """
     entry = registry.entry("backends", name)
@@ -94,7 +94,7 @@ def watching_backend(name: str) -> WatchingBackend:
 
     watching = (name for name, entry in registry.loaded("backends") if _watches(entry))
     raise BadSetting(
-        f"kernels of the backends {' and '.join(watching)} are traced, not of {name!r}"
+        f"the backend {name!r} cannot trace kernels; choose one of {', '.join(watching)}"
     )
 
 
@@ -144,10 +144,10 @@ def _install_backend(name: str, backend: Backend, session: "Session") -> None:
 
 def _backends_without_libraries() -> dict[str, Backend]:
     """Return other packages' backends, by name, for which no entry point names a library."""
-    places = {entry.place for entry in registry.installed_entries("libraries")}
+    with_library = {entry.place for entry in registry.installed_entries("libraries")}
     backends = {
         entry.name: registry.loaded_or_none(entry)
         for entry in registry.installed_entries("backends")
-        if entry.place not in places
+        if entry.place not in with_library
     }
     return {name: backend for name, backend in backends.items() if backend is not None}

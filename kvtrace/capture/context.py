@@ -24,7 +24,7 @@ GIT_PATIENCE: Final = 3.0
 
 
 def process_facts() -> dict[str, Any]:
-    """Return columns of `runs` that are known at once: command, folder, process, rank, group."""
+    """Return columns of `runs` for this process: command, folder, pid, group id, rank."""
     environment = os.environ
     return {
         "command": _command(),
@@ -36,7 +36,7 @@ def process_facts() -> dict[str, Any]:
 
 
 def library_versions() -> dict[str, str]:
-    """Return versions of Python, kvtrace, the driver and the libraries that are imported."""
+    """Return versions, by name, of Python, kvtrace, the driver and imported libraries."""
     from kvtrace import __version__
 
     versions = {
@@ -60,7 +60,7 @@ def library_versions() -> dict[str, str]:
 
 
 def devices() -> list[dict[str, Any]]:
-    """Return the accelerators, if torch has started them; asking earlier would start them."""
+    """Return properties of each accelerator; [] before torch has started them."""
     torch = sys.modules.get("torch")
     for kind in ("cuda", "xpu"):  # AMD's devices are "cuda" as well
         interface = getattr(torch, kind, None)
@@ -91,34 +91,37 @@ def _capability(properties: Any) -> str | None:
 
 
 class GitFacts:
-    """Commit, branch and state of the program's checkout, asked of git in a separate thread."""
+    """Commit, branch and changes of the program's Git checkout, read in a separate thread."""
 
     def __init__(self) -> None:
         self._facts: dict[str, Any] = {}
-        self._thread = threading.Thread(target=self._ask, name="kvtrace-git", daemon=True)
+        self._thread = threading.Thread(target=self._read, name="kvtrace-git", daemon=True)
         try:
             self._thread.start()
         except RuntimeError:  # the interpreter is ending and starts no threads
-            self._ask()
+            self._read()
 
     def facts(self, wait: bool = False) -> dict[str, Any]:
-        """Return the columns of `runs` known so far; `wait` waits `GIT_PATIENCE` seconds first."""
+        """Return the `git_…` columns of `runs` that git has reported so far.
+
+        With `wait`, waits up to `GIT_PATIENCE` seconds for git to finish.
+        """
         if wait and self._thread.is_alive():
             self._thread.join(GIT_PATIENCE)
         return dict(self._facts)
 
-    def _ask(self) -> None:
+    def _read(self) -> None:
         for folder in _program_folders():
-            answer = _git(folder, "rev-parse", "--show-toplevel", "HEAD")
-            if answer is None:  # no checkout, or one without a commit
+            output = _git(folder, "rev-parse", "--show-toplevel", "HEAD")
+            if output is None:  # no checkout, or one without a commit
                 continue
-            root, _, commit = answer.rpartition("\n")
+            root, _, commit = output.rpartition("\n")
             self._facts |= {"git_root": root, "git_commit": commit}
-            self._ask_state(root)
+            self._read_status(root)
             return
 
-    def _ask_state(self, root: str) -> None:
-        """Ask for branch and changes by `git status` (format: git-status(1), version 2)."""
+    def _read_status(self, root: str) -> None:
+        """Store branch and changes as `git status` prints them (git-status(1), version 2)."""
         status = _git(root, "status", "--porcelain=v2", "--branch", "--untracked-files=no")
         if status is None:
             return
@@ -152,7 +155,7 @@ def _git(folder: str, *arguments: str) -> str | None:
     environment = {key: value for key, value in os.environ.items() if key != "KVTRACE"}
     environment["GIT_OPTIONAL_LOCKS"] = "0"
     try:
-        answer = subprocess.run(
+        process = subprocess.run(
             ["git", "-C", folder, *arguments],
             env=environment,
             stdin=subprocess.DEVNULL,
@@ -162,9 +165,9 @@ def _git(folder: str, *arguments: str) -> str | None:
         )
     except (OSError, subprocess.SubprocessError):
         return None  # no git, or it hangs: the run is recorded without its commit
-    if answer.returncode != 0:
+    if process.returncode != 0:
         return None
-    return answer.stdout.decode("utf-8", "replace").strip()
+    return process.stdout.decode("utf-8", "replace").strip()
 
 
 def _command() -> str:

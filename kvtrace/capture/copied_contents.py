@@ -3,8 +3,7 @@
 A backend passes the tensors of a launch that is about to happen, or has just happened; `take`
 copies them (on a GPU it only enqueues the copy) and returns a number, which the hot path writes
 into the launch's row. The journal's thread waits for the copies, stores each distinct content once,
-and writes a row of `contents` for each launch and argument. So the contents of a launch are known
-exactly or not at all.
+and writes a row of `contents` for each launch and argument.
 
 With the setting `index`, the copies take at most a fixed part of the program's time, and the native
 hot path copies by itself (`looks`, in `_hot_looks.h`).
@@ -24,7 +23,7 @@ from kvtrace.capture.device_copies import (
     has_failed,
 )
 from kvtrace.capture.host_devices import host_kind, memory_kind
-from kvtrace.capture.taken import Copied, Taken, TakenForLaunches
+from kvtrace.capture.launch_copies import Copied, LaunchCopier, LaunchCopies
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -56,31 +55,31 @@ Listed = Sequence[tuple[int, Any]]
 
 @dataclass(frozen=True, slots=True)
 class Span:
-    """A piece of memory to copy: address, bytes, and offset in its storage."""
+    """A range of memory to copy: its address, its size and its offset in the storage, in bytes."""
 
     address: int
     size: int
     offset: int
 
 
-class Wanted(Protocol):
-    """The arguments whose contents are useful, known by the time that contents are written."""
+class ArgumentSelection(Protocol):
+    """A selection of arguments, read when the copied contents are written."""
 
     @property
     def places(self) -> frozenset[int]:
-        """The arguments' positions in the signature."""
+        """Positions in the signature of the arguments whose contents are written."""
 
 
 @dataclass(slots=True)
-class _Taken(Taken):
-    """Copies for one launch; `arguments` says which part belongs to which argument."""
+class _ContentCopies(LaunchCopies):
+    """Copies for one launch; `arguments` has the copied part of each argument."""
 
     arguments: tuple[tuple[int, int, int], ...] = ()  # position in the signature, part, offset
-    wanted: "Wanted | None" = None
+    wanted: "ArgumentSelection | None" = None
 
 
 class _NativeCopies:
-    """Device copies made by `looks`, as `taken.Devices`."""
+    """The native hot path as maker of device copies (`launch_copies.Devices`)."""
 
     def __init__(self, looks: Any) -> None:
         self._looks = looks
@@ -94,11 +93,10 @@ class _NativeCopies:
         return has_failed(self._looks.query(copy.stream)) and not copy.done
 
 
-class Contents(TakenForLaunches[_Taken]):
-    """The contents that one session keeps. `take` may be called from any thread."""
+class Contents(LaunchCopier[_ContentCopies]):
+    """The copier of tensors' contents for one session. `take` may be called from any thread."""
 
     def __init__(self, session: "Session") -> None:
-        """Make an empty set of contents; nothing runs before the first `take`."""
         self._all = session.settings.tensors != "index"
         self._looks: Any = None
         self._looks_asked = False
@@ -107,7 +105,7 @@ class Contents(TakenForLaunches[_Taken]):
         super().__init__(session, ARENA_BYTES)
 
     def renew(self) -> None:
-        """Forget all copies: another run begins, perhaps in a forked process."""
+        """Forget all copies, and begin the time budget: another run begins."""
         super().renew()
         self._begin = time.perf_counter_ns()
         self._spent = 0
@@ -122,28 +120,28 @@ class Contents(TakenForLaunches[_Taken]):
     # -- in the program's threads -----------------------------------------------------------
 
     def looks(self, schedule: tuple[int, ...]) -> Any:
-        """Return the object that copies in the native hot path; None if Python copies.
+        """Return the native hot path's copier, made at the first call; None if Python copies.
 
-        `schedule` says when launches are inspected, as `_hot_look.h` names it.
+        `schedule` has the numbers of launches between inspections, as `_hot_look.h` reads them.
         """
         recorder: Any = self._session.recorder
         if not self._looks_asked and not self._all and recorder.name == "native":
             budget = ALLOWANCE_NS, FRACTION, COPY_NS, BYTE_NS
-            room = self._limit, _WAITING, _WAITING_BYTES, ARENA_BYTES
+            limits = self._limit, _WAITING, _WAITING_BYTES, ARENA_BYTES
             numbers = self._session.copy_numbers
             driver = driver_addresses()
-            self._looks = recorder.looks(numbers, budget, room, schedule, driver, host_kind())
+            self._looks = recorder.looks(numbers, budget, limits, schedule, driver, host_kind())
             self._devices = None if self._looks is None else _NativeCopies(self._looks)
         self._looks_asked = True
         return self._looks
 
     def has(self, number: int) -> bool:
-        """Return whether copies exist under that number."""
+        """Return whether copies with that number wait to be written."""
         self._absorb()
         return super().has(number)
 
     def allows(self) -> bool:
-        """Return whether the time budget allows another copy."""
+        """Return whether the time budget allows another copy now; without a budget, True."""
         if self._all:
             return True
         if self._looks is not None:
@@ -152,22 +150,27 @@ class Contents(TakenForLaunches[_Taken]):
         return self._spent < ALLOWANCE_NS + FRACTION * elapsed
 
     def spend(self, nanoseconds: int) -> None:
-        """Count nanoseconds that copies took from the program."""
+        """Subtract nanoseconds that copies cost the program from the time budget."""
         if self._looks is not None:
             self._looks.spend(nanoseconds)
         self._spent += nanoseconds
 
     def refuse(self) -> None:
-        """Count a launch that was not inspected for lack of time."""
+        """Count a launch that was not inspected because the time budget was used up."""
         self._refused += 1
 
     def take(
-        self, listed: Listed, stream: int = 0, wanted: Wanted | None = None, number: int = 0
+        self,
+        listed: Listed,
+        stream: int = 0,
+        wanted: ArgumentSelection | None = None,
+        number: int = 0,
     ) -> int:
-        """Copy the contents of tensors at this point of their stream; return the copy's number.
+        """Copy the contents of tensors at this point of `stream`; return the copies' number.
 
-        Returns 0 if nothing was copied. `number` is the launch's number from an earlier copy, or 0.
-        Failures are counted and never raised.
+        0 if nothing was copied. `listed` has positions and values of the arguments; at writing,
+        `wanted` selects some of them. `number` is that of earlier copies for the same launch, or 0
+        for a new number. Failures are reported in the run and never raised.
         """
         try:
             if self._looks is not None:
@@ -181,16 +184,18 @@ class Contents(TakenForLaunches[_Taken]):
             self._session.problem(error)
         return 0
 
-    def _take(self, listed: Listed, stream: int, wanted: Wanted | None, number: int) -> int:
+    def _take(
+        self, listed: Listed, stream: int, wanted: ArgumentSelection | None, number: int
+    ) -> int:
         if len(self._waiting) >= _WAITING or self._waiting_bytes > _WAITING_BYTES:
             return 0
         spans: dict[Span, int] = {}
         arguments, kind = [], None
-        for place, value in listed:
+        for position, value in listed:
             span = self.span(value)
             if span is None:
                 continue
-            arguments.append((place, spans.setdefault(span, len(spans)), span.offset))
+            arguments.append((position, spans.setdefault(span, len(spans)), span.offset))
             kind = memory_kind(value) if kind is None else kind
         if not spans or kind is None:
             return 0
@@ -199,13 +204,15 @@ class Contents(TakenForLaunches[_Taken]):
             return 0
         size = sum(span.size for span in spans)
         number = number or self._session.next_copy()
-        self._await(_Taken(number, size, [copied], arguments=tuple(arguments), wanted=wanted))
+        self._await(
+            _ContentCopies(number, size, [copied], arguments=tuple(arguments), wanted=wanted)
+        )
         return number
 
     def span(self, value: Any) -> Span | None:
         """Return the memory to copy for a tensor: its storage, or its view if the storage is large.
 
-        None if the memory is empty or larger than the limit.
+        None if both are larger than the limit, or for an empty storage.
         """
         base = getattr(value, "base", value)  # Triton's reinterpreted tensors wrap one
         if not hasattr(base, "untyped_storage"):
@@ -220,109 +227,118 @@ class Contents(TakenForLaunches[_Taken]):
         if view is not None and view.size <= self._limit:
             return view
         if self._all:
-            text = f"contents of tensors of more than {self._limit >> 20} MiB are not kept"
+            text = f"contents of tensors of more than {self._limit >> 20} MiB are not recorded"
             self._session.message("info", "contents-too-large", text)
         return None
 
     def _copy_of(self, kind: str, spans: Sequence[Span], stream: int) -> Copied | None:
         if kind not in ("cpu", "cuda") or (kind == "cuda" and self._broken):
             return None
-        pairs = [(span.address, span.size) for span in spans]
+        ranges = [(span.address, span.size) for span in spans]
         if kind == "cuda":
             self._spent += int(COPY_NS * len(spans) + BYTE_NS * sum(span.size for span in spans))
-        return self._copied(kind, pairs, stream, self._all)
+        return self._copied(kind, ranges, stream, self._all)
 
     # -- in the journal's thread ------------------------------------------------------------
 
     def launches(self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
-        """Note the launches that have copies."""
+        """Store the launches that have copies, after the hot path's copies were added."""
         self._absorb()
         super().launches(columns, copied)
 
     def round(self, journal: "Journal") -> None:
-        """Write the contents whose copies are complete."""
+        """Write the contents whose copies are complete; the time counts in the budget."""
         begin = time.thread_time_ns()
         self._absorb()
         super().round(journal)
         self._absorb()
-        self._tell_limits()
+        self._report_limits()
         self.spend(time.thread_time_ns() - begin)
 
     def _absorb(self) -> None:
-        """Add the copies that the native hot path has made."""
+        """Take over the copies that the native hot path has made since the last call."""
         if self._looks is None:
             return
         for number, size, copied, arguments, wanted in self._looks.drain(
             len(self._waiting), self._waiting_bytes
         ):
-            parts = copied if isinstance(copied[0], bytes) else Copy(*copied)
-            self._await(_Taken(number, size, [parts], arguments=tuple(arguments), wanted=wanted))
+            copies = [copied if isinstance(copied[0], bytes) else Copy(*copied)]
+            self._await(
+                _ContentCopies(number, size, copies, arguments=tuple(arguments), wanted=wanted)
+            )
 
-    def _tell_limits(self) -> None:
-        """Report once that launches lack contents, and why."""
+    def _report_limits(self) -> None:
+        """Add a message, once, if launches lack contents because of the budget or an error."""
         refused = self._refused + (0 if self._looks is None else self._looks.refused)
         if refused and not self._told:
             self._told = True
             text = (
-                "contents of tensors are kept of some launches only, since keeping them is to take "
-                f"at most {FRACTION:.1%} of the program's time"
+                "contents of tensors are recorded at some launches only, to take at most "
+                f"{FRACTION:.1%} of the program's time"
             )
             self._session.message("info", "contents-seldom", text)
         failed = 0 if self._looks is None else self._looks.failed
         if failed and not self._broken:
             self._broken = True
-            why = "the CUDA driver cannot be called" if failed < 0 else f"CUDA's error {failed}"
-            text = f"contents of tensors on the device are no longer recorded: {why}"
+            reason = "the CUDA driver cannot be called" if failed < 0 else f"CUDA's error {failed}"
+            text = f"contents of tensors on the device are no longer recorded: {reason}"
             self._session.message("info", "contents-failed", text)
 
-    def _write(self, journal: "Journal", taken: _Taken, seq: int, call_id: int) -> None:
+    def _write(self, journal: "Journal", taken: _ContentCopies, seq: int, call_id: int) -> None:
         for row in self._rows(journal, taken, seq, call_id):
             journal.add("contents", row)
 
     def _rows(
-        self, journal: "Journal", taken: _Taken, seq: int, call_id: int
+        self, journal: "Journal", taken: _ContentCopies, seq: int, call_id: int
     ) -> Iterable[dict[str, Any]]:
-        """Yield the `contents` rows of a launch; none if the call has enough distinct contents."""
+        """Yield the `contents` rows of a launch, and add the artifacts that are new.
+
+        No rows if the launch's call already has as many distinct contents as are recorded.
+        """
         (parts,) = taken.copies
         assert isinstance(parts, tuple)
         arguments = taken.arguments
         if taken.wanted is not None:
-            places = taken.wanted.places
-            arguments = tuple(argument for argument in arguments if argument[0] in places)
-        used = dict.fromkeys(part for _, part, _ in arguments)
-        digests = {part: hashlib.sha256(parts[part]).hexdigest() for part in used}
-        contents = tuple((place, digests[part], offset) for place, part, offset in arguments)
+            selected = taken.wanted.places
+            arguments = tuple(argument for argument in arguments if argument[0] in selected)
+        used_parts = dict.fromkeys(part for _, part, _ in arguments)
+        digests = {part: hashlib.sha256(parts[part]).hexdigest() for part in used_parts}
+        contents = tuple((position, digests[part], offset) for position, part, offset in arguments)
         sets = self._sets.setdefault(call_id, set())
         if contents not in sets:
-            fresh = {d: parts[part] for part, d in digests.items() if d not in self._kept}
-            size = self._bytes.get(call_id, 0) + sum(map(len, fresh.values()))
+            added = {digest: parts[i] for i, digest in digests.items() if digest not in self._kept}
+            size = self._bytes.get(call_id, 0) + sum(map(len, added.values()))
             if len(sets) >= SETS_A_CALL or (sets and size > BYTES_A_CALL):
                 text = (
-                    f"a call has more distinct contents than are kept ({SETS_A_CALL}, or "
-                    f"{BYTES_A_CALL >> 20} MiB): later launches of it lack theirs"
+                    f"a call has more distinct contents than are recorded ({SETS_A_CALL}, or "
+                    f"{BYTES_A_CALL >> 20} MiB): later launches of the call lack contents"
                 )
                 self._session.message("info", "contents-left-out", text)
                 return
             sets.add(contents)
             self._bytes[call_id] = size
-            for digest, part in fresh.items():
-                journal.add_artifact("tensor", part)
+            for digest, content in added.items():
+                journal.add_artifact("tensor", content)
                 self._kept.add(digest)
-        for place, digest, offset in contents:
+        for position, digest, offset in contents:
             yield {
-                "seq": seq, "call_id": call_id, "arg": place, "artifact": digest,
+                "seq": seq, "call_id": call_id, "arg": position, "artifact": digest,
                 "offset_bytes": offset,
             }  # fmt: skip
 
 
 def view_of(tensor: Any, start: int, size: int) -> Span | None:
-    """Return the part of a storage that a tensor's view covers; None for an empty view."""
+    """Return the range of bytes that a tensor's view covers in its storage.
+
+    `start` and `size` are the storage's address and bytes. None if the view is empty, or if its
+    range is not inside of the storage.
+    """
     shape, strides, item = tensor.shape, tensor.stride(), tensor.element_size()
     if 0 in shape:
         return None
     reaches = [(extent - 1) * step for extent, step in zip(shape, strides, strict=True)]
-    first = tensor.data_ptr() + sum(reach for reach in reaches if reach < 0) * item
-    view = Span(first, (1 + sum(map(abs, reaches))) * item, first - start)
+    begin = tensor.data_ptr() + sum(reach for reach in reaches if reach < 0) * item
+    view = Span(begin, (1 + sum(map(abs, reaches))) * item, begin - start)
     return view if view.offset >= 0 and view.offset + view.size <= size else None
 
 

@@ -2,11 +2,12 @@
 
 The CUDA driver is called directly, so that neither torch's dispatcher nor its allocator sees a
 copy. After each copy the stream writes the copy's number into host memory. A reader waits for that
-number and asks the driver nothing: a query would disturb a graph capture in another thread.
+number instead of querying the driver, which would disturb a graph capture in another thread.
 
-The pinned memory is a ring: copies take room at the head in order, and give room back at the tail.
-Example with 1 MiB: a copy of two tensors of 100 bytes takes 128 + 128 + 64 bytes (each part is
-rounded up to 64, and 64 hold the number); a copy that would cross the end begins at the start.
+The pinned memory is a ring buffer: copies are allocated at the head and freed at the tail, in
+order. Example with 1 MiB: a copy of two tensors of 100 bytes allocates 128 + 128 + 64 bytes (each
+size is rounded up to 64, and the number takes 64); a copy that would cross the end of the buffer
+begins at its start.
 """
 
 import ctypes
@@ -71,10 +72,10 @@ class CopyFailed(KvtraceError):
 
 @dataclass(frozen=True, slots=True)
 class Copy:
-    """A copy in progress: the parts in host memory, and the number written after them.
+    """A copy of some tensors that the stream has not completed, or whose bytes are not read yet.
 
-    `parts` are (address, size); `flag` is the number's address; `end` is the head of the pinned
-    memory after the copy.
+    `parts` has (address, size) of each tensor's bytes in host memory; the stream writes `number` to
+    the address `flag` after the bytes. `end` is the ring buffer's head after the copy.
     """
 
     parts: tuple[tuple[int, int], ...]
@@ -85,16 +86,16 @@ class Copy:
 
     @property
     def done(self) -> bool:
-        """All parts have arrived."""
+        """Whether all bytes have arrived in host memory."""
         return ctypes.c_uint32.from_address(self.flag).value == self.number
 
     def read(self) -> tuple[bytes, ...]:
-        """Return the bytes of the parts; only once the copy is done."""
+        """Return the bytes of each tensor; valid only once the copy is done."""
         return tuple(ctypes.string_at(address, size) for address, size in self.parts)
 
 
 class DeviceCopies:
-    """Copies from a process's CUDA devices. Methods may be called from any thread."""
+    """Copier from a process's CUDA devices to the host. Methods may be called from any thread."""
 
     def __init__(self, size: int = ARENA_BYTES) -> None:
         """Allocate the pinned host memory that copies go to.
@@ -117,10 +118,10 @@ class DeviceCopies:
         self._base = self._pinned(size)
 
     def copy(self, spans: Sequence[tuple[int, int]], stream: int) -> Copy | None:
-        """Enqueue a copy of spans of memory (address, bytes) on the stream.
+        """Enqueue a copy of ranges of memory (address, bytes) on the stream, and return the copy.
 
-        Returns None if nothing may be copied now (the stream is captured into a graph, the thread
-        has no context yet) or the pinned memory is full.
+        None if the stream is captured into a graph, the thread has no context yet, or the pinned
+        memory is full.
 
         Raises:
             CopyFailed: the driver reported an error.
@@ -142,7 +143,7 @@ class DeviceCopies:
         return copy
 
     def copied(self, spans: Sequence[tuple[int, int]], stream: int) -> tuple[bytes, ...] | None:
-        """Copy spans into ordinary memory after waiting for the stream; None as `copy`.
+        """Copy ranges of memory, wait for the stream, and return the bytes; None as `copy`.
 
         Raises:
             CopyFailed: the driver reported an error.
@@ -162,9 +163,9 @@ class DeviceCopies:
     def _enqueue(
         self, spans: Sequence[tuple[int, int]], targets: Sequence[int], stream: int
     ) -> None:
-        """Enqueue copies of spans to targets; equal spans at equal distances share one call."""
+        """Enqueue a copy of each range to its target address, by one call for a regular run."""
         handle = ctypes.c_void_p(stream)
-        for first, count in _rows(spans, targets):
+        for first, count in _regular_runs(spans, targets):
             (source, size), target = spans[first], targets[first]
             if count == 1:
                 self._call(
@@ -213,13 +214,16 @@ class DeviceCopies:
         return self.has_context() and not self.is_capturing(stream)
 
     def _allocated(self, sizes: Sequence[int], stream: int) -> Copy | None:
-        """Return a copy with contiguous pinned memory for parts and number; None if it is full."""
+        """Return a copy with pinned memory for these sizes and the number; None if it is full.
+
+        The head does not advance: see `_commit`.
+        """
         rounded = [-(-size // _ALIGNMENT) * _ALIGNMENT for size in sizes]
-        whole = sum(rounded) + _ALIGNMENT
+        total = sum(rounded) + _ALIGNMENT
         begin = self._head
-        if begin % self._size + whole > self._size:
+        if begin % self._size + total > self._size:
             begin += self._size - begin % self._size
-        if whole > self._size or begin + whole - self._tail > self._size:
+        if total > self._size or begin + total - self._tail > self._size:
             return None
         address, parts = self._base + begin % self._size, []
         for size, step in zip(sizes, rounded, strict=True):
@@ -227,7 +231,7 @@ class DeviceCopies:
             address += step
         self._number = (self._number + 1) % (1 << 32) or 1
         ctypes.c_uint32.from_address(address).value = 0
-        return Copy(tuple(parts), address, self._number, stream, begin + whole)
+        return Copy(tuple(parts), address, self._number, stream, begin + total)
 
     def _pinned(self, size: int) -> int:
         memory = ctypes.c_void_p()
@@ -253,12 +257,18 @@ class DeviceCopies:
 
 
 def has_failed(result: int) -> bool:
-    """Return whether the driver's result for a stream says that the stream has failed."""
+    """Return whether a result of `cuStreamQuery` means that the stream has failed."""
     return result not in _NOT_FAILED
 
 
-def _rows(spans: Sequence[tuple[int, int]], targets: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield (first, count) of runs of equal spans whose sources and targets are evenly spaced."""
+def _regular_runs(
+    spans: Sequence[tuple[int, int]], targets: Sequence[int]
+) -> Iterator[tuple[int, int]]:
+    """Yield first index and length of runs of ranges that one 2D copy can copy.
+
+    Their sizes are equal, and their sources and targets evenly spaced. Shorter runs than
+    `_FEWEST_ROWS` are yielded range by range.
+    """
     first = 0
     while first < len(spans):
         source, size = spans[first]
@@ -280,7 +290,7 @@ def _rows(spans: Sequence[tuple[int, int]], targets: Sequence[int]) -> Iterator[
 
 
 def driver_addresses() -> tuple[int, ...]:
-    """Return addresses of the driver's functions that `_hot_copies.h` calls; zeros without one."""
+    """Return addresses of the driver's functions that `_hot_copies.h` calls; 0 without a driver."""
     names = (
         "cuCtxGetCurrent", "cuStreamIsCapturing", "cuMemcpyAsync", "cuStreamWriteValue32_v2",
         "cuMemHostAlloc", "cuThreadExchangeStreamCaptureMode", "cuStreamQuery",
@@ -298,9 +308,9 @@ _copies_by_size: dict[int, DeviceCopies] = {}
 
 
 def device_copies(size: int = ARENA_BYTES) -> DeviceCopies:
-    """Return the process's shared copies with `size` bytes of pinned memory.
+    """Return the process's shared copier with `size` bytes of pinned memory.
 
-    The first call makes them, in a thread that has a context.
+    The first call makes the copier, and needs a thread that has a context.
 
     Raises:
         CopyFailed: as `DeviceCopies`.

@@ -1,7 +1,7 @@
 """Hooks for ends of a process that `atexit` misses: `os._exit`, exec, SIGTERM and finalization.
 
-The program's behavior stays the same: same exit code, same signal, same new program. Each function
-may be called often, and again in each process.
+The program ends as it would without the hooks. Calling a function repeatedly, or again in a forked
+process, has no further effect.
 """
 
 import gc
@@ -69,14 +69,14 @@ def _collecting(_phase: str, _facts: Mapping[str, int]) -> None:
 
 
 def sigterm_may_end() -> None:
-    """Let SIGTERM end the process at once from now on: all files are sealed."""
+    """Make SIGTERM end the process without waiting for `flush`, since all files are sealed."""
     hot = _native()
     if hot is not None:
         hot.sigterm_may_end()
 
 
 def _native() -> Any:
-    """Return the C extension; None where it was not built."""
+    """Return the C extension, or None if it was not built."""
     try:
         return import_module("kvtrace.capture._hot")
     except ImportError:
@@ -84,6 +84,7 @@ def _native() -> Any:
 
 
 def _wrap(name: str, before: Callable[[], None]) -> None:
+    """Replace a function of `os` by one that calls `before` first; nothing if done already."""
     leave = getattr(os, name, None)
     if leave is None or getattr(leave, "keeps", False):
         return

@@ -14,11 +14,14 @@ VARIABLE: Final = "KVTRACE_GROUP"
 
 
 def group_id(environment: Mapping[str, str]) -> str | None:
-    """Return the id that the processes of one job share; None for a run without a group."""
+    """Return the id that a job's processes share; None for a run without a group.
+
+    A job of several hosts has its launcher's id; on one host, the inherited or the parent's id.
+    """
     inherited = environment.get(VARIABLE)
     ranks = number(environment, "WORLD_SIZE") or 1
-    local = number(environment, "LOCAL_WORLD_SIZE") or ranks
-    if ranks > local:
+    ranks_on_host = number(environment, "LOCAL_WORLD_SIZE") or ranks
+    if ranks > ranks_on_host:
         return _job(environment) or inherited
     if inherited is not None:
         return inherited
@@ -27,10 +30,11 @@ def group_id(environment: Mapping[str, str]) -> str | None:
     return _job(environment) if ranks > 1 else None
 
 
-def hand_on(environment: Any) -> bool:
-    """Set `KVTRACE_GROUP`, so that processes started from now on belong to this process's group.
+def pass_group_on(environment: Any) -> bool:
+    """Set `KVTRACE_GROUP`, so that child processes belong to this process's group.
 
-    Returns whether the variable was absent; if so, the caller removes the variable at the end.
+    Return whether the variable was set, and so has to be removed at the end; False if it was
+    inherited.
     """
     if VARIABLE in environment:
         return False
@@ -39,7 +43,10 @@ def hand_on(environment: Any) -> bool:
 
 
 def rank_facts(environment: Mapping[str, str]) -> dict[str, int]:
-    """Return rank and world size from torch.distributed, or else from the launcher's variables."""
+    """Return `rank` and `world_size` from torch.distributed, or else from RANK and WORLD_SIZE.
+
+    Values that are not known are left out.
+    """
     facts = {"rank": number(environment, "RANK"), "world_size": number(environment, "WORLD_SIZE")}
     distributed = getattr(sys.modules.get("torch"), "distributed", None)
     try:
@@ -51,13 +58,13 @@ def rank_facts(environment: Mapping[str, str]) -> dict[str, int]:
 
 
 def number(environment: Mapping[str, str], name: str) -> int | None:
-    """Return the whole number that a variable holds, else None."""
+    """Return the value of a variable as a whole number; None if it is missing or no number."""
     text = environment.get(name, "")
     return int(text) if text.isdecimal() and len(text) < 10 else None
 
 
 def _job(environment: Mapping[str, str]) -> str | None:
-    """Return an id of a job of several hosts, the same on each host."""
+    """Return the id that a job's launcher gives it on each host, or None without a launcher."""
     job = environment.get("TORCHELASTIC_RUN_ID", "none")
     if job != "none":
         return f"job-{job}"

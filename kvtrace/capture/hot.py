@@ -46,7 +46,11 @@ _double = Struct("=d")
 
 
 class _Thread(threading.local):
-    """State of the running thread, cached because queries at each launch are too expensive."""
+    """State of the running thread.
+
+    `contents` is the number of the next launch's copies; `launching` the id of the object in whose
+    launch the thread is; `theirs` the duration, in ns, of the last recorded launch, or -1.
+    """
 
     def __init__(self) -> None:
         self.id = threading.get_native_id()
@@ -57,7 +61,7 @@ class _Thread(threading.local):
 
 
 class _Grid:
-    """A callable grid, which Triton evaluates once, that stores its value."""
+    """A callable that evaluates the program's callable grid and stores the result in `value`."""
 
     __slots__ = ("function", "value")
 
@@ -71,7 +75,7 @@ class _Grid:
 
 
 class Recorder:
-    """Maps launches to calls and stores launch rows until the background thread takes them.
+    """The launch hot path: maps launches to calls and stores their rows until `drain`.
 
     Threads may launch at once: each step that touches shared state is one atomic operation of a
     built-in type, or is harmless when done twice.
@@ -161,9 +165,10 @@ class Recorder:
     ) -> Callable[..., Any]:
         """Wrap a method `run(self, *args, stream)` that launches by one of `self.launchers`.
 
-        The launcher stands for the kernel. The recorded grid is (0, 0, 0), since the grid follows
-        from launcher and arguments. While there are several launchers nothing is recorded. A call
-        with other keyword arguments goes to the method `uncommon` instead of `function`.
+        The only launcher is recorded as the kernel, and (0, 0, 0) as the grid, which launcher and
+        arguments determine; while there are several launchers, nothing is recorded. Calls with
+        other keyword arguments, and of kernels that the adapter sets apart, call `uncommon` instead
+        of `function`.
         """
         recorder = self
         clock = time.time_ns
@@ -233,11 +238,11 @@ class Recorder:
 
     @property
     def costs(self) -> tuple[int, int, int]:
-        """Nanoseconds for new kernels and calls; timed launches; nanoseconds of timed launches."""
+        """Nanoseconds for new kernels and calls; number of timed launches; their nanoseconds."""
         return self._new_ns, self._timed, self._timed_ns
 
     def _begin_timing(self) -> tuple[int, int] | None:
-        """Begin to time what recording adds to a launch; return None if the launch is not timed."""
+        """Return the values for `_end_timing` if the next launch is timed, else None."""
         self._until_timed -= 1
         if self._until_timed >= 0:
             return None
@@ -246,12 +251,15 @@ class Recorder:
         return time.time_ns(), self._new_ns
 
     def _end_timing(self, begin: int, new_ns: int) -> None:
-        """Count a timed launch, unless it was not recorded or had a new kernel or call."""
-        theirs = self._thread.theirs
-        took = time.time_ns() - begin - theirs
-        if theirs >= 0 and 0 <= took <= _INTERRUPTED and self._new_ns == new_ns:
+        """Count a timed launch and the ns that recording added to it.
+
+        A launch that was not recorded, or had a new kernel or call, does not count.
+        """
+        launch_ns = self._thread.theirs
+        recording_ns = time.time_ns() - begin - launch_ns
+        if launch_ns >= 0 and 0 <= recording_ns <= _INTERRUPTED and self._new_ns == new_ns:
             self._timed += 1
-            self._timed_ns += took
+            self._timed_ns += recording_ns
 
     # -- recording --------------------------------------------------------------------------
 
@@ -267,10 +275,10 @@ class Recorder:
         leave: int,
         stream: Any = None,
     ) -> None:
-        """Record one launch that has happened; the kernel or the call may be new.
+        """Record one launch that has returned, and its kernel and call if they are new.
 
-        `stream` is the handle that the program launched on; torch is asked if it is no number. The
-        launch's copied contents are dropped if the launch is not recorded.
+        `stream` is the handle of the launch's stream; if it is not a number, torch's current stream
+        is recorded. The copies for the launch (`tag`) are dropped if the launch is not recorded.
         """
         try:
             self._record(adapter, owner, kernel, grid, args, kwargs, enter, leave, stream)
@@ -295,9 +303,9 @@ class Recorder:
         key = self.key(kernel_id, grid, args, kwargs)
         call_id = self._calls.get(key)
         if call_id is None:
-            whole = (key[1], key[2], key[3])
+            full_grid = (key[1], key[2], key[3])
             begin = time.time_ns()
-            call_id = adapter.new_call(owner, kernel, kernel_id, whole, args, kwargs)
+            call_id = adapter.new_call(owner, kernel, kernel_id, full_grid, args, kwargs)
             self._new_ns += time.time_ns() - begin
             if len(self._calls) >= self._max_calls:
                 self.overflows += 1
@@ -322,7 +330,10 @@ class Recorder:
         stream: int = 0,
         contents: int = 0,
     ) -> None:
-        """Append the row of a launch with a call id; phase and thread are the running thread's."""
+        """Store the row of a launch of a recorded call, with the running thread's id and phase.
+
+        `contents` is the number of the launch's copies, or 0. A full store counts it as dropped.
+        """
         if len(self._rows) >= ROWS_LIMIT * len(FIELDS):
             self.dropped += 1
             return
@@ -337,13 +348,12 @@ class Recorder:
         self._rows += (enter, leave, call_id, stream, thread.id, contents, device, phase)
 
     def tag(self, contents: int) -> int:
-        """Set the number of the copies for the launch that the running thread has just made.
+        """Set the number of the copies for the running thread's current launch.
 
-        Called before the launch is recorded, whose row then has the number. Returns the previous
-        number.
+        The launch's row, recorded later, has this number. Return the previous number.
         """
-        before, self._thread.contents = self._thread.contents, contents
-        return before
+        previous, self._thread.contents = self._thread.contents, contents
+        return previous
 
     @property
     def launching(self) -> int:
@@ -357,9 +367,9 @@ class Recorder:
     def swap_phase(self, phase: int) -> int:
         """Set the phase of the running thread's launches; return the previous phase."""
         thread = self._thread
-        before = thread.phase
+        previous = thread.phase
         thread.phase = phase
-        return before
+        return previous
 
     # -- for the background thread ----------------------------------------------------------
 
@@ -369,7 +379,7 @@ class Recorder:
         values = self._rows[:count]
         del self._rows[:count]
         pack, size = ROW.pack, len(FIELDS)
-        return b"".join(pack(*values[at : at + size]) for at in range(0, count, size))
+        return b"".join(pack(*values[i : i + size]) for i in range(0, count, size))
 
     @property
     def known_calls(self) -> int:
@@ -390,7 +400,10 @@ class Recorder:
     # -- identity ---------------------------------------------------------------------------
 
     def kernel(self, adapter: Adapter, owner: Any, kernel: Any) -> tuple[int, int, int, Any]:
-        """Return a kernel's id, device kind, device index and reference; record a new kernel."""
+        """Return a kernel's id, device kind, device index and reference.
+
+        A new kernel is recorded by the adapter; -1 as id: not to be recorded.
+        """
         entry = self._kernels.get(id(kernel))
         if entry is not None:
             return entry
@@ -430,7 +443,10 @@ class Recorder:
         return tuple(key)
 
     def _add_values(self, key: list[Any], pointers: list[int], values: Iterable[Any]) -> None:
-        """Add an entry of fixed form for each value, beginning with a shape, a type, or bytes."""
+        """Append each value's metadata to `key`, and its new data pointers to `pointers`.
+
+        The entries of a value begin with a shape, a type, or bytes, which determine their number.
+        """
         tensor_types = self._tensor_types
         for value in values:
             kind = type(value)
@@ -463,7 +479,7 @@ class Recorder:
 
 
 def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[..., Any]:
-    """Copy name and docstring of a wrapped function to its wrapper, and return the wrapper."""
+    """Copy the name and docstring of `function` to its wrapper `run`, and return the wrapper."""
     run.__wrapped__ = function  # type: ignore[attr-defined]
     run.__name__ = getattr(function, "__name__", "run")
     run.__qualname__ = getattr(function, "__qualname__", "run")
@@ -472,7 +488,7 @@ def _like(run: Callable[..., Any], function: Callable[..., Any]) -> Callable[...
 
 
 def owner_of(kernel: Any) -> int:
-    """Return the value of `launching` while Triton launches a compiled kernel."""
+    """Return `Recorder.launching` during a kernel's launch: the `id` of its function or kernel."""
     function = getattr(kernel.src, "fn", None)
     return id(kernel if function is None else function)
 

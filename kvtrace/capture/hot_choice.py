@@ -37,7 +37,7 @@ def make_recorder(describe: Describe, problem: Problem, max_calls: int) -> tuple
 
 
 def tensor_types(torch: Any) -> tuple[type, ...]:
-    """Return the exact types that are read as torch tensors."""
+    """Return torch's classes of tensors and parameters; () if torch is not imported."""
     parameter = getattr(getattr(torch, "nn", None), "Parameter", None)
     if parameter is None:  # not imported, or not yet to its end
         return ()
@@ -47,13 +47,13 @@ def tensor_types(torch: Any) -> tuple[type, ...]:
 def compiled_part() -> tuple[Any, str]:
     """Return the module compiled from `_hot.c`, or None and the reason why it is not used."""
     if os.environ.get("KVTRACE_NATIVE", "") == "0":
-        return None, "KVTRACE_NATIVE=0 asks for it"
+        return None, "KVTRACE_NATIVE=0 is set"
     try:
         from kvtrace.capture import _hot  # type: ignore[attr-defined]
     except ImportError as error:
         return None, f"the extension is not built here ({error})"
     if getattr(_hot, "FIELDS", "").split() != list(FIELDS):
-        return None, "the extension was built for another kvtrace, and is to be built again"
+        return None, "the extension was built for another version of kvtrace; build it again"
     return _hot, ""
 
 
@@ -65,12 +65,12 @@ def _native(torch: Any) -> tuple[Any, str]:
         return None, "this Python runs without the global interpreter lock"
     types = tensor_types(torch)
     if types and not hasattr(types[0], "__dlpack_c_exchange_api__"):
-        return None, f"torch {torch.__version__} is too old for the native one, 2.10 is needed"
+        return None, f"the native hot path needs torch 2.10, and this is torch {torch.__version__}"
     return compiled.Recorder, ""
 
 
 def _capture_query(torch: Any) -> int:
-    """Return the address of `cuStreamGetCaptureInfo_v2`, CUDA's or HIP's as torch uses; or 0.
+    """Return the address of `cuStreamGetCaptureInfo_v2` of torch's CUDA or HIP; 0 without a GPU.
 
     The function's parameters: stream, and pointers to status, number of the graph, graph,
     dependencies and their count, of which all but the status may be null (cuda.h of CUDA 11.3 and
@@ -110,7 +110,10 @@ def _stream_of(torch: Any) -> Callable[[int, int], int] | None:
 
 
 def _graph_of(torch: Any) -> Callable[[int], int | None] | None:
-    """Return a function from a stream to the number of the graph that captures it; 0: unknown."""
+    """Return a function from a stream's handle to the number of the graph that captures it.
+
+    It returns None without a capture, and 0 if the number is unknown. None without torch's CUDA.
+    """
     is_capturing = getattr(getattr(torch, "cuda", None), "is_current_stream_capturing", None)
     if is_capturing is None:
         return None

@@ -3,9 +3,9 @@
 One lock covers everything that touches the writer. A fork waits for the lock, so that the child
 never inherits a half-written batch; the child gets a separate journal.
 
-Order of writing: rows of a call must be written before launches of that call. So each batch of
-drained launches remembers the number of submissions before it, and is written once so many have
-been processed. Example: 5 submissions, then a drain: its launches are written after submission 5.
+Order of writing: the row of a call must be written before launches of that call. So each batch of
+drained launches has the number of submissions before it, and is written once so many have been
+processed. Example: after 5 submissions launches are drained; they are written after submission 5.
 """
 
 import math
@@ -22,9 +22,9 @@ from typing import TYPE_CHECKING, Any, Final, Protocol
 from kvtrace.capture.context import GitFacts, devices, library_versions, process_facts
 from kvtrace.capture.groups import rank_facts
 from kvtrace.capture.hot import Recorder
-from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.overhead import Overhead
+from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.spool import Spool
 from kvtrace.capture.stacks import LINE_ORIGINS, generated_from
 from kvtrace.forks import Lock
@@ -66,28 +66,27 @@ Waiting = Callable[["Journal"], None]
 
 
 class Listener(Protocol):
-    """Observes a recording in the journal's thread, and may add rows."""
+    """An observer of a recording, called in the journal's thread, which may add rows."""
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
         """Observe a row before it is written."""
 
     def launches(self, columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
-        """Observe launches, as columns of `launches`, and `copied` as in `LaunchRows`."""
+        """Observe new launches: their columns of `launches`, and (copy number, seq, call id)."""
 
     def round(self, journal: "Journal") -> None:
-        """Add the rows that are ready, at the end of each round."""
+        """Add rows that are ready; called at the end of each round."""
 
     def finish(self, journal: "Journal") -> None:
-        """Add the last rows; the recording ends."""
+        """Add the last rows; called when the recording ends."""
 
 
 class Journal:
-    """The writer of one run, and the thread that feeds the writer.
+    """The writer of one run, and the thread that calls it.
 
-    `submit` takes callables, which the thread calls with this journal, so that expensive work
-    (compressing artifacts, printing IR) does not delay the program.
-
-    `overhead` adds up the cost to the program, for `runs.overhead`.
+    The thread calls submitted functions with this journal, so that expensive work (compressing
+    artifacts, printing IR) does not delay the program. `overhead` sums the cost to the program for
+    the column `runs.overhead`.
     """
 
     def __init__(
@@ -98,15 +97,15 @@ class Journal:
         facts: Mapping[str, Any],
         failed: Callable[[Exception], None],
         problem: Callable[[Exception], None],
-        keeping: Keeping,
+        keeping: RunLimits,
         limited: Callable[[str], None],
         end: Callable[[], None],
     ) -> None:
-        """Make a journal; nothing is written yet.
+        """Make a journal without files and thread.
 
-        `failed` receives the error after which nothing can be written, `problem` the error that
-        lost a row. At a limit `limited` receives the reason, and then `end` is called in the
-        journal's thread.
+        `failed` is called with the error after which nothing can be written, `problem` with an
+        error that lost a row. At a limit of the setting `limit`, `limited` is called with the
+        reason, and then `end` in the journal's thread.
         """
         self.lock = Lock(taken=True)
         self.run_id = run_id
@@ -151,14 +150,14 @@ class Journal:
     # -- from any thread --------------------------------------------------------------------
 
     def start(self) -> None:
-        """Start the thread; the files appear soon after."""
+        """Start the thread, which creates the files."""
         try:
             self._thread.start()
         except RuntimeError:
             return  # the interpreter is ending and starts no threads; `close` writes all
 
     def submit(self, waiting: Waiting) -> None:
-        """Let the thread call `waiting` with this journal."""
+        """Queue a function, which the thread calls with this journal."""
         self._waiting.append(waiting)
 
     def flush(self) -> None:
@@ -172,11 +171,8 @@ class Journal:
             self.lock.release()
 
     def close(self, ending: str, hurry: bool = False) -> None:
-        """Write all waiting rows and seal the files, in the calling thread.
-
-        `hurry` leaves out facts that git has not answered yet.
-        """
-        begun = time.monotonic_ns()
+        """Write waiting rows and seal the files, in this thread; `hurry`: do not wait for git."""
+        begin = time.monotonic_ns()
         self._closing = True
         self._ended.set()
         self._wake.set()
@@ -189,7 +185,7 @@ class Journal:
                 self._notify(lambda listener: listener.finish(self))
             for _ in range(2):  # the second writes messages of the first
                 self._cycle(whole=True)
-            self._seal("limit" if self._keeping.full else ending, hurry, begun)
+            self._seal("limit" if self._keeping.full else ending, hurry, begin)
         finally:
             self.lock.release()
             self._closed.set()
@@ -201,13 +197,13 @@ class Journal:
 
     @property
     def ended(self) -> bool:
-        """Nothing more is written."""
+        """Whether the journal is closing or closed, so that submissions are not written."""
         return self._ended.is_set()
 
     # -- for submissions --------------------------------------------------------------------
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add a row of a table."""
+        """Queue a row of a table for the next write, and pass it to the listeners."""
         self._notify(lambda listener: listener.row(table, row))
         if table == "kernels":
             self.overhead.add_kernel()
@@ -216,7 +212,10 @@ class Journal:
         self._rows.setdefault(table, []).append(dict(row))
 
     def append(self, table: str, columns: Mapping[str, Any]) -> None:
-        """Write rows given as columns, after the added rows, to which they may refer."""
+        """Write the added rows, to which `columns` may refer, and then rows given as columns.
+
+        With the setting `sample`, only the sampled rows of `gpu_kernels` are written.
+        """
         if table == "gpu_kernels":
             columns = self._keeping.executions(columns)
         writer = self._open()
@@ -224,7 +223,7 @@ class Journal:
         writer.append(table, columns)
 
     def add_artifact(self, kind: str, content: bytes) -> str:
-        """Add content once; return its SHA-256."""
+        """Queue a row of `artifacts` unless this content has one; return its SHA-256."""
         digest = sha256(content).hexdigest()
         if digest not in self._written:
             self._written.add(digest)
@@ -234,7 +233,7 @@ class Journal:
         return digest
 
     def add_stack(self, frames: Any) -> int:
-        """Add a call stack once; return its id."""
+        """Queue a row of `stacks` unless this call stack has one; return its id."""
         from kvtrace.schema.content import stack_row
 
         row = stack_row(frames)
@@ -264,17 +263,15 @@ class Journal:
             period = min(INTERVAL, 2 * period)
 
     def _cycle(self, patience: float = math.inf, *, whole: bool = False) -> None:
-        """Write waiting rows and launches; after a failure to write, only count them.
+        """Execute one round: write waiting rows and launches; after an error, only count them.
 
-        `whole` also writes the sampled rows that stand for launches only counted so far.
-
-        Calls are submitted before launches of these calls are recorded. So submissions that wait
-        when launches are drained are processed first. Submissions that do not fit into `patience`
-        seconds wait for the next round.
+        Submissions are processed before launches that were drained after them. What is not
+        processed within `patience` seconds waits for the next round. With `whole`, sampling also
+        writes the rows that stand for launches counted since the last recorded one.
         """
         begin = time.monotonic_ns()
         self.overhead.begin_round()
-        end = time.monotonic() + patience
+        deadline = time.monotonic() + patience
         try:
             if self.broken:
                 self._take_launches()
@@ -283,10 +280,10 @@ class Journal:
             if not self.spool.switched:
                 self.spool.switch()
                 self._spooled = self._taken + len(self._waiting)  # the former file has as many
-            self._take_waiting(end)
+            self._process_waiting(deadline)
             self._open()
             self._take_launches()
-            self._take_waiting(end)
+            self._process_waiting(deadline)
             self._write_launches()
             if not self._launches:  # listeners may rely on having seen all launches
                 self._notify(lambda listener: listener.round(self))
@@ -311,7 +308,10 @@ class Journal:
             self.overhead.end_round(self._program_wait(begin))
 
     def _program_wait(self, begin: int) -> int | None:
-        """Return the nanoseconds that the program waited for a round; None in the own thread."""
+        """Return the ns that the program waited for a round that began at `begin`.
+
+        All of it in a thread of the program; None, for an estimate, in the journal's thread.
+        """
         if self._closing:
             return 0  # the end is counted as a whole
         if threading.current_thread() is self._thread:
@@ -330,6 +330,7 @@ class Journal:
             self._writer.lose(lost)
 
     def _open(self) -> "RunWriter":
+        """Return the writer; the first call creates the run's files."""
         if self._writer is None:
             from kvtrace.schema.writer import RunWriter
 
@@ -343,14 +344,14 @@ class Journal:
         if drained:
             self._launches.append((self._taken + len(self._waiting), drained))
 
-    def _take_waiting(self, end: float) -> None:
+    def _process_waiting(self, deadline: float) -> None:
         for _ in range(len(self._waiting)):  # later submissions are for the next round
-            if time.monotonic() > end:
+            if time.monotonic() > deadline:
                 return
-            waiting = self._waiting.popleft()
+            submission = self._waiting.popleft()
             self._taken += 1
             try:
-                waiting(self)
+                submission(self)
             except Exception as error:  # noqa: BLE001 - one lost row; the others are kept
                 self._problem(error)
 
@@ -379,11 +380,11 @@ class Journal:
             self._saw_clock_step = True
             self.add("messages", message_row(*_CLOCK_MESSAGE))
         self._last_exit = memory_of(columns["exit"])[-1]
-        count, first = len(columns["seq"]), self._next_seq
+        count, first_seq = len(columns["seq"]), self._next_seq
         self._next_seq += count
         self.overhead.add_launches(launches.threads, count)
         self._notify(lambda listener: listener.launches(columns, launches.copied))
-        sampled = self._keeping.launches(columns, content, first)
+        sampled = self._keeping.launches(columns, content, first_seq)
         self._write_rows()
         self._launches.popleft()  # the writer counts rows that it cannot write
         assert self._writer is not None
@@ -414,7 +415,7 @@ class Journal:
                 self._append_rows(table, self._rows.pop(table))
 
     def _append_rows(self, table: str, rows: list[dict[str, Any]]) -> None:
-        """Append rows to a table; if the table refuses a row, write the others without it."""
+        """Append rows to a table; a row that does not fit the schema is reported as lost."""
         assert self._writer is not None
         try:
             self._writer.append_rows(table, rows)
@@ -423,11 +424,12 @@ class Journal:
                 self._writer.lose(1)
                 self._problem(error)
                 return
-            rest = self._rows[table] = rows[::-1]  # counted as lost if writing ends in between
-            while rest:
-                self._append_rows(table, [rest.pop()])
+            unwritten = self._rows[table] = rows[::-1]  # counted as lost if writing ends in between
+            while unwritten:
+                self._append_rows(table, [unwritten.pop()])
 
     def _write_context(self) -> None:
+        """Write versions, devices, ranks and git's facts to `runs` if they have changed."""
         assert self._writer is not None
         context = self._current_context()
         if context != self._context:
@@ -441,7 +443,7 @@ class Journal:
         context = {"versions": library_versions(), "devices": self._devices}
         return context | self._ranks | git
 
-    def _seal(self, ending: str, hurry: bool, begun: int) -> None:
+    def _seal(self, ending: str, hurry: bool, begin: int) -> None:
         self.spool.end()
         if self._writer is None:
             return
@@ -451,7 +453,7 @@ class Journal:
 
         def overhead() -> dict[str, Any]:
             if in_program:
-                self.overhead.end(begun)
+                self.overhead.end(begin)
             return self.overhead.columns()
 
         try:

@@ -15,18 +15,14 @@ _MESSAGES: Final = 1000
 
 
 class Messages:
-    """The messages of one run. `submit` takes a function that writes a row, from any thread."""
+    """The messages of one run. `submit` queues a function that writes a row to the journal."""
 
     def __init__(self, submit: "Callable[[Callable[[Journal], None]], None]") -> None:
-        """Make an empty list of messages."""
         self._submit = submit
         self._repeated: dict[tuple[str, str, str], int] = {}
 
     def say(self, level: str, code: str, text: str, times: int = 1) -> None:
-        """Add a message `times` times: as a row if new, else to the count of repetitions.
-
-        A new message of level "warning" is also printed on standard error.
-        """
+        """Write a new message, or add `times` to its count; a new "warning" is also printed."""
         key = (level, code, text)
         if key not in self._repeated and len(self._repeated) >= _MESSAGES:
             level, code = "info", "messages-left-out"
@@ -52,14 +48,14 @@ class Messages:
 
 
 def message_row(level: str, code: str, text: str, count: int = 1) -> dict[str, Any]:
-    """Return the row of `messages` for a message at the present time."""
+    """Return a row of `messages` with the current time."""
     return {
         "time": time.time_ns(), "level": level, "code": code, "text": capped(text), "count": count
     }  # fmt: skip
 
 
 def warn(text: str) -> None:
-    """Print a line on standard error, if there is any."""
+    """Print a line on standard error; do nothing if that is closed."""
     try:
         print(f"kvtrace: {text}", file=sys.stderr, flush=True)
     except (OSError, ValueError, AttributeError):

@@ -18,16 +18,16 @@ _NEEDS: Final[tuple[tuple[str, Callable[[Any], bool], Any, tuple[str, ...]], ...
 
 
 def missing(packages: Iterable[str]) -> str | None:
-    """Return text that names packages that are not installed; None if all are."""
-    lacking = [name for name in packages if not _is_there(name)]
+    """Return text that names those of the packages that are not installed; None if all are."""
+    lacking = [name for name in packages if not _is_installed(name)]
     if not lacking:
         return None
-    named = " ".join(PACKAGES[name] for name in lacking)
+    install_names = " ".join(PACKAGES[name] for name in lacking)
     are = "is" if len(lacking) == 1 else "are"
-    return f"{' and '.join(lacking)}, which {are} not installed (pip install {named})"
+    return f"{' and '.join(lacking)}, which {are} not installed (pip install {install_names})"
 
 
-def _is_there(name: str) -> bool:
+def _is_installed(name: str) -> bool:
     try:
         return find_spec(name) is not None
     except ImportError:  # raised by a finder of the program
@@ -36,14 +36,17 @@ def _is_there(name: str) -> bool:
         return True
 
 
-def possible_here(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return settings that work with the installed packages, and a sentence on each change."""
+def without_missing_packages(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
+    """Return the settings without those whose packages are missing, and a sentence on each change.
+
+    A setting whose packages are not installed gets a value that needs none.
+    """
     reasons = []
-    for name, asks, instead, packages in _NEEDS:
+    for name, needs_packages, fallback, packages in _NEEDS:
         value = getattr(settings, name)
-        lacking = missing(packages) if asks(value) else None
+        lacking = missing(packages) if needs_packages(value) else None
         if lacking is not None:
-            settings = replace(settings, **{name: instead})
+            settings = replace(settings, **{name: fallback})
             reasons.append(f"KVTRACE_{name.upper()}={value} needs {lacking}")
     added = dict(settings.added)
     for name, setting in added_settings() if added else ():

@@ -2,7 +2,7 @@
 
 Three things delay a program's threads:
 
-- Work in these threads. The hot path times one launch in some, and all new kernels and calls
+- Work in these threads. The hot path times a sample of launches, and all new kernels and calls
   (`Recorder.costs`).
 - The journal's thread, which holds the interpreter's lock in its rounds. The wait is derived: the
   program's threads use less processor time in a round than at their pace between rounds. Example:
@@ -11,8 +11,8 @@ Three things delay a program's threads:
 - A device profiler inside the program's launches. Its cost is measured once, by launches with and
   without the profiler, and counted for each execution.
 
-Rounds with a new kernel (the start) and the end are kept apart from rounds in which only known
-kernels were launched: only the share of the latter predicts the cost of the next hour.
+Rounds with a new kernel (the start), and the end, are summed separately from rounds in which only
+known kernels were launched: only the share of the latter predicts the cost of the next hour.
 """
 
 import sys
@@ -31,19 +31,19 @@ _ENOUGH: Final = 8
 Moment = tuple[int, dict[int, int], int]
 
 
-class Costing(Protocol):
+class CostMeter(Protocol):
     """A recorder that measures its cost; see `hot.Recorder`."""
 
     @property
     def costs(self) -> tuple[int, int, int]:
-        """Nanoseconds for new kernels and calls; timed launches; nanoseconds of timed launches."""
+        """Nanoseconds for new kernels and calls; number of timed launches; their nanoseconds."""
 
 
 class Overhead:
-    """Adds up the rounds of a journal; all times are nanoseconds."""
+    """Sums of a recording's cost over the rounds of its journal; all times are nanoseconds."""
 
-    def __init__(self, recorder: Costing, clocks: "ThreadClocks | None" = None) -> None:
-        """Begin now; the first round includes the recorder's measurements so far."""
+    def __init__(self, recorder: CostMeter, clocks: "ThreadClocks | None" = None) -> None:
+        """Begin to measure; the first round includes the recorder's measurements so far."""
         self.start_ns = self.launches_ns = self.running_ns = self.end_ns = self.thread_ns = 0
         #: Executions that a profiler recorded, in the start and later.
         self._profiled = [0, 0]
@@ -60,7 +60,7 @@ class Overhead:
         self._last = self._processor.now()[0]
 
     def spend(self, nanoseconds: int) -> None:
-        """Count time of one of the program's threads outside of timed launches."""
+        """Add time that recording took in a thread of the program, besides launches."""
         self._spent += nanoseconds
 
     def add_executions(self, count: int) -> None:
@@ -72,37 +72,38 @@ class Overhead:
         self._each_ns = each_ns
 
     def add_kernel(self) -> None:
-        """Note that the round has a new kernel."""
+        """Count a new kernel, which makes this round part of the start."""
         self._kernels += 1
 
     def add_launches(self, threads: Iterable[int], count: int) -> None:
-        """Count launches of the round, and note the native ids of the threads that made them."""
+        """Count launches of the round; the threads with these native ids are measured later."""
         self._launches += count
         self._processor.note(threads)
 
     def begin_round(self) -> None:
         """Begin a round, in the thread that executes the round."""
-        self._begun = now = self._processor.now()
+        self._begun = clocks = self._processor.now()
         if self._left is not None:
-            between = used(self._left, now)
+            processor_ns, wall_ns = used(self._left, clocks)
             self._between = (
-                _MEMORY * self._between[0] + between[0],
-                _MEMORY * self._between[1] + between[1],
+                _MEMORY * self._between[0] + processor_ns,
+                _MEMORY * self._between[1] + wall_ns,
             )
 
     def end_round(self, waited: float | None = None) -> None:
-        """End a round, in the same thread; `waited`: nanoseconds that the program waited, if known.
+        """End a round, in the thread that began it, and add its costs to the sums.
 
-        Without `waited`, the round ran in the journal's thread, and the wait is measured.
+        `waited` is how long the program waited for the round, in ns; None, for a round of the
+        journal's thread, means that the wait is estimated.
         """
-        now = self._processor.now()
-        theirs, passed = used(self._begun, now)
+        clocks = self._processor.now()
+        program_ns, round_ns = used(self._begun, clocks)
         if waited is None:
-            waited = self._waited(theirs, passed)
-            self.thread_ns += now[2] - self._begun[2]
+            waited = self._estimated_wait(program_ns, round_ns)
+            self.thread_ns += clocks[2] - self._begun[2]
         self._processor.follow_noted()
         self._left = self._processor.now()
-        spent, wall = self._time_in_launches(), now[0]
+        spent, wall = self._time_in_launches(), clocks[0]
         elapsed, self._last = wall - self._last, wall
         steady = self._launches > 0 and not self._kernels
         self._profiled[steady] += self._executions
@@ -116,64 +117,70 @@ class Overhead:
             self._waits_at_start += waited
 
     def end(self, begun: int) -> None:
-        """Set the duration of the recording's end, from the monotonic time `begun` to now."""
+        """Set the cost of the recording's end: from `begun` (`time.monotonic_ns`) to now."""
         self.end_ns = time.monotonic_ns() - begun
 
     def columns(self) -> dict[str, Any]:
         """Return the columns `overhead` and `self_overhead_ns` (the sum of the costs) of `runs`."""
         at_start, later = (count * (self._each_ns or 0) for count in self._profiled)
-        parts = {
+        costs = {
             "start_ns": self.start_ns + _whole(self._waits_at_start) + at_start,
             "launches_ns": self.launches_ns,
             "waits_ns": _whole(self._waits),
             "profiler_ns": later,
             "end_ns": self.end_ns,
         }
-        row: dict[str, int | None] = {**parts, "running_ns": self.running_ns}
+        row: dict[str, int | None] = {**costs, "running_ns": self.running_ns}
         row["thread_ns"] = self.thread_ns
         if self._each_ns is None and any(self._profiled):
             row["profiler_ns"] = None
-        return {"self_overhead_ns": sum(parts.values()), "overhead": row}
+        return {"self_overhead_ns": sum(costs.values()), "overhead": row}
 
     def _time_in_launches(self) -> int:
-        """Return the nanoseconds spent in the program's threads since the last call."""
-        new, timed, timed_ns = self._recorder.costs
-        spent, self._spent = self._spent + new - self._new, 0
-        count, took = timed - self._timed, timed_ns - self._timed_ns
-        self._new, self._timed, self._timed_ns = new, timed, timed_ns
-        if count < _ENOUGH:
-            count, took = timed, timed_ns
-        return spent + (self._launches * took // count if count else 0)
+        """Return the ns that recording took in the program's threads since the last call.
 
-    def _waited(self, theirs: int, passed: int) -> float:
-        """Return how long the program's threads waited in a round, by their usual pace."""
-        usual, wall = self._between
-        if not wall:
+        Launches that were not timed count with the mean of the timed ones.
+        """
+        new_ns, timed, timed_ns = self._recorder.costs
+        spent, self._spent = self._spent + new_ns - self._new, 0
+        count, sample_ns = timed - self._timed, timed_ns - self._timed_ns
+        self._new, self._timed, self._timed_ns = new_ns, timed, timed_ns
+        if count < _ENOUGH:
+            count, sample_ns = timed, timed_ns
+        return spent + (self._launches * sample_ns // count if count else 0)
+
+    def _estimated_wait(self, program_ns: int, round_ns: int) -> float:
+        """Return an estimate, in ns, of the program's wait for a round of `round_ns`.
+
+        `program_ns` is the processor time of the program's threads in the round; the wait is what
+        they lack compared with their pace between rounds.
+        """
+        processor_ns, wall_ns = self._between
+        if not wall_ns:
             return 0.0
-        pace = usual / wall  # above 1 where several run at once
-        return (pace * passed - theirs) / max(1.0, pace)
+        pace = processor_ns / wall_ns  # above 1 where several run at once
+        return (pace * round_ns - program_ns) / max(1.0, pace)
 
 
 class ThreadClocks:
     """Processor time of chosen threads of this process; only on Linux."""
 
     def __init__(self) -> None:
-        """Follow no thread yet."""
         self._threads: set[int] = set()
         self._noted: set[int] = set()
 
     def note(self, threads: Iterable[int]) -> None:
-        """Note threads to follow, by native id."""
+        """Add threads, by native id, that `follow_noted` begins to measure."""
         if sys.platform == "linux":
             self._noted.update(threads)
 
     def follow_noted(self) -> None:
-        """Follow the noted threads from now on."""
+        """Include the noted threads in `now` from now on."""
         self._threads |= self._noted
         self._noted.clear()
 
     def now(self) -> Moment:
-        """Read all clocks, and stop following threads that have ended."""
+        """Return the wall clock and the processor time of each followed thread that still runs."""
         times = {}
         for thread in tuple(self._threads):
             try:
@@ -185,11 +192,14 @@ class ThreadClocks:
 
 
 def used(before: Moment, after: Moment) -> tuple[int, int]:
-    """Return processor time used by threads that are in both moments, and the time between."""
+    """Return the processor time that threads used between two moments, and the wall time, in ns.
+
+    Only threads that are in both moments count.
+    """
     threads = before[1].keys() & after[1].keys()
     return sum(after[1][thread] - before[1][thread] for thread in threads), after[0] - before[0]
 
 
 def _whole(waits: float) -> int:
-    """Return waits as whole nanoseconds; sums below 0, by measurement noise, become 0."""
+    """Return a sum of waits as whole nanoseconds; 0 if noise has made it negative."""
     return max(0, round(waits))

@@ -15,7 +15,7 @@ _frame: Final = attrgetter("file", "line", "column", "function")
 
 
 def argument_row(journal: Journal, record: ArgumentRecord) -> dict[str, Any]:
-    """Return the entry of `calls.args` for an argument's record."""
+    """Return the entry of `calls.args` for an argument's record; contents become an artifact."""
     row = {name: getattr(record, name) for name in _ARGUMENT}  # asdict takes five times as long
     value = row.pop("value")
     row["value_artifact"] = None if value is None else journal.add_artifact("tensor", value)
@@ -29,7 +29,7 @@ def spooled_call(
     records: Sequence[ArgumentRecord],
     frames: Sequence[Frame],
 ) -> dict[str, Any]:
-    """Return a call's row for a spool: without contents, with the stack's frames."""
+    """Return the row of `calls` for the spool: without contents, with frames, not a stack id."""
     return {
         "call_id": call_id,
         "kernel_id": kernel_id,
@@ -40,7 +40,7 @@ def spooled_call(
 
 
 def kernel_row(journal: Journal, kernel_id: int, record: KernelRecord) -> dict[str, Any]:
-    """Return the row of `kernels` for a kernel's record."""
+    """Return the row of `kernels` for a kernel's record; its texts and files become artifacts."""
     row = asdict(record)
     source = row.pop("source")
 

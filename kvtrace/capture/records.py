@@ -13,7 +13,7 @@ TEXT_LIMIT: Final = 1000
 
 
 def capped(text: str, limit: int = TEXT_LIMIT) -> str:
-    """Return the text; beyond `limit` characters, cut and with the number of characters cut."""
+    """Return the text, cut after `limit` characters, with the number of characters cut."""
     if len(text) <= limit:
         return text
     return f"{text[:limit]}… ({len(text) - limit} more characters)"

@@ -41,32 +41,37 @@ _STATE: Final = Struct(f"=qq{ROW.size}s")
 
 
 def is_chosen(number: int, one_in: int) -> bool:
-    """Return whether a number is the chosen one among its N consecutive numbers."""
-    block, place = divmod(number, one_in)
+    """Return whether `number` is the sampled one, by a hash, in its block of `one_in` numbers."""
+    block, position = divmod(number, one_in)
     mixed = (block + 1) * _STEP & _64_BITS
     mixed = (mixed ^ mixed >> 30) * _FIRST & _64_BITS
     mixed = (mixed ^ mixed >> 27) * _SECOND & _64_BITS
-    return (mixed ^ mixed >> 31) % one_in == place
+    return (mixed ^ mixed >> 31) % one_in == position
 
 
 class Weights:
-    """Counts of rows by key since the last recorded row of the key."""
+    """Weights of sampled rows: for each key, the count of rows since its last recorded row.
+
+    One row in `one_in` is recorded, and the first row of each key.
+    """
 
     def __init__(self, one_in: int) -> None:
-        """Record one row in `one_in`, and the first of each key."""
         self._one_in = one_in
         self._waiting: dict[Hashable, int] = {}
 
     def of(self, key: Hashable, number: int, *, always: bool = False) -> int:
-        """Return a row's weight; 0: the row is counted in the key's next recorded row."""
-        before = self._waiting.get(key)
-        count = 1 + (before or 0)
-        is_recorded = before is None or always or is_chosen(number, self._one_in)
+        """Return the weight of the row `number`, or 0 if the row is not to be recorded.
+
+        A row that is not recorded adds 1 to the weight of the key's next recorded row.
+        """
+        waiting = self._waiting.get(key)
+        count = 1 + (waiting or 0)
+        is_recorded = waiting is None or always or is_chosen(number, self._one_in)
         self._waiting[key] = 0 if is_recorded else count
         return count if is_recorded else 0
 
     def rest(self) -> dict[Any, int]:
-        """Return the count of rows since the last recorded row by key, and set the counts to 0."""
+        """Return, by key, the count of rows since the last recorded one, if above 0; clear them."""
         counts = {key: count for key, count in self._waiting.items() if count}
         self._waiting.update(dict.fromkeys(counts, 0))
         return counts
@@ -81,18 +86,17 @@ class Sample(NamedTuple):
 
 
 class SampledLaunches:
-    """Chooses the launches of a run to record."""
+    """The sampler of a run's launches in Python; one in `one_in` is recorded."""
 
     def __init__(self, one_in: int) -> None:
-        """Record one launch in `one_in`."""
         self._weights = Weights(one_in)
         self._last: dict[Hashable, tuple[int, bytes]] = {}
 
     def chosen(self, rows: bytes, first: int) -> Sample:
         """Return the launches to record; `first` is the number of the first row."""
         recorded, numbers, weights = [], array("q"), array("q")
-        for seq, at in enumerate(range(0, len(rows), ROW.size), first):
-            row = rows[at : at + ROW.size]
+        for seq, offset in enumerate(range(0, len(rows), ROW.size), first):
+            row = rows[offset : offset + ROW.size]
             launch = dict(zip(FIELDS, ROW.unpack(row), strict=True))
             phase = launch["phase"] & PHASE_MASK
             key = launch["call_id"] * _KINDS + phase
@@ -112,10 +116,9 @@ class SampledLaunches:
 
 
 class NativeSampledLaunches:
-    """Chooses the same launches as `SampledLaunches`, in the compiled part."""
+    """The sampler of a run's launches in C, which selects the same as `SampledLaunches`."""
 
     def __init__(self, one_in: int, compiled: ModuleType) -> None:
-        """Record one launch in `one_in`."""
         self._one_in = one_in
         self._compiled = compiled
         self._states = bytearray()
@@ -124,19 +127,19 @@ class NativeSampledLaunches:
         """Return the launches to record; `first` is the number of the first row."""
         sample = self._compiled.sampled_launches(rows, first, self._one_in, self._states)
         if isinstance(sample, int):  # the number of calls, more than there is room for
-            fresh = 2 * sample - len(self._states) // _STATE.size
-            self._states += _STATE.pack(-1, 0, b"") * fresh
+            new_states = 2 * sample - len(self._states) // _STATE.size
+            self._states += _STATE.pack(-1, 0, b"") * new_states
             sample = self._compiled.sampled_launches(rows, first, self._one_in, self._states)
         return Sample(*sample)
 
     def rest(self) -> Sample:
         """Return the last launch of each call and phase with unrecorded launches, weighted."""
-        left = []
-        for place, (waiting, seq, row) in enumerate(_STATE.iter_unpack(self._states)):
-            if waiting > 0:
-                left.append((seq, row, waiting))
-                _STATE.pack_into(self._states, place * _STATE.size, 0, seq, row)
-        return _in_order(left)
+        launches = []
+        for index, (unweighted, seq, row) in enumerate(_STATE.iter_unpack(self._states)):
+            if unweighted > 0:
+                launches.append((seq, row, unweighted))
+                _STATE.pack_into(self._states, index * _STATE.size, 0, seq, row)
+        return _in_order(launches)
 
 
 def sampled_launches(one_in: int) -> SampledLaunches | NativeSampledLaunches:
@@ -152,26 +155,25 @@ def _in_order(launches: list[tuple[int, bytes, int]]) -> Sample:
 
 
 class SampledExecutions:
-    """Chooses the rows of `gpu_kernels` to record.
+    """The sampler of a run's executions (`gpu_kernels`); one in `one_in` is recorded.
 
-    An execution of a launch is recorded with the launch; executions from a graph, or without a
-    launch, are chosen by their own numbers.
+    An execution of a launch is sampled by the launch's number, an execution from a graph, or
+    without a launch, by its own number.
     """
 
     def __init__(self, one_in: int) -> None:
-        """Record one execution in `one_in`."""
         self._one_in = one_in
         self._weights = Weights(one_in)
         self._last: dict[Hashable, pa.Table] = {}
 
     def chosen(self, rows: pa.Table) -> pa.Table:
-        """Return the rows to record, with their weights."""
+        """Return those of the rows that are recorded, with the column `weight`."""
         names = ("launch_seq", "graph_id", "record", "call_id", "kind", "name")
-        places: list[int] = []
+        recorded: list[int] = []
         launches: list[int | None] = []
         weights = array("q")
         last: dict[Hashable, int] = {}
-        for place, row in enumerate(zip(*(rows[name].to_pylist() for name in names), strict=True)):
+        for index, row in enumerate(zip(*(rows[name].to_pylist() for name in names), strict=True)):
             launch, graph, record, call, kind, name = row
             of_launch = launch is not None and graph is None
             number = launch if of_launch else record
@@ -180,25 +182,25 @@ class SampledExecutions:
             # The launch of a kind's first execution may not be recorded, and then has no row.
             lost = of_launch and not is_chosen(number, self._one_in)
             launches.append(None if lost else launch)
-            last[key] = place
+            last[key] = index
             if weight:
-                places.append(place)
+                recorded.append(index)
                 weights.append(weight)
         column = rows.schema.get_field_index("launch_seq")
         executions = rows.set_column(column, "launch_seq", array_of(launches, pa.int64()))
         last_rows = executions.take(integers(array("q", last.values())))  # a copy: frees the rest
-        for place, key in enumerate(last):
-            self._last[key] = last_rows.slice(place, 1)
-        return _weighted(executions.take(integers(array("q", places))), weights)
+        for index, key in enumerate(last):
+            self._last[key] = last_rows.slice(index, 1)
+        return _weighted(executions.take(integers(array("q", recorded))), weights)
 
     def rest(self) -> pa.Table | None:
-        """Return the last execution of each kind with unrecorded ones, weighted, or None."""
+        """Return the last execution of each key that has unrecorded ones, with weights, or None."""
         counts = self._weights.rest()
         if not counts:
             return None
         rows = [self._last[key] for key in counts]
-        whole = pa.concat_tables(rows, promote_options="permissive").unify_dictionaries()
-        return _weighted(whole, array("q", counts.values()))
+        executions = pa.concat_tables(rows, promote_options="permissive").unify_dictionaries()
+        return _weighted(executions, array("q", counts.values()))
 
 
 def _weighted(rows: pa.Table, weights: "array[int]") -> pa.Table:

@@ -44,34 +44,34 @@ def masked(arguments: Sequence[str]) -> list[str]:
     and in URLs, and tokens with their issuers' prefixes. Other secrets are not recognized.
     """
     masked_arguments: list[str] = []
-    before, secret_follows, plugins = "", False, False
+    previous, secret_follows, is_pytest = "", False, False
     for argument in arguments:
         name, sign, value = _parts(argument)
         is_secret = _NAME.search(name) is not None
         if secret_follows and _SCHEME.fullmatch(argument):
             masked_arguments.append(argument)  # a header's scheme, before the secret
         elif secret_follows and not argument.startswith("--"):
-            is_port = before == "-p" and _PORT.fullmatch(argument)
+            is_port = previous == "-p" and _PORT.fullmatch(argument)
             masked_arguments.append(argument if is_port else MASK)
             secret_follows = False
         elif is_secret and value:
             masked_arguments.append(f"{name}{sign}{MASK}")
             secret_follows = False
-        elif argument.startswith("-p") and not plugins and not _PORT.fullmatch(argument[2:]):
+        elif argument.startswith("-p") and not is_pytest and not _PORT.fullmatch(argument[2:]):
             masked_arguments.append(f"-p{MASK}" if argument[2:] else argument)
             secret_follows = argument == "-p"
-        elif before in _USER and sign == ":":
+        elif previous in _USER and sign == ":":
             masked_arguments.append(f"{name}:{MASK}")
         else:
             masked_arguments.append(_masked_within(argument))
             names_secret = is_secret and (sign == ":" or (not sign and argument.startswith("-")))
             secret_follows = names_secret or _SCHEME.fullmatch(argument) is not None
-        before, plugins = argument, plugins or "pytest" in argument
+        previous, is_pytest = argument, is_pytest or "pytest" in argument
     return masked_arguments
 
 
 def _parts(argument: str) -> tuple[str, str, str]:
-    """Return an argument's name, the first = or : after the name, and the value."""
+    """Split an argument at its first = or :, and return name, sign and value; "" without a sign."""
     sign = next((letter for letter in argument if letter in "=:"), "")
     name, _, value = argument.partition(sign) if sign else (argument, "", "")
     return name, sign, value
@@ -79,7 +79,7 @@ def _parts(argument: str) -> tuple[str, str, str]:
 
 def _masked_within(argument: str) -> str:
     """Return an argument with secrets inside its text masked."""
-    plain = _IN_URL.sub(rf"\1:{MASK}@", argument)
-    plain = _BEARER.sub(rf"\1{MASK}", plain)
-    plain = _WITHIN.sub(rf"\g<name>{MASK}", plain)
-    return _TOKEN.sub(MASK, plain)
+    text = _IN_URL.sub(rf"\1:{MASK}@", argument)
+    text = _BEARER.sub(rf"\1{MASK}", text)
+    text = _WITHIN.sub(rf"\g<name>{MASK}", text)
+    return _TOKEN.sub(MASK, text)

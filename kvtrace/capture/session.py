@@ -16,11 +16,11 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.capture.arguments import Identities
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal, Listener
-from kvtrace.capture.keeping import Keeping
 from kvtrace.capture.messages import Messages, warn
-from kvtrace.capture.missing_packages import possible_here
+from kvtrace.capture.missing_packages import without_missing_packages
 from kvtrace.capture.record_rows import argument_row, kernel_row, spooled_call
 from kvtrace.capture.records import ArgumentRecord, Frame, KernelRecord, capped
+from kvtrace.capture.run_limits import RunLimits
 from kvtrace.capture.stacks import current_stack, forget_code
 from kvtrace.forks import Lock
 from kvtrace.schema.errors import KvtraceError
@@ -32,9 +32,9 @@ if TYPE_CHECKING:
     from typing import TypeVar
 
     from kvtrace.capture.copied_contents import Contents
-    from kvtrace.capture.taken import TakenForLaunches
+    from kvtrace.capture.launch_copies import LaunchCopier
 
-    Copier = TypeVar("Copier", bound=TakenForLaunches[Any])
+    Copier = TypeVar("Copier", bound=LaunchCopier[Any])
 
 #: Error numbers of writing that mean that the disk is full.
 _NO_ROOM: Final = tuple(
@@ -50,14 +50,14 @@ class Session:
     """A recording into `out`. Methods may be called from any thread, and never raise.
 
     A backend calls `add_kernel` once per compiled variant, `add_call` once per unique call and
-    `add_launch` for each launch; or wraps its launching function by `recorder`, which does all
-    three in the fastest way. In a forked process, ids that the parent got mean nothing.
+    `add_launch` for each launch; or it wraps its launching function by `recorder`, which does all
+    three in the fastest way. Ids are valid only in the process that they were returned in.
     """
 
     def __init__(self, out: str, settings: Settings) -> None:
         """Make a session that is ready to record into the directory `out`."""
         self.out = out
-        self.settings, missing = possible_here(settings)
+        self.settings, package_messages = without_missing_packages(settings)
         #: Called when the recording has ended, before its files are sealed.
         self.at_end: list[Callable[[], None]] = []
         #: Called with a call's id and defects, if calls are judged while the program runs.
@@ -74,7 +74,7 @@ class Session:
         self._closed = False
         self._failure: str | None = None
         self._clear()
-        for text in missing:
+        for text in package_messages:
             self.message("warning", "missing-package", text)
         _sessions.add(self)
 
@@ -94,7 +94,7 @@ class Session:
 
     @property
     def recording(self) -> bool:
-        """The session has not ended: launches are recorded."""
+        """Whether launches are recorded: the session has not ended."""
         return not self._ended
 
     @property
@@ -120,10 +120,7 @@ class Session:
         return recorder
 
     def stop(self, ending: str = "stopped", hurry: bool = False) -> None:
-        """End the recording and seal its files. The second call does nothing.
-
-        `hurry` leaves out facts that git has not answered yet.
-        """
+        """End the recording and seal its files, once; with `hurry`, git is not waited for."""
         with self._lock:
             journal = self._journal
             closing = self._closed
@@ -146,7 +143,7 @@ class Session:
         journal.close(self._failure or ending, hurry)
 
     def _finish_derived(self, journal: Journal) -> None:
-        """Call the functions of `at_end`, which add rows derived while the program runs."""
+        """Call the functions in `at_end`, which write tables that were derived during the run."""
         if not self.at_end:
             return
         journal.flush()
@@ -174,7 +171,8 @@ class Session:
     def add_kernel(self, record: KernelSource, name: str | None = None) -> int:
         """Record a compiled variant; return the kernel's id.
 
-        If `record` is a function, the spool has the kernel's `name` until the function has run.
+        `record` may be a function that returns the record, called in the background thread; until
+        then, the spool has the kernel's `name`.
         """
         kernel_id = next(self._kernel_ids)
         if not callable(record):
@@ -223,13 +221,13 @@ class Session:
         """
         self._submit(lambda journal: journal.append(table, make(journal.add_stack)))
 
-    def tell_defects(self, call_id: int, defects: Sequence[Any]) -> None:
-        """Call the functions of `on_defects` if a call has defects."""
+    def report_defects(self, call_id: int, defects: Sequence[Any]) -> None:
+        """Call each function in `on_defects` with the call id and its defects, if there are any."""
         for tell in self.on_defects if defects else ():
             tell(call_id, defects)
 
     def follow(self, listener: Listener) -> None:
-        """Let a listener observe the run's journal from now on."""
+        """Add a listener to the run's journal, which begins if it has not yet."""
         self._submit(lambda journal: journal.listeners.append(listener))
 
     def later(self, work: Callable[[], None]) -> None:
@@ -238,7 +236,7 @@ class Session:
 
     @property
     def contents(self) -> "Contents | None":
-        """The recorded contents of tensors; None if the settings ask for none."""
+        """The copier of tensors' contents; None with the setting `tensors=none`."""
         if self.settings.tensors == "none":
             return None
         from kvtrace.capture.copied_contents import Contents
@@ -246,10 +244,7 @@ class Session:
         return self.copier(Contents)
 
     def copier(self, kind: "Callable[[Session], Copier]") -> "Copier":
-        """Return the session's copier of a class, made by the first call.
-
-        A forked process renews the copier.
-        """
+        """Return the session's only object of a copier class; a fork calls its `renew`."""
         if kind not in self._copiers:
             self._copiers[kind] = kind(self)
         copier: Copier = self._copiers[kind]
@@ -274,9 +269,10 @@ class Session:
     def add_mark(
         self, name: str, begin: int, end: int | None, attributes: dict[str, Any]
     ) -> list[dict[str, Any]]:
-        """Record a user's range, or an instant where `end` is None.
+        """Record a user's range, or an instant if `end` is None; times in ns since 1970.
 
-        Returns a list with the row; clearing it soon takes the mark back.
+        Return a list with the row. If the list is cleared before the journal's next round, the mark
+        is not written.
         """
         row = {
             "mark_id": next(self._mark_ids),
@@ -296,10 +292,11 @@ class Session:
         return rows
 
     def begin_timeline(self, start: "Callable[[Session], Listener]") -> None:
-        """Start to record executions on the device, if the settings ask for the timeline.
+        """Start to record executions on the device, with the setting `mode=timeline`.
 
-        Backends call this before the first launch. `start` starts the timeline, or raises
-        KvtraceError with the reason why that is impossible here. The second call does nothing.
+        Backends call this before the first launch. `start` starts and returns the timeline, or
+        raises KvtraceError with the reason why there is none, which becomes a message. Later calls
+        do nothing.
         """
         if self._timeline_asked or self.settings.mode != "timeline":
             return
@@ -315,7 +312,7 @@ class Session:
             self._submit(lambda journal: _follow(journal, timeline))
 
     def spent(self, nanoseconds: int) -> None:
-        """Count time that kvtrace took in one of the program's threads, outside its hot path."""
+        """Add time that kvtrace took in a thread of the program, outside of the hot path."""
         if self._journal is None:
             self._spent_early += nanoseconds
         else:
@@ -326,10 +323,7 @@ class Session:
         return _Phase(self.recorder, PHASES.index(phase))
 
     def message(self, level: str, code: str, text: str) -> None:
-        """Add a message about the run to `messages`; repetitions are counted.
-
-        A message of level "warning" is also printed on standard error, once.
-        """
+        """Add a message on the run, or count its repetition; a new "warning" is also printed."""
         self._messages.say(level, code, text)
 
     def _submit_message(self, write: Callable[[Journal], None]) -> None:
@@ -340,8 +334,8 @@ class Session:
 
     def problem(self, error: Exception) -> None:
         """Count a failure of kvtrace's own; the program never sees it."""
-        place = _place_of(error)
-        text = f"a launch could not be recorded whole: {type(error).__name__}: {error}{place}"
+        location = _place_of(error)
+        text = f"a launch could not be recorded whole: {type(error).__name__}: {error}{location}"
         level = "error" if self._had_problem else "warning"  # only the first is printed
         self._had_problem = True
         self.message(level, "capture-failure", text)
@@ -353,7 +347,7 @@ class Session:
         write: Callable[[Journal], None],
         spooled: tuple[str, Mapping[str, Any]] | None = None,
     ) -> None:
-        """Let the journal's thread call `write`; until then, the spool has the row `spooled`."""
+        """Queue `write` for the journal's thread; the spool gets the (table, row) `spooled` now."""
         if self._ended:
             return
         journal = self._journal
@@ -383,7 +377,7 @@ class Session:
                 facts,
                 self._writing_failed,
                 self.problem,
-                Keeping(self.settings),
+                RunLimits(self.settings),
                 lambda text: self.message("warning", "limit-reached", text),
                 lambda: self.stop("limit"),
             )
@@ -398,7 +392,7 @@ class Session:
         return journal
 
     def _writing_failed(self, error: Exception) -> None:
-        """Print once that nothing can be written any more; later rows are only counted."""
+        """Print the error after which nothing can be written; called once by the journal."""
         if getattr(error.__cause__, "errno", None) in _NO_ROOM:
             self._failure = "disk-full"
         warn(f"recording has ended: {error}")
@@ -473,7 +467,7 @@ def _flush_all() -> None:
 
 
 def _terminated() -> None:
-    """Write all records and the ending "signal" to the operating system, as SIGTERM came."""
+    """Write all records, with the ending "signal", to the operating system after a SIGTERM."""
     for session in list(_sessions):
         journal = session._journal
         if journal is None:
@@ -488,7 +482,7 @@ def _note_signal(journal: Journal) -> None:
 
 
 def _text(value: Any) -> str:
-    """Return a user's value as text; never raise."""
+    """Return a user's value as text; a note instead of the text if `str` fails."""
     try:
         text = value if type(value) is str else str(value)
     except Exception as error:  # noqa: BLE001 - a user's own __str__

@@ -1,4 +1,4 @@
-"""Spool of a run: a file that holds records until the journal has them; `_hot_spool.h` writes it.
+"""Spool of a run: two files with records that the journal has not written yet (`_hot_spool.h`).
 
 A process that is killed soon after its first launch, or between two rounds of the journal, leaves
 its launches in the spool, which `kvtrace.schema.spooled` reads. The spool needs the C extension.
@@ -22,10 +22,13 @@ _encoded: Final = json.JSONEncoder(default=str, skipkeys=True).encode
 
 
 class Spool:
-    """The spool of one run. Methods may be called from any thread; a thread in C writes."""
+    """The spool of one run. Methods may be called from any thread; a thread in C writes the files.
+
+    Without the C extension, all methods do nothing.
+    """
 
     def __init__(self, recorder: Recorder, out: str, run_id: str, run: Mapping[str, Any]) -> None:
-        """Begin to spool the recorder's launches if the recorder can, after the row `run`."""
+        """Begin to spool the recorder's launches; `run` is the first record, a row of `runs`."""
         self._folder = spool_folder(Path(os.path.abspath(out)), run_id)  # noqa: PTH100 - not resolved
         self._native: Any = recorder if hasattr(recorder, "spool_begin") else None
         if self._native is not None and not self._native.spool_begin(
@@ -36,7 +39,7 @@ class Spool:
         self.switched = False
 
     def add(self, table: str, row: Mapping[str, Any]) -> None:
-        """Add the columns of a row that are known; a later row of the same id completes them."""
+        """Add a row of a table, which may lack columns; the journal's row replaces it."""
         if self._native is not None:
             self._native.spool_add(_frame(table, row))
 
@@ -47,19 +50,19 @@ class Spool:
             self.add("artifacts", {"sha256": sha256, "kind": kind, "content": encoded})
 
     def switch(self) -> None:
-        """Write to the other file from now on; call `empty` before the next switch."""
+        """Begin to write to the second of the two files; call `empty` before the next switch."""
         self.switched = True
         if self._native is not None:
             self._native.spool_switch()
 
     def empty(self) -> None:
-        """Empty the file from before the switch, whose records the journal has."""
+        """Empty the file that was written before the switch; the journal has its records."""
         self.switched = False
         if self._native is not None:
             self._native.spool_empty()
 
     def end(self) -> None:
-        """Write waiting records and end the spool; the files stay as long as the journal."""
+        """Write waiting records and close the files, which are deleted with the journal."""
         if self._native is not None:
             self._native.spool_end()
         self._native = None

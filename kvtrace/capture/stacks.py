@@ -22,7 +22,7 @@ _hidden: list[str] = [_OWN, "<frozen "]
 
 
 def hide_frames_of(folder: str) -> None:
-    """Leave the frames of a library out of stacks: those of a file, or of files under a folder."""
+    """Leave frames of a file, or of all files in a folder, out of stacks from now on."""
     prefix = folder.rstrip("/\\") + "/"
     if prefix not in _hidden:
         _hidden.append(prefix)
@@ -42,14 +42,17 @@ def current_stack() -> tuple[Frame, ...]:
 
 
 def forget_code() -> None:
-    """Release the program's code objects: the program, as Dynamo does, may watch them die."""
+    """Clear the cache of frames, which keeps the program's code objects alive.
+
+    The program may wait for them to be freed, as Dynamo does.
+    """
     _frame.cache_clear()
 
 
 def generated_from(frames: Iterable[Frame]) -> tuple[Origin, ...] | None:
-    """Return the origins of the innermost generated line; None if no line was generated."""
-    answers = (of_line(frame.file, frame.line) for frame in frames for of_line in LINE_ORIGINS)
-    return next((origins for origins in answers if origins), None)
+    """Return the origins of the innermost line of generated code; None without such a line."""
+    candidates = (of_line(frame.file, frame.line) for frame in frames for of_line in LINE_ORIGINS)
+    return next((origins for origins in candidates if origins), None)
 
 
 @lru_cache(maxsize=4096)

@@ -38,7 +38,7 @@ READER_GONE: Final = 141
 
 @dataclass(frozen=True, slots=True)
 class Command:
-    """The module of a command's function, its line in the help, and its heading there."""
+    """A command: the module of its function, its line in the help, and its heading there."""
 
     module: str
     help: str
@@ -124,28 +124,29 @@ def _dispatch(arguments: list[str]) -> int:
         return 0
     if arguments[0] in ("--install-completion", "--show-completion"):
         return _completion(*arguments)
-    name, *rest = arguments
+    name, *later_words = arguments
     if name in _PARTS:
-        if not rest or rest[0] in ("--help", "-h", "help"):
+        if not later_words or later_words[0] in ("--help", "-h", "help"):
             print(_overview_of(name))
-            return 0 if rest else BAD_INPUT
-        if rest[0] not in _PARTS[name]:
-            return complain(_no_part(name, rest[0]))
-        name, rest = f"{name} {rest[0]}", rest[1:]
+            return 0 if later_words else BAD_INPUT
+        if later_words[0] not in _PARTS[name]:
+            return complain(_no_part(name, later_words[0]))
+        name, later_words = f"{name} {later_words[0]}", later_words[1:]
     elif name in _MOVED:
         complain(f"{name} is now kvtrace {_MOVED[name]}; the old name will be removed in 0.4.")
         name = _MOVED[name]
     if name not in _CORE and registry.entry("commands", name) is None:
         return complain(_no_command(name))
-    return _run(name, rest)
+    return _run(name, later_words)
 
 
 def _run(name: str, words: list[str]) -> int:
-    """Run a command; its result becomes the exit code, an exception one sentence.
+    """Run a command with the words after its name, and return the exit code.
 
-    A command that runs the user's program keeps the interpreter's settings.
+    Exceptions are printed as one sentence. A command that runs the user's program (`passthrough`)
+    keeps the interpreter's garbage collection.
     """
-    from kvtrace.cli.parsing import HelpWanted
+    from kvtrace.cli.parsing import HelpRequested
     from kvtrace.schema.errors import KvtraceError, missing_package
     from kvtrace.text import terminal_width
 
@@ -156,7 +157,7 @@ def _run(name: str, words: list[str]) -> int:
         with nullcontext() if passthrough else _collecting_rarely():
             code = function(**arguments)
         sys.stdout.flush()
-    except HelpWanted:
+    except HelpRequested:
         print(line.help(terminal_width()))
         return 0
     except KvtraceError as problem:
@@ -165,13 +166,13 @@ def _run(name: str, words: list[str]) -> int:
         return _silence_output()
     except MemoryError:
         return complain(
-            "not enough memory; choose fewer runs with --run, or use a machine with more."
+            "the machine has not enough memory; choose fewer runs with --run, or a larger machine."
         )
     except SystemExit as end:
         return end.code if isinstance(end.code, int) else FOUND if end.code else 0
     except Exception as problem:  # noqa: BLE001 - whatever a module raises must become a sentence
-        missing = missing_package(problem)
-        return _unexpected(problem) if missing is None else complain(f"{name} {missing}")
+        package = missing_package(problem)
+        return _unexpected(problem) if package is None else complain(f"{name} {package}")
     return code or 0
 
 
@@ -195,12 +196,12 @@ def _overview() -> str:
 
 @cache
 def own_commands() -> dict[str, Command]:
-    """Return the commands of the core and of its add-ons by name."""
+    """Return the commands of the core and of kvtrace's add-ons, by name."""
     return _CORE | {entry.name: entry.load() for entry in registry.own_entries("commands")}
 
 
 def _groups() -> dict[str, dict[str, Command]]:
-    """Return all commands by heading, those of the core first."""
+    """Return all installed commands by heading and name, those of the core first."""
     groups = {heading: dict(group) for heading, group in GROUPS.items()}
     for name, command_or_function in registry.loaded("commands"):
         if name not in _CORE:
@@ -219,32 +220,35 @@ def _first_line(function: Callable[..., Any]) -> str:
 
 def _lines(group: dict[str, Command]) -> str:
     """Return one line per command, and one line for all commands that share a first word."""
-    shown: dict[str, str] = {}
+    text_by_word: dict[str, str] = {}
     for name, entry in group.items():
-        first, _, part = name.partition(" ")
-        line = shown.get(first)
-        shown[first] = (
-            entry.help if not part else f"{line}, {part}" if line else f"Manage traces: {part}"
+        first_word, _, other_words = name.partition(" ")
+        line = text_by_word.get(first_word)
+        text_by_word[first_word] = (
+            entry.help
+            if not other_words
+            else f"{line}, {other_words}"
+            if line
+            else f"Manage traces: {other_words}"
         )
-    return "\n".join(f"  {name:<9}  {text}" for name, text in shown.items())
+    return "\n".join(f"  {name:<9}  {text}" for name, text in text_by_word.items())
 
 
 def _overview_of(first: str) -> str:
-    parts = _PARTS[first]
+    commands = _PARTS[first]
     return (
         f"Usage: kvtrace {first} COMMAND [OPTIONS] …\n\n"
-        f"Manage traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(parts)}\n\n"
-        f"Example: kvtrace {first} {next(iter(parts))} out/"
+        f"Manage traces: check, fix, shrink and share them.\n\nCommands:\n{_lines(commands)}\n\n"
+        f"Example: kvtrace {first} {next(iter(commands))} out/"
     )
 
 
 def _no_part(first: str, name: str) -> str:
     from kvtrace.schema.errors import nearest
 
-    parts = _PARTS[first]
-    return (
-        f"kvtrace {first} has no command {name!r}{nearest(name, parts)}; it has {', '.join(parts)}."
-    )
+    commands = _PARTS[first]
+    suggestion, names = nearest(name, commands), ", ".join(commands)
+    return f"kvtrace {first} has no command {name!r}{suggestion}; it has {names}."
 
 
 def _version() -> str:
@@ -254,7 +258,10 @@ def _version() -> str:
 
 
 def _no_command(name: str) -> str:
-    """Return a sentence that a name is not a command, with the command that may be meant."""
+    """Return a sentence that there is no command `name`, and which command to use instead.
+
+    A trace or a Python file in place of a command is recognized.
+    """
     from pathlib import Path
 
     from kvtrace.schema.errors import EmptyTrace, nearest
@@ -285,7 +292,7 @@ def command_line(name: str) -> "CommandLine":
 
 
 def _completion(option: str, *shell: str) -> int:
-    """Print or install the shell's completion script."""
+    """Print or install the shell's completion script, and return the exit code."""
     from kvtrace.cli.completion import install, script
     from kvtrace.schema.errors import KvtraceError
 
@@ -294,13 +301,13 @@ def _completion(option: str, *shell: str) -> int:
     except KvtraceError as problem:
         return complain(str(problem))
     except OSError as problem:
-        return complain(f"completion cannot be written: {problem}.")
+        return complain(f"the completion script cannot be written: {problem}.")
     print(text)
     return 0
 
 
 def _candidates(words: Sequence[str], begun: str) -> list[str]:
-    """Return the commands or options that begin with `begun`, after other words."""
+    """Return the commands or options that may follow `words` and begin with `begun`."""
     name = " ".join(words[: 2 if words[:1] and words[0] in _PARTS else 1])
     if not words:
         candidates = dict.fromkeys(command.split()[0] for command in own_commands())
@@ -329,24 +336,21 @@ def _function(name: str) -> tuple[Callable[..., int | None], bool]:
 
 @contextmanager
 def _collecting_rarely() -> Iterator[None]:
-    """Collect garbage less often, as a command's many objects live to its end.
+    """Run Python's garbage collector less often in the context.
 
-    Collections took a seventh of the time of `profile` of 128,000 calls.
+    Most objects of a command live until it ends, and collections took a seventh of the time of
+    `profile` of 128,000 calls.
     """
-    before = gc.get_threshold()
+    previous_threshold = gc.get_threshold()
     gc.set_threshold(100_000, 50, 1_000)
     try:
         yield
     finally:
-        gc.set_threshold(*before)
+        gc.set_threshold(*previous_threshold)
 
 
 def complain(sentence: str) -> int:
-    """Print one line to standard error, and return the exit code for errors that a user can fix.
-
-    Control characters are escaped: names in the sentence come from files, and a terminal obeys
-    them.
-    """
+    """Print a sentence, control characters escaped, to standard error; return `BAD_INPUT`."""
     from kvtrace.text import printable
 
     print(f"kvtrace: {printable(' '.join(sentence.split()))}", file=sys.stderr)
@@ -359,11 +363,11 @@ def _unexpected(problem: BaseException) -> int:
 
         traceback.print_exception(problem)
     error = f"{type(problem).__name__}: {problem}".strip().splitlines()[0]
-    return complain(f"failed on {error} (KVTRACE_DEBUG=1 shows the traceback).")
+    return complain(f"unexpected error {error} (KVTRACE_DEBUG=1 shows the traceback).")
 
 
 def _silence_output() -> int:
-    """Redirect standard output to nothing, as the interpreter flushes it at exit."""
+    """Redirect standard output to /dev/null until exit, and return the code of a closed pipe."""
     try:
         nothing = os.open(os.devnull, os.O_WRONLY)
         os.dup2(nothing, sys.stdout.fileno())

@@ -1,4 +1,4 @@
-"""Conditions for all sizes of both sides of a comparison, with progress and error messages."""
+"""Conditions on sizes of both sides of a comparison, with progress and error messages."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 def conditions_of(
     sides: tuple[Selection, Selection],
 ) -> tuple[list[KernelConditions], list[KernelConditions]]:
-    """Return the conditions for all sizes of both sides; print why some calls have none."""
+    """Return the kernels' conditions on sizes, of both sides; print messages on omitted calls."""
     from kvtrace.analysis.conditions import kernel_conditions
     from kvtrace.cli.progress import calls_progress
 

@@ -47,7 +47,7 @@ _ZSH: Final = "fpath+=~/.zfunc; autoload -Uz compinit; compinit"
 
 
 def script(environment: Mapping[str, str], named: Sequence[str]) -> tuple[str, str]:
-    """Return the name of the named or running shell, and its completion script.
+    """Return a shell's name and its completion script: the shell `named[0]`, or that of $SHELL.
 
     Raises:
         BadSetting: The shell has no script.
@@ -62,7 +62,7 @@ def script(environment: Mapping[str, str], named: Sequence[str]) -> tuple[str, s
 
 
 def install(environment: Mapping[str, str], named: Sequence[str]) -> str:
-    """Install the shell's completion script, and return a sentence that says where.
+    """Write the completion script of the shell `named[0]` or $SHELL; return where, as a message.
 
     Raises:
         BadSetting: The shell has no script.
@@ -75,8 +75,8 @@ def install(environment: Mapping[str, str], named: Sequence[str]) -> str:
     path.write_text(text, encoding="utf-8")
     if shell == "zsh":
         settings = Path.home() / ".zshrc"
-        present = settings.read_text(encoding="utf-8") if settings.exists() else ""
-        if _ZSH not in present:
+        zshrc = settings.read_text(encoding="utf-8") if settings.exists() else ""
+        if _ZSH not in zshrc:
             with settings.open("a", encoding="utf-8") as file:
                 file.write(f"\n{_ZSH}\n")
     return f"wrote {shlex.quote(os.fspath(path))}; it works in new shells"

@@ -50,13 +50,13 @@ def command(
         kvtrace convert perfetto out/ --check
 
     """
-    from kvtrace.analysis.writing import convert, window
+    from kvtrace.analysis.writing import convert, narrowed_to_seconds
     from kvtrace.cli import FOUND, complain
     from kvtrace.converters.registry import load_converter
 
     load_converter(converter)  # an unknown name is reported before anything is read
     settings = parse_settings([*(setting or []), *(["check=1"] if check else [])])
-    selection = window(select(trace, run), since, until)
+    selection = narrowed_to_seconds(select(trace, run), since, until)
     with written_to(output, load_converter(converter).default_output) as (target, report):
         _, conversion = convert(selection, converter, target, settings, complain)
         size = conversion.size_bytes
@@ -79,7 +79,7 @@ def parse_settings(pairs: list[str]) -> dict[str, str]:
     for pair in pairs:
         name, equals, value = pair.partition("=")
         if not equals or not name:
-            raise BadSetting(f"--set takes NAME=VALUE, not {pair!r}.")
+            raise BadSetting(f"--set needs NAME=VALUE, not {pair!r}.")
         if name in settings:
             raise BadSetting(f"--set gives {name} twice; give it once.")
         settings[name] = value

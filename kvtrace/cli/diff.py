@@ -125,7 +125,7 @@ def command(
 
     """
     from kvtrace.analysis.completing import complete
-    from kvtrace.analysis.sides import side, within
+    from kvtrace.analysis.sides import narrowed_selection, resolve_side
     from kvtrace.cli import complain
     from kvtrace.cli.analyses import conditions_of
     from kvtrace.cli.options import chosen_part, print_lines
@@ -141,12 +141,12 @@ def command(
     gate = Gate(read_rules(project_rules() if fail_on is None else fail_on))
     threshold = None if time_threshold is None else _share(time_threshold)
     part = chosen_part(since, until, mark, steps, whole=False)
-    sides = side(before, base), side(after, base)
+    sides = resolve_side(before, base), resolve_side(after, base)
     for line in complete(sides, replay=replay, shown=calls_progress):
         complain(line)
     difference = compare(
-        within(sides[0], part),
-        within(sides[1], part),
+        narrowed_selection(sides[0], part),
+        narrowed_selection(sides[1], part),
         labels=(before, after),
         time_threshold=threshold,
         gate=gate,
@@ -164,20 +164,20 @@ def command(
     return int(stops_merge or (exit_code and not difference.empty))
 
 
-def _two_sides(first: str, second: str | None, against: str | None) -> tuple[str, str]:
-    """Return both sides; a named baseline is the first."""
+def _two_sides(side: str, second_side: str | None, against: str | None) -> tuple[str, str]:
+    """Return BEFORE and AFTER; with `against`, BEFORE is the trace of that baseline."""
     from kvtrace.analysis.sides import runs_under_name
     from kvtrace.schema.errors import BadSetting
 
-    if against is not None and second is None:
-        return str(runs_under_name(against).trace.path), first
-    if against is not None or second is None:
+    if against is not None and second_side is None:
+        return str(runs_under_name(against).trace.path), side
+    if against is not None or second_side is None:
         raise BadSetting("give two sides, BEFORE and AFTER, or --against NAME and AFTER alone.")
-    return first, second
+    return side, second_side
 
 
 def _share(text: str) -> float:
-    """Return the share for `10%`, `10` (also percent) or `2.5 %`."""
+    """Return the share, as 0.1, that a percentage such as `10%`, `10` or `2.5 %` means."""
     from kvtrace.schema.errors import BadSetting
 
     try:

@@ -1,11 +1,11 @@
 """Transfer of one timeline file to the Perfetto UI through the browser, and to nobody else.
 
-ui.perfetto.dev cannot read local files by itself, but takes a buffer from a page that opens it
+ui.perfetto.dev cannot read local files, but accepts a buffer from a page that opened the UI
 (https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui): that page sends PING until
-the UI answers PONG, then posts the buffer. So a server on this machine's loopback address offers
-that page and the file, under an address that cannot be guessed, until the page reports that it is
-done. No other site can read from the server: answers carry no permission for other origins, and
-requests for another host name are refused.
+the UI answers PONG, then posts the buffer. So a server on this machine's loopback address serves
+such a page and the file, at an address that cannot be guessed, until the page reports that the UI
+has the file. No other site can read from the server: responses have no permission for other
+origins, and requests for another host name are refused.
 """
 
 import json
@@ -80,7 +80,7 @@ handOver();
 
 
 class Handover:
-    """A context in which a server offers one file; `address` is the page to open.
+    """A context in which a server of this machine serves one file; `address` is the page to open.
 
     Raises BadSetting if the UI's address is not a http(s) URL, or no port is free.
     """
@@ -102,7 +102,9 @@ class Handover:
         try:
             self._server = _Server(self)
         except OSError as problem:
-            raise BadSetting(f"cannot listen on {LOOPBACK}: {problem.strerror}.") from problem
+            raise BadSetting(
+                f"no server can be started on {LOOPBACK}: {problem.strerror}."
+            ) from problem
         self._thread = threading.Thread(
             target=self._server.serve_forever, kwargs={"poll_interval": 0.05}, daemon=True
         )
@@ -118,11 +120,10 @@ class Handover:
         return f"http://{LOOPBACK}:{self.port}{self.root}"
 
     def wait(self, seconds: float) -> bool:
-        """Wait at most so many seconds; return whether the UI has the file."""
+        """Wait until the UI has the file, at most so many seconds; return whether it has."""
         return self.handed_over.wait(seconds)
 
     def __enter__(self) -> Self:
-        """Start the server."""
         self._thread.start()
         return self
 
@@ -132,7 +133,7 @@ class Handover:
         problem: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        """Stop the server after the answers in progress."""
+        """Finish the responses in progress and stop the server."""
         self._server.shutdown()
         self._server.server_close()
         self._thread.join()
@@ -148,7 +149,7 @@ class _Server(LoopbackServer):
 
 
 class _Answers(LoopbackAnswers):
-    """Answers for three addresses: the page, the file, and the report that the UI has the file."""
+    """Responses to requests for the page and the file, and to the report that the UI has it."""
 
     server: _Server
 
@@ -200,7 +201,7 @@ class _Answers(LoopbackAnswers):
 
 
 def with_startup_commands(ui: str) -> str:
-    """Return the UI's address with the commands that arrange the timeline.
+    """Return the UI's address with a parameter of commands that arrange the timeline.
 
     https://perfetto.dev/docs/visualization/deep-linking-to-perfetto-ui has the format; a UI that
     does not know a command ignores it.

@@ -19,7 +19,7 @@ _MEGABYTE = 1_000_000
 
 
 class TooMuchMemory(KvtraceError):
-    """Importing a file takes more memory than the command may use."""
+    """Raised when importing a file takes more memory than --memory allows."""
 
     slug = "too-much-memory"
 
@@ -67,7 +67,7 @@ def command(
     named = ", ".join(map(str, files))
     try:
         with limited_memory(memory * _MEGABYTE), calls_progress("import") as shown:
-            runs = import_files(files, output, source, to_generic=_to_generic(), shown=shown)
+            runs = import_files(files, output, source, to_generic=_generic_printer(), shown=shown)
     except MemoryError as error:
         raise TooMuchMemory(
             f"{named} takes more than {memory:,} MB of memory, and nothing was imported; allow "
@@ -86,29 +86,30 @@ def command(
 
 @contextmanager
 def limited_memory(most: int) -> Iterator[None]:
-    """Allow the process `most` more bytes than now; allocations beyond raise MemoryError.
+    """Limit the process, in the context, to `most` bytes more than it uses now.
 
-    Only on Linux, which limits a process's writable memory (RLIMIT_DATA).
+    Allocations beyond raise MemoryError. Works only on Linux, by RLIMIT_DATA; elsewhere there is no
+    limit.
     """
     if sys.platform != "linux":
         yield
         return
     import resource
 
-    before = resource.getrlimit(resource.RLIMIT_DATA)
+    previous_limit = resource.getrlimit(resource.RLIMIT_DATA)
     pages = int(Path("/proc/self/statm").read_text(encoding="ascii").split()[5])
     limit = pages * resource.getpagesize() + most
-    if before[0] != resource.RLIM_INFINITY:
-        limit = min(limit, before[0])
-    resource.setrlimit(resource.RLIMIT_DATA, (limit, before[1]))
+    if previous_limit[0] != resource.RLIM_INFINITY:
+        limit = min(limit, previous_limit[0])
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, previous_limit[1]))
     try:
         yield
     finally:
-        resource.setrlimit(resource.RLIMIT_DATA, before)
+        resource.setrlimit(resource.RLIMIT_DATA, previous_limit)
 
 
-def _to_generic() -> "ToGeneric | None":
-    """Return the function that prints Triton's IR in generic form; None without Triton."""
+def _generic_printer() -> "ToGeneric | None":
+    """Return a function that prints Triton's IR in MLIR's generic form; None without Triton."""
     if find_spec("triton") is None:
         return None
 

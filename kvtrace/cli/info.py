@@ -67,7 +67,7 @@ def command(
     from kvtrace.text import terminal_width
 
     if everything and run is not None:
-        raise BadSetting("--all shows every run and --run chooses some; give one of them.")
+        raise BadSetting("--all shows every run and --run only some; give one of these options.")
     part = chosen_part(None if warmup else since, until, mark, steps, whole=whole)
     selection = select(trace, run, every=everything)
     runs = selection.trace.runs if everything else selection.runs

@@ -19,7 +19,7 @@ State = Literal["ok", "missing", "broken"]
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """One part of kvtrace: whether it works, a description, and advice if it does not."""
+    """A row of `kvtrace doctor`: a part of kvtrace, whether it works, and advice if it does not."""
 
     name: str
     state: State
@@ -28,7 +28,7 @@ class Part:
 
 
 def machine_parts(environment: Mapping[str, str]) -> list[Part]:
-    """Return every part's state; imports torch and Triton if they are installed."""
+    """Return the rows of `kvtrace doctor`; imports torch and Triton if they are installed."""
     return [
         _python(), _autostart(), _native(environment), *_triton(), _timeline(), _judging(),
         _rendering(), _folder(environment), _settings(environment),
@@ -43,7 +43,7 @@ def _python() -> Part:
 
 
 def _autostart() -> Part:
-    """Return the state of the file by which Python starts recording if `KVTRACE` is set."""
+    """Return whether kvtrace.pth is installed, by which Python starts recording with KVTRACE."""
     files = [Path(path) / "kvtrace.pth" for path in sys.path if path.endswith("-packages")]
     installed = next((file for file in files if file.is_file()), None)
     if installed is not None:
@@ -97,7 +97,7 @@ def _triton() -> Iterator[Part]:
         )  # fmt: skip
     else:
         yield Part("Triton", "ok", versions, untested(triton))
-        yield from _dispatcher()
+        yield from _dispatcher_part()
     if torch.cuda.is_available():
         yield Part("GPU", "ok", f"{torch.cuda.get_device_name(0)}: kernels run on it")
     else:
@@ -111,8 +111,8 @@ def _text(version: tuple[int, int]) -> str:
     return ".".join(map(str, version))
 
 
-def _dispatcher() -> Iterator[Part]:
-    """Yield the effect of recording on a fork of Triton that launches from C; else nothing."""
+def _dispatcher_part() -> Iterator[Part]:
+    """Yield a row if kernel[grid] launches from C, as in a fork of Triton; recording slows it."""
     from kvtrace.backends.triton.dispatchers import bypasses_run
 
     if bypasses_run(import_module("triton.runtime.jit").JITFunction.__getitem__):
@@ -158,7 +158,7 @@ def _rendering() -> Part:
 
 
 def _folder(environment: Mapping[str, str]) -> Part:
-    """Return the state of the trace's folder: writable, with free space."""
+    """Return whether the trace's folder can be written to and has at least 1 GiB free."""
     folder = Path(environment.get("KVTRACE") or ".")
     while not folder.exists():
         folder = folder.parent

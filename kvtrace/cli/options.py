@@ -15,7 +15,7 @@ from kvtrace.registry import own_entries
 
 if TYPE_CHECKING:
     from kvtrace.analysis.engines import Engine
-    from kvtrace.figures.asked import Asked
+    from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.schema.trace import Selection, Trace
     from kvtrace.settings import Settings
 
@@ -120,7 +120,8 @@ OutputOption = Annotated[
 def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callable[[str], object]]]:
     """Yield the path to write a file to, and a function that prints messages about the file.
 
-    `-` is standard output: the file is written elsewhere first, and messages go to standard error.
+    `output` None is the path `default`. For `-` the path is temporary, the file is copied to
+    standard output when the context ends, and messages go to standard error.
 
     Raises:
         BadSetting: The output is `-`, but a folder was written.
@@ -136,7 +137,8 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
         yield path, complain
         if path.is_dir():
             raise BadSetting(
-                "the output is several files, which need a folder instead of -; name one."
+                "several files were written, which cannot go to standard output; name a folder "
+                "instead of -."
             )
         sys.stdout.flush()
         with path.open("rb") as file:
@@ -160,26 +162,26 @@ def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Sele
 
 def chosen_part(
     since: str | None, until: str | None, mark: str | None, steps: str | None, *, whole: bool
-) -> "Asked":
-    """Return the part of the runs that these options choose.
+) -> "RequestedPart":
+    """Return the part of the runs that --since, --until, --mark, --steps and --whole select.
 
     Raises:
         BadSetting: Two options exclude each other.
 
     """
-    from kvtrace.figures.asked import Asked
+    from kvtrace.figures.requested_part import RequestedPart
     from kvtrace.schema.errors import BadSetting
 
     values = {"--since or --until": since or until, "--whole": whole}
     values["--mark or --steps"] = mark or steps
     names = [name for name, value in values.items() if value]
     if len(names) > 1:
-        raise BadSetting(f"{' and '.join(names)} exclude each other; give one.")
-    return Asked(since, until, mark, steps, whole)
+        raise BadSetting(f"{' and '.join(names)} cannot be combined; give one.")
+    return RequestedPart(since, until, mark, steps, whole)
 
 
 def chosen_engine(name: str, master: str | None) -> "Engine | None":
-    """Return the engine that --engine names; None for this process.
+    """Return the engine that --engine names; None if commands compute in this process.
 
     Raises:
         BadSetting: No engine has that name, or --master is given without an engine.
@@ -190,14 +192,14 @@ def chosen_engine(name: str, master: str | None) -> "Engine | None":
 
     engine = load_engine(name)
     if master is not None and engine is None:
-        raise BadSetting(f"--master goes with --engine {' or '.join(_ENGINES) or 'NAME'}.")
+        raise BadSetting(f"--master needs --engine {' or '.join(_ENGINES) or 'NAME'}.")
     return engine
 
 
 def print_lines(lines: Iterable[str], *, raw: bool = False) -> None:
-    """Print lines to standard output, with control characters escaped.
+    """Print lines to standard output, with control characters escaped unless `raw`.
 
-    `raw`: unchanged, for lines with colors and for output that a program reads.
+    Lines with colors, and output that a program reads, are printed raw.
     """
     from kvtrace.text import printable
 
@@ -215,13 +217,13 @@ def say(line: str) -> None:
 
 
 def complain_of(trace: "Trace") -> None:
-    """Print the notes of reading a trace on standard error."""
+    """Print the trace's notes, as on a torn journal, to standard error."""
     for note in trace.notes:
         complain(note)
 
 
 def settings_in_force() -> "Settings":
-    """Return the settings of the environment, and print their problems."""
+    """Return the settings of the environment; print invalid variables to standard error."""
     from kvtrace.settings import settings_from_environment
 
     settings, problems = settings_from_environment(os.environ)

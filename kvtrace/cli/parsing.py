@@ -2,8 +2,8 @@
 
 A command is a function whose parameters are annotated with `Argument` or `Option`, with a type and
 a default. These are read once, for parsing, help, completion and the documentation. Only the
-standard library is used, as a recorder has nothing else but pyarrow. (argparse takes no values that
-begin with a dash, and no arguments between options if the number of arguments varies.)
+standard library is imported, since a machine that records has only pyarrow besides. (argparse does
+not accept values that begin with a dash, nor a varying number of arguments between options.)
 """
 
 import os
@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final, Literal, Union, get_args, get_origin
 from kvtrace.schema.cached_property import cached_property
 from kvtrace.schema.errors import KvtraceError, nearest
 
-__all__ = ["Argument", "BadUsage", "CommandLine", "HelpWanted", "Option", "Parameter"]
+__all__ = ["Argument", "BadUsage", "CommandLine", "HelpRequested", "Option", "Parameter"]
 
 _WIDEST: Final = 80
 #: The rightmost column at which texts begin.
@@ -35,13 +35,13 @@ _TYPES: Final[Mapping[Any, tuple[str, str]]] = {
 
 
 class BadUsage(KvtraceError):
-    """The words of a command line do not fit the command."""
+    """Raised when the words of a command line do not fit the command's parameters."""
 
     slug = "bad-usage"
 
 
-class HelpWanted(Exception):
-    """The words contain --help."""
+class HelpRequested(Exception):
+    """Raised when the words of a command line contain --help."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +56,9 @@ class Argument:
 class Option:
     """A named parameter, as in `Annotated[bool, Option("--json", help="Print JSON")]`.
 
-    The default name is the parameter's; `--a/--b` are names for True and False. `envvar` is a
-    variable that is read if the option is not given. Numbers are at least `min`, at most `max`.
+    Without names, the option is named as the parameter. A name `--a/--b` means that --a is True and
+    --b False. `envvar` is the environment variable that is read if the option is missing. Numbers
+    have to be at least `min` and at most `max`. The help does not list a `hidden` option.
     """
 
     names: tuple[str, ...]
@@ -87,7 +88,11 @@ class Option:
 
 @dataclass(frozen=True, slots=True)
 class Parameter:
-    """A parameter of a command; `kind` is the type of each value, `many` means a list of values."""
+    """A parameter of a command's function.
+
+    `kind` is the type of a value, `many` whether the parameter is a list of values; `on` and `off`
+    are the option's names for a value or True, and for False.
+    """
 
     name: str
     declaration: Argument | Option
@@ -101,12 +106,12 @@ class Parameter:
 
     @property
     def is_flag(self) -> bool:
-        """The option takes no value."""
+        """Whether the option is True or False, and so needs no value."""
         return self.kind is bool
 
     @property
     def hidden(self) -> bool:
-        """The help does not show the option."""
+        """Whether the help does not list the option."""
         return isinstance(self.declaration, Option) and self.declaration.hidden
 
     @property
@@ -137,32 +142,35 @@ class Parameter:
     def _remark(self) -> str:
         if self.required:
             return "[required]"
-        shown = isinstance(self.declaration, Option) and self.declaration.show_default
-        if not shown or self.default in (None, False, ""):
+        shows_default = isinstance(self.declaration, Option) and self.declaration.show_default
+        if not shows_default or self.default in (None, False, ""):
             return ""
         return f"[default: {self.on[0].lstrip('-') if self.default is True else self.default}]"
 
     def value(self, text: str, called: str) -> Any:
-        """Return the value of a word.
+        """Return a text of the command line as a value of the parameter's type.
+
+        `called` is the parameter's name in messages.
 
         Raises:
-            BadUsage: The word is not a valid value.
+            BadUsage: The text is not a valid value.
 
         """
         if self.choices and text not in self.choices:
-            guess = nearest(text, self.choices)
-            raise BadUsage(f"{called} is one of {', '.join(self.choices)}, not {text!r}{guess}.")
+            suggestion = nearest(text, self.choices)
+            choices = ", ".join(self.choices)
+            raise BadUsage(f"{called} has to be one of {choices}, not {text!r}{suggestion}.")
         if self.kind in (str, Path):
             return self.kind(text)
         try:
             number = self.kind(text)
         except ValueError as error:
-            raise BadUsage(f"{called} is {_TYPES[self.kind][1]}, not {text!r}.") from error
-        least, most = (getattr(self.declaration, name, None) for name in ("min", "max"))
-        if (least is not None and number < least) or (most is not None and number > most):
-            bounds = [f"at least {least:g}"] if least is not None else []
-            bounds += [f"at most {most:g}"] if most is not None else []
-            raise BadUsage(f"{called} is {' and '.join(bounds)}, not {text}.")
+            raise BadUsage(f"{called} has to be {_TYPES[self.kind][1]}, not {text!r}.") from error
+        minimum, maximum = (getattr(self.declaration, name, None) for name in ("min", "max"))
+        if (minimum is not None and number < minimum) or (maximum is not None and number > maximum):
+            bounds = [f"at least {minimum:g}"] if minimum is not None else []
+            bounds += [f"at most {maximum:g}"] if maximum is not None else []
+            raise BadUsage(f"{called} has to be {' and '.join(bounds)}, not {text}.")
         return number
 
 
@@ -170,7 +178,10 @@ class CommandLine:
     """The parameters of one command, its help, and its parser."""
 
     def __init__(self, program: str, function: Callable[..., Any], *, passthrough: bool) -> None:
-        """Read a function; `passthrough`: words from the first argument on are the program's."""
+        """Read a function's parameters and docstring.
+
+        `passthrough`: all words from the first argument on are arguments of the user's program.
+        """
         self.program = program
         self._text = cleandoc(function.__doc__ or "")
         self._passthrough = passthrough
@@ -179,28 +190,28 @@ class CommandLine:
 
     @property
     def arguments(self) -> tuple[Parameter, ...]:
-        """The positional parameters."""
+        """The parameters without names, in order."""
         return tuple(p for p in self.parameters if isinstance(p.declaration, Argument))
 
     @property
     def options(self) -> tuple[Parameter, ...]:
-        """The named parameters that the help shows."""
+        """The options that the help lists."""
         return tuple(
             p for p in self.parameters if isinstance(p.declaration, Option) and not p.hidden
         )
 
     @property
     def usage(self) -> str:
-        """The command on one line."""
-        arguments = [
+        """The command with its arguments on one line, as `kvtrace info [OPTIONS] TRACE`."""
+        names = [
             f"{argument.metavar}{'…' if argument.many and '…' not in argument.metavar else ''}"
             for argument in self.arguments
         ]
-        shown = [
+        words = [
             name if argument.required else f"[{name}]"
-            for name, argument in zip(arguments, self.arguments, strict=True)
+            for name, argument in zip(names, self.arguments, strict=True)
         ]
-        return " ".join([self.program, "[OPTIONS]", *shown])
+        return " ".join([self.program, "[OPTIONS]", *words])
 
     @property
     def text(self) -> str:
@@ -208,7 +219,7 @@ class CommandLine:
         return self._text
 
     def help(self, width: int) -> str:
-        """Return the text of --help, in so many columns, but at most 80."""
+        """Return the text of --help, wrapped to `width` columns, but at most 80."""
         width = min(width, _WIDEST)
         wrapper = textwrap.TextWrapper(width, initial_indent="  ", subsequent_indent="  ")
         paragraphs = [
@@ -218,19 +229,19 @@ class CommandLine:
             for paragraph in self._text.split("\n\n")
         ]
         usage = textwrap.fill(f"Usage: {self.usage}", width, subsequent_indent="    ")
-        parts = [usage, *paragraphs]
+        sections = [usage, *paragraphs]
         rows = [(argument.heading, argument.text) for argument in self.arguments]
         if rows:
-            parts.append("Arguments:\n" + _two_columns(rows, width))
+            sections.append("Arguments:\n" + _two_columns(rows, width))
         rows = [*((option.heading, option.text) for option in self.options), _HELP]
-        return "\n\n".join([*parts, "Options:\n" + _two_columns(rows, width)])
+        return "\n\n".join([*sections, "Options:\n" + _two_columns(rows, width)])
 
     def parsed(self, words: Sequence[str]) -> dict[str, Any]:
-        """Return the function's arguments by name.
+        """Return the function's arguments by name, from the words, variables and defaults.
 
         Raises:
             BadUsage: A word does not fit the command, or a word is missing.
-            HelpWanted: The words contain --help.
+            HelpRequested: The words contain --help.
 
         """
         values_by_name: dict[str, list[Any]] = {}
@@ -258,7 +269,7 @@ class CommandLine:
 
     @cached_property
     def _by_name(self) -> dict[str, tuple[Parameter, bool]]:
-        """Options by name, with the value that a flag then has."""
+        """Options by each of their names; True with a name for a value or True, else False."""
         return {
             name: (parameter, names is parameter.on)
             for parameter in self.parameters
@@ -267,7 +278,7 @@ class CommandLine:
         }
 
     def _split(self, words: list[str], values_by_name: dict[str, list[Any]]) -> list[str]:
-        """Move the options from the words to `values_by_name`; return the other words."""
+        """Parse the options among `words` into `values_by_name`, and return the other words."""
         positional: list[str] = []
         while words:
             word = words.pop(0)
@@ -287,12 +298,12 @@ class CommandLine:
     def _parse_short(
         self, word: str, words: list[str], values_by_name: dict[str, list[Any]]
     ) -> None:
-        """Parse one-letter options in one word; the last one's value may follow at once."""
-        for end, letter in enumerate(word[1:], 2):
+        """Parse a word of one-letter options, as `-vo` or `-ofile`, into `values_by_name`."""
+        for next_index, letter in enumerate(word[1:], 2):
             name = f"-{letter}"
             option = self._by_name.get(name)
             if option is not None and not option[0].is_flag:
-                value = word[end:].removeprefix("=") if word[end:] else None
+                value = word[next_index:].removeprefix("=") if word[next_index:] else None
                 self._parse_option(name, value, words, values_by_name)
                 return
             self._parse_option(name, None, words, values_by_name)
@@ -301,14 +312,14 @@ class CommandLine:
         self, name: str, value: str | None, words: list[str], values_by_name: dict[str, list[Any]]
     ) -> None:
         if name in ("--help", "-h"):
-            raise HelpWanted
+            raise HelpRequested
         if name not in self._by_name:
-            guess = nearest(name, self._shown_names)
-            raise BadUsage(f"{self._name} has no option {name}{guess}; {self._hint}.")
+            suggestion = nearest(name, self._shown_names)
+            raise BadUsage(f"{self._name} has no option {name}{suggestion}; {self._hint}.")
         option, flag_value = self._by_name[name]
         if option.is_flag:
             if value is not None:
-                raise BadUsage(f"{name} takes no value; {self._hint}.")
+                raise BadUsage(f"{name} must not have a value; {self._hint}.")
             values_by_name[option.name] = [flag_value]
             return
         if value is None and not words:
@@ -323,16 +334,16 @@ class CommandLine:
     def _assign_positional(
         self, positional: list[str], values_by_name: dict[str, list[Any]]
     ) -> None:
-        """Assign the words without names to the arguments, in order."""
+        """Parse the words that are no options into `values_by_name`, argument by argument."""
         for argument in self.arguments:
             count = len(positional) if argument.many else 1
-            texts, positional = positional[:count], positional[count:]
+            words, positional = positional[:count], positional[count:]
             values_by_name[argument.name] = [
-                argument.value(text, argument.metavar) for text in texts
+                argument.value(text, argument.metavar) for text in words
             ]
         if positional:
             word = positional[0]
-            raise BadUsage(f"{self._name} does not take {word!r} as well; {self._hint}.")
+            raise BadUsage(f"{self._name} has no argument for {word!r}; {self._hint}.")
 
     def _of_environment(self, parameter: Parameter) -> list[Any]:
         variable = (
@@ -343,7 +354,7 @@ class CommandLine:
 
 
 def _parameter(declared: Declared) -> Parameter:
-    """Return a function's parameter as a command's parameter."""
+    """Return the command's parameter: an option by annotation or, without one, by a default."""
     kind, declaration = declared.annotation, None
     if get_origin(kind) is Annotated:
         kind, declaration = get_args(kind)[:2]
@@ -370,7 +381,7 @@ def _parameter(declared: Declared) -> Parameter:
 
 
 def _two_columns(rows: Iterable[tuple[str, str]], width: int) -> str:
-    """Return headings with their texts beside them, or below a long heading."""
+    """Return (heading, text) rows as two columns; below a heading that is too long, its text."""
     rows = list(rows)
     column = min(_FARTHEST, 4 + max(len(heading) for heading, _ in rows))
     lines = []
@@ -379,7 +390,7 @@ def _two_columns(rows: Iterable[tuple[str, str]], width: int) -> str:
         if len(heading) > column - 4:
             lines.append(f"  {heading}")
             heading = ""
-        first, *more = wrapped
-        lines.append(f"  {heading:<{column - 4}}  {first}".rstrip())
-        lines += [" " * column + line for line in more]
+        first_line, *more_lines = wrapped
+        lines.append(f"  {heading:<{column - 4}}  {first_line}".rstrip())
+        lines += [" " * column + line for line in more_lines]
     return "\n".join(lines)

@@ -73,7 +73,7 @@ def command(
 
     engine = chosen_engine(engine_name, master)
     if by is not None and engine is not None:
-        raise BadSetting(f"--by is computed here; leave out --engine {engine_name}.")
+        raise BadSetting(f"--by does not work with --engine {engine_name}; leave one out.")
     part = chosen_part(since, until, mark, steps, whole=whole)
     selection = select(trace, run)
     if by is not None and not json:
@@ -83,9 +83,9 @@ def command(
         return
     times = None
     if engine is not None:
-        from kvtrace.figures.times import asked_times
+        from kvtrace.figures.times import times_of_engine
 
-        times = asked_times(engine.tables(selection.trace, selection.runs, master).table)
+        times = times_of_engine(engine.tables(selection.trace, selection.runs, master).table)
     profile = read_profile(
         selection.trace, selection.runs, calls=calls, lines=lines, device=device, times=times,
         part=part,

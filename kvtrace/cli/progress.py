@@ -15,7 +15,10 @@ _ERASE: Final = "\r\x1b[K"
 
 @contextmanager
 def calls_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
-    """Yield a function to call with (done, total); None if standard error is not a terminal."""
+    """Yield a function that shows progress, given (done, total), or None without a terminal.
+
+    The bar is drawn on standard error, and erased when the context ends.
+    """
     if not sys.stderr.isatty():
         yield None
         return
@@ -28,15 +31,18 @@ def calls_progress(title: str) -> Iterator[Callable[[int, int], None] | None]:
 
 @contextmanager
 def query_progress(percent: Callable[[], float]) -> Iterator[None]:
-    """Show the progress of a query that runs in the context, in percent; below 0 is unknown."""
+    """Show a query's progress while the context is open; `percent` is called again and again.
+
+    It returns the progress in percent, below 0 if unknown. Nothing is shown without a terminal.
+    """
     if not sys.stderr.isatty():
         yield
         return
-    done = threading.Event()
+    ended = threading.Event()
     bar = _Bar("query")
 
     def follow() -> None:
-        while not done.wait(2 * _BETWEEN):
+        while not ended.wait(2 * _BETWEEN):
             bar.show(max(0, int(percent())), 100)
 
     follower = threading.Thread(target=follow, daemon=True)
@@ -44,7 +50,7 @@ def query_progress(percent: Callable[[], float]) -> Iterator[None]:
     try:
         yield
     finally:
-        done.set()
+        ended.set()
         follower.join()
         bar.erase()
 
@@ -57,7 +63,7 @@ class _Bar:
         self._begin = self._shown = time.monotonic()
 
     def show(self, done: int, total: int) -> None:
-        """Show the share that is done, at most ten times a second."""
+        """Draw the bar for `done` of `total`, unless it was drawn less than 0.1 s ago."""
         now = time.monotonic()
         if now - self._shown < _BETWEEN:
             return
@@ -71,5 +77,4 @@ class _Bar:
         print(_ERASE + line[: width - 1], end="", file=sys.stderr, flush=True)
 
     def erase(self) -> None:
-        """Erase the line."""
         print(_ERASE, end="", file=sys.stderr, flush=True)

@@ -59,8 +59,8 @@ def command(
         if outcome.left_out is not None:
             complain(outcome.left_out)
             continue
-        whole = outcome.calls - len(outcome.failures)
-        say(f"{outcome.run}: {whole} of {outcome.calls} unique calls replayed to their end")
+        succeeded = outcome.calls - len(outcome.failures)
+        say(f"{outcome.run}: {succeeded} of {outcome.calls} unique calls replayed to their end")
         for note in outcome.notes:
             say(f"  {note}")
         for failure in outcome.failures:

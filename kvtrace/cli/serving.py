@@ -19,7 +19,7 @@ _POLICY: Final = re.compile(rb'<meta http-equiv="Content-Security-Policy" conten
 
 
 class LoopbackServer(ThreadingHTTPServer):
-    """A server for this machine alone; connections that the browser closes are no errors."""
+    """A server on the loopback address; connections that the browser closes are not reported."""
 
     daemon_threads = True
 
@@ -32,8 +32,8 @@ class LoopbackServer(ThreadingHTTPServer):
 class PageServer(LoopbackServer):
     """A server of one page, at `address`; `serve_forever` serves until interrupted.
 
-    The page's content policy is also sent as a header, extended by a rule that a page cannot set
-    for itself: no other page may frame it.
+    The page's content security policy is also sent as a header, with a directive that a page cannot
+    set for itself: no other page may frame it.
 
     Raises:
         BadSetting: The port cannot be used.
@@ -49,7 +49,9 @@ class PageServer(LoopbackServer):
         try:
             super().__init__((LOOPBACK, port), _Answers)
         except OSError as problem:
-            raise BadSetting(f"cannot listen on port {port}: {problem.strerror}.") from problem
+            raise BadSetting(
+                f"no server can be started on port {port}: {problem.strerror}."
+            ) from problem
 
     @property
     def address(self) -> str:
@@ -58,7 +60,7 @@ class PageServer(LoopbackServer):
 
 
 class LoopbackAnswers(BaseHTTPRequestHandler):
-    """Answers to users of this machine who know the address; requests are not logged."""
+    """Base class of request handlers on the loopback address; requests are not logged."""
 
     server: ThreadingHTTPServer
     server_version = "kvtrace"
@@ -66,7 +68,7 @@ class LoopbackAnswers(BaseHTTPRequestHandler):
     timeout = 30
 
     def is_refused(self) -> bool:
-        """Return whether a request names another host, such as a foreign name of this machine."""
+        """Return whether the request's Host header is not this machine's loopback name."""
         port = self.server.server_port
         return self.headers.get("Host") not in (f"{LOOPBACK}:{port}", f"localhost:{port}")
 
@@ -84,11 +86,11 @@ class LoopbackAnswers(BaseHTTPRequestHandler):
         self.end_headers()
 
     def log_message(self, format: str, *args: object) -> None:  # noqa: A002 - the base's name
-        """Print nothing: the terminal belongs to the command."""
+        """Log nothing, since the command prints to the terminal."""
 
 
 class _Answers(LoopbackAnswers):
-    """Answers for the page's address alone."""
+    """Request handler that serves the page at its address, and nothing else."""
 
     server: PageServer
 

@@ -64,7 +64,7 @@ def show_sizes(
     selection: "Selection", as_json: bool, strict: bool, at: str | None, assume: Path | None
 ) -> int:
     """Print the conditions of a selection's kernels, and return the exit code."""
-    from kvtrace.analysis.conditions import contracts_of, kernel_conditions, sizes_of
+    from kvtrace.analysis.conditions import kernel_conditions, parse_sizes, read_contracts
     from kvtrace.cli.progress import calls_progress
     from kvtrace.converters.findings.conditions import (
         condition_failures,
@@ -74,7 +74,7 @@ def show_sizes(
     from kvtrace.text import terminal_width
 
     kernels, failures = kernel_conditions(
-        selection, sizes_of(at), contracts_of(assume), calls_progress
+        selection, parse_sizes(at), read_contracts(assume), calls_progress
     )
     complain_of(selection.trace)
     for failure in failures:

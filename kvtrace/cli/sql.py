@@ -65,11 +65,11 @@ def command(
     from kvtrace.text import terminal_width
 
     if json and form == "csv":
-        raise BadSetting("--json and --format csv exclude each other; pass one of them.")
+        raise BadSetting("--json and --format csv cannot be combined; pass one of them.")
     engine = chosen_engine(engine_name, master)
     if engine is not None and (memory is not None or temporary is not None):
-        other = engine_name.capitalize()
-        raise BadSetting(f"--memory and --temp are DuckDB's; {other} has separate settings.")
+        title = engine_name.capitalize()
+        raise BadSetting(f"--memory and --temp are for DuckDB only; leave them out with {title}.")
     selection = select(trace, run, every=every_run)
     runs = selection.trace.runs if every_run else selection.runs
     text = sys.stdin.read() if statement == "-" else statement
@@ -103,7 +103,9 @@ def _here(
 
 @contextmanager
 def _private_folder(folder: Path | None) -> Iterator[Path | None]:
-    """Create a folder in `folder` for DuckDB's temporary files, which a query may read and write.
+    """Yield a new folder in `folder` for DuckDB's temporary files; None if `folder` is None.
+
+    A query may read and write files there, so it has nothing else; it is deleted at the end.
 
     Raises:
         BadSetting: No folder can be created there.

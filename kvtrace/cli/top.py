@@ -58,7 +58,7 @@ def command(
 
 
 def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, whole: bool) -> None:
-    """Show pages until a key or Ctrl-C ends the display."""
+    """Show a page every `interval` seconds until q is pressed."""
     import shutil
     import time
 
@@ -79,7 +79,9 @@ def _watch(follower: "Follower", live: "Live", trace: str, interval: float, *, w
 
 @contextmanager
 def _screen() -> Iterator[Callable[[Sequence[str]], None]]:
-    """Yield a function that shows lines on the alternate screen, which is left at the end.
+    """Yield a function that shows lines on the terminal's alternate screen.
+
+    When the context ends, the terminal shows its earlier content again.
 
     The escape sequences are those of xterm (ctlseqs), which every common terminal supports.
     """
@@ -100,7 +102,10 @@ def _screen() -> Iterator[Callable[[Sequence[str]], None]]:
 
 @contextmanager
 def _keys() -> Iterator[Callable[[float], str | None]]:
-    """Yield a function that waits some seconds for a key, without echo; it sleeps without a tty."""
+    """Yield a function that waits up to some seconds for a key, and returns the key or None.
+
+    Keys are not echoed. Without a terminal as standard input, the function only sleeps.
+    """
     import select
     import sys
     import time
@@ -111,7 +116,7 @@ def _keys() -> Iterator[Callable[[float], str | None]]:
     import termios
     import tty
 
-    before = termios.tcgetattr(sys.stdin)
+    terminal_attributes = termios.tcgetattr(sys.stdin)
 
     def pressed(seconds: float) -> str | None:
         ready, _, _ = select.select([sys.stdin], [], [], seconds)
@@ -121,4 +126,4 @@ def _keys() -> Iterator[Callable[[float], str | None]]:
         tty.setcbreak(sys.stdin)
         yield pressed
     finally:
-        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, terminal_attributes)

@@ -13,7 +13,7 @@ _DEFAULT_WAIT_S: Final = 600.0
 
 
 class NotOpened(KvtraceError):
-    """Nobody opened the timeline in time."""
+    """Raised when no browser loaded the timeline before the end of --wait."""
 
     slug = "not-opened"
 
@@ -85,7 +85,7 @@ def _serve(report: Path, port: int, *, browser: bool) -> None:
 
 
 def _lasting_folder() -> Path:
-    """Return a folder that outlives this command, as the browser reads from the folder later."""
+    """Return a folder that stays when this command ends, since the browser reads it later."""
     from tempfile import mkdtemp
 
     return Path(mkdtemp(prefix="kvtrace-report-"))
@@ -99,7 +99,9 @@ def _hand_over(file: Path, title: str, ui: str, wait: float, *, browser: bool) -
         say(f"offering the timeline for {wait:g} s; Ctrl-C ends it")
         sys.stdout.flush()  # a reader of a pipe needs the address while the server runs
         if not handover.wait(wait):
-            raise NotOpened(f"nobody opened the timeline within {wait:g} s; --wait waits longer.")
+            raise NotOpened(
+                f"no browser opened the timeline within {wait:g} s; give a longer time by --wait."
+            )
     say("the Perfetto UI has the timeline")
 
 

@@ -30,13 +30,13 @@ _Shared = TypeVar("_Shared", bound=Observer)
 
 @dataclass(frozen=True, slots=True)
 class Hook:
-    """The ops that a client's method wraps, and whether before, after or instead of the op."""
+    """The ops around which a client's method is called: before, after, or in place of the op."""
 
     ops: tuple[str, ...]
     when: When
 
     def matches(self, op: Op) -> bool:
-        """Return whether the method wraps the op."""
+        """Return whether the method is called for the op: by its name, its kind, or `*`."""
         return "*" in self.ops or op.name in self.ops or kind_of(op) in self.ops
 
 
@@ -44,14 +44,14 @@ def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
     """Decorate a client's method to be called with an `OpEvent` around ops.
 
     `ops` are names of ops (`"tt.load"`), kinds (`"load"`), or `"*"`. `when` is before or after the
-    op is computed, or override: the method computes the op.
+    op is computed, or override: the method computes the op's results.
 
     Raises:
         BadSetting: `when` or a kind is unknown.
 
     """
     if when not in get_args(When):
-        raise BadSetting(f"ops are hooked before, after or override, not {when!r}")
+        raise BadSetting(f"on(…, when={when!r}): when has to be before, after or override")
     unknown = [op for op in ops if "." not in op and op not in (*KINDS, "*")]
     if unknown or not ops:
         raise BadSetting(
@@ -68,7 +68,7 @@ def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
 
 
 class StepFailed(Exception):
-    """An error of the evaluation itself, raised through a client's override."""
+    """Carrier of an evaluation's error through a client's override, which is not at fault."""
 
     def __init__(self, error: KvtraceError) -> None:
         super().__init__(str(error))
@@ -76,7 +76,7 @@ class StepFailed(Exception):
 
 
 class Client(Observer):
-    """A client: override the methods of the events to observe; other events cost nothing.
+    """The base class of clients: override the methods of events; other events cost nothing.
 
     For each unique call of a run, kvtrace calls `pre_run`, `arg` for each argument, `grid` and
     `programs`; then, during the evaluation and in batches of programs, `op`, `access`,
@@ -89,10 +89,10 @@ class Client(Observer):
         observers: classes of observers shared with other clients. Each evaluation makes one
             observer of a class for all clients, by the class method `of_call(call)` if there is
             one; `observer` returns it from the end of `pre_run` to `post_run`.
-        thread_safe: the methods may be called from several threads at once. Otherwise they are
+        thread_safe: whether methods may be called from several threads at once. Otherwise they are
             called one at a time.
-        by_call: the rows of a call depend on that call alone, so that several clients of the
-            class, on several machines, can each evaluate some of a run's calls.
+        by_call: whether the rows of a call depend only on that call, so that several clients of
+            the class, on several machines, can each evaluate some of a run's calls.
         name: the name by which the client was selected.
         call: the call that is being evaluated.
 
@@ -106,30 +106,30 @@ class Client(Observer):
     call: Call
 
     def pre_run(self, call: Call) -> None:
-        """Prepare for a call."""
+        """Prepare for a call; called first for each call."""
 
     def arg(self, name: str, argument: Argument) -> None:
-        """Receive an argument of the call, a tensor or a scalar."""
+        """Observe an argument of the call, a tensor or a scalar."""
 
     def grid(self, extents: tuple[int, int, int]) -> None:
-        """Receive the grid of the call."""
+        """Observe the grid of the call."""
 
     def programs(self, extents: tuple[int, int, int]) -> Sequence[int] | None:
         """Return the programs to evaluate, as linear ids (x fastest), or None for all.
 
         Other clients are not affected. The client's files are marked as a sample, unless the result
-        is empty: then the client needs no evaluation of the call.
+        is empty: then the call is not evaluated for the client.
         """
         del extents
         return None
 
     def post_run(self, call: Call) -> None:
-        """Collect the results of a call after its evaluation."""
+        """Collect the results of a call; called after its evaluation."""
 
     def failed(self, call: Call | UnreadyCall, reason: str) -> None:
-        """Note that a call could not be evaluated completely; `post_run` follows.
+        """Observe that a call was not evaluated completely; `post_run` is called afterwards.
 
-        For a call with an incomplete record (an `UnreadyCall`), only this method is called.
+        For a call whose record is incomplete (an `UnreadyCall`), only this method is called.
         """
 
     def finalize(self) -> Mapping[str, Rows]:
@@ -137,17 +137,17 @@ class Client(Observer):
         return {}
 
     def settings(self) -> Mapping[str, Any]:
-        """Return metadata for the client's files, as a JSON object."""
+        """Return a JSON object that is stored as metadata of the client's files."""
         return {}
 
     def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Return the metadata of a run from those of several clients (see `by_call`)."""
+        """Return the metadata of a run, given the `settings` of several clients (see `by_call`)."""
         return parts[0] if parts else self.settings()
 
     # -- for use by clients ----------------------------------------------------------------
 
     def stack(self, op: Op) -> int | None:
-        """Return the id of an op's source stack, and add the stack to the client's files."""
+        """Return the id of an op's source stack, and add it to `stacks`; None without locations."""
         return self.stacks.add(source_stack(op))
 
     @property

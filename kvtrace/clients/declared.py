@@ -17,14 +17,17 @@ if TYPE_CHECKING:
 
 
 def declared_tables(client: Client) -> tuple[Table, ...]:
-    """Return the tables that a client declares; SchemaMismatch for an unknown name."""
+    """Return the definitions of `client.tables`; SchemaMismatch for an unknown name."""
     return tuple(
         _format_table(table) if isinstance(table, str) else table for table in client.tables
     )
 
 
 def filled_tables(tables: Sequence[Table], rows_by_name: Mapping[str, Any]) -> dict[str, pa.Table]:
-    """Return each declared table with its rows; SchemaMismatch if they do not fit."""
+    """Return an Arrow table for each definition, by name; empty without rows.
+
+    SchemaMismatch if rows do not fit their definition, or there is none.
+    """
     unknown = sorted(set(rows_by_name) - {table.name for table in tables})
     if unknown:
         raise SchemaMismatch(f"it returns rows of {unknown[0]}, which it does not declare")

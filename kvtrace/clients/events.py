@@ -22,13 +22,13 @@ Array = NDArray[Any]
 
 
 class BadOverride(KvtraceError):
-    """A client returned something that cannot be the result of an op."""
+    """Raised when a client's override returns a value that cannot be the op's result."""
 
     slug = "bad-override"
 
 
 class Values(Sequence["Array | None"]):
-    """Values of a batch of programs, each converted when it is indexed.
+    """The operands or results of an op in a batch of programs, converted when they are read.
 
     Values are read-only arrays of shape (programs, *block). Pointers are byte offsets from the data
     pointer of their argument. None stands for an unknown value or a descriptor.
@@ -62,8 +62,8 @@ class OpEvent:
     Attributes:
         op: the op: `name`, `index`, `attributes`; `source_stack(op)` returns its source lines.
         programs: linear ids (x fastest) of the programs that reach the op.
-        iteration: trip of the innermost loop around the op, an int or one per program.
-        certain: False if it is unknown whether the programs reach the op.
+        iteration: index of the innermost loop's iteration, an int or one for each program.
+        certain: whether it is known that the programs reach the op.
         operands: the operands; see `Values`.
 
     """
@@ -87,13 +87,13 @@ class OpEvent:
 
     @property
     def iteration(self) -> int | NDArray[np.int64]:
-        """Trip of the innermost loop around the op, an int or one per program."""
+        """Index of the innermost loop's iteration, an int or one for each program."""
         trip: int | NDArray[np.int64] = self._scope.iteration
         return trip
 
     @property
     def certain(self) -> bool:
-        """The programs are known to reach the op."""
+        """Whether it is known that the programs reach the op."""
         return self._scope.certain
 
     @property
@@ -102,7 +102,7 @@ class OpEvent:
         return Values(self._values, self.op.results if self.computed else (), self._scope.programs)
 
     def compute(self) -> Values:
-        """Compute the overridden op itself, and return its results.
+        """Compute the op as without an override, and return its results.
 
         Raises:
             StepFailed: the op cannot be evaluated.
@@ -118,7 +118,9 @@ class OpEvent:
 
 
 def overridden(op: Op, step: Step, override: Callable[[OpEvent], Any]) -> Step:
-    """Return a step in which `override` computes the op's results.
+    """Return an evaluation step in which `override` computes the op's results.
+
+    If it returns None, the op is computed as usual.
 
     Raises:
         BadOverride: the op has regions, or a result that is not a number.
@@ -166,7 +168,7 @@ def _array(value: Any, of: Value, programs: int) -> Array | None:
 
 
 def _evaluator_value(op: Op, result: Any, type_: ValueType, programs: int) -> Array:
-    """Return a client's result as the evaluator stores values: rounded, of full shape."""
+    """Return a client's result rounded to the op's type, in the shape (programs, *block)."""
     shape = (programs, *type_.shape)
     try:
         array = np.broadcast_to(np.asarray(result), shape).astype(type_.element.value)

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class Hooks(Instrument):
-    """Calls the decorated methods of clients around the ops that they name."""
+    """The instrument that calls clients' decorated methods around the ops that they select."""
 
     def __init__(self, members: Sequence[Member]) -> None:
         super().__init__()
@@ -27,7 +27,10 @@ class Hooks(Instrument):
         ]
 
     def wrapped(self, op: Op, step: Step) -> Step:
-        """Return a step with overrides next to the op, and observing methods around those."""
+        """Return an op's evaluation step with the clients' methods for the op.
+
+        Observing methods are called around overrides, and so see their results.
+        """
         matching = [entry for entry in self._hooks if entry[1].matches(op)]
         for member, hook, method in matching:
             if hook.when == "override":

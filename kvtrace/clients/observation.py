@@ -1,7 +1,8 @@
 """Clients that observe launches while a program runs in the evaluator, each distinct launch once.
 
-Launches are distinct if kernel, grid or the arguments' metadata differ. Rows of clients have a
-number of their own for each distinct launch, since capture assigns call ids only afterwards.
+Launches are distinct if kernel, grid or the arguments' metadata differ. Until the run's end, rows
+of clients have the number of the distinct launch in place of the call id, which capture assigns
+only after the launch.
 """
 
 from __future__ import annotations
@@ -38,10 +39,10 @@ Key = tuple[Any, ...]
 
 @dataclass(frozen=True)
 class Launch:
-    """A launch to execute.
+    """A launch that has not been executed yet.
 
-    `identity` is the compiler's hash of the kernel variant. `compiled` reads the layout of threads
-    from the compiled code.
+    `identity` is the compiler's hash of the kernel variant. `compiled` returns facts of the
+    compiled code, such as the layout of threads.
     """
 
     identity: str
@@ -54,20 +55,24 @@ class Launch:
     triton: str | None = None
 
     def key(self) -> Key:
-        """Return the launch's identity without data and addresses, but with shared storages."""
+        """Return a value that is equal for launches that need to be watched only once.
+
+        It has the kernel, the grid and the arguments' metadata, including which of them share a
+        storage, but no contents and addresses of tensors.
+        """
         storages: dict[int, int] = {}
-        parts: list[Any] = []
+        argument_keys: list[Any] = []
         for argument in self.arguments:
             if isinstance(argument, ScalarArgument):
-                parts.append((type(argument.value), repr(argument.value)))
+                argument_keys.append((type(argument.value), repr(argument.value)))
                 continue
             storage_index = storages.setdefault(id(argument.storage), len(storages))
             storage_key = (storage_index, argument.storage.nbytes, argument.offset_bytes)
-            parts.append((argument.dtype, argument.shape, argument.strides, *storage_key))
-        return (self.identity, self.grid, *parts)
+            argument_keys.append((argument.dtype, argument.shape, argument.strides, *storage_key))
+        return (self.identity, self.grid, *argument_keys)
 
     def as_call(self, number: int) -> Call:
-        """Return the launch as a call whose tensors have their contents."""
+        """Return the launch as a call with the id `number`, and with the tensors' contents."""
         tensors = (value for value in self.arguments if isinstance(value, TensorArgument))
         recorded = tuple(tensor.name for tensor in tensors)
         return Call(
@@ -77,10 +82,10 @@ class Launch:
 
 
 class Observation:
-    """Observes the launches of one recording, on one thread at a time."""
+    """The observation of one recording's launches by clients, in one thread at a time."""
 
     def __init__(self, tell: Tell, problem: Callable[[Exception], None]) -> None:
-        """`tell` receives messages about the run, `problem` failures of kvtrace."""
+        """`tell` is called with messages about the run, `problem` with failures of kvtrace."""
         self._tell = tell
         self._problem = problem
         self._pass = ClientPass(())
@@ -92,14 +97,14 @@ class Observation:
         self._renew()
 
     def _renew(self) -> None:
-        """Clear the records for this process: a forked child has calls of its own."""
+        """Clear launches and call ids, since a forked child's process records other calls."""
         self._process = os.getpid()
         self._call_ids.clear()
         self._watched.clear()
         self._ended = False
 
     def add(self, clients: Iterable[Client]) -> list[Member]:
-        """Add clients; return the members to pass to `execute`."""
+        """Add clients to the pass; return them as members, which `execute` accepts."""
         members = [Member(client) for client in clients]
         self._pass.members += members
         return members
@@ -120,14 +125,14 @@ class Observation:
         """
         if self._process != os.getpid():
             self._renew()
-        number = self._numbers.setdefault(launch.key(), len(self._numbers))
-        self._last.number = number
+        launch_number = self._numbers.setdefault(launch.key(), len(self._numbers))
+        self._last.number = launch_number
         with self._lock:
-            watched_names = self._watched.setdefault(number, set())
+            watched_names = self._watched.setdefault(launch_number, set())
             new_members = [member for member in members if member.client.name not in watched_names]
             if new_members and len(self._watched) <= LIMIT:
                 watched_names.update(member.client.name for member in new_members)
-                self._watch(number, launch, observers, new_members)
+                self._watch(launch_number, launch, observers, new_members)
                 return
         if new_members:
             text = (
@@ -140,30 +145,30 @@ class Observation:
         )
 
     def left_out(self, kernel: str, identity: str, reason: str) -> None:
-        """Tell all clients about unobserved launches of a kernel; `identity` is its hash."""
+        """Call `failed` of all clients, once for each kernel whose launches are not observed."""
         if self._process != os.getpid():
             self._renew()
         key = (identity, reason)
         with self._lock:
-            number = self._numbers.setdefault(key, len(self._numbers))
-            self._last.number = number
-            if number not in self._watched:
-                self._watched[number] = set()
-                self._pass.unready(UnreadyCall(number, kernel, reason))
+            launch_number = self._numbers.setdefault(key, len(self._numbers))
+            self._last.number = launch_number
+            if launch_number not in self._watched:
+                self._watched[launch_number] = set()
+                self._pass.unready(UnreadyCall(launch_number, kernel, reason))
 
     def is_call(self, call_id: int) -> None:
-        """Set the call id of the thread's last launch, if capture recorded a new call."""
-        number = getattr(self._last, "number", None)
-        if number is not None and self._process == os.getpid():
-            self._call_ids.setdefault(number, []).append(call_id)
+        """Store the call id of the running thread's last launch, which capture has recorded."""
+        launch_number = getattr(self._last, "number", None)
+        if launch_number is not None and self._process == os.getpid():
+            self._call_ids.setdefault(launch_number, []).append(call_id)
 
     def tables(self, member: Member) -> dict[str, pa.Table]:
-        """Return a client's tables so far, with the call ids assigned by capture."""
+        """Return a client's tables so far, with numbers of launches replaced by call ids."""
         with self._lock:
             return {name: self._with_calls(rows) for name, rows in member.tables().items()}
 
     def finish(self, out: str, run_id: str) -> None:
-        """Add the tables of all clients to the observed run.
+        """Write the tables of all clients to the observed run.
 
         Raises:
             KvtraceError: the tables cannot be written.
@@ -181,7 +186,7 @@ class Observation:
     def _finish_client(
         self, trace: Trace, run_id: str, name: str, members: Sequence[Member]
     ) -> None:
-        """Add the tables of the clients of one name; several kernels may have one each."""
+        """Write the joined tables of all clients of one name; each kernel may have had its own."""
         tables: dict[str, list[pa.Table]] = {}
         definitions: dict[str, Table] = {}
         facts: dict[str, Any] = {}
@@ -203,7 +208,10 @@ class Observation:
     def _watch(
         self, number: int, launch: Launch, observers: Sequence[Observer], members: list[Member]
     ) -> None:
-        """Execute a launch once for all clients; clients that sample run before, on copies."""
+        """Execute a launch once, observed by all clients that select all programs.
+
+        For clients that select some programs, the launch is evaluated before, on copies.
+        """
         call_and_groups = self._begin(number, launch, members)
         groups = call_and_groups[1] if call_and_groups is not None else []
         all_programs = next((group for group in groups if group.programs is None), None)
@@ -243,11 +251,12 @@ class Observation:
         return call, groups
 
     def _with_calls(self, rows: pa.Table) -> pa.Table:
+        """Return rows once for each call id of their launch number."""
         if "call_id" not in rows.column_names:
             return rows
         positions, call_ids = [], []
-        for position, number in enumerate(rows.column("call_id").to_pylist()):
-            for call_id in self._call_ids.get(number, ()):
+        for position, launch_number in enumerate(rows.column("call_id").to_pylist()):
+            for call_id in self._call_ids.get(launch_number, ()):
                 positions.append(position)
                 call_ids.append(call_id)
         column = rows.schema.get_field_index("call_id")

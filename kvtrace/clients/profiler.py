@@ -10,7 +10,7 @@ from kvtrace.recorded_calls.recorded import Call
 
 
 class Profiler(Client):
-    """Fills `ops` and `loops`. Figures that could not be counted completely are null."""
+    """The client that fills `ops` and `loops`; figures that were not fully counted are null."""
 
     tables = ("ops", "loops")
     by_call = True
@@ -23,7 +23,7 @@ class Profiler(Client):
         self._modelled = [0, 0]
 
     def post_run(self, call: Call) -> None:
-        """Collect the counts of a call."""
+        """Store the rows of a call."""
         metrics = self.observer(Metrics)
         names = [argument.name for argument in call.arguments]
         around = loops_around(call.module)
@@ -37,13 +37,13 @@ class Profiler(Client):
         return {"ops": self._ops, "loops": self._loops}
 
     def settings(self) -> Mapping[str, Any]:
-        """Return which figures are null because of a limit, and how sectors were counted."""
+        """Return notes on figures that are null, and how many ops' sectors were counted how."""
         compiled, in_order = self._modelled
         sectors = {"by_compiled_layout": compiled, "by_lane_order": in_order}
         return {"left_out": self._notes, "sectors": sectors}
 
     def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Return all notes, and the sums of the counts."""
+        """Return the notes of all clients, and the sums of their counts."""
         notes = [note for part in parts for note in part["left_out"]]
         names = self.settings()["sectors"]
         sectors = {name: sum(part["sectors"][name] for part in parts) for name in names}

@@ -1,4 +1,4 @@
-"""Clients over the unique calls of a recorded run: reads tables, writes tables."""
+"""Evaluation of the unique calls of a recorded run for clients, whose tables are written."""
 
 from collections.abc import Callable, Container, Iterator, Sequence
 from dataclasses import dataclass
@@ -22,9 +22,9 @@ DEFAULT: Final = ("tracer", "profiler")
 class Outcome:
     """The result of a pass of clients over one run.
 
-    `failures`: sentences about calls that could not be evaluated completely. `notes`: clients whose
-    results depend on a sample. `errors`: failed clients, whose rows were not kept. `left_out`: the
-    reason why no call can be evaluated and nothing was written, else None.
+    `failures` has sentences on calls that were not evaluated completely, `notes` on clients whose
+    results are of a sample. `errors` has errors of failed clients, whose rows were not written.
+    `left_out` is the reason why no call was evaluated and nothing was written, or None.
     """
 
     run: str
@@ -65,11 +65,11 @@ def replay(
     total = trace.table("calls", (run,), columns=["call_id"]).num_rows
     steps = examine(trace, run, client_pass)
     failures: list[str] = []
-    for number, (_, failure) in enumerate(steps, start=1):
+    for calls_done, (_, failure) in enumerate(steps, start=1):
         if failure is not None:
             failures.append(failure)
         if progress is not None:
-            progress(number, total)
+            progress(calls_done, total)
     for member in client_pass.members:
         write(trace, run.run_id, member)
     notes = tuple(note for member in client_pass.members for note in sample_note(member))
@@ -80,10 +80,9 @@ def replay(
 def examine(
     trace: Trace, run: Run, together: ClientPass, only: Container[int] | None = None
 ) -> Iterator[tuple[int, str | None]]:
-    """Yield the id of each call of a run (`only` some) after evaluating the call for clients.
+    """Evaluate the calls of a run for clients, or those with ids in `only`.
 
-    The second value is a sentence about the failure if the call could not be evaluated completely,
-    else None.
+    Yield after each call its id and, if it was not evaluated completely, a sentence, else None.
     """
     for call in calls_of(trace, run, only):
         if isinstance(call, UnreadyCall):
@@ -96,7 +95,7 @@ def examine(
 
 
 def write(trace: Trace, run_id: str, member: Member) -> None:
-    """Write a client's tables to the run, unless the client failed."""
+    """Write a client's tables to the run unless it failed; a failure is stored in the member."""
     tables = member.tables()
     facts = member.facts()
     if member.error is not None:
@@ -109,7 +108,7 @@ def write(trace: Trace, run_id: str, member: Member) -> None:
 
 
 def sample_note(member: Member) -> tuple[str, ...]:
-    """Return a sentence for a client that has evaluated only some programs, else nothing."""
+    """Return (sentence,) for a client that has evaluated only some programs, else ()."""
     sample = member.sample
     if not sample.calls or member.error is not None:
         return ()

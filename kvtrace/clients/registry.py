@@ -15,7 +15,7 @@ def client_names() -> tuple[str, ...]:
 
 
 def load_client(name: str) -> Client:
-    """Return a new client of a name.
+    """Return a new object of the client named `name`.
 
     Raises:
         BadSetting: no client has that name, or the registered object is not a client.
@@ -37,12 +37,16 @@ def load_client(name: str) -> Client:
 
 
 def load_clients(names: Sequence[str]) -> list[Client]:
-    """Return new clients, each name once; BadSetting as in `load_client`."""
+    """Return a new client for each distinct name; BadSetting as in `load_client`."""
     return [load_client(name) for name in dict.fromkeys(names)]
 
 
 def as_client(candidate: Any, name: str | None = None) -> Client:
-    """Return a client from a name, a client, a class or a function; BadSetting otherwise."""
+    """Return a client with a valid name, given its name, object or class, or a function.
+
+    A function is called to make the client. `name` becomes the client's name. BadSetting if there
+    is no such client, or the result is none.
+    """
     if isinstance(candidate, str):
         return load_client(candidate)
     try:
@@ -57,5 +61,5 @@ def as_client(candidate: Any, name: str | None = None) -> Client:
         )
     client.name = name or client.name or type(client).__name__.lower()
     if PASS_NAME.fullmatch(client.name) is None:
-        raise BadSetting(f"{client.name!r} is not a name for a client; use a-z, 0-9, _ and -")
+        raise BadSetting(f"a client cannot be named {client.name!r}; use a-z, 0-9, _ and -")
     return client

@@ -34,14 +34,14 @@ _EVENTS: Final = ("op", "access", "out_of_bounds", "loop", "device_assert")
 
 
 class ClientFailed(KvtraceError):
-    """A client's own code raised, or returned rows that do not fit its tables."""
+    """The error of a client whose code raised, or returned rows that do not fit its tables."""
 
     slug = "client-failed"
 
 
 @dataclass(slots=True)
 class Sample:
-    """The part of the grids that a sampling client has received."""
+    """The numbers of calls and of programs that a sampling client selected, `of` all programs."""
 
     calls: int = 0
     programs: int = 0
@@ -49,7 +49,7 @@ class Sample:
 
 
 class Member:
-    """A client of a pass, with guarded calls of its methods."""
+    """A client of a pass, whose methods are called by `tell`, and its first error."""
 
     def __init__(self, client: Client) -> None:
         self.client = client
@@ -60,7 +60,7 @@ class Member:
         self.forwarder = _forwarder(client, self.tell)
 
     def tell(self, method: Callable[..., Any], *arguments: Any) -> Any:
-        """Call a method of the client unless the client has failed; return None if it fails."""
+        """Call a method of the client and return its result; None if it raises or has failed."""
         if self.error is not None:
             return None
         try:
@@ -73,7 +73,7 @@ class Member:
             return None
 
     def fail(self, error: Exception) -> None:
-        """Keep the first error that ended the client's part."""
+        """Store an error of the client, unless there is one; `tell` then calls it no more."""
         name = self.client.name
         if isinstance(error, KvtraceError):
             client_error = ClientFailed(f"the client {name} failed: {error}")
@@ -86,7 +86,7 @@ class Member:
         self.error = self.error or client_error
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return the client's tables and the stacks that they refer to; none after a failure."""
+        """Return the client's tables, with the stacks that they refer to; {} after a failure."""
         from kvtrace.clients.declared import declared_tables, filled_tables, stack_table
 
         rows = self.tell(self.client.finalize)
@@ -111,7 +111,7 @@ class Member:
 
 @dataclass(eq=False)
 class Group:
-    """Clients that share an evaluation, and the evaluated programs (None: all)."""
+    """Clients that share an evaluation, the programs (None: all), and their shared observers."""
 
     members: list[Member]
     programs: NDArray[np.int64] | None
@@ -119,7 +119,7 @@ class Group:
 
     @property
     def observers(self) -> tuple[Observer, ...]:
-        """Observers that pass events to clients and shared observers, and never raise."""
+        """Forwarders of events to the clients and shared observers, which never raise."""
         forwarders = [
             _forwarder(observer, self._guard(kind)) for kind, observer in self.shared.items()
         ]
@@ -127,7 +127,7 @@ class Group:
         return tuple(forwarder for forwarder in forwarders if forwarder is not None)
 
     def _guard(self, kind: type[Observer]) -> Callable[..., None]:
-        """Return a function that calls a shared observer, whose errors fail its clients."""
+        """Return a function that calls a shared observer's method; an error fails its clients."""
         users = [member for member in self.members if kind in member.client.observers]
 
         def tell(method: Callable[..., None], *arguments: Any) -> None:
@@ -141,14 +141,14 @@ class Group:
 
 
 class ClientPass:
-    """A pass of clients over the calls of one run, one call after the other."""
+    """A pass of clients over the calls of one run, call by call."""
 
     def __init__(self, clients: Iterable[Client]) -> None:
         self.members = [Member(client) for client in clients]
         self._instruments: dict[tuple[int, ...], Instrument] = {}
 
     def run(self, call: Call) -> str | None:
-        """Evaluate a call for all clients; return the failure's reason, or None."""
+        """Evaluate a call for all clients; return the reason if an evaluation failed, or None."""
         groups = self.begin(call)
         has_several = sum(group.programs is None or len(group.programs) > 0 for group in groups) > 1
         failures = [self.evaluate(call, group, keep=has_several) for group in groups]
@@ -158,12 +158,15 @@ class ClientPass:
         return reasons[0] if reasons else None
 
     def unready(self, call: UnreadyCall) -> None:
-        """Tell all clients that a call cannot be evaluated."""
+        """Call `failed` of all clients for a call that cannot be evaluated."""
         for member in self.members:
             member.tell(member.client.failed, call, call.reason)
 
     def begin(self, call: Call, members: Iterable[Member] | None = None) -> list[Group]:
-        """Prepare clients (None: all) for a call; return them grouped by selected programs."""
+        """Call the clients' methods before a call, and return them grouped by selected programs.
+
+        `members` None means all clients; clients that fail are left out.
+        """
         groups: dict[bytes | None, Group] = {}
         for member in self.members if members is None else members:
             member.client.call = call
@@ -180,7 +183,7 @@ class ClientPass:
         return list(groups.values())
 
     def instrument(self, group: Group) -> Instrument | None:
-        """Return the instrument that calls a group's decorated methods, or None without any."""
+        """Return the instrument that calls a group's `@on` methods; None if it has none."""
         hooked = [member for member in group.members if member.hooks and member.error is None]
         if not hooked:
             return None
@@ -192,7 +195,10 @@ class ClientPass:
         return self._instruments[key]
 
     def evaluate(self, call: Call, group: Group, *, keep: bool = False) -> str | None:
-        """Evaluate a call for one group; with `keep`, on copies of the tensors' data."""
+        """Evaluate a call for one group; return the reason of a failure, or None.
+
+        With `keep`, the tensors' data is not changed: the evaluation writes to copies.
+        """
         if group.programs is not None and not len(group.programs):
             return None
         arguments = _read_only(call.arguments) if keep else call.arguments
@@ -214,7 +220,7 @@ class ClientPass:
         return None
 
     def end(self, call: Call, group: Group, failure: str | None) -> None:
-        """Tell the clients of a group that the evaluation has ended, and the failure, if any."""
+        """Call `failed`, if there was a failure, and `post_run` of a group's clients."""
         for member in group.members:
             if failure is not None:
                 member.tell(member.client.failed, call, failure)
@@ -250,7 +256,7 @@ def _new_observer(kind: type[Observer], call: Call) -> Observer:
 
 
 class _Forwarder(Observer):
-    """Passes events to another observer by calling `tell(method, *arguments)`."""
+    """An observer that passes each event on by `tell(method of the observer, *arguments)`."""
 
     def __init__(self, observer: Observer, tell: Callable[..., Any]) -> None:
         self.observer = observer
@@ -258,14 +264,14 @@ class _Forwarder(Observer):
 
 
 def _forwarder(observer: Observer, tell: Callable[..., Any]) -> Observer | None:
-    """Return a forwarder of the events that an observer overrides; None if there are none."""
+    """Return a forwarder of the events that an observer overrides; None if it overrides none."""
     kind = _forwarder_class(type(observer))  # type: ignore[arg-type]  # mypy: class, not instances
     return None if kind is None else kind(observer, tell)
 
 
 @cache
 def _forwarder_class(observer: type[Observer]) -> type[_Forwarder] | None:
-    """Return a class that forwards the events that a class of observers overrides."""
+    """Return a class of forwarders for the events that `observer` overrides, or None."""
 
     def forwarding(event: str) -> Callable[..., None]:
         def forward(self: _Forwarder, *arguments: Any) -> None:
@@ -282,7 +288,6 @@ def _forwarder_class(observer: type[Observer]) -> type[_Forwarder] | None:
 
 
 def _overrides(client: Client, method: str) -> bool:
-    """Return whether a client overrides a method."""
     return getattr(getattr(client, method), "__func__", None) is not getattr(Client, method)
 
 

@@ -15,7 +15,7 @@ from kvtrace.verdicts.verdict import row_of, unjudged_row
 
 
 class Sanitizer(Client):
-    """Fills `findings`. A call that cannot be judged gets one *unknown* with the reason.
+    """The client that fills `findings`. A call that cannot be judged is *unknown*, with the reason.
 
     The sanitizer does not need the evaluation that other clients observe. Calls are judged by their
     formulas; undecided claims are evaluated separately, on copies, within the budget.

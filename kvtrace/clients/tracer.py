@@ -10,7 +10,7 @@ from kvtrace.recorded_calls.recorded import Call
 
 
 class Tracer(Client):
-    """Fills `accesses`."""
+    """The client that fills `accesses`."""
 
     tables = ("accesses",)
     by_call = True
@@ -21,7 +21,7 @@ class Tracer(Client):
         self._notes: list[str] = []
 
     def post_run(self, call: Call) -> None:
-        """Collect the accesses of a call."""
+        """Store the accesses of a call."""
         metrics = self.observer(Metrics)
         names = [argument.name for argument in call.arguments]
         self._accesses += metrics.access_rows(call.call_id, names, loops_around(call.module))
@@ -32,9 +32,9 @@ class Tracer(Client):
         return {"accesses": self._accesses}
 
     def settings(self) -> Mapping[str, Any]:
-        """Return which accesses are missing because of a limit."""
+        """Return notes on accesses that are missing because of a limit."""
         return {"left_out": self._notes}
 
     def joined_settings(self, parts: Sequence[Mapping[str, Any]]) -> Mapping[str, Any]:
-        """Return all notes."""
+        """Return the notes of all clients."""
         return {"left_out": [note for part in parts for note in part["left_out"]]}

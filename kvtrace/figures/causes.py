@@ -1,14 +1,14 @@
 """Causes of executions: launches in the order of streams and graphs, and requests by their number.
 
 These rules hold for every join of executions with launches. A stream runs kernels in the order in
-which their launches returned, a graph in the order in which they were captured; the driver gives an
-execution the number of the request that caused the execution, which executions of a replay share.
+which their launches returned, a graph in the order in which they were captured. The driver numbers
+requests, and an execution has its request's number; all executions of a graph replay share one.
 
-There are three joins. CUPTI's timeline gets launches and executions part by part while the program
-runs, and joins only certain pairs (`backends/cupti/joining.py`). `kvtrace join` has all of both,
-whose streams, processes and clocks may differ, and grades each pair (`addons/join`).
-Importers know only requests (`converters/importers/`). This module imports only NumPy, as it runs
-in recorded programs.
+There are three joins. CUPTI's timeline receives launches and executions in batches while the
+program runs, and joins only pairs that are certain (`backends/cupti/joining.py`). `kvtrace join`
+reads all launches and executions, whose streams, processes and clocks may differ, and grades each
+pair (`addons/join`). Importers have only requests (`converters/importers/`). This module imports
+only NumPy, as it runs in recorded programs.
 """
 
 from collections.abc import Iterator, Sequence
@@ -34,9 +34,9 @@ def device_look(
 
     Args:
         function: The name of the kernel's function on the device.
-        name: The kernel's name, used if `function` is not known.
-        ctas: Blocks of a cluster, by which a launch multiplies the first axis of the grid.
-        grid: The call's grid.
+        name: The kernel's name, returned if `function` is None.
+        ctas: Blocks per cluster; the first axis of the returned grid is multiplied by them.
+        grid: The call's grid (x, y, z); None for an unknown axis.
 
     """
     x, y, z = grid
@@ -47,16 +47,16 @@ def device_look(
 
 @dataclass(frozen=True)
 class Launches:
-    """Launches, one array a column; times in ns since 1970.
+    """Launches as arrays of equal length, one for each column; times in ns since 1970.
 
     Attributes:
         seq: The number of the launch.
         call: The launch's call.
         enter: When the launching function was entered.
         leave: When the launching function returned.
-        place: A number for device and stream.
-        graph: The graph that captured the launch; NONE for direct launches.
-        look: A number for the properties of the executions: name and grid at least.
+        place: The device and stream as one number (`places`).
+        graph: The id of the graph that captured the launch; NONE for a direct launch.
+        look: A code that is equal for launches whose executions have equal name and grid.
 
     """
 
@@ -70,66 +70,59 @@ class Launches:
 
     @classmethod
     def joined(cls, parts: "Sequence[Launches]") -> "Launches":
-        """Return the launches of several parts."""
+        """Return the launches of several parts concatenated."""
         empty = np.empty(0, np.int64)
         names = cls.__dataclass_fields__
         return cls(*(np.concatenate([empty, *(getattr(p, name) for p in parts)]) for name in names))
 
     def __len__(self) -> int:
-        """Return the number of launches."""
         return len(self.seq)
 
     def chosen(self, rows: Flags | Integers | slice) -> Self:
-        """Return some of the rows, by index, mask or slice."""
+        """Return the launches at the given indices, mask or slice."""
         return type(self)(**{name: column[rows] for name, column in vars(self).items()})
 
     def in_order(self) -> Self:
-        """Return the launches in the order of execution: by the time at which they returned.
-
-        A launch may try out others before the kernel is launched, so `enter` has another order.
-        """
+        """Return launches sorted by `leave`, as a stream runs them: trials before their launch."""
         return self.chosen(np.lexsort((self.seq, self.leave)))
 
     def of_graphs(self) -> Iterator[tuple[int, Self]]:
-        """Yield (number, launches in order) of each graph that captured launches.
-
-        Graphs come in the order in which the first launch of each returned.
-        """
+        """Yield id and sorted launches of each captured graph, by its first launch's return."""
         captured = self.chosen(self.graph != NONE).in_order()
-        numbers, first = np.unique(captured.graph, return_index=True)
-        for number in numbers[np.argsort(first)].tolist():
-            yield number, captured.chosen(captured.graph == number)
+        graph_ids, first_rows = np.unique(captured.graph, return_index=True)
+        for graph_id in graph_ids[np.argsort(first_rows)].tolist():
+            yield graph_id, captured.chosen(captured.graph == graph_id)
 
 
 def places(device: Integers, stream: Integers) -> Integers:
-    """Return a number for each pair of device and stream; of the stream 32 bits count."""
+    """Return device and stream of each row as one number; only the stream's low 32 bits count."""
     return device << 32 | (stream & 0xFFFFFFFF)
 
 
 def by_place(place: Integers) -> Iterator[tuple[int, Flags]]:
-    """Yield each place with the mask of rows of that place."""
-    alike = bool((place == place[:1]).all())
-    for number in (place[:1] if alike else np.unique(place)).tolist():
+    """Yield each distinct number in `place`, ascending, with the mask of rows that have it."""
+    all_equal = bool((place == place[:1]).all())
+    for number in (place[:1] if all_equal else np.unique(place)).tolist():
         yield number, place == number
 
 
 class RequestRows:
-    """Index from the number of a request to its row."""
+    """Index from the numbers of requests to their rows in the array of numbers."""
 
     def __init__(self, numbers: npt.NDArray[np.integer]) -> None:
         self._order = np.argsort(numbers, kind="stable")
         self._numbers = numbers[self._order]
 
     def of(self, wanted: Integers) -> Integers:
-        """Return the row of the first request with each of the wanted numbers, or NONE."""
+        """Return for each wanted number the first row that has it, or NONE."""
         if not self._numbers.size:
             return np.full(wanted.size, NONE)
-        at = np.minimum(np.searchsorted(self._numbers, wanted), self._numbers.size - 1)
-        return np.where(self._numbers[at] == wanted, self._order[at], NONE)
+        nearest = np.minimum(np.searchsorted(self._numbers, wanted), self._numbers.size - 1)
+        return np.where(self._numbers[nearest] == wanted, self._order[nearest], NONE)
 
 
 def share_request(request: Integers) -> Flags:
-    """Return a mask of executions that share their request, as those of a replayed graph do."""
-    _, number, count = np.unique(request, return_inverse=True, return_counts=True)
-    shared: Flags = count[number] > 1
+    """Return a mask of executions whose request number occurs more than once, as in a replay."""
+    _, codes, counts = np.unique(request, return_inverse=True, return_counts=True)
+    shared: Flags = counts[codes] > 1
     return shared

@@ -1,4 +1,4 @@
-"""Arrow columns as NumPy arrays, and codes for equal values and rows."""
+"""Arrow columns converted to NumPy arrays, and integer codes that are equal for equal rows."""
 
 from collections.abc import Sequence
 from typing import Any, Final
@@ -14,7 +14,7 @@ _WIDTHS: Final = (np.int8, np.uint8, np.int16, np.uint16, np.int32, np.uint32)
 
 
 def integers(column: pa.ChunkedArray, missing: int = 0) -> Integers:
-    """Return an integer or time column (ns since 1970) as int64, `missing` where it is null."""
+    """Return an integer or timestamp column as int64 (ns since 1970), nulls as `missing`."""
     if pa.types.is_timestamp(column.type):
         column = column.cast(pa.int64())
     if column.null_count:
@@ -24,7 +24,7 @@ def integers(column: pa.ChunkedArray, missing: int = 0) -> Integers:
 
 
 def narrow(column: Integers) -> Integers:
-    """Return a column in the narrowest type that holds its values."""
+    """Return a column converted to the narrowest integer type that holds all its values."""
     low, high = (int(column.min()), int(column.max())) if len(column) else (0, 0)
     for width in _WIDTHS:
         limits = np.iinfo(width)
@@ -50,12 +50,12 @@ class Positions:
             last = self._table.size - 1
             positions: Integers = self._table[np.where((ids < 0) | (ids > last), last, ids)]
             return positions
-        at = np.minimum(np.searchsorted(self._ids, ids), self._ids.size - 1)
-        return np.where(self._ids[at] == ids, at, -1)
+        nearest = np.minimum(np.searchsorted(self._ids, ids), self._ids.size - 1)
+        return np.where(self._ids[nearest] == ids, nearest, -1)
 
 
 def summed_by(code: Integers, amount: Integers) -> Integers:
-    """Return the sum of the amounts of each code from 0 to the highest."""
+    """Return an array with, at index c, the sum of the amounts in the rows with code c."""
     if not code.size:
         return np.zeros(0, np.int64)
     if int(np.abs(amount).max()) * code.size < 1 << 53:  # floating-point sums are exact
@@ -66,46 +66,45 @@ def summed_by(code: Integers, amount: Integers) -> Integers:
 
 
 def coded(column: pa.ChunkedArray) -> tuple[list[str | None], Integers]:
-    """Return the distinct names of a dictionary column, None last, and each row's index in them."""
+    """Return a dictionary column's distinct texts, then None, and each row's index in that list."""
     if not len(column):
         return [None], np.zeros(0, np.int64)
-    whole = column.unify_dictionaries().combine_chunks()
-    names = [*map(str, whole.dictionary.to_pylist()), None]
-    codes = whole.indices.fill_null(len(names) - 1)
+    unified_column = column.unify_dictionaries().combine_chunks()
+    names = [*map(str, unified_column.dictionary.to_pylist()), None]
+    codes = unified_column.indices.fill_null(len(names) - 1)
     return names, np.asarray(codes.to_numpy(zero_copy_only=False))
 
 
 def combined_codes(columns: Sequence[pa.ChunkedArray]) -> tuple[Integers, Integers]:
-    """Return a code, from 0 on, for each row of some columns, equal for equal rows.
-
-    Also returns for each code a row that has this code.
-    """
+    """Return codes from 0, equal for rows equal in all columns, and one row's index per code."""
     codes = np.zeros(len(columns[0]), np.int64)
-    first = np.zeros(min(len(columns[0]), 1), np.int64)
+    example_rows = np.zeros(min(len(columns[0]), 1), np.int64)
     for column in columns:
         column_codes, size = _codes(column)
         if size > 1:
-            codes, first = _dense(codes * size + column_codes, max(first.size, 1) * size)
-    return codes, first
+            codes, example_rows = _dense(
+                codes * size + column_codes, max(example_rows.size, 1) * size
+            )
+    return codes, example_rows
 
 
 def dictionary_values(column: pa.ChunkedArray, rows: Integers) -> list[Any]:
-    """Return the values of a column in a few rows."""
+    """Return the values of a column at the given row indices, as Python objects."""
     values: list[Any] = column.take(pa.array(rows)).to_pylist()
     return values
 
 
 def _codes(column: pa.ChunkedArray) -> tuple[Integers, int]:
-    """Return a code for each row, equal for equal values, and a bound above all codes."""
+    """Return a code for each row, equal for equal values, and a number above all codes."""
     if pa.types.is_integer(column.type):
         return _integer_codes(column)
     if not pa.types.is_dictionary(column.type):
         column = column.dictionary_encode()
-    whole = column.unify_dictionaries().combine_chunks()
-    if isinstance(whole, pa.ChunkedArray):  # no rows at all
+    unified_column = column.unify_dictionaries().combine_chunks()
+    if isinstance(unified_column, pa.ChunkedArray):  # no rows at all
         return np.zeros(0, np.int64), 1
-    indices = pc.fill_null(whole.indices, -1).to_numpy().astype(np.int64) + 1
-    return indices, len(whole.dictionary) + 1
+    indices = pc.fill_null(unified_column.indices, -1).to_numpy().astype(np.int64) + 1
+    return indices, len(unified_column.dictionary) + 1
 
 
 def _integer_codes(column: pa.ChunkedArray) -> tuple[Integers, int]:
@@ -119,19 +118,22 @@ def _integer_codes(column: pa.ChunkedArray) -> tuple[Integers, int]:
 
 
 def _bounded(codes: Integers, size: int) -> tuple[Integers, int]:
-    """Return dense codes if `size` is far above the number of rows, lest products overflow."""
+    """Return codes below `size`, and their bound; renumbered if `size` far exceeds the row count.
+
+    Small bounds keep the products in `combined_codes` from overflowing.
+    """
     if size <= 4 * codes.size + 1_000:
         return codes, size
-    dense, first = _dense(codes, size)
-    return dense, first.size
+    dense, example_rows = _dense(codes, size)
+    return dense, example_rows.size
 
 
 def _dense(codes: Integers, size: int) -> tuple[Integers, Integers]:
-    """Return codes below `size` renumbered without gaps in the same order, and a row of each."""
+    """Return codes below `size` renumbered without gaps in the same order, and a row per code."""
     if size > 4 * codes.size + 1_000:
-        _, first, dense = np.unique(codes, return_index=True, return_inverse=True)
-        return dense.reshape(-1).astype(np.int64), first.astype(np.int64)
-    example = np.full(size, -1, np.int64)
-    example[codes] = np.arange(codes.size)
-    used = example >= 0
-    return (np.cumsum(used) - 1)[codes], example[used]
+        _, first_rows, dense = np.unique(codes, return_index=True, return_inverse=True)
+        return dense.reshape(-1).astype(np.int64), first_rows.astype(np.int64)
+    example_rows = np.full(size, -1, np.int64)
+    example_rows[codes] = np.arange(codes.size)
+    is_used = example_rows >= 0
+    return (np.cumsum(is_used) - 1)[codes], example_rows[is_used]

@@ -1,4 +1,4 @@
-"""DuckDB databases in memory that print nothing."""
+"""DuckDB databases in memory, with the progress bar turned off."""
 
 import os
 from typing import Final
@@ -10,19 +10,19 @@ _SHARED: Final[dict[int, duckdb.DuckDBPyConnection]] = {}
 
 
 def database() -> duckdb.DuckDBPyConnection:
-    """Return a connection to a new database, to be closed, or used in a `with`.
+    """Return a connection to a new database, without a progress bar; the caller closes it.
 
-    By default DuckDB draws the progress of a query of two seconds on standard output, amid a
-    command's output. In a notebook without ipywidgets DuckDB draws none, and refuses the setting.
+    By default DuckDB draws the progress of queries longer than two seconds on standard output, amid
+    a command's output. In a notebook without ipywidgets it draws none and rejects the setting.
     """
     return _quiet(duckdb.connect())
 
 
 def scratch() -> duckdb.DuckDBPyConnection:
-    """Return a connection to sum small tables with, to be closed, or used in a `with`.
+    """Return a connection to the process's shared database, for sums of small tables.
 
-    All connections share one database of the process, because DuckDB takes 30 ms to make one. So
-    tables and views have to be TEMPORARY, and settings local to the connection.
+    The caller closes the connection. Creating a database takes 30 ms, so it is shared; tables and
+    views therefore have to be TEMPORARY, and settings local to the connection.
     """
     shared = _SHARED.get(os.getpid())
     if shared is None:
@@ -31,15 +31,15 @@ def scratch() -> duckdb.DuckDBPyConnection:
 
 
 def another_connection(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    """Return a connection to the same database, to be closed, with the time zone UTC."""
-    other = _quiet(connection.cursor())
-    other.execute("SET TimeZone = 'UTC'")  # each connection has its own time zone
-    return other
+    """Return a second connection to the database, with time zone UTC; the caller closes it."""
+    cursor = _quiet(connection.cursor())
+    cursor.execute("SET TimeZone = 'UTC'")  # each connection has its own time zone
+    return cursor
 
 
 def _quiet(connection: duckdb.DuckDBPyConnection) -> duckdb.DuckDBPyConnection:
-    setting = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
-    if setting != [(False,)]:
+    progress_bar = connection.execute("SELECT current_setting('enable_progress_bar')").fetchall()
+    if progress_bar != [(False,)]:
         connection.execute("SET enable_progress_bar = false")
     return connection
 

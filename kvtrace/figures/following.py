@@ -1,7 +1,7 @@
-"""Sums of launches and executions of a run that is still recorded, updated with new rows.
+"""Sums of new launches and executions of a run that is still being recorded.
 
-Rows count as in the views `launch_times` and `execution_times`, which see all rows at once.
-Executions of trials are not distinguished from others.
+Rows are classified as in the views `launch_times` and `execution_times`, which see all rows at
+once. Executions of trials are not distinguished from others.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -32,13 +32,14 @@ def launch_sums(
     kernel: Callable[[int], Mapping[str, Any]],
     holding: HoldingTrials,
 ) -> list[Row]:
-    """Return the figures of `LAUNCHED` by call, for a piece of launches in recorded order.
+    """Return one row per call with the `LAUNCHED` figures of the next launches of a run.
 
     Args:
-        database: any connection; no table stays in the database.
-        piece: columns call_id, enter, exit, thread, phase, weight and `LAUNCH_COLUMNS`.
-        kernel: returns the known columns of a call's kernel.
-        holding: state after the pieces before.
+        database: any connection; it is left without new tables.
+        piece: the launches in recorded order, with columns call_id, enter, exit, thread, phase,
+            weight and `LAUNCH_COLUMNS`.
+        kernel: a function from a call id to the recorded columns of the call's kernel.
+        holding: trials found in earlier pieces of the run; updated with this piece.
 
     """
     timed = pc.and_(pc.is_valid(piece["enter"]), pc.is_valid(piece["exit"])).to_numpy()
@@ -61,18 +62,18 @@ def launch_sums(
 
 
 def execution_sums(database: "duckdb.DuckDBPyConnection", piece: pa.Table) -> list[Row]:
-    """Return the figures of `EXECUTED` by call, name and kind, for rows that all have times.
+    """Return one row per call, name and kind with the `EXECUTED` figures of timed executions.
 
-    Columns of `piece`: call_id, name, kind, start, end and weight. No table stays in `database`.
+    Columns of `piece`: call_id, name, kind, start, end and weight; start and end are never null.
     """
     weight = weights(piece)
-    no = np.zeros(piece.num_rows, np.bool_)
+    false = np.zeros(piece.num_rows, np.bool_)
     rows = {
         **{name: piece[name] for name in ("call_id", "name", "kind")},
-        "tuning": no,
-        "replayed": no,
-        "timed": ~no,
-        "steady": ~no,
+        "tuning": false,
+        "replayed": false,
+        "timed": ~false,
+        "steady": ~false,
         "weight": weight,
         "taken": np.maximum(integers(piece["end"]) - integers(piece["start"]), 0) * weight,
     }
@@ -85,9 +86,9 @@ def _compiling(
     enter: Integers,
     leave: Integers,
 ) -> npt.NDArray[np.bool_]:
-    """Return a mask of launches in which the kernel was compiled or loaded."""
-    codes, first = combined_codes([piece["call_id"]])
-    kernels = [kernel(call) for call in dictionary_values(piece["call_id"], first)]
+    """Return a mask of launches between whose `enter` and `leave` a compile or load began."""
+    codes, example_rows = combined_codes([piece["call_id"]])
+    kernels = [kernel(call) for call in dictionary_values(piece["call_id"], example_rows)]
     compiling = np.zeros(enter.size, np.bool_)
     for name in _COMPILED:
         times = [row.get(name) for row in kernels]

@@ -62,7 +62,7 @@ _FROM_DEVICE: Final = "memcpy device to host"
 
 @dataclass(frozen=True, slots=True)
 class Ends:
-    """The executions before and after a gap: names, and the lines that requested them."""
+    """The names of the executions before and after a gap, and the lines that requested them."""
 
     before: str
     after: str
@@ -72,7 +72,7 @@ class Ends:
 
 @dataclass(frozen=True, slots=True)
 class GapGroup:
-    """Gaps with one cause between the same executions and lines.
+    """All gaps with the same cause, the same host line, and the same executions around them.
 
     Attributes:
         cause: Why the devices waited.
@@ -81,7 +81,8 @@ class GapGroup:
         longest_ns: Duration of the longest gap.
         ends: Executions around the longest gap.
         place: The host's line with the cause, if known.
-        held_ns: Nanoseconds of the gaps by host activity, `host` being Python and other code.
+        held_ns: Nanoseconds of the gaps spent in each host activity; `host` is Python and other
+            code.
         events: Number of events in the gaps, by kind: launches, allocations …
         kernels: Kernels that were compiled or loaded in the gaps.
 
@@ -125,13 +126,14 @@ class StepTimes:
 
 @dataclass(frozen=True, slots=True)
 class Gaps:
-    """Idle time of devices by cause; times are measured.
+    """Measured idle time of devices, in ns, by cause.
 
-    `by_cause` splits `idle_ns`, the largest first. `small` is the part of it between kernels
-    shorter than `SMALL`, while the host only launched and ran Python. `short_executions` has the
-    kernels that ran so shortly, the most frequent first. `paused_ns` is the part of the cause
-    `host` in `pauses`, gaps of at least `PAUSE`, which the pace of launching does not explain.
-    `steps` are those of each run with at most `MOST_STEPS` steps.
+    `by_cause` splits `idle_ns`, longest time first. `small` has, by cause, the idle time between
+    two kernels shorter than `SMALL` in which the host only launched and ran Python.
+    `short_executions` has the kernels with executions shorter than `SMALL`, the most frequent
+    first. `paused_ns` is the part of the cause `host` in `pauses`, gaps of at least `PAUSE`, which
+    the pace of launching does not explain. `steps` has the times of each run with at most
+    `MOST_STEPS` steps.
     """
 
     idle_ns: int
@@ -145,7 +147,7 @@ class Gaps:
 
     @property
     def explained(self) -> float | None:
-        """The share of idle time whose cause is known; None without idle time."""
+        """The share (0 to 1) of idle time whose cause is known; None without idle time."""
         if not self.idle_ns:
             return None
         return 1 - self.by_cause.get("unknown", 0) / self.idle_ns
@@ -162,10 +164,7 @@ _AROUND_SMALL: Final = 100_000
 
 
 def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
-    """Return the idle time of the devices in a window, by cause; None if nothing was timed.
-
-    Errors as `Trace.table`.
-    """
+    """Return the devices' idle time by cause, at most 50 groups; None without timed executions."""
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     stacks: dict[int, Place | None] | None = None
     total, paused, pauses, sums, small = 0, 0, 0, dict[Cause, int](), dict[Cause, int]()
@@ -187,8 +186,8 @@ def read_gaps(trace: "Trace", runs: Sequence["Run"]) -> Gaps | None:
         for cause in sorted(set(gaps.cause.tolist())):  # not by hash: equal runs, equal output
             of_cause = gaps.cause == cause
             sums[cause] = sums.get(cause, 0) + int(gaps.duration[of_cause].sum())
-            around = int(gaps.duration[of_cause & gaps.around_small].sum())
-            small[cause] = small.get(cause, 0) + around
+            small_ns = int(gaps.duration[of_cause & gaps.around_small].sum())
+            small[cause] = small.get(cause, 0) + small_ns
         groups += gaps.groups(stacks)
         if isinstance(trace, TraceWindow):
             steps += _step_times(trace, run, gaps)
@@ -219,37 +218,42 @@ def _places(trace: "Trace", runs: Sequence["Run"]) -> dict[int, Place | None]:
 
 
 def _merged(groups: Sequence[GapGroup]) -> list[GapGroup]:
-    """Return groups with groups of equal cause, place and ends merged, longest total first."""
+    """Return one group for all groups of equal cause, place and ends, longest total first."""
     by_key: dict[Any, list[GapGroup]] = {}
     for group in groups:
         by_key.setdefault((group.cause, group.place, group.ends), []).append(group)
     merged = []
-    for equal in by_key.values():
-        first = max(equal, key=lambda group: group.longest_ns)
+    for same_key_groups in by_key.values():
+        longest = max(same_key_groups, key=lambda group: group.longest_ns)
         merged.append(
             GapGroup(
-                cause=first.cause,
-                number=sum(group.number for group in equal),
-                total_ns=sum(group.total_ns for group in equal),
-                longest_ns=first.longest_ns,
-                ends=first.ends,
-                place=first.place,
-                held_ns=_added([group.held_ns for group in equal]),
-                events=_added([group.events for group in equal]),
-                kernels=tuple(dict.fromkeys(name for group in equal for name in group.kernels)),
+                cause=longest.cause,
+                number=sum(group.number for group in same_key_groups),
+                total_ns=sum(group.total_ns for group in same_key_groups),
+                longest_ns=longest.longest_ns,
+                ends=longest.ends,
+                place=longest.place,
+                held_ns=_sums_by_name([group.held_ns for group in same_key_groups]),
+                events=_sums_by_name([group.events for group in same_key_groups]),
+                kernels=tuple(dict.fromkeys(name for g in same_key_groups for name in g.kernels)),
             )
         )
     return sorted(merged, key=lambda group: -group.total_ns)
 
 
-def _added(parts: Sequence[Mapping[str, int]]) -> dict[str, int]:
-    names = dict.fromkeys(name for part in parts for name in part)
-    return {name: sum(part.get(name, 0) for part in parts) for name in names}
+def _sums_by_name(counts: Sequence[Mapping[str, int]]) -> dict[str, int]:
+    names = dict.fromkeys(name for count in counts for name in count)
+    return {name: sum(count.get(name, 0) for count in counts) for name in names}
 
 
 @dataclass(slots=True)
 class _RunGaps:
-    """The gaps of one run as columns; `before` and `after` are rows of `rows`, -1: window edge."""
+    """The gaps of one run as columns, in order.
+
+    `before` and `after` are the indices in `rows` (the executions sorted by start) of the
+    executions around each gap, -1 at an edge of the window. `activities` has the nanoseconds of
+    each gap by host activity; `stack` has the stack id of each execution, or -1.
+    """
 
     begin: Integers
     end: Integers
@@ -319,7 +323,10 @@ class _RunGaps:
         )
 
     def groups(self, places: Mapping[int, Place | None]) -> list[GapGroup]:
-        """Return the gaps that are not short, grouped by cause, place and ends."""
+        """Return the gaps whose cause is not `short`, grouped by cause, place and ends.
+
+        `places` has the program's line of each stack id.
+        """
         listed = np.flatnonzero(self.cause != "short")
         names = [titled(n or "?") for n in self.rows["name"].cast(pa.string()).to_pylist()]
         by_key: dict[Any, list[int]] = {}
@@ -337,8 +344,8 @@ class _RunGaps:
             by_key.setdefault((cause, place, ends), []).append(gap)
         groups = []
         for (cause, place, ends), gaps in by_key.items():
-            at = np.array(gaps)
-            duration = self.duration[at]
+            indices = np.array(gaps)
+            duration = self.duration[indices]
             groups.append(
                 GapGroup(
                     cause=cause,
@@ -350,10 +357,10 @@ class _RunGaps:
                     held_ns={
                         name: total
                         for name, nanoseconds in self.activities.items()
-                        if (total := int(nanoseconds[at].sum()))
+                        if (total := int(nanoseconds[indices].sum()))
                     },
-                    events=self.events.within(self.begin[at], self.end[at]),
-                    kernels=self.events.compiled(self.begin[at], self.end[at]),
+                    events=self.events.within(self.begin[indices], self.end[indices]),
+                    kernels=self.events.compiled(self.begin[indices], self.end[indices]),
                 )
             )
         return groups
@@ -390,13 +397,14 @@ def _short_executions(
 
 
 def _latency(asked: Integers, start: Integers) -> int:
-    """Return the time from the request of an execution to its begin on an idle device, in ns.
+    """Return an estimate, in ns, of the time from a request to its execution on an idle device.
 
-    The result is twice the first percentile, since most executions take longer.
+    `asked` and `start` have the request and begin of each execution. Most executions wait for
+    earlier work, so the estimate is twice the first percentile of the delays, within `_LATENCY`.
     """
-    lag = (start - asked)[asked >= 0]
-    quickest = 2 * float(np.percentile(lag, 1)) if lag.size else 0.0
-    return int(np.clip(quickest, *_LATENCY))
+    delays = (start - asked)[asked >= 0]
+    estimate = 2 * float(np.percentile(delays, 1)) if delays.size else 0.0
+    return int(np.clip(estimate, *_LATENCY))
 
 
 def _causes(
@@ -407,10 +415,11 @@ def _causes(
     latency: int,
     events: "_HostEvents",
 ) -> tuple[npt.NDArray[Any], dict[str, Integers]]:
-    """Return the cause of each gap, and the gaps' nanoseconds by host activity.
+    """Return the cause of each gap, and each gap's nanoseconds by host activity.
 
     `asked` is when the host requested the execution that ends the gap, or -1, and `latest` an upper
-    bound of that time. The host is ahead if it was `latency` before the execution began.
+    bound of that time. The cause is `device` if the request came before the gap and at least
+    `latency` ns before the gap's end.
     """
     host_end = np.where(asked >= 0, np.clip(asked, begin, end), end)
     covered = np.zeros_like(begin)
@@ -420,19 +429,19 @@ def _causes(
         union = _union(
             *(np.concatenate(pair) for pair in zip(union, events.spans[name], strict=True))
         )
-        now = _within(*union, begin, host_end)
-        activities[name] = now - covered
-        covered = now
+        covered_so_far = _within(*union, begin, host_end)
+        activities[name] = covered_so_far - covered
+        covered = covered_so_far
     # From the request on, the rest is launching.
     activities["launch"] = activities["launch"] + np.where(asked >= 0, end - host_end, 0)
     duration = end - begin
     activities["host"] = duration - sum(activities.values())
     names = np.array([*_ACTIVITIES, "host"])
-    most = np.argmax(np.stack([activities[name] for name in names]), axis=0)
-    cause = names[most].astype("U16")
+    longest_activity = np.argmax(np.stack([activities[name] for name in names]), axis=0)
+    cause = names[longest_activity].astype("U16")
     waited = events.waiting_at(begin)
-    sooner = activities["compile"] + activities["collect"] + activities["allocate"]
-    cause = np.where(waited & (2 * sooner < duration), "synchronize", cause)
+    earlier_activities = activities["compile"] + activities["collect"] + activities["allocate"]
+    cause = np.where(waited & (2 * earlier_activities < duration), "synchronize", cause)
     cause = np.where(events.generated_in(begin, end), "compile", cause)
     unknown = (asked < 0) & (cause == "host")
     cause = np.where(unknown, "unknown", cause)
@@ -443,7 +452,13 @@ def _causes(
 
 @dataclass(slots=True)
 class _HostEvents:
-    """Host activities of a run, as spans by cause."""
+    """Host activities of a run.
+
+    `spans` has the begins and ends of merged intervals by cause; `rows` the begin, end and stack id
+    of each event by cause, sorted by begin; `kernels` the begin, end and name of each compile and
+    load; `generated` when compiles and loads of Inductor's code began; `recorded` is whether the
+    run has host events.
+    """
 
     spans: dict[str, tuple[Integers, Integers]]
     rows: dict[str, tuple[Integers, Integers, list[int | None]]]
@@ -458,37 +473,40 @@ class _HostEvents:
         kernels, generated = [], []
         titles = compiled["name"].cast(pa.string()).to_pylist()
         origins = compiled["origin"].cast(pa.string()).to_pylist()
-        for first, duration in (names[2:4], names[4:]):
-            moments, lengths = integers(compiled[first], -1), integers(compiled[duration])
-            for at, length, name, origin in zip(
-                moments.tolist(), lengths.tolist(), titles, origins, strict=True
+        for begin_column, duration_column in (names[2:4], names[4:]):
+            begins = integers(compiled[begin_column], -1)
+            durations = integers(compiled[duration_column])
+            for begin, duration, name, origin in zip(
+                begins.tolist(), durations.tolist(), titles, origins, strict=True
             ):
-                if at >= 0:
-                    kernels.append((at, at + max(length, 0), name or "?"))
-                    generated += [at] if origin == "inductor" else []
+                if begin >= 0:
+                    kernels.append((begin, begin + max(duration, 0), name or "?"))
+                    generated += [begin] if origin == "inductor" else []
         events = trace.table("host_events", [run], ["kind", "begin", "end", "stack_id"])
         events = events.filter(pc.and_(pc.is_valid(events["begin"]), pc.is_valid(events["end"])))
         kinds = events["kind"].cast(pa.string())
         rows = {}
-        for cause, wanted in _KINDS.items():
-            some = events.filter(pc.is_in(kinds, pa.array(wanted)))
-            order = np.argsort(integers(some["begin"]), kind="stable")
-            some = some.take(pa.array(order))
+        for cause, cause_kinds in _KINDS.items():
+            of_cause = events.filter(pc.is_in(kinds, pa.array(cause_kinds)))
+            order = np.argsort(integers(of_cause["begin"]), kind="stable")
+            of_cause = of_cause.take(pa.array(order))
             rows[cause] = (
-                integers(some["begin"]), integers(some["end"]), some["stack_id"].to_pylist()
-            )  # fmt: skip
+                integers(of_cause["begin"]),
+                integers(of_cause["end"]),
+                of_cause["stack_id"].to_pylist(),
+            )
         launches = trace.table("launches", [run], ["enter", "exit", "phase"])
         enter, leave = integers(launches["enter"]), integers(launches["exit"])
         is_trial = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING])).to_numpy()
         trials = np.sort(enter[is_trial])
         holds_trials = np.searchsorted(trials, leave) > np.searchsorted(trials, enter, "right")
-        plain = (enter > 0) & (leave - enter < _LONGEST_LAUNCH) & ~holds_trials
+        only_launched = (enter > 0) & (leave - enter < _LONGEST_LAUNCH) & ~holds_trials
         ordered = sorted(kernels)
         spans = {cause: _union(begins, ends) for cause, (begins, ends, _) in rows.items()}
-        spans["launch"] = _union(enter[plain], leave[plain])
+        spans["launch"] = _union(enter[only_launched], leave[only_launched])
         spans["compile"] = _union(
-            np.array([b for b, _, _ in ordered], np.int64),
-            np.array([e for _, e, _ in ordered], np.int64),
+            np.array([begin for begin, _, _ in ordered], np.int64),
+            np.array([end for _, end, _ in ordered], np.int64),
         )
         rows["launch"] = (np.sort(enter), np.sort(leave), [])
         return cls(
@@ -496,20 +514,21 @@ class _HostEvents:
         )
 
     def waiting_at(self, moments: Integers) -> npt.NDArray[np.bool_]:
-        """Return a mask of moments at which the host waited for the device, or had just waited."""
+        """Return a mask of moments during, or up to `_RETURN` ns after, a host's wait."""
         begins, ends = self.spans["synchronize"]
         if not begins.size:
             return np.zeros(moments.size, bool)
-        at = np.searchsorted(begins, moments, side="right") - 1
-        return np.asarray((at >= 0) & (ends[np.maximum(at, 0)] >= moments - _RETURN))
+        latest_wait = np.searchsorted(begins, moments, side="right") - 1
+        latest_end = ends[np.maximum(latest_wait, 0)]
+        return np.asarray((latest_wait >= 0) & (latest_end >= moments - _RETURN))
 
     def generated_in(self, begin: Integers, end: Integers) -> npt.NDArray[np.bool_]:
-        """Return a mask of gaps in which generated code was compiled or loaded."""
+        """Return a mask of gaps in which a compile or load of Inductor's code began."""
         first = np.searchsorted(self.generated, begin)
         return np.asarray(np.searchsorted(self.generated, end) > first)
 
     def stack_at(self, cause: str, begin: int, end: int) -> int | None:
-        """Return the stack of the longest event of a cause that touches a gap."""
+        """Return the stack id of a cause's longest event during or just before a gap, or None."""
         if cause not in _KINDS:
             return None
         begins, ends, stacks = self.rows[cause]
@@ -517,8 +536,8 @@ class _HostEvents:
         first = last
         while first > 0 and (ends[first - 1] >= begin - _RETURN or last - first < 8):
             first -= 1
-        touching = [i for i in range(first, last) if ends[i] >= begin - _RETURN]
-        longest = max(touching, key=lambda i: ends[i] - begins[i], default=None)
+        overlapping = [i for i in range(first, last) if ends[i] >= begin - _RETURN]
+        longest = max(overlapping, key=lambda i: ends[i] - begins[i], default=None)
         return None if longest is None else stacks[longest]
 
     def within(self, begin: Integers, end: Integers) -> dict[str, int]:
@@ -531,8 +550,8 @@ class _HostEvents:
         return counts
 
     def compiled(self, begin: Integers, end: Integers) -> tuple[str, ...]:
-        """Return the kernels that were compiled or loaded in some gaps."""
-        moments = np.array([at for at, _, _ in self.kernels], np.int64)
+        """Return the names of kernels whose compile or load began in one of the gaps, in order."""
+        moments = np.array([begin for begin, _, _ in self.kernels], np.int64)
         names: dict[str, None] = {}
         for low, high in zip(
             np.searchsorted(moments, begin).tolist(),
@@ -544,11 +563,12 @@ class _HostEvents:
 
 
 def _stacks_of(trace: "Trace", run: "Run", rows: pa.Table) -> Integers:
-    """Return the stack id of each execution: the row's, else the call's, else -1."""
+    """Return the stack id of each execution: the row's, else its call's, else -1."""
     calls = trace.table("calls", [run], ["call_id", "stack_id"])
-    of_call = dict(zip(calls["call_id"].to_pylist(), calls["stack_id"].to_pylist(), strict=True))
+    call_ids, stack_ids = (calls[name].to_pylist() for name in ("call_id", "stack_id"))
+    stack_of_call = dict(zip(call_ids, stack_ids, strict=True))
     stacks = [
-        stack if stack is not None else of_call.get(call)
+        stack if stack is not None else stack_of_call.get(call)
         for stack, call in zip(
             rows["stack_id"].to_pylist(), rows["call_id"].to_pylist(), strict=True
         )
@@ -557,24 +577,25 @@ def _stacks_of(trace: "Trace", run: "Run", rows: pa.Table) -> Integers:
 
 
 def _union(begin: Integers, end: Integers) -> tuple[Integers, Integers]:
-    """Return the sorted starts and ends of the merged intervals."""
+    """Return the begins and ends of the intervals' union, as disjoint intervals in order."""
     if not begin.size:
         return begin, end
     order = np.argsort(begin, kind="stable")
-    begin, until = begin[order], np.maximum.accumulate(end[order])
-    fresh = np.append(True, begin[1:] > until[:-1])
-    return begin[fresh], until[np.append(np.flatnonzero(fresh)[1:] - 1, begin.size - 1)]
+    begin, latest_end = begin[order], np.maximum.accumulate(end[order])
+    is_first = np.append(True, begin[1:] > latest_end[:-1])
+    last_rows = np.append(np.flatnonzero(is_first)[1:] - 1, begin.size - 1)
+    return begin[is_first], latest_end[last_rows]
 
 
 def _within(first: Integers, last: Integers, begin: Integers, end: Integers) -> Integers:
-    """Return how much of each range from `begin` to `end` merged intervals cover, in ns."""
+    """Return the ns of each range that lie in the disjoint intervals from `first` to `last`."""
     if not first.size:
         return np.zeros_like(begin)
-    before = np.append(0, np.cumsum(last - first))
+    total_before = np.append(0, np.cumsum(last - first))
 
-    def upto(moment: Integers) -> Integers:
-        at = np.searchsorted(first, moment, side="right")
-        inside = np.where(at > 0, np.minimum(moment, last[at - 1]) - first[at - 1], 0)
-        return np.asarray(np.where(at > 0, before[np.maximum(at - 1, 0)] + inside, 0))
+    def covered_until(moment: Integers) -> Integers:
+        count = np.searchsorted(first, moment, side="right")
+        inside = np.where(count > 0, np.minimum(moment, last[count - 1]) - first[count - 1], 0)
+        return np.asarray(np.where(count > 0, total_before[np.maximum(count - 1, 0)] + inside, 0))
 
-    return upto(np.maximum(begin, end)) - upto(begin)
+    return covered_until(np.maximum(begin, end)) - covered_until(begin)

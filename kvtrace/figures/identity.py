@@ -29,7 +29,7 @@ NO_NAME: Final = "(no name)"
 
 
 class KernelKey(NamedTuple):
-    """A kernel; unknown parts are empty.
+    """The identity of a kernel; fields that are not known are empty texts.
 
     Attributes:
         module: The module that defines the kernel; empty for a generated kernel.
@@ -44,13 +44,13 @@ class KernelKey(NamedTuple):
 
 
 def key_of(row: Mapping[str, Any]) -> KernelKey:
-    """Return the kernel of a row of `kernels` that has `name` and `SOURCE_COLUMNS`."""
+    """Return the key of the kernel in a row of `kernels` with `name` and `SOURCE_COLUMNS`."""
     source = row["source_artifact"] or row["file"] if row["module"] is None else None
     return KernelKey(row["module"] or "", row["name"] or "", source or "")
 
 
 def with_source(kernels: pa.Table) -> pa.Table:
-    """Return rows of `kernels` with a column `source`, null for kernels with a module."""
+    """Return `kernels` with a column `source`: generated kernels' hash or file, else null."""
     module, text, file = (without_dictionary(kernels[name]) for name in SOURCE_COLUMNS)
     source = pc.coalesce(text.cast(pa.string()), file.cast(pa.string()))
     return kernels.append_column(
@@ -59,7 +59,7 @@ def with_source(kernels: pa.Table) -> pa.Table:
 
 
 class Named(Protocol):
-    """An object shown by name, with module and file that distinguish equal names."""
+    """A row with a name, and a module and file by which equal names are distinguished."""
 
     @property
     def name(self) -> str:
@@ -75,12 +75,12 @@ class Named(Protocol):
 
 
 def names_apart(rows: Sequence[Named]) -> list[str]:
-    """Return the shown name of each row; equal names with the module or the file's name."""
-    number = Counter(row.name for row in rows)
+    """Return the shown name of each row; to names that occur twice, "(module or file)" is added."""
+    name_counts = Counter(row.name for row in rows)
     names = []
     for row in rows:
         origin = row.module or _short(row.file)
-        is_ambiguous = number[row.name] > 1 and origin is not None
+        is_ambiguous = name_counts[row.name] > 1 and origin is not None
         name = row.name or NO_NAME
         names.append(f"{name} ({origin})" if is_ambiguous else name)
     return names
@@ -94,11 +94,11 @@ def _short(file: str | None) -> str | None:
 
 
 def kernel_rows(trace: "Trace", runs: Sequence["Run"], columns: Sequence[str]) -> pa.Table:
-    """Return columns of `kernels`, to which `source` may belong.
+    """Return columns of `kernels` and `run`; the derived column `source` may be among `columns`.
 
     Errors as `Trace.table`.
     """
     if "source" not in columns:
         return trace.table("kernels", runs, columns)
-    read = dict.fromkeys([*(name for name in columns if name != "source"), *SOURCE_COLUMNS])
-    return with_source(trace.table("kernels", runs, list(read))).select([*columns, "run"])
+    stored = dict.fromkeys([*(name for name in columns if name != "source"), *SOURCE_COLUMNS])
+    return with_source(trace.table("kernels", runs, list(stored))).select([*columns, "run"])

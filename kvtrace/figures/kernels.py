@@ -19,14 +19,14 @@ class KernelFigure:
 
     Attributes:
         name: the name in JSON, in tables and in a diff.
-        unit: the unit.
+        unit: the unit of the value.
         label: the name for people.
         certainty: measured or exact.
-        text: the sum in SQL, null if no row counts; None for a median.
-        further: `info`, the profile, the report, a diff and the view `call_sums` show the figure
-            without asking for its name.
-        per: the count by which a further figure's sum is divided when shown, as a mean.
-        column: a column of `launches` that is summed, and used only for this figure.
+        text: the SQL expression of the sum, null if no row counts; None for a median.
+        further: whether `info`, the profile, the report, a diff and the view `call_sums` show the
+            figure by iterating over `FURTHER`, without code that names it.
+        per: the name of a count; the shown value is the sum divided by this count. None: the sum.
+        column: a column of `launches` that only this figure sums.
 
     """
 
@@ -40,7 +40,7 @@ class KernelFigure:
     column: str | None = None
 
     def shown(self, sums: Mapping[str, Any]) -> float | None:
-        """Return the shown value, given sums by name: the figure's sum, or the mean by `per`."""
+        """Return the figure's sum in `sums`, divided by that of `per` if any; None if undefined."""
         total = sums.get(self.name)
         if self.per is None or total is None:
             return total
@@ -48,17 +48,17 @@ class KernelFigure:
 
     @property
     def adds_up(self) -> bool:
-        """The figure of several calls is the sum of the calls' figures."""
+        """Whether the figure of several calls is the sum of the calls' figures (no median)."""
         return self.text is not None
 
 
 def _count(rows: str) -> str:
-    """Return SQL that counts rows by weight."""
+    """Return SQL that sums `weight` over rows for which the SQL condition `rows` is true."""
     return f"sum(CASE WHEN {rows} THEN weight ELSE 0 END)"
 
 
 def _total(rows: str, column: str = "taken") -> str:
-    """Return SQL that adds up a column over rows, null if there is no row."""
+    """Return SQL for a column's sum over rows that satisfy `rows`; null without such rows."""
     return f"sum(CASE WHEN {rows} THEN {column} END)"
 
 
@@ -100,7 +100,7 @@ FURTHER_SUMS: Final = tuple(
 
 
 def further_sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
-    """Return the totals of `FURTHER_SUMS` over calls."""
+    """Return the totals of `FURTHER_SUMS` over rows of calls; names without a value are absent."""
     total: dict[str, float] = {}
     for row in rows if FURTHER_SUMS else ():
         for name in FURTHER_SUMS:
@@ -110,14 +110,19 @@ def further_sums(rows: Iterable[Mapping[str, Any]]) -> dict[str, float]:
 
 
 def sums(figures: Sequence[KernelFigure]) -> str:
-    """Return SQL columns that sum rows of `launch_times` or `execution_times`."""
+    """Return the SQL select list of the figures that are sums, one column per figure's name."""
     return ", ".join(
         f"CAST({figure.text} AS BIGINT) AS {figure.name}" for figure in figures if figure.adds_up
     )
 
 
 def medians(rows: str, keys: str, name: str) -> str:
-    """Return a query of the median time of steady rows, by `keys`, as a column `name`.
+    """Return SQL that selects `keys` and the median `ns` of steady rows by `keys`, as `name`.
+
+    Args:
+        rows: a table, view or subquery with columns `ns`, `weight`, `steady` and the keys.
+        keys: names of columns, separated by commas.
+        name: the name of the median's column.
 
     Rows are weighted. Sorted by time, a time has the ranks after the shorter times, up to `upto`;
     the median is the mean of the times at the two middle ranks, which may be the same. Example:

@@ -27,14 +27,14 @@ _QUERY: Final = f"""
 
 @dataclass(frozen=True, slots=True)
 class LibraryTime:
-    """Executions of one name and stack, without autotuners' executions; measured.
+    """The executions with one name and one call stack, without autotuners' executions.
 
     Attributes:
-        name: The shown name.
-        kind: The library, or copy or fill.
+        name: The demangled name of the kernel, copy or fill.
+        kind: The library (`makers.py`), or copy or fill.
         executions: Number of executions.
-        device_ns: Sum of the executions' durations.
-        frames: The Python stack that requested the executions, innermost first; None if it is not
+        device_ns: Sum of the executions' measured durations.
+        frames: The Python stack that requested the executions, innermost frame first; None if not
             recorded, empty if no Python was running, as in autograd's backward pass.
         origins: The graph nodes from which Inductor generated the stack's innermost generated line.
 
@@ -49,7 +49,7 @@ class LibraryTime:
 
     @property
     def line(self) -> tuple[str, int | None] | None:
-        """File and line of the program: of the first origin, else of the innermost frame."""
+        """The program's file and line, of the first origin, else of the stack; None if unknown."""
         for origin in self.origins:
             if origin["file"] and origin["line"]:
                 return origin["file"], origin["line"]
@@ -58,10 +58,7 @@ class LibraryTime:
 
 
 def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
-    """Return the executions without a known launch by Triton, by name and stack.
-
-    Errors as `Trace.table`.
-    """
+    """Return executions without a Triton launch by name and stack; errors as `Trace.table`."""
     with open_times(trace, runs, "execution_times") as database:
         rows = database.sql(_QUERY).to_arrow_table().to_pylist()
     stack_ids = {row["stack_id"] for row in rows} - {None}
@@ -70,7 +67,8 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
         columns = ["stack_id", "frames", "origins"]
         for row in trace.table("stacks", runs, columns).to_pylist():
             if row["stack_id"] in stack_ids:
-                stacks[row["stack_id"]] = _whole(row["frames"]), _whole(row["origins"])
+                frames, origins = row["frames"], row["origins"]
+                stacks[row["stack_id"]] = _without_nulls(frames), _without_nulls(origins)
     times = []
     for row in rows:
         symbol = row["name"] or _UNKNOWN
@@ -90,7 +88,7 @@ def library_times(trace: "Trace", runs: Sequence["Run"]) -> list[LibraryTime]:
 
 
 def lines_by_time(times: Sequence[LibraryTime]) -> dict[tuple[str, str], tuple[str, int | None]]:
-    """Return for each name and kind the line of the program with the most device time."""
+    """Return by (name, kind) the line (file, number) that caused the most device time."""
     by_line: dict[tuple[str, str], dict[tuple[str, int | None], int]] = {}
     for time in times:
         if time.line is not None:
@@ -99,6 +97,6 @@ def lines_by_time(times: Sequence[LibraryTime]) -> dict[tuple[str, str], tuple[s
     return {key: max(lines, key=lambda line: lines[line]) for key, lines in by_line.items()}
 
 
-def _whole(entries: Sequence[Any] | None) -> tuple[Any, ...]:
-    """Return a list without null entries, which damaged traces have."""
+def _without_nulls(entries: Sequence[Any] | None) -> tuple[Any, ...]:
+    """Return the entries that are not None; damaged traces have None among them."""
     return tuple(entry for entry in entries or () if entry is not None)

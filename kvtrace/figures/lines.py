@@ -28,17 +28,17 @@ class Place:
 
     @property
     def short(self) -> str:
-        """Name of the file, and line."""
+        """The file's name without folders, and the line number if known, as `a.py:7`."""
         name = PurePath(self.file).name
         return f"{name}:{self.line}" if self.line else name
 
 
 def is_plumbing(file: str | None) -> bool:
-    """Return whether a file lies between the program and its kernels, as torch's files."""
+    """Return whether a file belongs to torch, Triton, Python's library or generated code."""
     return bool(_PLUMBING.search(file or "<"))
 
 
 def place_of(frames: Sequence[Mapping[str, Any]]) -> Place | None:
-    """Return the program's innermost line of a stack, whose innermost frame is the first."""
+    """Return the innermost line outside torch, Triton and the like (`is_plumbing`), or None."""
     frame = next((frame for frame in frames if not is_plumbing(frame["file"])), None)
     return None if frame is None else Place(frame["file"], frame["line"], frame["function"])

@@ -1,4 +1,4 @@
-"""Makers of kernels: Triton, custom, or a library recognized by the kernel's name."""
+"""Origins of kernels: Triton, custom, or a library recognized by the kernel's name."""
 
 import re
 from typing import Final
@@ -30,8 +30,11 @@ _MAKERS: Final = tuple(
 
 
 def kind_of(name: str, of_memory: str | None = None) -> str:
-    """Return the maker of a kernel without a known launch; `of_memory`, copy or fill, if given."""
+    """Return the library of a kernel without a recorded launch, by its name, or "other".
+
+    `of_memory` is the kind of a copy or fill; it is returned unchanged unless None.
+    """
     if of_memory is not None:
         return of_memory
-    written = readable(name)
-    return next((maker for maker, pattern in _MAKERS if pattern.match(written)), "other")
+    readable_name = readable(name)
+    return next((maker for maker, pattern in _MAKERS if pattern.match(readable_name)), "other")

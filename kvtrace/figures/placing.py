@@ -1,4 +1,4 @@
-"""Calls of executions: the recorded call, or else the launch's call, as in the view `placed`."""
+"""Call and phase of each execution: the recorded call, else its launch's, as in view `placed`."""
 
 from dataclasses import dataclass
 from typing import Final, Self
@@ -13,7 +13,7 @@ UNKNOWN: Final = -1
 
 @dataclass(frozen=True, slots=True)
 class PlacedLaunches:
-    """The launches of a run as columns: `seq`, call id and phase number."""
+    """The launches of a run as columns sorted by `seq`: `seq`, call id and phase code."""
 
     seq: Integers
     call: Integers
@@ -22,14 +22,17 @@ class PlacedLaunches:
 
     @classmethod
     def of(cls, seq: Integers, call: Integers, phase: Integers) -> Self:
-        """Return launches given in any order."""
+        """Return the launches, sorted by `seq`; the columns may be in any order."""
         if not np.all(seq[1:] >= seq[:-1]):
             order = np.argsort(seq, kind="stable")
             seq, call, phase = seq[order], call[order], phase[order]
         return cls(seq, call, phase, Positions(seq))
 
     def placed(self, launch: Integers, call: Integers) -> tuple[Integers, Integers]:
-        """Return calls and phases of executions, given their recorded `launch` and `call`."""
+        """Return the call id and phase code of each execution; UNKNOWN if there is none.
+
+        `launch` and `call` have each execution's recorded launch and call id, or UNKNOWN.
+        """
         if not self.seq.size:
             return call, np.full(launch.size, UNKNOWN)
         rows = self._positions.of(launch)

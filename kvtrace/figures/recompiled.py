@@ -2,9 +2,10 @@
 
 
 def compiled_here(cache_hit: bool | None, compile_ns: int | None) -> bool:
-    """Return whether a process compiled a variant itself instead of loading it from a cache.
+    """Return whether the process compiled a variant itself instead of loading it from a cache.
 
-    If so, the variant is a recompile unless it is its kernel's first in the process. Inductor's
-    kernels that a worker compiled count as loaded: the process has no compile time.
+    `cache_hit` decides unless it is None; then a recorded `compile_ns` means that it compiled. A
+    compiled variant is a recompile unless it is its kernel's first in the process. Inductor's
+    kernels that a worker process compiled have no compile time, and so count as loaded.
     """
     return compile_ns is not None if cache_hit is None else not cache_hit

@@ -1,10 +1,10 @@
-"""DuckDB views of the tables of a trace: Parquet parts scanned in place, and rows of the reader.
+"""DuckDB views of a trace's tables, over Parquet parts in place and rows of the trace's reader.
 
 Parts of sealed runs are scanned in place, so that a query over a hundred million launches reads
 only the columns and row groups that it needs. DuckDB scans the parts itself, which takes a third of
-the time; pyarrow scans them if DuckDB may open no file, or if DuckDB would read a path as a
-pattern. Columns that a part of another minor version lacks are null. Runs that still have a
-journal, and parts of an older major version of the format, go through the reader of the trace.
+pyarrow's time; pyarrow scans them if DuckDB is not allowed to open files, or if DuckDB would read a
+path as a pattern. Columns that a part of another minor version lacks are null. Runs that still have
+a journal, and parts of an older major version of the format, are read by `Trace.table`.
 """
 
 import re
@@ -37,7 +37,7 @@ _Parts = Mapping[str, Sequence[Path]]
 
 
 class _Part(NamedTuple):
-    """A part that can be scanned in place, with columns and number of rows."""
+    """A Parquet part that can be scanned in place, its columns and its number of rows."""
 
     path: Path
     columns: frozenset[str]
@@ -45,10 +45,10 @@ class _Part(NamedTuple):
 
 
 class Scans:
-    """Views of the tables of some runs, made one by one; each table's parts are listed once.
+    """Factory of DuckDB views of the tables of some runs; the parts of each table are listed once.
 
-    `itself`: DuckDB opens the parts itself. It could then also write them, so this is for kvtrace's
-    own queries only.
+    `itself`: DuckDB opens the parts instead of pyarrow. It could then also write them, so only
+    kvtrace's own queries use it.
     """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"], *, itself: bool) -> None:
@@ -58,10 +58,13 @@ class Scans:
         self._listed: dict[str, dict[str, list[_Part]]] = {}
 
     def close(self, database: "duckdb.DuckDBPyConnection", tables: Iterable[str]) -> None:
-        """Restrict a database's access to files to the parts of these tables."""
-        opened = tables if self._itself else ()
-        lists = [parts for name in opened for parts in self._parts(name).values()]
-        paths = [str(part.path) for parts in lists for part in parts]
+        """Allow a database no files but the parts of these tables, or none unless `itself`.
+
+        Also sets the time zone to UTC, and DuckDB's file caches.
+        """
+        scanned_tables = tables if self._itself else ()
+        part_lists = [parts for name in scanned_tables for parts in self._parts(name).values()]
+        paths = [str(part.path) for parts in part_lists for part in parts]
         database.execute("SET TimeZone = 'UTC'")
         database.execute("SET enable_external_file_cache = false")
         database.execute("SET parquet_metadata_cache = true")  # parts never change
@@ -76,38 +79,41 @@ class Scans:
         repaired: Collection[str] = (),
         run_type: str = "VARCHAR",
     ) -> None:
-        """Make the view of one table; errors as `Trace.table`.
+        """Create the view of one table in a database; errors as `Trace.table`.
 
         Args:
-            database: the database that gets the view.
-            name: the table.
-            columns: columns of the view; None: all.
-            repaired: runs whose rows the reader has to repair.
+            database: the database in which the view is created.
+            name: the name of the table, and of the view.
+            columns: columns of the view besides `run`; None: all.
+            repaired: ids of runs that `Trace.table` reads and repairs instead of DuckDB.
             run_type: the SQL type of the column `run`.
 
         """
         table = self._trace.definition(name, self._runs)
         scannable = {run: p for run, p in self._parts(name).items() if run not in repaired}
-        rest = [run for run in self._runs if run.run_id not in scannable]
-        parts = {run: several for run, several in scannable.items() if several}
-        rows: pa.Table = self._trace.table(name, rest, columns)
+        read_runs = [run for run in self._runs if run.run_id not in scannable]
+        parts = {run: run_parts for run, run_parts in scannable.items() if run_parts}
+        rows: pa.Table = self._trace.table(name, read_runs, columns)
         names = ", ".join(map(_identifier, columns or [column.name for column in table.columns]))
         view = database.from_arrow(rows).project(f"{names}, run::VARCHAR AS run")
         if parts:
             types = dict(zip(view.columns, view.types, strict=True))
-            whole = self._whole(database, table, parts, types)
+            scanned = self._rows_of_parts(database, table, parts, types)
             key = _BY_CONTENT.get(name)
-            if key and any(len(several) > 1 for several in parts.values()):
-                once = whole.query("parts", f"SELECT DISTINCT ON (run, {key}) * FROM parts")  # noqa: S608
-                assert once is not None  # a query that selects is a relation
-                whole = once
-            view = whole.union(view) if rows.num_rows else whole
+            if key and any(len(run_parts) > 1 for run_parts in parts.values()):
+                distinct = scanned.query("parts", f"SELECT DISTINCT ON (run, {key}) * FROM parts")  # noqa: S608
+                assert distinct is not None  # a query that selects is a relation
+                scanned = distinct
+            view = scanned.union(view) if rows.num_rows else scanned
         if run_type != "VARCHAR":
             view = view.project(f"* REPLACE (run::{run_type} AS run)")
         view.create_view(name)
 
     def parts(self, name: str) -> _Parts:
-        """Return the parts of a table by run, of runs whose parts all have all columns."""
+        """Return the paths of a table's parts by run id.
+
+        Runs with a part that lacks a column of the table, or cannot be scanned, are left out.
+        """
         names = {column.name for column in self._trace.definition(name, self._runs).columns}
         return {
             run: [part.path for part in parts]
@@ -116,25 +122,30 @@ class Scans:
         }
 
     def _parts(self, name: str) -> dict[str, list[_Part]]:
-        """Return the parts of a table by run, of the runs whose parts can be scanned."""
+        """Return the parts of a table by run id, for the runs whose parts can be scanned."""
         if name not in self._listed:
             table = self._trace.definition(name, self._runs)
             sealed = [run for run in self._runs if run.sealed]
-            of_run = {run.run_id: _scannable(self._trace.path, table, run) for run in sealed}
-            self._listed[name] = {run: parts for run, parts in of_run.items() if parts is not None}
+            by_run = {run.run_id: _scannable(self._trace.path, table, run) for run in sealed}
+            self._listed[name] = {run: parts for run, parts in by_run.items() if parts is not None}
         return self._listed[name]
 
-    def _whole(
+    def _rows_of_parts(
         self,
         database: "duckdb.DuckDBPyConnection",
         table: "Table",
         parts: Mapping[str, Sequence[_Part]],
         types: Mapping[str, Any],
     ) -> "duckdb.DuckDBPyRelation":
-        """Return the rows of parts; DamagedFile if the first of equal parts is no Parquet file."""
+        """Return a relation with the rows of parts; columns as in `types`, from name to SQL type.
+
+        Raises:
+            DamagedFile: DuckDB failed, and a part is no Parquet file.
+
+        """
         import duckdb  # not needed to count rows
 
-        files = [part for several in parts.values() for part in several]
+        files = [part for run_parts in parts.values() for part in run_parts]
         fetch(part.path for part in files)
         try:
             if not (self._itself and in_plain_folders(self._trace.path, parts)):
@@ -143,7 +154,7 @@ class Scans:
             by_columns: dict[frozenset[str], list[_Part]] = {}
             for part in files:
                 by_columns.setdefault(part.columns, []).append(part)
-            scanned = (_scanned(database, equal, types) for equal in by_columns.values())
+            scanned = (_scanned(database, alike, types) for alike in by_columns.values())
             return reduce(duckdb.DuckDBPyRelation.union, scanned)
         except duckdb.Error:
             for part in files:
@@ -155,7 +166,7 @@ class Scans:
 def _scanned(
     database: "duckdb.DuckDBPyConnection", parts: Sequence[_Part], types: Mapping[str, Any]
 ) -> "duckdb.DuckDBPyRelation":
-    """Return the rows of parts with equal columns; other columns of `types` are null."""
+    """Return a relation of parts with equal columns; columns of `types` that they lack are null."""
     files = ", ".join(quoted(str(part.path)) for part in parts)
     present = {*parts[0].columns, "run"}
     columns = ", ".join(
@@ -164,18 +175,18 @@ def _scanned(
         else f"CAST(NULL AS {types[name]}) AS {_identifier(name)}"
         for name in types
     )
-    how = "hive_partitioning = true, hive_types_autocast = false"
-    return database.sql(f"SELECT {columns} FROM read_parquet([{files}], {how})")  # noqa: S608
+    options = "hive_partitioning = true, hive_types_autocast = false"
+    return database.sql(f"SELECT {columns} FROM read_parquet([{files}], {options})")  # noqa: S608
 
 
 def in_plain_folders(out: Path, parts: Iterable[str]) -> bool:
-    """Return whether DuckDB reads no path of parts of these runs as a pattern."""
-    plain = _PLAIN_FOLDER.fullmatch(str(out)) is not None
-    return plain and all(_PLAIN_RUN.fullmatch(run) for run in parts)
+    """Return whether `out` and the run ids have no character that DuckDB reads as a pattern."""
+    is_plain = _PLAIN_FOLDER.fullmatch(str(out)) is not None
+    return is_plain and all(_PLAIN_RUN.fullmatch(run) for run in parts)
 
 
 def row_count(trace: "Trace", run: "Run", name: str) -> int:
-    """Return the number of rows of a table of the format; errors as `Trace.pieces`."""
+    """Return the number of rows of a run's table `name`; errors as `Trace.pieces`."""
     table = trace.definition(name)
     parts = _scannable(trace.path, table, run) if run.sealed else None
     if parts is not None:
@@ -184,10 +195,10 @@ def row_count(trace: "Trace", run: "Run", name: str) -> int:
 
 
 def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) -> int | None:
-    """Return the number of rows of a table if no value in these columns needs a repair.
+    """Return the number of rows of a run's table, or None if these columns may need a repair.
 
-    Statistics in the parts of a sealed run show this; None if they do not. They do not show an end
-    before its begin.
+    Statistics in the parts of a sealed run decide: no null in a key, no time out of range. An end
+    before its begin is not seen. None also for runs that cannot be scanned in place.
     """
     table = trace.definition(name, [run])
     parts = _scannable(trace.path, table, run) if run.sealed else None
@@ -197,22 +208,23 @@ def sound_rows(trace: "Trace", run: "Run", name: str, columns: Sequence[str]) ->
     for part in parts:
         with open_part(part.path) as file:
             metadata = file.metadata
-            places = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
-            if not places.keys() >= set(columns):
+            indices = {metadata.schema.column(i).path: i for i in range(metadata.num_columns)}
+            if not indices.keys() >= set(columns):
                 return None
             for group in map(metadata.row_group, range(metadata.num_row_groups)):
                 for column in columns:
-                    if not _sound(group.column(places[column]), column in table.keys):
+                    if not _is_sound(group.column(indices[column]), column in table.keys):
                         return None
             count += metadata.num_rows
     return count
 
 
-def _sound(chunk: Any, key: bool) -> bool:
+def _is_sound(chunk: Any, is_key: bool) -> bool:
+    """Return whether a column chunk's statistics show that no value needs a repair."""
     statistics = chunk.statistics
     if statistics is None or not statistics.has_null_count:
         return False
-    if key and statistics.null_count:
+    if is_key and statistics.null_count:
         return False
     if statistics.logical_type.type != "TIMESTAMP":
         return True
@@ -243,7 +255,7 @@ def _scannable(out: Path, table: "Table", run: "Run") -> list[_Part] | None:
 
 
 def _dataset(folder: Path, table: "Table", parts: Sequence[_Part]) -> "pds.Dataset":
-    """Return the parts of several runs with a column `run` made from folders' names."""
+    """Return a dataset of parts of several runs; folders `run=…` become the column `run`."""
     import pyarrow.dataset as pds  # takes a tenth of a second, and is rarely needed
 
     run = pa.field("run", pa.string())
@@ -257,7 +269,6 @@ def _dataset(folder: Path, table: "Table", parts: Sequence[_Part]) -> "pds.Datas
 
 
 def _identifier(name: str) -> str:
-    """Return a name as a quoted SQL identifier."""
     return '"' + name.replace('"', '""') + '"'
 
 

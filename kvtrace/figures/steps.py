@@ -32,9 +32,13 @@ _STEADY: Final = frozenset({"steady", "steady state", "steady_state"})
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Consecutive steps: `bounds` has the begin of each and the end of the last, in ns since 1970.
+    """Consecutive steps.
 
-    `name` is the mark's name, None for a period. `ranged`: a single step's duration counts, too.
+    Attributes:
+        name: The name of the mark; None for steps found by the period of launches.
+        bounds: The begin of each step and the end of the last one, in ns since 1970.
+        ranged: Whether the duration of a single step counts in the median duration, too.
+
     """
 
     name: str | None
@@ -48,9 +52,9 @@ class Steps:
 
 
 def repeated_mark(trace: "Trace", run: "Run") -> tuple[str, list[tuple[int, int]]] | None:
-    """Return name and ranges of the repeated mark that covers most time, or None.
+    """Return the name and (begin, end) ranges, in ns, of the mark whose ranges last longest.
 
-    Errors as `Trace.table`.
+    Only marks with at least 3 ranges count; None without such a mark. Errors as `Trace.table`.
     """
     ranges = {name: spans for name, spans in _ranges(trace, run).items() if len(spans) >= _REPEATS}
     if not ranges:
@@ -60,7 +64,7 @@ def repeated_mark(trace: "Trace", run: "Run") -> tuple[str, list[tuple[int, int]
 
 
 def _ranges(trace: "Trace", run: "Run") -> dict[str, list[tuple[int, int]]]:
-    """Return the (begin, end) of a run's marks with an end, by name."""
+    """Return (begin, end), in ns, of a run's marks that have an end, by the mark's name."""
     marks = trace.table("marks", [run], ["name", "begin", "end"])
     marks = marks.filter(pc.is_valid(marks["end"]))
     ranges: dict[str, list[tuple[int, int]]] = {}
@@ -75,7 +79,7 @@ def _ranges(trace: "Trace", run: "Run") -> dict[str, list[tuple[int, int]]]:
 
 
 def _instants(trace: "Trace", run: "Run") -> dict[str, list[int]]:
-    """Return the times of a run's marks without an end, by name, in order."""
+    """Return the times, in ns and sorted, of a run's marks without an end, by the mark's name."""
     marks = trace.table("marks", [run], ["name", "begin", "end"])
     marks = marks.filter(pc.and_(pc.is_null(marks["end"]), pc.is_valid(marks["begin"])))
     instants: dict[str, list[int]] = {}
@@ -88,53 +92,54 @@ def _instants(trace: "Trace", run: "Run") -> dict[str, list[int]]:
 
 
 def marked_steps(trace: "Trace", run: "Run", name: str | None = None) -> Steps | None:
-    """Return the steps of a mark; without a name, of the repeated mark that covers most time.
+    """Return the steps of the mark `name`, or of the repeated mark that covers most time.
 
-    At repeated instants steps begin. A single instant of the given name begins one step, up to the
-    run's last launch. Errors as `Trace.table`.
+    A step begins where a range of the mark begins; for a mark without ranges, at each instant. If
+    the named mark is one instant, the step ends with the run's last launch. None if there is no
+    such mark. Errors as `Trace.table`.
     """
     if name is None:
-        repeated = repeated_mark(trace, run)
-        if repeated is not None:
-            return _of_ranges(*repeated)
-        moments = {n: m for n, m in _instants(trace, run).items() if len(m) > _REPEATS}
-        if not moments:
+        mark = repeated_mark(trace, run)
+        if mark is not None:
+            return _steps_of_ranges(*mark)
+        repeated = {n: times for n, times in _instants(trace, run).items() if len(times) > _REPEATS}
+        if not repeated:
             return None
-        most = max(moments, key=lambda n: moments[n][-1] - moments[n][0])
-        return Steps(most, np.array(moments[most], np.int64))
+        longest = max(repeated, key=lambda n: repeated[n][-1] - repeated[n][0])
+        return Steps(longest, np.array(repeated[longest], np.int64))
     ranges = _ranges(trace, run).get(name)
     if ranges:
-        return _of_ranges(name, ranges)
-    moments_of = _instants(trace, run).get(name)
-    if not moments_of:
+        return _steps_of_ranges(name, ranges)
+    instants = _instants(trace, run).get(name)
+    if not instants:
         return None
-    if len(moments_of) == 1:
-        last = _last_launch(trace, run)
-        moments_of = [*moments_of, last]
-    bounds = np.array(moments_of, np.int64)
+    if len(instants) == 1:
+        instants = [*instants, _end_of_last_launch(trace, run)]
+    bounds = np.array(instants, np.int64)
     return Steps(name, bounds) if bounds[-1] > bounds[0] else None
 
 
-def _of_ranges(name: str, ranges: list[tuple[int, int]]) -> Steps:
+def _steps_of_ranges(name: str, ranges: list[tuple[int, int]]) -> Steps:
     begins = sorted(begin for begin, _ in ranges)
     return Steps(name, np.array([*begins, max(end for _, end in ranges)], np.int64))
 
 
-def _last_launch(trace: "Trace", run: "Run") -> int:
+def _end_of_last_launch(trace: "Trace", run: "Run") -> int:
     ends = [integers(p["exit"]).max() for p in trace.pieces("launches", [run], ["exit"])]
     return int(max(ends, default=0))
 
 
 def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
-    """Return the steps by the period of calls on the thread with most launches, or None.
+    """Return the steps found by the period of call ids, or None without a period.
 
-    If a mark is named "steady", only launches after that instant, or in that range, count. Errors
-    as `Trace.table`.
+    Only the launches of the thread with most launches are searched, without trials and graph
+    captures. If a mark is named "steady", only launches after its instant or in its range count.
+    Errors as `Trace.table`.
     """
     columns = ["seq", "enter", "exit", "call_id", "thread", "phase"]
     launches = trace.table("launches", [run], columns)
-    trial = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING, "graph_capture"]))
-    launches = launches.filter(pc.invert(pc.fill_null(trial, False)))
+    ignored = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING, "graph_capture"]))
+    launches = launches.filter(pc.invert(pc.fill_null(ignored, False)))
     launches = launches.filter(pc.is_valid(launches["enter"]))
     if launches.num_rows < _PERIODS:
         return None
@@ -160,12 +165,13 @@ def periodic_steps(trace: "Trace", run: "Run") -> Steps | None:
 
 
 def period_of(sequence: Integers) -> tuple[int, int, int] | None:
-    """Return begin, end and period of the longest periodic part of a sequence, or None.
+    """Return begin index, end index and period of the longest periodic part, or None.
 
-    The part repeats its first `period` items at least four times, and has at least half of the
-    sequence, and 50 items. Of several periods the smallest counts. Example: 7 8 (1 2 3) × 20 gives
-    begin 2, end 62 and period 3. A period p is tested by comparing the sequence with itself shifted
-    by p; candidates for p are distances between equal neighbors.
+    The part consists of at least four repetitions of its first `period` items, and has at least 50
+    items and half of the sequence. A larger period replaces a smaller one only if its part is more
+    than 10 % longer. Example: 7 8 (1 2 3) × 20 gives begin 2, end 62 and period 3. A period p is
+    tested by comparing the sequence with itself shifted by p; candidates for p are the distances
+    between consecutive occurrences of an item.
     """
     best: tuple[int, int, int] | None = None
     for period in _candidates(sequence):
@@ -180,16 +186,19 @@ def period_of(sequence: Integers) -> tuple[int, int, int] | None:
 
 
 def _candidates(sequence: Integers) -> list[int]:
-    """Return the most promising distances between consecutive equal items, in order."""
+    """Return distances between consecutive occurrences of an item, ascending.
+
+    At most 64 are returned: those with the largest product of distance and frequency.
+    """
     order = np.argsort(sequence, kind="stable")
     same = sequence[order][1:] == sequence[order][:-1]
     distances, counts = np.unique(np.diff(order)[same], return_counts=True)
-    most = np.argsort(-counts * distances, kind="stable")[:_CANDIDATES]
-    return sorted(int(distance) for distance in distances[most] if distance > 0)
+    best = np.argsort(-counts * distances, kind="stable")[:_CANDIDATES]
+    return sorted(int(distance) for distance in distances[best] if distance > 0)
 
 
 def _longest_run(same: npt.NDArray[np.bool_]) -> tuple[int, int]:
-    """Return begin and length of the longest run of true values."""
+    """Return the begin index and length of the longest run of true values; (0, 0) without one."""
     padded = np.concatenate([[False], same, [False]]).astype(np.int8)
     edges = np.diff(padded)
     begins, ends = np.flatnonzero(edges == 1), np.flatnonzero(edges == -1)
@@ -200,57 +209,66 @@ def _longest_run(same: npt.NDArray[np.bool_]) -> tuple[int, int]:
 
 
 def device_begins(trace: "Trace", run: "Run", steps: Steps) -> Integers:
-    """Return when devices began each step, and ended the last step.
+    """Return when devices began each step and, as last item, ended the last, in ns since 1970.
 
-    On devices a step begins with the first execution that the host requested in the step; without
-    one, with the first execution after the host's step began, or with that begin itself. The last
-    step ends where the next would begin, or where the devices become idle. Errors as `Trace.table`.
+    On devices a step begins with the first execution that the host requested in the step. If the
+    host requested none, it begins with the first execution after the host's step began, or with the
+    host's step itself. The last step ends where the next one would begin, or where the devices
+    become idle. Errors as `Trace.table`.
     """
     asked, start, end = requests(trace, run)
     has_request = asked >= 0
     order = np.argsort(asked[has_request], kind="stable")
-    when, begun = asked[has_request][order], start[has_request][order]
-    # The first begin of all later requests: streams may execute in another order.
-    soonest = np.minimum.accumulate(begun[::-1])[::-1]
+    request_times, request_starts = asked[has_request][order], start[has_request][order]
+    # The earliest start of a request and all later ones: streams may execute in another order.
+    earliest_start = np.minimum.accumulate(request_starts[::-1])[::-1]
     bounds = steps.bounds
-    at = np.searchsorted(when, bounds)
+    first_request = np.searchsorted(request_times, bounds)
     begins = np.where(
-        at < when.size, np.append(soonest, 0)[np.minimum(at, when.size)], np.int64(-1)
+        first_request < request_times.size,
+        np.append(earliest_start, 0)[np.minimum(first_request, request_times.size)],
+        np.int64(-1),
     )
     # A step without a request begins with the first execution from the step's time on.
-    upper = np.append(bounds[1:], np.iinfo(np.int64).max)
-    empty = (begins < 0) | (np.append(when, np.iinfo(np.int64).max)[at] >= upper)
-    empty[-1] = begins[-1] < 0
-    ordered = np.sort(start)
-    behind = np.searchsorted(ordered, bounds)
-    begun_then = np.append(ordered, 0)[np.minimum(behind, ordered.size)]
-    begins = np.where(empty, np.where(behind < ordered.size, begun_then, bounds), begins)
-    if at[-1] >= when.size:
-        begins[-1] = _last_end(start, end, int(bounds[-1]), int(begins[-2]))
+    next_bound = np.append(bounds[1:], np.iinfo(np.int64).max)
+    has_none = np.append(request_times, np.iinfo(np.int64).max)[first_request] >= next_bound
+    has_none |= begins < 0
+    has_none[-1] = begins[-1] < 0
+    starts = np.sort(start)
+    first_start = np.searchsorted(starts, bounds)
+    next_start = np.append(starts, 0)[np.minimum(first_start, starts.size)]
+    begins = np.where(has_none, np.where(first_start < starts.size, next_start, bounds), begins)
+    if first_request[-1] >= request_times.size:
+        begins[-1] = _idle_from(start, end, int(bounds[-1]), int(begins[-2]))
     return np.maximum.accumulate(begins)
 
 
-def _last_end(start: Integers, end: Integers, bound: int, begin: int) -> int:
-    """Return when the devices become idle after the host's end (`bound`) of the last step."""
+def _idle_from(start: Integers, end: Integers, bound: int, begin: int) -> int:
+    """Return when the devices become idle after the host ended the last step at `bound`.
+
+    `begin` is when the devices began the step. The first pause longer than `_PAUSE` counts whose
+    end is after `bound`; without one, the end of the last execution.
+    """
     order = np.argsort(start, kind="stable")
-    start, until = start[order], np.maximum.accumulate(end[order])
-    behind = np.flatnonzero(start >= begin)
-    if not behind.size:
+    start, latest_end = start[order], np.maximum.accumulate(end[order])
+    executions = np.flatnonzero(start >= begin)
+    if not executions.size:
         return max(bound, begin)
-    last = int(behind[0])
+    first = int(executions[0])
     pauses = np.flatnonzero(
-        (start[last + 1 :] - until[last:-1] > _PAUSE) & (start[last + 1 :] > bound)
+        (start[first + 1 :] - latest_end[first:-1] > _PAUSE) & (start[first + 1 :] > bound)
     )
-    return int(until[last + pauses[0]] if pauses.size else until[-1])
+    return int(latest_end[first + pauses[0]] if pauses.size else latest_end[-1])
 
 
 def requests(
     trace: "Trace", run: "Run", whole: "Trace | None" = None
 ) -> tuple[Integers, Integers, Integers]:
-    """Return the request time (-1: not known), start and end of each timed execution.
+    """Return the request time (-1: not known), start and end of each timed execution, in ns.
 
-    The request time of a launch is `enter`; `whole` is the trace with the launches, if `trace` is a
-    window. Errors as `Trace.table`.
+    An execution without a recorded request time that is not of a graph has its launch's `enter`.
+    If `trace` is a window, `whole` is the whole trace, from which launches are read. Errors as
+    `Trace.table`.
     """
     columns = ["launch_seq", "graph_id", "start", "end", "requested"]
     rows = trace.table("gpu_kernels", [run], columns)
@@ -263,7 +281,7 @@ def requests(
     seq, enter = seq[order], enter[order]
     launch = integers(rows["launch_seq"], -1)
     if seq.size:
-        at = np.minimum(np.searchsorted(seq, launch), seq.size - 1)
-        launched = (seq[at] == launch) & (asked < 0) & rows["graph_id"].is_null().to_numpy()
-        asked = np.where(launched, enter[at], asked)
+        nearest = np.minimum(np.searchsorted(seq, launch), seq.size - 1)
+        launched = (seq[nearest] == launch) & (asked < 0) & rows["graph_id"].is_null().to_numpy()
+        asked = np.where(launched, enter[nearest], asked)
     return asked, integers(rows["start"]), integers(rows["end"])

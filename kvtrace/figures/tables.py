@@ -91,26 +91,27 @@ if hasattr(os, "register_at_fork"):
 
 
 class _Times(NamedTuple):
-    """A database of the launches and executions of some runs, with the names of the views made."""
+    """A database of the launches and executions of some runs, and the names of its views so far."""
 
     database: duckdb.DuckDBPyConnection
     views: set[str]
 
 
 def open_times(trace: "Trace", runs: Sequence["Run"], view: str) -> duckdb.DuckDBPyConnection:
-    """Return a connection, to be closed, to a database with a view over launches or executions.
+    """Return a connection to a database in which `view` of `figures/views.py` exists.
 
-    The database also has the tables `calls`, `kernels` and `place`: `place` numbers the calls with
-    a known kernel, and its column `kernel` numbers kernels (`identity.py`). Runs are of the enum
-    type `run_name`: as texts they would take half of the time. Sealed runs of an opened trace share
-    one database, so tables and views of a connection have to be TEMPORARY. For a window, the views
-    `launch_times`, `launch_groups` and `execution_times` have the rows that began in the window;
-    properties of rows, as being a trial, come from the whole run. Errors as `Trace.table`.
+    The caller closes the connection. The database also has the tables `calls`, `kernels` and
+    `place`: `place` numbers the calls with a known kernel, and its column `kernel` numbers kernels
+    (`identity.py`). Runs are of the enum type `run_name`, since comparing texts would take half of
+    the time. Sealed runs of a trace share one database, so tables and views of a connection have to
+    be TEMPORARY. For a window, the views `launch_times`, `launch_groups` and `execution_times` have
+    the rows that began in the window; whether a row is a trial comes from the whole run. Errors as
+    `Trace.table`.
     """
     whole = trace.whole if isinstance(trace, TraceWindow) else trace
     opened = _OPENED.setdefault(whole, {})
     key = tuple(run.run_id for run in runs)
-    times = opened.get(key) or _Times(_opened(whole, runs), set())
+    times = opened.get(key) or _Times(_new_tables(whole, runs), set())
     make_times(times.database, whole, runs, [view], times.views)
     if all(run.sealed for run in runs):
         opened[key] = times
@@ -143,7 +144,7 @@ def _narrow(
     runs: Sequence["Run"],
     made: set[str],
 ) -> None:
-    """Replace views of whole runs by views of a window, on this connection only."""
+    """Create temporary views with the window's rows, which hide those in `made` of whole runs."""
     names = ("host_begin", "host_end", "device_begin", "device_end")
     windows = [window.window_of(run.run_id) for run in runs]
     columns = {"run": pa.array([run.run_id for run in runs], pa.string())}
@@ -155,8 +156,8 @@ def _narrow(
             connection.execute(text)
 
 
-def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
-    """Return a database with the tables that the views read."""
+def _new_tables(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
+    """Return a new database with the tables that the views read."""
     database = new_database()
     names = ", ".join(quoted(name) for name in sorted({run.run_id for run in runs}) or [""])
     database.execute(f"CREATE TYPE {_RUN} AS ENUM ({names})")
@@ -174,9 +175,10 @@ def _opened(trace: "Trace", runs: Sequence["Run"]) -> duckdb.DuckDBPyConnection:
 def known_rows(
     trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]
 ) -> pa.Table:
-    """Return columns of `kernels` or `calls`; of sealed runs, the columns of `_ONCE` are cached.
+    """Return columns, and `run`, of the table `name`, which is `kernels` or `calls`.
 
-    `kernels` has an additional column `source` (`identity.py`). Errors as `Trace.table`.
+    `kernels` has an additional column `source` (`identity.py`). For sealed runs the columns of
+    `_ONCE` are cached. Errors as `Trace.table`.
     """
     if not set(columns) <= set(_ONCE[name]) or not all(run.sealed for run in runs):
         return _rows(trace, runs, name, columns)
@@ -196,7 +198,10 @@ def _rows(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[st
 def add_rows(
     database: duckdb.DuckDBPyConnection, name: str, rows: pa.Table, kind: str = "TABLE"
 ) -> None:
-    """Create a table of rows with a column `run`; as TEMP TABLE on a connection of `open_times`."""
+    """Create a table from rows that have a column `run`, which becomes of type `run_name`.
+
+    On a connection of `open_times`, `kind` has to be `TEMP TABLE`.
+    """
     database.register("rows", rows)
     database.execute(f"CREATE {kind} {name} AS SELECT * REPLACE (run::{_RUN} AS run) FROM rows")  # noqa: S608
     database.unregister("rows")
@@ -226,7 +231,7 @@ def _scan(
     runs: Sequence["Run"],
     name: str,
 ) -> None:
-    """Create the view of a table; runs with rows that need a repair go through the reader."""
+    """Create the view of a table; runs with rows that need a repair are read by `Trace.table`."""
     columns = _COLUMNS[name]
     repaired = {run.run_id for run in runs if sound_rows(trace, run, name, _SOUND[name]) is None}
     scans.create_view(database, name, columns, repaired, _RUN)
@@ -243,9 +248,9 @@ def make_times(
     views: Sequence[str],
     made: set[str],
 ) -> None:
-    """Create views, and the views that they use, over a database's tables.
+    """Create views of `figures/views.py`, and the views that they use, over a database's tables.
 
-    Views in `made` exist already; the new views are added to `made`.
+    Views in `made` exist already and are skipped; the names of new views are added to `made`.
 
     Launches in which a kernel was compiled, loaded or tuned, and executions between trials, are
     few: they become tables, and only rows up to the last of them are joined with these tables.
@@ -257,12 +262,12 @@ def make_times(
         if name == "placed" and not database.execute(_UNPLACED).fetchall():
             text = PLACED_PLAINLY
         elif name == "launch_times":
-            text = launch_times(_last(database, "compiling", "seq"))
+            text = launch_times(_largest_key(database, "compiling", "seq"))
         elif name == "execution_times":
             text = execution_times(int(database.execute(_LAST_TRIAL).fetchall()[0][0]))
-        if name == "holding" and _late(database):
+        if name == "holding" and _has_late_trials(database):
             database.execute(_NO_ROWS_HOLDING)
-            database.register("rows", _holding(trace, runs))
+            database.register("rows", _holding_launches(trace, runs))
             database.execute("INSERT INTO holding BY NAME FROM rows")
             database.unregister("rows")
         elif name in _FEW:
@@ -271,21 +276,21 @@ def make_times(
             database.execute(f"CREATE VIEW {name} AS {text}")
 
 
-def _last(database: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
+def _largest_key(database: duckdb.DuckDBPyConnection, table: str, key: str) -> int:
     """Return the largest key in a table, or -1 if the table is empty."""
     query = f"SELECT coalesce(max({key}), -1) FROM {table}"  # noqa: S608
     ((largest,),) = database.execute(query).fetchall()
     return int(largest)
 
 
-def _late(database: duckdb.DuckDBPyConnection) -> bool:
-    """Return whether trials reach so far that a SQL window over launches takes much memory."""
-    ((reach,),) = database.execute(_REACH).fetchall()
-    return bool(reach > _MOST_HELD)
+def _has_late_trials(database: duckdb.DuckDBPyConnection) -> bool:
+    """Return whether too many launches precede the last trial for a window function in SQL."""
+    ((launch_count,),) = database.execute(_REACH).fetchall()
+    return bool(launch_count > _MOST_HELD)
 
 
-def _holding(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return the rows of the view `holding`, reading launches in pieces."""
+def _holding_launches(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
+    """Return the rows of the view `holding`, computed by reading launches in pieces."""
     filtered: list[pa.Table] = []
     for run in runs:
         holding = HoldingTrials()

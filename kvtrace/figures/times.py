@@ -1,7 +1,7 @@
 """Counts, total times and median times of calls and kernels, on host and devices.
 
 DuckDB reads launches, or executions, once, into rows of some 20 bytes, and computes sums and
-medians from these. Another engine computes the same figures from the views: `asked_times`.
+medians from these rows. `times_of_engine` computes the same figures with another SQL engine.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -38,10 +38,13 @@ _UNKNOWN: Final = "(unknown)"
 class Times:
     """Figures by call, and medians by kernel.
 
-    `calls` has columns run, call_id, the shown `name` and `kind` of executions without a call,
-    and the figures of `figures/kernels.py`. `kernels` has columns module, name and source (a key of
-    `identity.py`), kind and the median. `by_phase` has the launches of each call by phase: run,
-    call_id, phase, launches. `groups` has the medians of groups of kernels, if asked for.
+    Attributes:
+        calls: columns run, call_id, and the figures of `figures/kernels.py`; executions without a
+            call are summed by the columns `name` and `kind`, and call_id is null.
+        kernels: columns module, name and source (a key of `identity.py`), kind and the median.
+        by_phase: columns run, call_id, phase and the number of launches; None for executions.
+        groups: columns `grouped` and the median; None unless groups were passed.
+
     """
 
     calls: pa.Table
@@ -109,12 +112,11 @@ def host_times(
     with_medians: bool = True,
     groups: pa.Table | None = None,
 ) -> Times:
-    """Return the figures of launches; without medians, the medians' columns are null.
+    """Return the figures of launches.
 
-    `groups` has columns run, kernel_id and `grouped`, the kernel's group, and asks for the medians
-    of groups, too.
-
-    The figures of sealed runs are cached for an opened trace. Errors as `Trace.table`.
+    Without `with_medians`, the columns of medians are null. `groups` has columns run, kernel_id and
+    `grouped`, the kernel's group; if it is passed, `Times.groups` has the groups' medians. The
+    figures of sealed runs are cached for an opened trace. Errors as `Trace.table`.
     """
     cache = _HOST.setdefault(trace, {})
     key = tuple(run.run_id for run in runs)
@@ -134,25 +136,26 @@ def _host_times(
     database: duckdb.DuckDBPyConnection, groups: pa.Table | None, *, with_medians: bool
 ) -> Times:
     database.execute("CREATE TEMP TABLE grouped AS FROM launch_groups")
-    of_calls = of_kernels = _NO_MEDIANS
+    call_medians = kernel_medians = _NO_MEDIANS
     if with_medians:
         database.execute(_LAUNCHES)
-        middle = _middles(database, "steady")
-        of_calls, of_kernels = middle("steady", "place"), middle("steady", "kernel")
+        median_query = _median_query(database, "steady")
+        call_medians = median_query("steady", "place")
+        kernel_medians = median_query("steady", "kernel")
     return Times(
-        database.sql(_by_call(LAUNCHED, of_calls, HOST_MEDIAN)).to_arrow_table(),
-        database.sql(_by_kernel(of_kernels, HOST_MEDIAN)).to_arrow_table(),
+        database.sql(_by_call(LAUNCHED, call_medians, HOST_MEDIAN)).to_arrow_table(),
+        database.sql(_by_kernel(kernel_medians, HOST_MEDIAN)).to_arrow_table(),
         database.sql(_BY_PHASE).to_arrow_table(),
-        None if groups is None else _of_groups(database, "steady", groups, HOST_MEDIAN),
+        None if groups is None else _group_medians(database, "steady", groups, HOST_MEDIAN),
     )
 
 
-def _of_groups(
+def _group_medians(
     database: duckdb.DuckDBPyConnection, rows: str, groups: pa.Table, median: KernelFigure
 ) -> pa.Table:
-    """Return the medians of groups of kernels."""
+    """Return columns `grouped` and the median's name, computed from the table named `rows`."""
     add_rows(database, "groups", groups, "TEMP TABLE")
-    query = _middles(database, rows)(_OF_GROUPS.format(rows=rows), "grouped")
+    query = _median_query(database, rows)(_OF_GROUPS.format(rows=rows), "grouped")
     return database.sql(f"SELECT grouped, ns AS {median.name} FROM ({query}) m").to_arrow_table()  # noqa: S608
 
 
@@ -165,22 +168,22 @@ def device_times(
 ) -> Times:
     """Return the figures of executions of calls, and of other kernels, copies and fills by name.
 
-    Without medians, the medians of calls are null; kernels have medians anyway. The column `bytes`
-    has the bytes that were copied or filled. Errors as in `host_times`.
+    Without `with_medians`, the medians of calls are null; kernels have medians in any case. The
+    column `bytes` has the bytes that were copied or filled. `groups` and errors as in `host_times`.
     """
     with open_times(trace, runs, "execution_times") as database:
         database.execute(_EXECUTIONS)
         database.execute(_GROUPED_EXECUTIONS)
-        ((unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
-        database.execute(_OTHERS.format(others=_WITHOUT_KERNEL if unknown else _WITHOUT_CALL))
-        database.register("shown", _shown(database))
+        ((has_unknown,),) = database.execute(_UNKNOWN_CALLS).fetchall()
+        database.execute(_OTHERS.format(others=_WITHOUT_KERNEL if has_unknown else _WITHOUT_CALL))
+        database.register("shown", _shown_names(database))
         database.execute(_NAMED)
-        middle = _middles(database, "executions")
-        of_calls = middle("executions", "place") if with_medians else _NO_MEDIANS
-        of_kernels = middle("executions", "kernel")
-        calls = database.sql(_by_call(EXECUTED, of_calls, DEVICE_MEDIAN, f", {_NO_BYTES}"))
-        kernels = database.sql(_by_kernel(of_kernels, DEVICE_MEDIAN))
-        middle = _middles(database, "named")
+        median_query = _median_query(database, "executions")
+        call_medians = median_query("executions", "place") if with_medians else _NO_MEDIANS
+        kernel_medians = median_query("executions", "kernel")
+        calls = database.sql(_by_call(EXECUTED, call_medians, DEVICE_MEDIAN, f", {_NO_BYTES}"))
+        kernels = database.sql(_by_kernel(kernel_medians, DEVICE_MEDIAN))
+        median_query = _median_query(database, "named")
         others = database.sql(
             "SELECT run::VARCHAR AS run, CAST(NULL AS BIGINT) AS call_id, name, kind, "  # noqa: S608
             f"{sums(EXECUTED)}, {_BYTES}, "
@@ -188,14 +191,14 @@ def device_times(
         )
         by_name = database.sql(
             f"SELECT '' AS module, name, '' AS source, kind, ns AS {DEVICE_MEDIAN.name} "  # noqa: S608
-            f"FROM ({middle('named', 'name, kind')}) m"
+            f"FROM ({median_query('named', 'name, kind')}) m"
         )
         return Times(
             pa.concat_tables([calls.to_arrow_table(), others.to_arrow_table()]),
             pa.concat_tables([kernels.to_arrow_table(), by_name.to_arrow_table()]),
             groups=None
             if groups is None
-            else _of_groups(database, "executions", groups, DEVICE_MEDIAN),
+            else _group_medians(database, "executions", groups, DEVICE_MEDIAN),
         )
 
 
@@ -206,44 +209,46 @@ _OF_GROUPS: Final = """(
 ) k"""
 
 
-def _middles(database: duckdb.DuckDBPyConnection, rows: str) -> Callable[[str, str], str]:
-    """Return a function from rows and keys to the query of medians, as `ns`.
+def _median_query(database: duckdb.DuckDBPyConnection, table: str) -> Callable[[str, str], str]:
+    """Return a function from rows and keys (SQL) to the SQL query of their medians, as `ns`.
 
-    The query ignores weights, and so is faster, if all weights are 1.
+    If all weights in `table` are 1, the query ignores weights, which is faster.
     """
-    ((most,),) = database.execute(f"SELECT max(weight) FROM {rows}").fetchall()  # noqa: S608
-    query = medians if (most or 1) > 1 else medians_of_single_rows
+    ((max_weight,),) = database.execute(f"SELECT max(weight) FROM {table}").fetchall()  # noqa: S608
+    query = medians if (max_weight or 1) > 1 else medians_of_single_rows
     return lambda rows, keys: query(rows, keys, "ns")
 
 
 def _by_call(
-    figures: Sequence[KernelFigure], of_calls: str, median: KernelFigure, more: str = ""
+    figures: Sequence[KernelFigure], of_calls: str, median: KernelFigure, bytes_sum: str = ""
 ) -> str:
+    """Return the query of `Times.calls` from `grouped`, given the query of the calls' medians."""
     names = ", ".join(f"s.{figure.name}" for figure in figures)
-    extra = ", s.bytes" if more else ""
+    bytes_column = ", s.bytes" if bytes_sum else ""
     return f"""
         SELECT p.run::VARCHAR AS run, p.call_id, CAST(NULL AS VARCHAR) AS name,
-            CAST(NULL AS VARCHAR) AS kind, {names}{extra}, m.ns AS {median.name}
-        FROM (SELECT run, call_id, {sums(figures)}{more} FROM grouped GROUP BY run, call_id) s
+            CAST(NULL AS VARCHAR) AS kind, {names}{bytes_column}, m.ns AS {median.name}
+        FROM (SELECT run, call_id, {sums(figures)}{bytes_sum} FROM grouped GROUP BY run, call_id) s
         JOIN place p ON p.run = s.run AND p.call_id = s.call_id
         LEFT JOIN ({of_calls}) m ON m.place = p.place
     """  # noqa: S608
 
 
 def _by_kernel(of_kernels: str, median: KernelFigure) -> str:
+    """Return the query of `Times.kernels`, given the query of the kernels' medians."""
     return f"""
         SELECT k.module, k.name, k.source, k.kind, m.ns AS {median.name}
         FROM kernel k JOIN ({of_kernels}) m ON m.kernel = k.kernel
     """  # noqa: S608
 
 
-def _shown(database: duckdb.DuckDBPyConnection) -> pa.Table:
-    """Return the shown names and kinds of executions without a known call."""
+def _shown_names(database: duckdb.DuckDBPyConnection) -> pa.Table:
+    """Return the rows of `_NAMES` with two columns more: the shown name and kind (`makers.py`)."""
     names = database.execute(_NAMES).fetchall()
     shown = []
     for name, kind, called in names:
-        symbol, of = (_UNKNOWN, None) if called else (name or _UNKNOWN, kind)
-        shown.append((titled(symbol), kind_of(symbol, of)))
+        symbol, memory_kind = (_UNKNOWN, None) if called else (name or _UNKNOWN, kind)
+        shown.append((titled(symbol), kind_of(symbol, memory_kind)))
     columns = list(zip(*names, strict=True)) or [(), (), ()]
     titles, kinds = zip(*shown, strict=True) if shown else ((), ())
     return pa.table(
@@ -257,15 +262,15 @@ def _shown(database: duckdb.DuckDBPyConnection) -> pa.Table:
     )
 
 
-def asked_times(ask: Callable[[str], pa.Table]) -> tuple[Times, Times]:
-    """Return the figures of launches and of executions, queried from another engine's views.
+def times_of_engine(run_query: Callable[[str], pa.Table]) -> tuple[Times, Times]:
+    """Return the figures of launches and of executions, computed by another SQL engine.
 
-    Executions without a known call have no figures, and there are no bytes and phases. `ask`
-    returns the result of a query.
+    `run_query` executes a query over the views of `figures/views.py` and returns its result.
+    Executions without a known call are left out, and there are no bytes and phases.
     """
     return (
-        _asked(ask, "launch_times", LAUNCHED, HOST_MEDIAN),
-        _asked(ask, "execution_times", EXECUTED, DEVICE_MEDIAN),
+        _times_of_view(run_query, "launch_times", LAUNCHED, HOST_MEDIAN),
+        _times_of_view(run_query, "execution_times", EXECUTED, DEVICE_MEDIAN),
     )
 
 
@@ -277,21 +282,21 @@ _WITH_KERNELS: Final = f"""
 """  # noqa: S608
 
 
-def _asked(
-    ask: Callable[[str], pa.Table],
-    rows: str,
+def _times_of_view(
+    run_query: Callable[[str], pa.Table],
+    view: str,
     figures: Sequence[KernelFigure],
     median: KernelFigure,
 ) -> Times:
-    named = _WITH_KERNELS.format(rows=rows)
-    calls = ask(
+    named = _WITH_KERNELS.format(rows=view)
+    calls = run_query(
         f"WITH named AS ({named}), "  # noqa: S608
         f"summed AS (SELECT run, call_id, {sums(figures)} FROM named GROUP BY run, call_id), "
         f"middle AS ({medians('named', 'run, call_id', median.name)}) "
         f"SELECT s.*, m.{median.name} FROM summed s "
         "LEFT JOIN middle m ON m.run = s.run AND m.call_id = s.call_id"
     )
-    kernels = ask(
+    kernels = run_query(
         f"WITH named AS ({named}) SELECT module, kernel AS name, source, own_kind AS kind, "  # noqa: S608
         f"{median.name} FROM "
         f"({medians('named', 'module, kernel, source, own_kind', median.name)}) m"
@@ -316,9 +321,10 @@ _BOTH: Final = """
 
 
 def figures_of_calls(host: Times, device: Times) -> pa.Table:
-    """Return the figures of launches and executions by call; null without launches or executions.
+    """Return one row per call with the figures of its launches and of its executions.
 
-    Besides run and call_id, the column `runs` says how often a call ran.
+    Figures are null for a call without launches or executions. The column `runs` is how often the
+    call ran: its launches, with captured ones counted as often as their graph was replayed.
     """
     with scratch() as database:
         database.register("launched", host.calls)
@@ -327,13 +333,13 @@ def figures_of_calls(host: Times, device: Times) -> pa.Table:
 
 
 def steady_launches(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
-    """Yield call_id and ns of each steady launch of a run, in order, in pieces."""
+    """Yield tables with call_id and duration `ns` of a run's steady launches, sorted by `seq`."""
     query = "SELECT call_id, ns FROM launch_times WHERE steady ORDER BY seq"
     return _rows(trace, run, "launch_times", query)
 
 
 def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
-    """Yield call_id and ns of each steady execution of a call, in order, in pieces."""
+    """Yield tables with call_id and duration `ns` of steady executions, sorted by `record`."""
     query = """
         SELECT call_id, ns FROM execution_times WHERE steady AND call_id IS NOT NULL ORDER BY record
     """
@@ -341,7 +347,7 @@ def steady_executions(trace: "Trace", run: "Run") -> Iterator[pa.Table]:
 
 
 def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
-    """Return the launches of a run in which the kernel was compiled, loaded or tuned."""
+    """Return rows of the view `compiling`: launches that compiled, loaded or tuned a kernel."""
     with open_times(trace, [run], "compiling") as database:
         return database.sql(
             """SELECT run::VARCHAR AS run, seq, call_id, phase, "enter", "exit" FROM compiling
@@ -350,7 +356,7 @@ def compiling_launches(trace: "Trace", run: "Run") -> pa.Table:
 
 
 def trial_times(trace: "Trace", runs: Sequence["Run"]) -> pa.Table:
-    """Return run, call_id and ns of executions of autotuners' trials, in order of launch."""
+    """Return run, call_id and duration `ns` of executions of autotuners' trials, as launched."""
     query = """
         SELECT t.run::VARCHAR AS run, t.call_id, greatest(p.device_ns, 0) AS ns
         FROM placed p JOIN tuning t ON t.run = p.run AND t.seq = p.launch_seq

@@ -1,4 +1,4 @@
-"""Trials: launches that autotuners and warm-ups make, and the launches during which they do."""
+"""Trials, the launches made by autotuners and warm-ups, and the launches that hold trials."""
 
 from typing import Final
 
@@ -16,46 +16,49 @@ _NEVER: Final = np.iinfo(np.int64).min
 
 
 def is_tuning(launches: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return a mask of launches made by an autotuner or a warm-up, by the column phase."""
+    """Return a mask of launches whose `phase` is that of an autotuner or a warm-up (`TUNING`)."""
     phases = launches["phase"].unify_dictionaries()
     if not phases.num_chunks:
         return np.zeros(0, np.bool_)
     in_tuning = [name in TUNING for name in phases.chunk(0).dictionary.to_pylist()]
-    of_code = np.array([*in_tuning, False])  # the last is for null
-    codes = [integers(pa.chunked_array([part.indices]), -1) for part in phases.chunks]
-    return of_code[np.concatenate(codes)]
+    is_tuning_code = np.array([*in_tuning, False])  # the last is for null
+    codes = [integers(pa.chunked_array([chunk.indices]), -1) for chunk in phases.chunks]
+    return is_tuning_code[np.concatenate(codes)]
 
 
 class HoldingTrials:
-    """Finds launches that hold trials: an autotuner tried its configurations during the launch.
+    """Search, piece by piece, for launches that hold trials, in which an autotuner ran its trials.
 
     A launch becomes a row when it returns, so rows of trials precede the row of the launch that
-    holds them. A launch holds trials if the last trial that its thread began before is inside.
-    Example: rows trial 2 to 3 ms, trial 4 to 5 ms, launch 1 to 7 ms: the launch holds both trials.
+    holds them. A launch holds trials if the last trial before it in its thread's rows began during
+    the launch. Example: rows trial 2 to 3 ms, trial 4 to 5 ms, launch 1 to 7 ms: the launch holds
+    both trials.
     """
 
     def __init__(self) -> None:
-        self._last: dict[int | None, int] = {}
+        self._last_trial: dict[int | None, int] = {}  # its `enter`, by thread
 
     def among(self, piece: pa.Table) -> npt.NDArray[np.bool_]:
-        """Return a mask of the rows of `launches` that hold trials.
+        """Return a mask of the rows in the next piece of `launches` that hold trials.
 
-        Pieces have to be passed in order; columns enter, exit, phase and thread.
+        Pieces have to be passed in recorded order: the last trial of each thread is stored for the
+        next call. They have columns enter, exit, phase and thread.
         """
         holding = np.zeros(piece.num_rows, np.bool_)
         tuning = is_tuning(piece)
-        if not holding.size or (not tuning.any() and not self._last):
+        if not holding.size or (not tuning.any() and not self._last_trial):
             return holding
         enter, leave = (integers(piece[name], _NEVER) for name in ("enter", "exit"))
-        if not tuning.any() and enter.min() > max(self._last.values()):
+        if not tuning.any() and enter.min() > max(self._last_trial.values()):
             return holding
-        codes, first = combined_codes([piece["thread"]])
-        for number, thread in enumerate(dictionary_values(piece["thread"], first)):
-            rows = np.flatnonzero(codes == number)
-            began = np.where(tuning[rows], enter[rows], _NEVER)
-            last = np.maximum.accumulate(np.append(self._last.get(thread, _NEVER), began))[1:]
+        codes, example_rows = combined_codes([piece["thread"]])
+        for code, thread in enumerate(dictionary_values(piece["thread"], example_rows)):
+            rows = np.flatnonzero(codes == code)
+            trial_begins = np.where(tuning[rows], enter[rows], _NEVER)
+            last_before = self._last_trial.get(thread, _NEVER)
+            last = np.maximum.accumulate(np.append(last_before, trial_begins))[1:]
             holding[rows] = ~tuning[rows] & (enter[rows] <= last) & (last < leave[rows])
             holding[rows] &= last != _NEVER
             if last[-1] != _NEVER:
-                self._last[thread] = int(last[-1])
+                self._last_trial[thread] = int(last[-1])
         return holding

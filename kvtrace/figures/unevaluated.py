@@ -19,14 +19,14 @@ _SHOWN = 4
 
 @dataclass(frozen=True, slots=True)
 class Unevaluated:
-    """The sorted names of kernels that are not evaluated, and the number of their calls."""
+    """The sorted names of kernels written in Gluon, and the number of their unique calls."""
 
     kernels: tuple[str, ...]
     calls: int
 
     @property
     def note(self) -> str:
-        """The sentence that outputs show."""
+        """The sentence in outputs that names up to four of the kernels and says what is missing."""
         shown = ", ".join(self.kernels[:_SHOWN])
         more = ", …" if len(self.kernels) > _SHOWN else ""
         return (
@@ -38,7 +38,7 @@ class Unevaluated:
 
 
 def read_unevaluated(trace: "Trace", runs: "Sequence[Run]") -> Unevaluated | None:
-    """Return the kernels of some runs that are not evaluated, or None if all are.
+    """Return the Gluon kernels of some runs, which are not evaluated; None if there are none.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.

@@ -1,8 +1,8 @@
 """SQL views that join a trace's tables, and queries over these views.
 
-They are for any engine that has the tables of docs/format.md with an additional column `run`
-(stacks and artifacts once for each run): DuckDB takes the texts as they are, sqlglot translates
-them for Spark. So the texts use only SQL that means the same in both:
+They run on any engine that has the tables of docs/format.md with an additional column `run`
+(stacks and artifacts once for each run): DuckDB executes the texts unchanged, sqlglot translates
+them for Spark. So the texts use only SQL that has the same meaning in both:
 
 - SELECT with WITH, JOIN (USING, ON), EXISTS, WHERE, GROUP BY of named columns, HAVING, ORDER BY,
   UNION, UNION ALL; CASE, coalesce, greatest, least, CAST; count, sum, min, max, median, and FILTER
@@ -14,9 +14,9 @@ them for Spark. So the texts use only SQL that means the same in both:
 - No macro, list function, hash, star with EXCLUDE, GROUP BY ALL, QUALIFY, ASOF, or DISTINCT ON.
 
 Queries over a hundred million rows sum by call before kernels are joined. The few launches in which
-a kernel was compiled, or which tuned, are looked up. A row may stand for several launches or
-executions, as many as its `weight`, by which counts and sums multiply; a weight that is null, or
-below 1, counts as 1.
+a kernel was compiled or tuned are joined from tables of their own. A row stands for `weight`
+launches or executions, by which counts and sums are multiplied; a weight that is null or below 1
+counts as 1.
 """
 
 import re
@@ -268,20 +268,24 @@ PLACED_PLAINLY: Final = """
 
 
 def launch_times(compiling: int) -> str:
-    """Return the view `launch_times`, given the last `seq` of the view `compiling`, or -1.
+    """Return SQL of the view `launch_times`; `compiling` is the last `seq` of that view, or -1.
 
-    Nearly all launches come later, and are not joined with `compiling`, which halves the time.
+    Only launches up to this `seq` are joined with the view `compiling`; nearly all come later, so
+    this halves the time.
     """
-    near = f"{VIEWS['launch_times']} WHERE l.seq <= {compiling}"
-    far = _LAUNCH_TIMES.format(compiling="false", compilers=f"WHERE l.seq > {compiling}")
-    return f"{near} UNION ALL {far}" if compiling >= 0 else far
+    joined = f"{VIEWS['launch_times']} WHERE l.seq <= {compiling}"
+    later = _LAUNCH_TIMES.format(compiling="false", compilers=f"WHERE l.seq > {compiling}")
+    return f"{joined} UNION ALL {later}" if compiling >= 0 else later
 
 
 def execution_times(trials: int) -> str:
-    """Return the view `execution_times`, given the last `record` of a trial, or -1."""
-    near = f"{VIEWS['execution_times']} WHERE p.record <= {trials}"
-    far = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE p.record > {trials}")
-    return f"{near} UNION ALL {far}" if trials >= 0 else far
+    """Return SQL of the view `execution_times`; `trials` is the last `record` of a trial, or -1.
+
+    Only executions up to this `record` are joined with trials.
+    """
+    joined = f"{VIEWS['execution_times']} WHERE p.record <= {trials}"
+    later = _EXECUTION_TIMES.format(trial="false", trials=f"WHERE p.record > {trials}")
+    return f"{joined} UNION ALL {later}" if trials >= 0 else later
 
 
 #: Kernels (`identity.py`) over the runs, by time on devices, or without a device timeline by host
@@ -303,29 +307,30 @@ TOP_KERNELS: Final = f"""
 
 
 def view_statements(names: Iterable[str] = VIEWS) -> list[str]:
-    """Return the statements that create views, and the views that they use, in order."""
+    """Return CREATE VIEW statements of views and the views that they use, in executable order."""
     return [f'CREATE VIEW "{name}" AS {text}' for name, text in view_texts(names).items()]
 
 
 def view_texts(names: Iterable[str]) -> dict[str, str]:
-    """Return the SELECT texts of views, and of the views that they use, by name in order."""
-    wanted = _with_used(names)
-    return {name: text for name, text in VIEWS.items() if name in wanted}
+    """Return the SELECT texts of views and the views that they use, by name, used views first."""
+    required_names = _with_used(names)
+    return {name: text for name, text in VIEWS.items() if name in required_names}
 
 
 def tables_of(names: Iterable[str]) -> tuple[str, ...]:
-    """Return the tables among some names, and the tables that the views among them read."""
+    """Return the sorted tables that are among `names` or are read by views among `names`."""
     return tuple(name for name in sorted(_with_used(names)) if name not in VIEWS)
 
 
 def _with_used(names: Iterable[str]) -> set[str]:
-    wanted = set(names)
+    """Return `names` with all tables and views that their views read, directly or not."""
+    required_names = set(names)
     for name, text in reversed(VIEWS.items()):
-        if name in wanted:
-            wanted |= _used(text)
-    return wanted
+        if name in required_names:
+            required_names |= _used(text)
+    return required_names
 
 
 def _used(text: str) -> set[str]:
-    """Return the names of tables and views after FROM and JOIN."""
+    """Return the names of tables and views that follow FROM and JOIN in a query."""
     return {name for _, name in _SOURCE.findall(text)}

@@ -16,8 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.figures.asked import STEADY, WHOLE, Asked
 from kvtrace.figures.columns import Integers, integers
+from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.scans import row_count
 from kvtrace.figures.steps import Steps, device_begins, marked_steps, periodic_steps
 from kvtrace.figures.trials import TUNING
@@ -43,19 +43,19 @@ _OFFSET: Final = re.compile(r"(-?\d+(?:\.\d+)?)\s*(ns|us|µs|ms|s|min|%)?")
 
 @dataclass(frozen=True, slots=True)
 class Window:
-    """The part of the runs that figures are of.
+    """The part of the runs that figures cover.
 
     Attributes:
-        begin: When the first run's devices began the part, in ns since 1970.
-        end: When the last run's devices ended the part.
+        begin: Earliest begin of the part on a run's devices, in ns since 1970.
+        end: Latest end of the part on a run's devices.
         how: `mark` or `period`: repeated steps; `asked`: a requested part; `whole`: all runs.
-        name: Name of the mark, if any.
-        steps: Number of steps, those of each run counted; None if no steps are known.
+        name: Name of the mark, if steps were found by a mark.
+        steps: Number of steps, summed over runs; None if the part does not consist of steps.
         runs: Number of runs that have steps, for example the ranks of a job.
-        step_ns: Median time from the begin of a step to the begin of the next.
-        before_ns: Time before the part, of the run with the longest.
-        before_compiling_ns: Part of it in which that run compiled or loaded kernels.
-        after_ns: Time after the part, of the run with the longest.
+        step_ns: Median duration of a step on the devices; None if no step has one.
+        before_ns: Device time from the first execution to the part, in the run with the longest.
+        before_compiling_ns: Time before the part in which that run compiled or loaded kernels.
+        after_ns: Device time from the part to the last execution, in the run with the longest.
 
     """
 
@@ -72,45 +72,47 @@ class Window:
 
     @property
     def sentence(self) -> str:
-        """The part described in one line."""
-        parts = [self._part()]
+        """The part, the start-up before it and the time after it, in one line."""
+        phrases = [self._part()]
         if self.before_ns:
             compiling = self.before_compiling_ns
             text = f"start-up: {duration(self.before_ns)}"
             if compiling:
                 text += f", {duration(compiling)} of it compiling or loading kernels"
-            parts.append(text)
+            phrases.append(text)
         if self.after_ns:
-            parts.append(f"after it: {duration(self.after_ns)}")
-        return "; ".join(parts)
+            phrases.append(f"after it: {duration(self.after_ns)}")
+        return "; ".join(phrases)
 
     def _part(self) -> str:
         length = duration(self.end - self.begin)
         if self.how == "whole":
             return f"the whole run, {length}"
         if self.steps is None:
-            of = f"the mark {printable(self.name)}" if self.name else "the part asked for"
-            return f"{of}, {length}"
-        by = f"marked {printable(self.name)}" if self.name else "found by the period of launches"
-        each = "" if self.step_ns is None else f", {duration(self.step_ns)} each (median)"
+            part = f"the mark {printable(self.name)}" if self.name else "the part asked for"
+            return f"{part}, {length}"
+        found_by = (
+            f"marked {printable(self.name)}" if self.name else "found by the period of launches"
+        )
+        median = "" if self.step_ns is None else f", {duration(self.step_ns)} each (median)"
         kind = "" if self.how == "asked" else "steady state: "
-        return f"{kind}{steps_text(self.steps, self.runs)} {by}{each}"
+        return f"{kind}{steps_text(self.steps, self.runs)} {found_by}{median}"
 
 
 def steps_text(number: int, runs: int) -> str:
-    """Return a number of steps of all runs as text: of each run if all have as many."""
+    """Return a number of steps, summed over runs, as text: of each run if all have as many."""
     if runs > 1 and number % runs == 0:
         return f"{plural(number // runs, 'step')} of each of {plural(runs, 'run')}"
     return plural(number, "step") + (f" of {plural(runs, 'run')}" if runs > 1 else "")
 
 
 def windowed(
-    trace: "Trace", runs: Sequence["Run"], asked: Asked = STEADY
+    trace: "Trace", runs: Sequence["Run"], asked: RequestedPart = STEADY
 ) -> tuple["Trace", Window | None]:
-    """Return the trace narrowed to the window, and the window; None if nothing has a time.
+    """Return the trace narrowed to the requested part, and the part's description.
 
-    A trace that is a window already is returned unchanged. By default runs without a device
-    timeline are whole.
+    A trace that is a window already is returned unchanged. If no row has a time, the description is
+    None. Without a request, the part is the whole of runs that have no device timeline.
 
     Raises:
         BadSetting: the requested part does not exist, or cannot be parsed.
@@ -127,9 +129,9 @@ def windowed(
     if asked == STEADY or asked.steps is not None or asked.mark is not None:
         if asked == STEADY and not all(_is_small(trace, run) for run in timed):
             return trace, _whole(extents)
-        by_steps = _by_steps(trace, timed, asked)
-        if by_steps is not None:
-            return _between(trace, timed, extents, *by_steps)
+        part_by_steps = _part_by_steps(trace, timed, asked)
+        if part_by_steps is not None:
+            return _narrowed(trace, timed, extents, *part_by_steps)
     if asked.mark is not None:
         raise BadSetting(f"no run has a mark that is called {asked.mark!r} and took any time.")
     if asked.steps is not None:
@@ -142,10 +144,11 @@ def windowed(
     end = last + 1 if asked.until is None else _moment(asked.until, first, last)
     if begin >= end:
         raise BadSetting(
-            f"the window from {asked.since} to {asked.until} is none; turn them around."
+            f"the part from {asked.since} to {asked.until} ends before it begins; swap --since "
+            "and --until."
         )
     windows = {run.run_id: RunWindow(begin, end, begin, end) for run in timed}
-    return _between(trace, timed, extents, windows, None, "asked", None)
+    return _narrowed(trace, timed, extents, windows, None, "asked", None)
 
 
 def _whole(extents: dict[str, RunWindow]) -> Window:
@@ -158,10 +161,11 @@ def _is_small(trace: "Trace", run: "Run") -> bool:
     return rows <= _MOST_ROWS
 
 
-def _extent(trace: "Trace", run: "Run", asked: Asked) -> RunWindow | None:
-    """Return the times of a run's first and last launch and execution, or None.
+def _extent(trace: "Trace", run: "Run", asked: RequestedPart) -> RunWindow | None:
+    """Return the times of a run's first and last launch, and first and last execution.
 
-    A run without executions has such times only if a part is requested.
+    If launches or executions have no times, the times of the other are returned for both. None if
+    neither has times, or if there are no executions and no part was requested.
     """
     extents = []
     for name, first, last in (("launches", "enter", "exit"), ("gpu_kernels", "start", "end")):
@@ -180,7 +184,10 @@ def _extent(trace: "Trace", run: "Run", asked: Asked) -> RunWindow | None:
 
 
 def _moment(text: str, first: int, last: int) -> int:
-    """Return the time, in ns since 1970, of an option's text."""
+    """Return the time, in ns since 1970, that an option's text means, in a run from first to last.
+
+    The text is an offset from `first` (`2s`), a share of the run (`50%`) or an ISO 8601 time.
+    """
     offset = _OFFSET.fullmatch(text.strip())
     if offset is not None:
         number, unit = float(offset[1]), offset[2] or "s"
@@ -191,16 +198,21 @@ def _moment(text: str, first: int, last: int) -> int:
         return round(datetime.fromisoformat(text).timestamp() * 1e9)
     except ValueError:
         raise BadSetting(
-            f"{text!r} is not a moment: give an offset (2s, 300ms), a share of the run (50%), or a "
-            "time (2026-01-02T03:04:05)."
+            f"{text!r} is not a point in time: give an offset (2s, 300ms), a share of the run "
+            "(50%), or a time (2026-01-02T03:04:05)."
         ) from None
 
 
 _PartBySteps = tuple[dict[str, RunWindow], "list[Steps] | None", How, "str | None"]
 
 
-def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _PartBySteps | None:
-    """Return the windows of runs with steps, the steps, how they were found, and the mark."""
+def _part_by_steps(
+    trace: "Trace", runs: Sequence["Run"], asked: RequestedPart
+) -> _PartBySteps | None:
+    """Return windows by run id, the steps with device times, `Window.how` and the mark's name.
+
+    None if no run has enough steps.
+    """
     chosen: dict[str, Steps] = {}
     for run in runs:
         steps = marked_steps(trace, run, asked.mark)
@@ -215,7 +227,7 @@ def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _PartBySte
             continue
         devices = device_begins(trace, run, steps)
         if asked.steps is not None:
-            part = _part_of(asked.steps, steps.number)
+            part = _step_slice(asked.steps, steps.number)
         elif asked.mark is not None:
             part = slice(0, steps.number)
         else:
@@ -242,11 +254,11 @@ def _by_steps(trace: "Trace", runs: Sequence["Run"], asked: Asked) -> _PartBySte
 
 
 def _same_kind(steps: Steps, chosen: dict[str, Steps]) -> bool:
-    return all(steps.name == other.name for other in chosen.values())
+    return all(steps.name == chosen_steps.name for chosen_steps in chosen.values())
 
 
-def _part_of(text: str, number: int) -> slice:
-    """Return the slice of steps for a text such as `10:20` or `7`.
+def _step_slice(text: str, number: int) -> slice:
+    """Return the slice of `number` steps that a text such as `10:20`, `10:`, `:20` or `7` means.
 
     Raises:
         BadSetting: the text cannot be parsed, or selects no step.
@@ -254,33 +266,39 @@ def _part_of(text: str, number: int) -> slice:
     """
     match = re.fullmatch(r"(\d*):(\d*)|(\d+)", text.strip())
     if match is None:
-        raise BadSetting(f"{text!r} means no steps: give 10:20, 10:, :20, or 7.")
+        raise BadSetting(f"{text!r} is not a range of steps: give 10:20, 10:, :20, or 7.")
     if match[3]:
         begin, end = int(match[3]), int(match[3]) + 1
     else:
         begin, end = int(match[1] or 0), min(int(match[2] or number), number)
     if begin >= min(end, number):
-        raise BadSetting(f"there are {plural(number, 'step')}, of which {text} means none.")
+        raise BadSetting(
+            f"the range {text} selects no step: there are {plural(number, 'step')}, counted from 0."
+        )
     return slice(begin, end)
 
 
 def _first_steady(trace: "Trace", run: "Run", steps: Steps, devices: Integers) -> int:
-    """Return the number of first steps that are start-up; 0 if too few would remain."""
+    """Return how many of the first steps are start-up; 0 if fewer than 2 steps would remain.
+
+    A step is start-up if a kernel was compiled, loaded, tuned or captured in it, or if its duration
+    on the devices (`devices`: the steps' bounds there) is more than twice the median.
+    """
     setting_up = np.zeros(steps.number, bool)
     kernels = trace.table("kernels", [run], ["compile_begin", "load_begin"])
     begun = [integers(kernels[name].drop_null()) for name in ("compile_begin", "load_begin")]
     launches = trace.table("launches", [run], ["enter", "phase"])
-    odd = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING, "graph_capture"]))
-    begun.append(integers(launches.filter(pc.fill_null(odd, False))["enter"].drop_null()))
-    at = np.searchsorted(steps.bounds, np.concatenate(begun), side="right") - 1
-    setting_up[at[(at >= 0) & (at < steps.number)]] = True
+    is_setup = pc.is_in(launches["phase"].cast(pa.string()), pa.array([*TUNING, "graph_capture"]))
+    begun.append(integers(launches.filter(pc.fill_null(is_setup, False))["enter"].drop_null()))
+    step = np.searchsorted(steps.bounds, np.concatenate(begun), side="right") - 1
+    setting_up[step[(step >= 0) & (step < steps.number)]] = True
     duration = np.diff(devices)
     setting_up |= duration > _LONG * np.median(duration)
     first = int(np.argmin(setting_up))
     return 0 if setting_up.all() or steps.number - first < _LEAST_STEPS else first
 
 
-def _between(
+def _narrowed(
     trace: "Trace",
     runs: Sequence["Run"],
     extents: dict[str, RunWindow],
@@ -289,19 +307,21 @@ def _between(
     how: How,
     name: str | None,
 ) -> tuple["Trace", Window]:
-    """Return the trace narrowed to windows by run, and the description of the part.
+    """Return the trace narrowed to `windows` (by run id), and the description of the part.
 
-    Runs without steps are narrowed to the time of the others.
+    Runs without a window are narrowed to the time from the first begin to the last end of the
+    windows of other runs. `extents` has the whole time of each run.
     """
     begin = min(w.device_begin for w in windows.values())
     end = max(w.device_end for w in windows.values())
     host = min(e.begin for e in windows.values()), max(e.end for e in windows.values())
-    every = {run.run_id: windows.get(run.run_id, RunWindow(*host, begin, end)) for run in runs}
+    others = RunWindow(*host, begin, end)
+    all_windows = {run.run_id: windows.get(run.run_id, others) for run in runs}
     durations = [np.diff(s.bounds) for s in steps or () if s.ranged or s.number > 1]
     before = {run: w.device_begin - extents[run].device_begin for run, w in windows.items()}
     after = [extents[run].device_end - w.device_end for run, w in windows.items()]
     slowest = max(runs, key=lambda run: before.get(run.run_id, -1))
-    described = Window(
+    description = Window(
         begin=begin,
         end=end,
         how=how,
@@ -309,15 +329,18 @@ def _between(
         steps=sum(s.number for s in steps) if steps else None,
         step_ns=float(np.median(np.concatenate(durations))) if durations else None,
         before_ns=max(0, *before.values()),
-        before_compiling_ns=_compiled_before(trace, slowest, every[slowest.run_id].begin),
+        before_compiling_ns=_compiled_before(trace, slowest, all_windows[slowest.run_id].begin),
         after_ns=max(0, *after),
         runs=len(steps) if steps else 1,
     )
-    return TraceWindow(trace, *host, every), described
+    return TraceWindow(trace, *host, all_windows), description
 
 
 def _compiled_before(trace: "Trace", run: "Run", moment: int) -> int:
-    """Return the ns before a moment in which any thread compiled or loaded kernels."""
+    """Return for how many ns before a moment kernels were being compiled or loaded.
+
+    Overlapping times of several threads count once.
+    """
     names = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
     kernels = trace.table("kernels", [run], names)
     spans = []

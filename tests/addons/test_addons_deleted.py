@@ -75,10 +75,10 @@ GONE = {
         (
             "-m kvtrace diff --against main again",
             2,
-            "no add-on that names runs is installed",
+            "needs an add-on that names runs, and none is installed",
         ),
         ("-m kvtrace gate -- true", 2, "there is no command 'gate'"),
-        ("-m pytest --kvtrace out", 4, "this kvtrace has no add-on that records suites"),
+        ("-m pytest --kvtrace out", 4, "needs an add-on of kvtrace that records suites"),
     ),
     "fleet": (
         ("-m kvtrace fleet out", 2, "there is no command 'fleet'"),
@@ -99,7 +99,7 @@ GONE = {
         ("-m kvtrace mcp", 2, "there is no command 'mcp'"),
     ),
     "tolerance": (
-        ("-m pytest --kvtrace-tolerances", 4, "this kvtrace has no add-on that derives tolerances"),
+        ("-m pytest --kvtrace-tolerances", 4, "needs an add-on of kvtrace that derives tolerances"),
     ),
 }
 

@@ -55,7 +55,7 @@ def test_missing_judgments_use_the_rules_of_the_environment(recorded, monkeypatc
     assert set(open_trace(recorded).table("findings")["rule"].to_pylist()) == {"race"}
 
 
-def test_it_can_be_left_out(recorded, capsys):
+def test_missing_passes_are_not_run_with_no_replay(recorded, capsys):
     report(recorded, "--no-replay")
 
     assert passes(recorded) == set()

@@ -112,7 +112,7 @@ def test_sarif_has_the_rule_with_its_page(planted, capsys):
     assert result["relatedLocations"]
 
 
-def test_it_can_be_left_out(planted, capsys):
+def test_rule_pipeline_order_can_be_left_out(planted, capsys):
     code, out, _ = printed(capsys, planted, "--json", "--no-rule", RULE)
 
     assert (code, json.loads(out)) == (0, [])
@@ -161,7 +161,7 @@ def test_ttgir_without_asynchronous_ops_is_judged_without_triton(trace, monkeypa
 
 
 @pytest.mark.process
-def test_a_report_still_judges_accesses(planted, capsys):
+def test_report_still_judges_accesses_after_pipeline_order_was_judged(planted, capsys):
     """That kernels were judged does not say that calls were."""
     printed(capsys, planted, "--rule", RULE)
     assert main(["report", str(planted), "-o", str(planted / "report.html")]) == 0

@@ -19,7 +19,7 @@ def test_a_missing_package_is_reported_in_one_sentence(monkeypatch, method, pack
         getattr(ROWS, method)()
 
 
-def test_polars_is_given_the_arrow_table(monkeypatch):
+def test_to_polars_converts_the_arrow_table(monkeypatch):
     polars = ModuleType("polars")
     polars.from_arrow = lambda table: ("frame", table)
     monkeypatch.setitem(sys.modules, "polars", polars)
@@ -27,7 +27,7 @@ def test_polars_is_given_the_arrow_table(monkeypatch):
     assert ROWS.pl() == ROWS.to_polars() == ("frame", ROWS.arrow)
 
 
-def test_rows_are_read_one_by_one():
+def test_iterating_over_rows_yields_dictionaries():
     assert [row["count"] for row in ROWS] == [1, None]
     assert len(ROWS) == 2
 
@@ -40,7 +40,7 @@ def test_text_has_the_rows_and_no_control_characters():
     assert "\x1b" not in repr(ROWS)
 
 
-def test_a_notebook_is_given_a_table_whose_cells_are_escaped():
+def test_notebook_table_has_escaped_cells():
     page = ROWS._repr_html_()
 
     assert '<td>&lt;b&gt;</td><td class="number">1</td>' in page

@@ -109,16 +109,16 @@ def test_an_unknown_kernel_is_refused_with_the_nearest_name(copied):
     trace = kvtrace.open(copied("device"))
     name = trace.kernels[0]["name"]
 
-    with pytest.raises(BadSetting, match=f"no kernel here is called .* mean '{name}'"):
+    with pytest.raises(BadSetting, match=f"the report has no kernel .* mean '{name}'"):
         trace.page(f"{name}s", replay=False)
 
 
-def test_a_page_that_is_too_large_is_refused_with_what_it_needs(copied):
+def test_page_above_the_size_limit_is_refused_with_the_needed_size(copied):
     with pytest.raises(BadSetting, match=r"needs at least .* MiB"):
         kvtrace.open(copied("device")).page(max_mb=0.3, replay=False)
 
 
-def test_tables_say_units_and_where_figures_come_from(copied):
+def test_tables_show_units_and_sources_of_figures(copied):
     trace = kvtrace.open(copied("device"))
     trace.replay()
 
@@ -162,7 +162,7 @@ def test_entries_have_the_fields_of_their_data(program):
         trace.profile()[5]
 
 
-def test_rows_are_taken_by_place_and_by_slice(copied):
+def test_rows_can_be_indexed_and_sliced(copied):
     launches = kvtrace.open(copied("device")).launches
 
     assert launches[-1]["seq"] == launches.arrow["seq"][-1].as_py()

@@ -40,7 +40,7 @@ def test_tables_are_those_of_the_trace(copied, attribute, table):
     assert table == "findings" or len(rows) > 0
 
 
-def test_sql_gives_what_the_command_prints_with_times_as_such(copied, capsys):
+def test_sql_returns_the_rows_that_the_command_prints_with_typed_times(copied, capsys):
     path = copied("device")
     statement = 'SELECT seq, kernel, "enter" FROM launched ORDER BY seq LIMIT 3'
 
@@ -85,7 +85,7 @@ def test_sanitize_finds_the_defect_of_a_program_and_fills_the_table(program, cap
     )
 
 
-def test_sanitize_judges_by_the_rules_that_are_named(program, monkeypatch):
+def test_sanitize_judges_by_the_named_rules(program, monkeypatch):
     trace = kvtrace.open(program)
 
     assert not [finding for finding in trace.sanitize("race").data.listed if finding.is_defect]
@@ -104,7 +104,7 @@ def test_a_result_without_entries_has_the_same_columns(copied):
     assert {"rule", "file", "line", "severity"} <= set(result.arrow.schema.names)
 
 
-def test_replay_fills_what_the_profile_derives(copied):
+def test_replay_fills_derived_figures_of_the_profile(copied):
     trace = kvtrace.open(copied("device"))
     assert trace.profile().data.replayed is False
 
@@ -126,7 +126,7 @@ def test_the_report_lists_passes_that_ran_first(copied, tmp_path):
     assert any("analyzed 13 unique calls in" in note for note in written.notes)
 
 
-def test_convert_writes_what_the_command_writes(copied, tmp_path, capsys):
+def test_convert_writes_the_same_file_as_the_command(copied, tmp_path, capsys):
     path = copied("device")
     printed(capsys, "convert", "csv", path, "--set", "table=launches", "-o", tmp_path / "a.csv")
 
@@ -135,7 +135,7 @@ def test_convert_writes_what_the_command_writes(copied, tmp_path, capsys):
     assert (tmp_path / "b.csv").read_bytes() == (tmp_path / "a.csv").read_bytes()
 
 
-def test_diff_takes_directories_and_opened_traces(copied, capsys, monkeypatch):
+def test_diff_accepts_directories_and_opened_traces(copied, capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
     before, after = copied("device"), copied("ranks")
 
@@ -147,7 +147,7 @@ def test_diff_takes_directories_and_opened_traces(copied, capsys, monkeypatch):
     assert kvtrace.diff(before, before, replay=False).data.empty
 
 
-def test_runs_are_chosen_as_by_the_command(copied):
+def test_open_selects_runs_as_the_command_does(copied):
     path = copied("ranks")
     every = open_trace(path).run_ids
 
@@ -188,7 +188,7 @@ def test_runs_are_chosen_as_by_the_command(copied):
         ),
     ],
 )
-def test_errors_have_the_sentence_of_the_command(
+def test_errors_have_the_same_message_as_the_command(
     copied, tmp_path, monkeypatch, capsys, arguments, do, error
 ):
     copied("device")

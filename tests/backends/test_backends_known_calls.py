@@ -114,7 +114,7 @@ def ways(name, source, chosen, result):
 
 
 @pytest.mark.parametrize("way", ["jit", "callable grid", "keywords", "autotune", "compiled"])
-def test_launches_by_triton(recording, tensors, way, tmp_path):
+def test_known_launches_by_triton_call_no_python_code(recording, tensors, way, tmp_path):
     launch = ways(way, *tensors)
     assert entered_by_later(launch, lambda: tensors[1].fill_(7)) == []
     recording.flush()
@@ -198,7 +198,9 @@ USERS = ("chosen", "source", "result")
 
 @pytest.mark.parametrize("names", [INDUCTORS, USERS], ids=["inductor's", "user's"])
 @pytest.mark.parametrize("bound", [False, True])
-def test_launches_by_inductor(recording, autotuner, tensors, names, bound, tmp_path):
+def test_known_launches_by_inductor_call_no_python_code(
+    recording, autotuner, tensors, names, bound, tmp_path
+):
     kind = heuristics.HeuristicType
     made = autotuner(names, kind.POINTWISE if names is INDUCTORS else kind.USER_AUTOTUNE)
     source, chosen, result = tensors
@@ -253,7 +255,9 @@ class FastLauncher:
         StaticLauncher.launches += 1
 
 
-def test_launches_by_the_static_launcher(recording, autotuner, tensors, monkeypatch, tmp_path):
+def test_known_launches_by_the_static_launcher_call_no_python_code(
+    recording, autotuner, tensors, monkeypatch, tmp_path
+):
     monkeypatch.setattr(torch._C, "_StaticCudaLauncher", StaticLauncher, raising=False)
     monkeypatch.setattr(torch._C, "_FastCudaLauncher", FastLauncher, raising=False)
     monkeypatch.setattr(StaticLauncher, "launches", 0)
@@ -287,7 +291,9 @@ def capturing(monkeypatch):
     del query
 
 
-def test_launches_into_a_graph(capturing, recording, autotuner, tensors, tmp_path):
+def test_known_launches_into_a_graph_call_no_python_code(
+    capturing, recording, autotuner, tensors, tmp_path
+):
     made = autotuner(INDUCTORS, heuristics.HeuristicType.POINTWISE)
     source, chosen, result = tensors
     with torch._inductor.config.patch(use_static_cuda_launcher=False):

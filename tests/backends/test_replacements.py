@@ -16,7 +16,7 @@ def raise_it(error: Exception) -> None:
     raise error
 
 
-def test_the_first_call_puts_its_makers_work_in_place() -> None:
+def test_first_call_replaces_the_method_by_the_made_function() -> None:
     original, made, replaced = Library.run, [], Replacements()
 
     def make() -> Any:
@@ -32,7 +32,7 @@ def test_the_first_call_puts_its_makers_work_in_place() -> None:
     assert Library.run is original
 
 
-def test_under_another_hook_it_is_made_once_all_the_same() -> None:
+def test_replacement_is_made_once_also_below_another_hook() -> None:
     original, made, replaced = Library.run, [], Replacements()
 
     def make() -> Any:
@@ -52,7 +52,7 @@ def test_under_another_hook_it_is_made_once_all_the_same() -> None:
         Library.run = original  # type: ignore[method-assign]
 
 
-def test_a_maker_that_fails_leaves_the_method_as_it_is() -> None:
+def test_failing_make_leaves_the_original_method() -> None:
     original, told, replaced = Library.run, [], Replacements()
 
     def make() -> Any:

@@ -28,7 +28,7 @@ def record(kind, value, constexpr=None):
     return found
 
 
-def test_a_view_tells_where_it_lies_in_its_storage():
+def test_record_of_a_view_has_its_offset_in_the_storage():
     base = torch.zeros(10, 10)
     found = record("*fp32", base[2:5, 3:])
     assert (found.kind, found.dtype, found.device) == ("tensor", "fp32", "cpu")
@@ -76,7 +76,7 @@ def test_scalars_are_python_literals():
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans())
-def test_numbers_come_back_exactly(value):
+def test_recorded_numbers_are_exact(value):
     again = ast.literal_eval(literal(value))
     assert (again, type(again)) == (value, type(value))
 
@@ -110,7 +110,7 @@ def test_a_descriptor_shows_its_tensor_and_its_blocks():
     assert "padding='nan'" in (record("tensordesc<fp32[16,16]>", descriptor).scalar or "")
 
 
-def test_descriptors_are_told_apart_exactly():
+def test_descriptors_with_different_properties_have_different_identities():
     identities = Identities(lambda text: None)
     base, other = torch.zeros(64, 32), torch.zeros(64, 32)
 
@@ -139,7 +139,7 @@ class Pointer:
         return self.address
 
 
-def test_a_pointer_alone_lies_in_a_tensor_that_was_an_argument_while_that_lives():
+def test_bare_pointer_has_the_storage_of_an_earlier_argument_while_that_lives():
     known, parameter = KnownStorages(), Parameter("x", "*fp32")
     tensor = torch.zeros(100)
     argument_records([parameter], [tensor[20:30]], known)
@@ -157,7 +157,7 @@ def test_a_pointer_alone_lies_in_a_tensor_that_was_an_argument_while_that_lives(
     assert found.storage_bytes is None
 
 
-def test_arguments_that_cannot_be_told_apart_are_said_so_once_each():
+def test_types_of_indistinguishable_arguments_are_reported_once_each():
     class Opaque:
         __slots__ = ()
 

@@ -50,7 +50,7 @@ def described_by(block, base=_x):
         (tl.constexpr(3), tl.constexpr(3), 3),
     ],
 )
-def test_arguments_of_uncommon_types_are_told_apart_without_python(kind, value, equal, other):
+def test_native_hot_path_distinguishes_uncommon_types_without_python(kind, value, equal, other):
     described = []
     identities = Identities(print)
 
@@ -68,7 +68,7 @@ def test_arguments_of_uncommon_types_are_told_apart_without_python(kind, value, 
     assert not described or kind is hot.Recorder
 
 
-def test_tensors_that_say_otherwise_of_themselves_are_asked(kind):
+def test_tensor_subclasses_with_other_metadata_are_read_by_their_methods(kind):
     described = []
     identities = Identities(print)
 

@@ -27,7 +27,7 @@ def test_without_the_variable_kvtrace_is_not_imported(autostarting, tmp_path):
 
 
 @pytest.mark.smoke
-def test_set_it_imports_nothing_heavy_and_makes_no_file(autostarting, tmp_path):
+def test_with_the_variable_nothing_heavy_is_imported_and_no_file_is_created(autostarting, tmp_path):
     without = report(autostarting, tmp_path).split("]")[0]
     found = report(autostarting, tmp_path, KVTRACE="out")
     assert found == f"{without}] {tmp_path}/out True"
@@ -40,7 +40,7 @@ def test_autostart_works_with_pythons_isolating_flags(autostarting, tmp_path, fl
 
 
 @pytest.mark.parametrize("value", ["0", "off", "no"])
-def test_it_can_be_switched_off(autostarting, tmp_path, value):
+def test_autostart_can_be_switched_off(autostarting, tmp_path, value):
     assert f"{value} True" in report(autostarting, tmp_path, KVTRACE=value)
     done = autostarting.run(
         "-c",
@@ -52,7 +52,7 @@ def test_it_can_be_switched_off(autostarting, tmp_path, value):
     assert done.stdout.split() == ["None", "0"]
 
 
-def test_a_removed_working_directory_is_no_obstacle(autostarting, tmp_path):
+def test_program_starts_in_a_removed_working_directory(autostarting, tmp_path):
     gone = tmp_path / "gone"
     gone.mkdir()
     command = f"rmdir {gone}; exec {autostarting.python} -c 'print(1)'"
@@ -80,7 +80,7 @@ print(importlib.util.find_spec("triton.inner") is not None, heard)
 """
 
 
-def test_a_watched_library_is_imported_as_ever_and_then_told(autostarting, tmp_path):
+def test_import_of_a_watched_library_is_unchanged_and_reported_afterwards(autostarting, tmp_path):
     # given a library by the name that is waited for
     (tmp_path / "triton").mkdir()
     (tmp_path / "triton" / "__init__.py").write_text("value = __spec__.loader.name\n")
@@ -95,7 +95,7 @@ def test_a_watched_library_is_imported_as_ever_and_then_told(autostarting, tmp_p
     ], done.stderr
 
 
-def test_a_library_that_fails_to_import_fails_as_ever(autostarting, tmp_path):
+def test_failing_import_of_a_watched_library_raises_its_own_error(autostarting, tmp_path):
     (tmp_path / "triton.py").write_text("raise ImportError('its own')\n")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import triton"
     done = autostarting.run("-c", code, folder=tmp_path, KVTRACE="out")
@@ -110,7 +110,7 @@ def test_a_library_that_fails_to_import_fails_as_ever(autostarting, tmp_path):
         ("", "Triton of unknown version cannot be recorded"),
     ],
 )
-def test_an_older_triton_is_one_sentence(autostarting, tmp_path, source, said):
+def test_older_triton_is_reported_in_one_sentence(autostarting, tmp_path, source, said):
     (tmp_path / "triton.py").write_text(source)
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import triton; print('went on')"
     done = autostarting.run("-c", code, folder=tmp_path, KVTRACE="out")
@@ -119,7 +119,7 @@ def test_an_older_triton_is_one_sentence(autostarting, tmp_path, source, said):
     assert line.startswith(f"kvtrace: {said}")
 
 
-def test_a_triton_of_another_make_is_one_warning(autostarting, tmp_path):
+def test_unknown_fork_of_triton_is_reported_in_one_warning(autostarting, tmp_path):
     (tmp_path / "triton.py").write_text("__version__ = '99.0'")
     code = f"import sys; sys.path.insert(0, {str(tmp_path)!r}); import triton; print('went on')"
     done = autostarting.run("-c", code, folder=tmp_path, KVTRACE="out")

@@ -33,7 +33,7 @@ def codes(trace):
         [(10 * SECOND, 10 * SECOND + 5), (3 * SECOND, 3 * SECOND + 5)],
     ],
 )
-def test_a_clock_that_steps_back_is_said(times, tmp_path):
+def test_clock_that_is_set_back_is_reported(times, tmp_path):
     trace = recorded(times, tmp_path / "out")
 
     assert codes(trace).count("clock-stepped-back") == 1

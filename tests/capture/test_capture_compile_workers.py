@@ -17,7 +17,7 @@ pytest.importorskip("triton")
 ONE = Compilation(False, 5, 70, 1, (("ttir", 20), ("cubin", 30)), 2, 99)
 
 
-def test_a_workers_compilation_comes_back_with_all_its_times(autostarting, tmp_path):
+def test_compilation_by_a_worker_is_recorded_with_all_its_times(autostarting, tmp_path):
     # given a program without a launch, which has a worker compile
     program = ROOT / "tests" / "support" / "worker_program.py"
     done = autostarting.run(program, folder=tmp_path, KVTRACE=str(tmp_path / "out"))
@@ -35,7 +35,7 @@ def test_a_workers_compilation_comes_back_with_all_its_times(autostarting, tmp_p
     assert list((tmp_path / "out").iterdir()) == []
 
 
-def test_only_what_was_left_for_this_process_is_taken(tmp_path):
+def test_only_compilations_written_for_this_process_are_read(tmp_path):
     handed_over.hand_over(str(tmp_path), os.getpid(), "ours", ONE)
     handed_over.hand_over(str(tmp_path), 1, "theirs", ONE)
     assert handed_over.take(str(tmp_path), "theirs") is None
@@ -44,7 +44,7 @@ def test_only_what_was_left_for_this_process_is_taken(tmp_path):
     assert [path.name for path in (tmp_path / ".compilations").iterdir()] == ["1"]
 
 
-def test_a_file_that_cannot_be_read_is_as_none(tmp_path):
+def test_unreadable_compilation_file_is_ignored(tmp_path):
     handed_over.hand_over(str(tmp_path), os.getpid(), "key", ONE)
     (tmp_path / ".compilations" / str(os.getpid()) / "key.json").write_text('{"stages": 3}')
     assert handed_over.take(str(tmp_path), "key") is None
@@ -59,6 +59,8 @@ def test_a_file_that_cannot_be_read_is_as_none(tmp_path):
         (None, ["--parent=12"], None),
     ],
 )
-def test_compile_workers_know_the_process_they_compile_for(monkeypatch, file, arguments, process):
+def test_pid_of_the_parent_is_read_from_a_compile_workers_arguments(
+    monkeypatch, file, arguments, process
+):
     monkeypatch.setitem(sys.modules, "__main__", SimpleNamespace(__file__=file))
     assert handed_over.compiles_for(arguments) == process

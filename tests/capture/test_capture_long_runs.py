@@ -40,7 +40,7 @@ def recorded(autostarting, program, tmp_path_factory):
 
 
 @pytest.mark.process
-def test_the_program_runs_on_after_the_limit(recorded):
+def test_program_continues_after_the_recording_limit(recorded):
     out, said = recorded["limited"]
     assert said.count("kvtrace:") == 1
     assert (
@@ -69,7 +69,7 @@ def test_a_sampled_run_counts_every_launch(recorded, way):
     assert any("records 1/20 of its launches in detail" in note for note in trace.notes)
 
 
-def test_a_sampled_run_and_a_whole_one_differ_in_no_number_of_launches(recorded):
+def test_sampled_and_complete_runs_have_equal_launch_counts(recorded):
     whole, sampled = (resolve(str(recorded[way][0])) for way in ("whole", "sampled"))
     difference = compare(whole, sampled)
     for side in (whole, sampled):
@@ -77,7 +77,7 @@ def test_a_sampled_run_and_a_whole_one_differ_in_no_number_of_launches(recorded)
     assert any("records 1/20 of its launches in detail" in note for note in difference.notes)
 
 
-def test_top_counts_what_rows_stand_for(recorded):
+def test_top_counts_rows_by_their_weight(recorded):
     trace = open_trace(recorded["sampled"][0])
     names = {
         "kernels": ["kernel_id", "name", "module", "file", "compile_begin", "compile_ns",
@@ -95,7 +95,7 @@ def test_top_counts_what_rows_stand_for(recorded):
 
 
 @pytest.mark.parametrize("command", ["info", "profile", "sql", "report"])
-def test_each_reader_says_that_times_are_estimates(recorded, command, capsys, tmp_path):
+def test_each_output_says_that_sampled_times_are_estimates(recorded, command, capsys, tmp_path):
     out = str(recorded["sampled"][0])
     more = {"sql": ["SELECT sum(weight) FROM launches"], "report": ["-o", str(tmp_path / "a.html")]}
     assert main([command, out, *more.get(command, [])]) == 0
@@ -105,7 +105,7 @@ def test_each_reader_says_that_times_are_estimates(recorded, command, capsys, tm
 
 
 @pytest.mark.process
-def test_the_command_that_runs_a_program_has_options(tmp_path, monkeypatch):
+def test_kvtrace_run_has_options_for_limit_and_sample(tmp_path, monkeypatch):
     monkeypatch.setenv("KVTRACE_LIMIT", "7GB")
     monkeypatch.setenv("KVTRACE_SAMPLE", "1/3")  # which holds where the option is not given
     script = tmp_path / "script.py"
@@ -121,6 +121,6 @@ def test_the_command_that_runs_a_program_has_options(tmp_path, monkeypatch):
 
 
 @pytest.mark.parametrize(("option", "value"), [("--limit", "plenty"), ("--sample", "2/3")])
-def test_bad_options_are_one_sentence(tmp_path, capsys, option, value):
+def test_invalid_limit_and_sample_are_reported_in_one_sentence(tmp_path, capsys, option, value):
     assert main(["run", option, value, "script.py"]) == 2
     assert len(capsys.readouterr().err.splitlines()) == 1

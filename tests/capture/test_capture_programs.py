@@ -39,7 +39,7 @@ def ended(autostarting, program, tmp_path_factory):
 
 
 @pytest.mark.parametrize("way", ENDINGS)
-def test_every_launch_is_kept_and_sealed(ended, program, way):
+def test_every_launch_is_recorded_and_sealed(ended, program, way):
     # when a program has run that never imports kvtrace
     done, folder = ended[way]
     code, ending, launches = ENDINGS[way]
@@ -54,7 +54,7 @@ def test_every_launch_is_kept_and_sealed(ended, program, way):
     assert (folder / "out" / ".journal" / f"run={run.run_id}").exists() is False
 
 
-def test_the_python_hot_path_does_the_same(autostarting, program, tmp_path):
+def test_python_hot_path_records_the_same_launches(autostarting, program, tmp_path):
     done = autostarting.run_warm(
         program, "threads", folder=tmp_path, KVTRACE="out", KVTRACE_NATIVE="0"
     )
@@ -63,17 +63,17 @@ def test_the_python_hot_path_does_the_same(autostarting, program, tmp_path):
     assert launches_of(trace) == 201
     assert trace.table("calls").num_rows == 1
     texts = trace.table("messages").column("text").to_pylist()
-    assert "launches are recorded by the Python hot path: KVTRACE_NATIVE=0 asks for it" in texts
+    assert "launches are recorded by the Python hot path: KVTRACE_NATIVE=0 is set" in texts
 
 
-def test_interrupt_seals_and_says_so(autostarting, program, tmp_path):
+def test_interrupt_seals_the_run_with_ending_signal(autostarting, program, tmp_path):
     done = autostarting.run_until("launched", interrupt, program, "wait", folder=tmp_path)
     assert "KeyboardInterrupt" in done.stderr
     trace = open_trace(tmp_path / "out")
     assert (trace.runs[0].ending, launches_of(trace)) == ("signal", 3)
 
 
-def test_kill_leaves_what_was_flushed(autostarting, program, tmp_path):
+def test_killed_program_leaves_the_flushed_rows(autostarting, program, tmp_path):
     def kill_after_a_flush(pid):
         late = time.monotonic() + 50  # before the program's own end
         while not (flushed() and launches_of(open_trace(tmp_path / "out"))):
@@ -163,7 +163,7 @@ def test_full_disk_ends_the_recording_and_not_the_program(autostarting, program,
     assert launches_of(open_trace(tmp_path / "out")) >= 1
 
 
-def test_ever_new_shapes_are_all_kept_and_remembered_in_bounds(autostarting, program, tmp_path):
+def test_many_distinct_shapes_are_recorded_in_bounded_memory(autostarting, program, tmp_path):
     done = autostarting.run_warm(
         program, "ever_new_shapes", folder=tmp_path, KVTRACE="out", KVTRACE_MAX_CALLS="10"
     )
@@ -178,14 +178,14 @@ def test_ever_new_shapes_are_all_kept_and_remembered_in_bounds(autostarting, pro
     ]
 
 
-def test_a_directory_that_cannot_be_made_is_one_warning(autostarting, program, tmp_path):
+def test_directory_that_cannot_be_created_is_reported_once(autostarting, program, tmp_path):
     (tmp_path / "file").write_text("")
     done = autostarting.run_warm(program, "plain", folder=tmp_path, KVTRACE="file/out")
     assert done.returncode == 0, done.stderr
     assert done.stderr.count("kvtrace:") == 1
 
 
-def test_broken_settings_are_one_warning_each_and_the_defaults(autostarting, program, tmp_path):
+def test_each_invalid_setting_is_reported_once_and_has_its_default(autostarting, program, tmp_path):
     done = autostarting.run_warm(
         program,
         "plain",
@@ -202,7 +202,7 @@ def test_broken_settings_are_one_warning_each_and_the_defaults(autostarting, pro
     assert codes.count("bad-setting") == 2
 
 
-def test_kernels_that_are_not_asked_for_leave_nothing(autostarting, program, tmp_path):
+def test_kernels_excluded_by_the_setting_are_not_recorded(autostarting, program, tmp_path):
     done = autostarting.run_warm(
         program, "plain", folder=tmp_path, KVTRACE="out", KVTRACE_KERNELS="softmax*,matmul"
     )
@@ -210,7 +210,7 @@ def test_kernels_that_are_not_asked_for_leave_nothing(autostarting, program, tmp
     assert not (tmp_path / "out").exists()
 
 
-def test_captures_in_code_follow_each_other(autostarting, program, tmp_path):
+def test_several_captures_in_code_are_separate_runs(autostarting, program, tmp_path):
     # given a program that captures twice, the second time inside out of order
     done = autostarting.run_warm(program, "twice", folder=tmp_path)
     assert done.returncode == 0, done.stderr
@@ -219,7 +219,7 @@ def test_captures_in_code_follow_each_other(autostarting, program, tmp_path):
     assert not (tmp_path / "third").exists()
 
 
-def test_the_variables_recording_takes_in_those_in_code_and_ends_with_a_stop(
+def test_recording_of_the_variable_includes_captures_in_code_and_ends_with_stop(
     autostarting, program, tmp_path
 ):
     done = autostarting.run_warm(program, "stop_in_code", folder=tmp_path, KVTRACE="out")
@@ -231,7 +231,7 @@ def test_the_variables_recording_takes_in_those_in_code_and_ends_with_a_stop(
     assert trace.table("messages").column("code").to_pylist().count("already-recording") == 2
 
 
-def test_marks_with_hostile_names(autostarting, program, tmp_path):
+def test_marks_with_hostile_names_are_recorded(autostarting, program, tmp_path):
     done = autostarting.run_warm(program, "marks", folder=tmp_path, KVTRACE="out")
     assert done.returncode == 0, done.stderr
     marks = open_trace(tmp_path / "out").table("marks")

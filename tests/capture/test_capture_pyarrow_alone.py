@@ -79,7 +79,7 @@ def both(tmp_path_factory):
     return open_trace(folder / "all"), open_trace(folder / "alone")
 
 
-def test_the_tables_are_equal(both):
+def test_tables_recorded_with_pyarrow_alone_are_equal(both):
     assert validate(both[1].path) == []
     for run_of_all, run_alone in zip(both[0].runs, both[1].runs, strict=True):
         for name in TABLES:
@@ -88,7 +88,7 @@ def test_the_tables_are_equal(both):
     assert both[1].table("contents").num_rows > 10
 
 
-def test_what_info_counts_is_equal_with_and_without_duckdb(both, tmp_path):
+def test_counts_of_info_are_equal_with_and_without_duckdb(both, tmp_path):
     of_all, alone = (read_overview(trace, trace.runs) for trace in both)
     assert [launched(run) for run in of_all.runs] == [launched(run) for run in alone.runs]
     assert sum(kernel.launches + kernel.tuning_launches for kernel in alone.kernels) == sum(
@@ -142,7 +142,7 @@ def test_limits_and_samples_import_no_further_modules(limits, launches, native, 
         ("DEVICE", "cpu", "numpy and ml_dtypes"),
     ],
 )
-def test_a_setting_that_needs_more_says_so_once_and_launches_are_recorded(
+def test_setting_that_needs_missing_packages_is_reported_once_and_ignored(
     setting, value, packages, tmp_path
 ):
     done = ran(
@@ -197,7 +197,7 @@ def test_without_a_gpu_the_program_gets_triton_s_own_error(tmp_path):
     ],
     ids=lambda words: words[0],
 )
-def test_a_command_that_needs_more_says_the_line_that_installs_it(command, both, tmp_path):
+def test_command_that_needs_missing_packages_prints_how_to_install_them(command, both, tmp_path):
     words = [str(both[1].path) if word == "TRACE" else word for word in command]
     done = subprocess.run(
         [sys.executable, "-m", "kvtrace", *words], env=without(tmp_path / "small", ROOT),
@@ -223,7 +223,7 @@ def test_a_command_that_needs_more_says_the_line_that_installs_it(command, both,
     ],
     ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
 )
-def test_a_recorders_commands_need_no_more(command, said, both, tmp_path):
+def test_commands_of_a_recording_machine_need_only_pyarrow(command, said, both, tmp_path):
     (tmp_path / "out").symlink_to(both[1].path) if command[:2] != ("trace", "compact") else None
     if command[:2] == ("trace", "compact"):
         import shutil
@@ -239,7 +239,7 @@ def test_a_recorders_commands_need_no_more(command, said, both, tmp_path):
     assert said in done.stdout
 
 
-def test_run_records_with_pyarrow_alone(tmp_path):
+def test_kvtrace_run_records_with_pyarrow_alone(tmp_path):
     environment = without(tmp_path / "small", ROOT)
     ran(
         "-m", "kvtrace", "run", "-o", "out", "--sample", "1/2", LAUNCHING, 3,
@@ -249,7 +249,7 @@ def test_run_records_with_pyarrow_alone(tmp_path):
     assert [run.launches for run in read_overview(trace, trace.runs).runs] == [12, 2]
 
 
-def test_what_a_killed_process_left_is_sealed_with_pyarrow_alone(tmp_path):
+def test_journal_of_a_killed_process_is_sealed_with_pyarrow_alone(tmp_path):
     environment = without(tmp_path / "small", ROOT)
     begun = RECORDED_PROGRAM.partition("kvtrace.stop()")[0]
     killed = f"{begun}session.flush()\nimport os, signal; os.kill(os.getpid(), signal.SIGKILL)\n"

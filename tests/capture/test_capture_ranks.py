@@ -76,7 +76,7 @@ def test_each_rank_is_a_run_of_one_group(jobs):
 
 
 @pytest.mark.process
-def test_one_file_has_a_process_for_each_rank(jobs, tmp_path):
+def test_timeline_file_has_a_process_for_each_rank(jobs, tmp_path):
     selection = resolve(str(jobs[to_the_end] / "out"))
     done = perfetto.CONVERTER.convert(selection, tmp_path / "t", {})
     assert done.notes[0].startswith("2 runs: 16 launches")
@@ -114,7 +114,7 @@ def _group(answer):
 
 
 @pytest.mark.process
-def test_what_one_process_starts_shares_a_group_without_any_variable():
+def test_child_processes_share_a_group_without_any_variable():
     context = multiprocessing.get_context("fork")
     answer = context.Queue()
     children = [context.Process(target=_group, args=(answer,)) for _ in range(2)]
@@ -129,7 +129,7 @@ def test_what_one_process_starts_shares_a_group_without_any_variable():
     assert groups.group_id({}) is None
 
 
-def test_a_recording_in_code_hands_its_group_on_while_it_goes_on(tmp_path, monkeypatch):
+def test_recording_in_code_passes_its_group_to_child_processes(tmp_path, monkeypatch):
     monkeypatch.delenv(groups.VARIABLE, raising=False)
     seen = []
     for name in ("first", "second"):
@@ -141,7 +141,7 @@ def test_a_recording_in_code_hands_its_group_on_while_it_goes_on(tmp_path, monke
     assert seen[0] != seen[1]
 
 
-def test_ranks_are_what_torch_distributed_says(monkeypatch):
+def test_ranks_are_those_of_torch_distributed(monkeypatch):
     assert groups.rank_facts({"RANK": "3", "WORLD_SIZE": "4"}) == {"rank": 3, "world_size": 4}
     assert groups.rank_facts({"RANK": "x"}) == {}
     store = torch.distributed.HashStore()

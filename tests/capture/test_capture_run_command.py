@@ -81,13 +81,13 @@ def test_an_exception_is_shown_as_pythons(autostarting, scripts, where):
     assert done.stderr.count("File ") == 2
 
 
-def test_a_script_that_is_not_there_is_a_sentence(autostarting, tmp_path):
+def test_missing_script_is_reported_in_one_sentence(autostarting, tmp_path):
     done = autostarting.run("-m", "kvtrace", "run", "nothing.py", folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr == "kvtrace: there is no script 'nothing.py' to run\n"
 
 
-def test_python_itself_is_no_script(autostarting, tmp_path):
+def test_python_as_script_is_refused(autostarting, tmp_path):
     done = autostarting.run("-m", "kvtrace", "run", "--", "python3", "s.py", folder=tmp_path)
     assert done.returncode == 2
     assert done.stderr.startswith(
@@ -95,7 +95,7 @@ def test_python_itself_is_no_script(autostarting, tmp_path):
     )
 
 
-def test_options_that_are_not_given_are_what_the_environment_says(autostarting, tmp_path):
+def test_missing_options_have_the_values_of_the_environment(autostarting, tmp_path):
     script = tmp_path / "s.py"
     script.write_text("import os; print(os.environ['KVTRACE_DEVICE'], os.environ['KVTRACE_MODE'])")
     said = {"KVTRACE_DEVICE": "cpu", "KVTRACE_MODE": "timeline"}
@@ -104,10 +104,10 @@ def test_options_that_are_not_given_are_what_the_environment_says(autostarting, 
     assert done.stdout == "cpu ops\n"
 
 
-def test_an_impossible_option_is_a_sentence(autostarting, tmp_path):
+def test_invalid_option_value_is_reported_in_one_sentence(autostarting, tmp_path):
     done = autostarting.run("-m", "kvtrace", "run", "--mode", "x", "s.py", folder=tmp_path)
     assert done.returncode == 2
-    assert "the setting mode is one of launch, timeline, ops" in done.stderr
+    assert "the setting mode has to be one of launch, timeline, ops" in done.stderr
     assert "Traceback" not in done.stderr
 
 

@@ -72,19 +72,19 @@ KERNEL_COLUMNS = tuple(
 
 
 @pytest.mark.process
-def test_no_message_but_those_that_are_expected(recorded):
+def test_run_has_only_the_expected_messages(recorded):
     _, trace, _ = recorded
     assert set(trace.table("messages").column("code").to_pylist()) == {"hot-path", "device-free"}
 
 
-def test_the_users_listener_is_called_and_comes_back(recorded):
+def test_users_compilation_listener_is_called_and_restored(recorded):
     done, trace, _ = recorded
     compiled, listener = done.stdout.split()
     assert int(compiled) == trace.table("kernels").num_rows
     assert listener == "function"
 
 
-def test_a_kernel_tells_its_source_stages_and_resources(recorded):
+def test_kernel_row_has_source_stages_and_resources(recorded):
     _, trace, folder = recorded
     first = rows(trace, "kernels", *KERNEL_COLUMNS)[0]
     lines = PROGRAM.splitlines()
@@ -134,7 +134,7 @@ def test_the_signature_is_flattened_and_names_divisibility(recorded):
     assert other["signature"][0]["divisibility"] is None  # x[1:] is not aligned
 
 
-def test_ways_of_passing_arguments_are_one_call(recorded):
+def test_arguments_by_position_name_or_default_are_one_call(recorded):
     _, trace, _ = recorded
     calls = rows(trace, "calls")
     launches = trace.table("launches").column("call_id").to_pylist()
@@ -148,7 +148,7 @@ def test_ways_of_passing_arguments_are_one_call(recorded):
     assert calls[1]["args"][0]["storage_bytes"] == 400
 
 
-def test_stacks_lead_to_the_launching_line(recorded):
+def test_stacks_end_at_the_launching_line(recorded):
     _, trace, folder = recorded
     stacks = {row["stack_id"]: row["frames"] for row in rows(trace, "stacks")}
     lines = PROGRAM.splitlines()
@@ -159,7 +159,7 @@ def test_stacks_lead_to_the_launching_line(recorded):
         assert lines[frame["line"] - 1][frame["column"] - 1] != " "
 
 
-def test_autotuning_is_told_from_launching(recorded):
+def test_trials_of_autotuning_have_the_phase_autotune(recorded):
     _, trace, _ = recorded
     phases = trace.table("launches").column("phase").to_pylist()
     assert phases == ["run"] * 7  # without a GPU, no trial is launched
@@ -167,7 +167,7 @@ def test_autotuning_is_told_from_launching(recorded):
     assert origins == ["jit", "jit", "autotune", "jit"]
 
 
-def test_a_launch_of_a_compiled_kernel_is_a_launch(recorded):
+def test_launch_of_a_compiled_kernel_is_recorded(recorded):
     _, trace, _ = recorded
     last = rows(trace, "calls")[-1]
     assert last["grid_x"] == 4

@@ -32,7 +32,7 @@ def checkout(tmp_path, monkeypatch):
     return tmp_path / "checkout"
 
 
-def test_the_programs_checkout_is_found_from_any_directory(checkout, tmp_path, monkeypatch):
+def test_checkout_of_the_script_is_found_from_any_directory(checkout, tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     facts = GitFacts().facts(wait=True)
     assert facts["git_root"] == str(checkout)
@@ -40,14 +40,14 @@ def test_the_programs_checkout_is_found_from_any_directory(checkout, tmp_path, m
     assert (facts["git_branch"], facts["git_dirty"]) == ("work", False)
 
 
-def test_a_changed_file_is_dirty_and_a_new_one_is_not(checkout):
+def test_checkout_is_dirty_with_a_changed_file_but_not_with_a_new_one(checkout):
     (checkout / "new.txt").write_text("untracked")
     assert GitFacts().facts(wait=True)["git_dirty"] is False
     (checkout / "inside" / "train.py").write_text("x = 2\n")
     assert GitFacts().facts(wait=True)["git_dirty"] is True
 
 
-def test_a_tool_of_an_environment_runs_a_program_of_the_working_directory(
+def test_tool_in_a_virtual_environment_records_the_working_directorys_checkout(
     checkout, tmp_path, monkeypatch
 ):
     tool = tmp_path / "other" / ".venv" / "bin" / "pytest"
@@ -61,7 +61,7 @@ def test_a_tool_of_an_environment_runs_a_program_of_the_working_directory(
     assert GitFacts().facts(wait=True)["git_branch"] == "work"
 
 
-def test_git_is_asked_also_where_the_interpreter_starts_no_threads_any_more(checkout, monkeypatch):
+def test_git_facts_are_read_if_no_thread_can_be_started(checkout, monkeypatch):
     def ending(thread):
         raise RuntimeError("can't create new thread at interpreter shutdown")  # Python 3.12.1
 
@@ -75,14 +75,14 @@ def test_a_detached_head_has_a_commit_and_no_branch(checkout):
     assert (len(facts["git_commit"]), facts["git_branch"]) == (40, None)
 
 
-def test_outside_of_any_checkout_nothing_is_claimed(tmp_path, monkeypatch):
+def test_outside_of_a_checkout_git_columns_are_missing(tmp_path, monkeypatch):
     main = types.ModuleType("__main__")
     monkeypatch.setitem(sys.modules, "__main__", main)
     monkeypatch.chdir(tmp_path)
     assert GitFacts().facts(wait=True) == {}
 
 
-def test_without_git_nothing_is_claimed(checkout, tmp_path, monkeypatch):
+def test_without_git_its_columns_are_missing(checkout, tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path))
     assert GitFacts().facts(wait=True) == {}
 
@@ -112,7 +112,7 @@ def test_ranks_of_one_host_share_what_they_inherit_and_hosts_their_rendezvous(en
     assert group_id(environment) == group
 
 
-def test_versions_are_those_of_what_is_imported(monkeypatch):
+def test_versions_are_those_of_imported_libraries(monkeypatch):
     monkeypatch.delitem(sys.modules, "jax", raising=False)
     torch = types.SimpleNamespace(__version__="9.9", version=types.SimpleNamespace(cuda="13.0"))
     monkeypatch.setitem(sys.modules, "torch", torch)
@@ -122,7 +122,7 @@ def test_versions_are_those_of_what_is_imported(monkeypatch):
     assert "jax" not in found
 
 
-def test_devices_are_asked_for_only_once_they_are_started(monkeypatch):
+def test_devices_are_queried_only_after_torch_has_started_them(monkeypatch):
     asked = []
     cuda = types.SimpleNamespace(is_initialized=lambda: False, device_count=lambda: asked.append(1))
     monkeypatch.setitem(sys.modules, "torch", types.SimpleNamespace(cuda=cuda))
@@ -133,12 +133,12 @@ def here():
     return stacks.current_stack()
 
 
-def test_stacks_begin_with_the_caller_and_count_from_one():
+def test_stacks_begin_with_the_caller_and_lines_count_from_one():
     frames = here()
     assert frames[0].function == "here"
     assert frames[0].column == 12
     assert frames[0].line == here.__code__.co_firstlineno + 1
-    assert frames[1].function.endswith("test_stacks_begin_with_the_caller_and_count_from_one")
+    assert frames[1].function.endswith("test_stacks_begin_with_the_caller_and_lines_count_from_one")
     assert frames[1].file == __file__
 
 
@@ -162,7 +162,7 @@ def test_hidden_frames_are_left_out(monkeypatch):
         stacks.is_hidden.cache_clear()
 
 
-def test_devices_are_described_by_what_torch_has_of_them(monkeypatch):
+def test_devices_have_torchs_properties(monkeypatch):
     torch = pytest.importorskip("torch")
     intel = types.SimpleNamespace(name="Arc", total_memory=5)
     monkeypatch.setattr(torch.xpu, "is_initialized", lambda: True)

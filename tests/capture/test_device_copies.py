@@ -47,7 +47,7 @@ def test_copies_that_wait_never_share_memory(steps):
     assert len(memory) == SIZE
 
 
-def test_there_is_room_again_when_copies_are_given_back():
+def test_memory_is_free_again_after_copies_are_released():
     copies, _memory = arena()
     first = copies._allocated([3000], 0)
     copies._commit(first)

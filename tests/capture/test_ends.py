@@ -60,7 +60,7 @@ def needs_the_extension():
 
 
 @pytest.mark.parametrize("then", ["time.sleep(60)", "while 1: pass", "os.read(os.pipe()[0], 1)"])
-def test_what_sigterm_ends_keeps_all_that_was_recorded(then, tmp_path):
+def test_process_ended_by_sigterm_keeps_all_records(then, tmp_path):
     needs_the_extension()
     done = run(f"launch(500)\nterminate()\n{then}", tmp_path / "out")
     assert (done.returncode, done.stderr) == (-signal.SIGTERM, "")
@@ -80,7 +80,7 @@ def test_the_second_sigterm_acts_at_once(tmp_path):
     assert time.monotonic() - began < 50
 
 
-def test_a_journal_that_hangs_does_not_keep_the_process(tmp_path):
+def test_hanging_journal_does_not_keep_the_process_alive(tmp_path):
     needs_the_extension()
     program = "launch(1)\nsession._journal.lock.acquire()\nterminate()\ntime.sleep(100)"
     done = run(program, tmp_path / "out")
@@ -96,7 +96,7 @@ def test_a_journal_that_hangs_does_not_keep_the_process(tmp_path):
     ],
 )
 @pytest.mark.parametrize("first", [True, False])
-def test_the_program_s_own_handler_stays_its_own(handler, code, first, tmp_path):
+def test_sigterm_handler_of_the_program_is_called(handler, code, first, tmp_path):
     before, after = (handler, "") if first else ("", handler)
     program = f"{before}\nlaunch(9)\n{after}\nterminate()\ntime.sleep(0.1)\nkvtrace.stop()"
     done = run(program, tmp_path / "out")
@@ -105,7 +105,7 @@ def test_the_program_s_own_handler_stays_its_own(handler, code, first, tmp_path)
         assert launches(tmp_path / "out") == 9
 
 
-def test_python_sees_no_handler(tmp_path):
+def test_python_sees_no_sigterm_handler_of_kvtrace(tmp_path):
     program = "launch(1)\nassert signal.getsignal(signal.SIGTERM) is signal.SIG_DFL\nkvtrace.stop()"
     assert run(program, tmp_path / "out").returncode == 0
 
@@ -127,7 +127,7 @@ kvtrace.stop()
 
 
 @pytest.mark.parametrize("method", ["fork", "spawn"])
-def test_workers_of_a_pool_keep_all_that_they_recorded(method, tmp_path):
+def test_workers_of_a_multiprocessing_pool_keep_all_records(method, tmp_path):
     needs_the_extension()
     program = f"""
 if __name__ == "__main__":
@@ -148,7 +148,7 @@ if __name__ == "__main__":
 @pytest.mark.parametrize("how", ["execv(sys.executable, [sys.executable, '-c', 'print(1)'])",
                                  "execlp('true', 'true')",
                                  "execve('/bin/true', ['true'], {})"])  # fmt: skip
-def test_what_was_recorded_before_exec_is_kept(how, tmp_path):
+def test_records_before_exec_are_kept(how, tmp_path):
     done = run(f"launch(500)\nos.{how}", tmp_path / "out")
     assert (done.returncode, done.stderr) == (0, "")
     assert launches(tmp_path / "out") == 500

@@ -194,14 +194,14 @@ def test_a_driver_error_stops_further_device_copies(looks, driver):
     assert made.query(3) == 600
 
 
-def test_without_a_driver_that_is_said_once_a_copy_is_wanted(recorder):
+def test_missing_driver_is_reported_at_the_first_copy(recorder):
     made = recorder.looks(itertools.count(1), (0, 0.0, 1, 0.0), (8, 8, 8, 8), SCHEDULE, (0,) * 7, 0)
     assert made.failed == 0
     assert made.take([(0, on_device(torch.arange(1)))], 0, None, 0) == 0
     assert made.failed == -1
 
 
-def test_copies_that_wait_share_no_memory_and_room_comes_back_in_order(looks, driver):
+def test_waiting_copies_share_no_memory_and_memory_is_freed_in_order(looks, driver):
     made = looks()
     whole = on_device(torch.zeros(ARENA - 64, dtype=torch.uint8))
     assert made.take([(0, whole)], 0, None, 0) == 1  # behind it the ring begins again
@@ -240,7 +240,7 @@ def test_memory_of_a_freed_reader_is_reused_once_its_copies_arrive(looks, driver
     made.release(copy.end)
 
 
-def test_no_more_waits_than_is_allowed(looks, driver):
+def test_number_of_waiting_copies_is_limited(looks, driver):
     made, x = looks(waiting=2), on_device(torch.arange(2))
     assert [made.take([(0, x)], 0, None, 0) for _ in range(3)] == [1, 2, 0]
     driver.run()
@@ -288,14 +288,14 @@ def looked_at(look, arguments, driver, looks, count):
     return seen
 
 
-def test_launches_on_a_device_are_looked_at_ever_more_seldom(recorder, looks, driver):
+def test_launches_on_a_device_are_inspected_at_growing_distances(recorder, looks, driver):
     made = looks()
     look = recorder.look(made, None, [(0, (0,))])
     arguments = (on_device(torch.arange(4)), 4)
     assert looked_at(look, arguments, driver, made, 20) == [0, 1, 2, 4, 8, 16]
 
 
-def test_where_there_is_no_time_the_first_is_looked_at_and_the_rest_counted(
+def test_without_time_only_the_first_launch_is_inspected_and_others_are_counted(
     recorder, looks, driver
 ):
     made = looks(allowance=0)
@@ -316,7 +316,7 @@ def test_the_time_that_copies_take_is_measured(recorder, looks, driver):
     assert made.allows()
 
 
-def test_arguments_within_tuples_are_found(recorder, looks, driver):
+def test_tensors_within_tuples_are_copied(recorder, looks, driver):
     made, x = looks(), on_device(torch.arange(4))
     look = recorder.look(made, None, [(3, (1, 0, 1)), (4, (9,)), (5, (1, 7)), (6, (0, 0))])
     assert look.at((1, ((2, x), [])), 0) == 1
@@ -327,7 +327,7 @@ def test_arguments_within_tuples_are_found(recorder, looks, driver):
     made.release(copy.end)
 
 
-def test_another_run_begins_again(recorder, looks, driver):
+def test_copies_are_forgotten_when_another_run_begins(recorder, looks, driver):
     made, x = looks(), on_device(torch.arange(4))
     made.take([(0, x)], 0, None, 0)
     driver.run()

@@ -15,7 +15,7 @@ from tests.capture.recorders import Adapter, Function, Kernel, calls, recorder_o
 torch = pytest.importorskip("torch")
 
 
-def test_tensors_die_when_the_program_lets_them_go(kind):
+def test_recorded_tensors_are_freed_with_the_programs_last_reference(kind):
     with wrapped(kind):
         function, tensor = Function(Kernel()), torch.zeros(8)
         function.run(tensor, grid=lambda meta: (1,), warmup=False)
@@ -109,7 +109,7 @@ def test_threads_lose_no_launch_and_agree_on_the_calls(kind):
     assert not set.intersection(*per_size.values())
 
 
-def test_rows_say_thread_and_phase_of_the_launching_thread(kind):
+def test_rows_have_id_and_phase_of_the_launching_thread(kind):
     recorder = recorder_of(kind)
 
     def launch():
@@ -126,7 +126,7 @@ def test_rows_say_thread_and_phase_of_the_launching_thread(kind):
     assert first["thread"] not in (0, second["thread"])
 
 
-def test_what_was_copied_belongs_to_the_next_launch_alone(kind):
+def test_tagged_copies_belong_to_the_next_launch_only(kind):
     recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
 
     def launch():
@@ -141,7 +141,7 @@ def test_what_was_copied_belongs_to_the_next_launch_alone(kind):
     assert rows(recorder)["contents"].tolist() == [0, 7, 0, 0]
 
 
-def test_what_was_copied_for_a_launch_that_failed_is_no_others(kind):
+def test_copies_for_a_failed_launch_are_not_assigned_to_another(kind):
     recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
 
     class Owner:
@@ -186,7 +186,7 @@ def test_launchers_marked_uncommon_go_to_the_uncommon_method(kind):
     assert went == ["plain", "careful", "plain", "plain"]
 
 
-def test_many_rows_come_out_in_order_and_once(kind):
+def test_many_rows_are_drained_in_order_and_once(kind):
     recorder = recorder_of(kind)
     for number in range(10_000):
         recorder.append(number, number, number)
@@ -194,7 +194,7 @@ def test_many_rows_come_out_in_order_and_once(kind):
     assert calls(recorder) == []
 
 
-def test_a_recorder_that_forgot_records_kernels_and_calls_anew(kind):
+def test_recorder_records_kernels_and_calls_again_after_forget(kind):
     recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
     recorder.record(adapter, None, kernel, (1,), (), {}, 1, 2)
     recorder.forget()
@@ -203,7 +203,7 @@ def test_a_recorder_that_forgot_records_kernels_and_calls_anew(kind):
     assert (adapter.kernels, calls(recorder)) == (2, [1])
 
 
-def test_launches_on_intel_have_their_device(kind):
+def test_launches_on_intel_devices_have_their_device(kind):
     class OnIntel(Adapter):
         def new_kernel(self, owner, kernel):
             return (0, hot.ONEAPI, 2)
@@ -241,7 +241,7 @@ class TestWhoseLaunchIsUnderWay:
         assert seen == [id(owner), id(owner)]
         assert recorder.launching == 0
 
-    def test_a_launch_inside_another_leaves_the_outer_one(self, recorder):
+    def test_nested_launch_restores_launching_of_the_outer_one(self, recorder):
         seen = []
         inner = self.owner_whose_launch(recorder, lambda _: seen.append(recorder.launching))
 
@@ -253,7 +253,7 @@ class TestWhoseLaunchIsUnderWay:
         outer.run(grid=(1,), warmup=False)
         assert seen == [id(inner), id(outer)]
 
-    def test_a_launch_that_fails_is_over(self, recorder):
+    def test_launching_is_reset_after_a_failed_launch(self, recorder):
         def fail(_):
             raise ValueError("as the program wants it")
 

@@ -81,14 +81,14 @@ LAUNCH = st.tuples(
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, max_size=12))
 @settings(max_examples=usually(100, thorough=400), deadline=None)
-def test_both_recorders_tell_the_same_launches_apart(launches):
+def test_both_recorders_distinguish_the_same_launches(launches):
     assert calls_of(hot.Recorder, launches) == calls_of(_hot.Recorder, launches)
 
 
 @pytest.mark.skipif(_hot is None, reason="the extension is not built")
 @given(st.lists(LAUNCH, min_size=1, max_size=4), st.lists(st.integers(0, 3), max_size=30))
 @settings(max_examples=100, deadline=None)
-def test_both_recorders_know_the_same_launches_again_in_a_table_that_overflows(launches, order):
+def test_both_recorders_recognize_the_same_launches_after_an_overflow(launches, order):
     met = [launches[index % len(launches)] for index in order]
     assert calls_of(hot.Recorder, met, max_calls=2) == calls_of(_hot.Recorder, met, max_calls=2)
 
@@ -113,7 +113,7 @@ def test_values_of_different_types_are_different_calls(kind):
     )
 
 
-def test_integers_beyond_64_bits_are_told_apart(kind):
+def test_integers_beyond_64_bits_are_distinguished(kind):
     distinct(kind, (2**63 - 1,), (2**63,), (2**64 - 1,), (-1,), (2**64,), (2**128,), (2**128 + 1,))
 
 
@@ -140,23 +140,23 @@ def colliding_arguments(count=5):
     return [(first, last - 2**64 if last >> 63 else last) for first, last in enumerate(lasts)]
 
 
-def test_calls_whose_hashes_collide_stay_apart(kind):
+def test_calls_whose_hashes_collide_are_distinguished(kind):
     launches = [(args, {}, (1,)) for args in colliding_arguments()]
     assert calls_of(kind, launches + launches) == [*range(5), *range(5)]
 
 
-def test_floats_are_told_apart_by_their_bits(kind):
+def test_floats_are_distinguished_by_their_bits(kind):
     distinct(kind, (0.0,), (-0.0,), (math.nan,), (math.inf,), (5e-324,))
     assert calls_of(kind, [((float("nan"),), {}, (1,)) for _ in range(3)]) == [0, 0, 0]
 
 
-def test_arguments_cannot_be_taken_for_one_another(kind):
+def test_different_argument_lists_have_different_keys(kind):
     distinct(kind, (), (1,), (1, 1), ("a", "b"), ("ab", ""), ("", "ab"), (("a", "b"),), (b"a",))
     ids = calls_of(kind, [((), {"a": 1}, (1,)), (("a", 1), {}, (1,)), ((1,), {"a": 1}, (1,))])
     assert ids == [0, 1, 2]
 
 
-def test_keywords_are_told_apart_by_their_text_and_order(kind):
+def test_keyword_arguments_are_distinguished_by_name_and_order(kind):
     equal = ["".join(("BLOCK", "_", "SIZE")) for _ in range(2)]
     assert equal[0] is not equal[1]
     given = [{equal[0]: 1}, {equal[1]: 1}, {"BLOCK_M": 1}, {"a": 1, "b": 1}, {"b": 1, "a": 1}]
@@ -164,20 +164,20 @@ def test_keywords_are_told_apart_by_their_text_and_order(kind):
     assert calls_of(kind, [((), kwargs, (1,)) for kwargs in given * 2])[5:] == [0, 0, 1, 2, 3]
 
 
-def test_any_number_of_keywords_is_known_again(kind):
+def test_calls_with_many_keywords_are_recognized_again(kind):
     launches = [((), {f"name{number}": 1}, (1,)) for number in range(5000)]
     ids = calls_of(kind, launches * 2, max_calls=10_000)
     assert ids == [*range(5000), *range(5000)]
 
 
-def test_a_call_that_alternates_with_another_is_known_again(kind):
+def test_alternating_calls_are_recognized_again(kind):
     x, y = torch.zeros(4, 8), torch.zeros(2, 3, 4, 5, 6)
     launches = [((x,), {}, (1,)), ((y,), {}, (1,)), ((x, 3), {}, (1,))]
     order = [0, 0, 0, 1, 0, 1, 1, 1, 2, 0]
     assert calls_of(kind, [launches[index] for index in order]) == order
 
 
-def test_metadata_of_tensors_tells_calls_apart(kind):
+def test_calls_are_distinguished_by_the_metadata_of_tensors(kind):
     x = torch.zeros(4, 8)
     distinct(
         kind,
@@ -192,11 +192,11 @@ def test_metadata_of_tensors_tells_calls_apart(kind):
     )
 
 
-def test_strides_of_dimensions_of_size_one_count(kind):
+def test_strides_of_dimensions_of_size_one_distinguish_calls(kind):
     distinct(kind, (BASE.as_strided((8, 1), (1, 1)),), (BASE.as_strided((8, 1), (1, 5)),))
 
 
-def test_alignment_and_aliasing_tell_calls_apart_and_addresses_do_not(kind):
+def test_calls_are_distinguished_by_alignment_and_aliasing_but_not_addresses(kind):
     x, y, z = (torch.zeros(16) for _ in range(3))
     distinct(kind, (x, y), (x, x), (x[:8], y), (x[1:9], y))
     same = [((x, y, x), {}, (1,)), ((y, z, y), {}, (1,)), ((x, y, y), {}, (1,))]
@@ -211,12 +211,12 @@ def test_tensors_of_other_types_are_read_exactly(kind):
     distinct(kind, (torch.zeros(8),), (sub,), (sub[1:],), (sub, torch.zeros(8)), (sub, sub))
 
 
-def test_dtypes_given_as_values_are_known_again(kind):
+def test_dtypes_as_arguments_are_recognized_again(kind):
     launches = [((dtype,), {}, (1,)) for dtype in (torch.float32, torch.float16, torch.float32)]
     assert calls_of(kind, launches) == [0, 1, 0]
 
 
-def test_objects_of_unknown_kind_are_told_apart_while_they_live(kind):
+def test_objects_of_unknown_type_are_distinguished_while_they_live(kind):
     recorder, adapter, kernel = recorder_of(kind), Adapter(), Kernel()
     for _ in range(20):  # each dies, and its address is used again
         recorder.record(adapter, None, kernel, (1,), (Kernel(),), {}, 1, 2)
@@ -231,7 +231,7 @@ def test_grids_of_any_form_are_one_call_when_equal(kind):
     assert calls_of(kind, [((), {}, grid) for grid in grids]) == [0, 0, 0, 0, 1, 1]
 
 
-def test_more_arguments_than_any_buffer_holds(kind):
+def test_calls_with_thousands_of_arguments_are_recognized_again(kind):
     many = tuple(torch.zeros(2, 2, 2, 2) for _ in range(200))
     swapped = (*many[:-1], many[0])
     assert calls_of(kind, [(many, {}, (1,)), (swapped, {}, (1,)), (many, {}, (1,))]) == [0, 1, 0]
@@ -240,7 +240,7 @@ def test_more_arguments_than_any_buffer_holds(kind):
 # -- kernels ---------------------------------------------------------------------------------------
 
 
-def test_kernels_are_not_kept_alive_nor_mistaken_for_one_another(kind):
+def test_kernels_are_not_kept_alive_nor_confused_after_reuse_of_an_address(kind):
     recorder, adapter = recorder_of(kind), Adapter()
     for _ in range(300):  # addresses come again
         kernel = Kernel()
@@ -252,7 +252,7 @@ def test_kernels_are_not_kept_alive_nor_mistaken_for_one_another(kind):
     assert calls(recorder) == list(range(300))
 
 
-def test_a_kernel_that_cannot_be_watched_is_kept(kind):
+def test_kernel_without_weak_references_is_kept_alive(kind):
     recorder, adapter = recorder_of(kind), Adapter()
     kernel = "a kernel without weak references"
     for _ in range(2):
@@ -260,7 +260,7 @@ def test_a_kernel_that_cannot_be_watched_is_kept(kind):
     assert (adapter.kernels, calls(recorder)) == (1, [0, 0])
 
 
-def test_kernels_that_are_not_wanted_leave_nothing(kind):
+def test_kernels_that_the_adapter_refuses_are_not_recorded(kind):
     recorder, adapter = recorder_of(kind), Adapter(only_kernel=-1)
     recorder.record(adapter, None, Kernel(), (1,), (1,), {}, 1, 2)
     assert (calls(recorder), adapter.calls) == ([], [])

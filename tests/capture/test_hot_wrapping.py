@@ -34,7 +34,7 @@ def test_a_wrapped_launch_passes_arguments_and_result_unchanged(kind):
         assert calls(recorder) == [0]
 
 
-def test_a_callable_grid_is_asked_once_and_its_answer_counts(kind):
+def test_callable_grid_is_called_once_and_its_result_is_recorded(kind):
     asked = []
 
     def grid(meta):
@@ -58,7 +58,7 @@ def test_the_callers_keyword_arguments_are_left_alone(kind):
     assert len(function.given) == 2
 
 
-def test_exceptions_of_the_launch_pass_unchanged_and_are_no_launches(kind):
+def test_exceptions_of_a_launch_propagate_and_nothing_is_recorded(kind):
     error = ValueError("the launch's own")
     with wrapped(kind) as (recorder, _):
         with pytest.raises(ValueError, match="the launch's own") as caught:
@@ -71,7 +71,7 @@ def test_exceptions_of_the_launch_pass_unchanged_and_are_no_launches(kind):
         assert calls(recorder) == []
 
 
-def test_compiling_ahead_is_no_launch(kind):
+def test_warmup_is_not_recorded_as_a_launch(kind):
     kernel = Kernel()
     with wrapped(kind) as (recorder, adapter):
         assert Function(kernel).run(grid=(1,), warmup=True) is kernel
@@ -100,7 +100,7 @@ def test_failures_of_kvtrace_are_reported_and_do_not_reach_the_program(kind):
     assert problems[0].__traceback__ is not None
 
 
-def test_an_interrupt_that_arrives_in_our_code_is_the_programs(kind):
+def test_interrupt_during_recording_reaches_the_program(kind):
     class Interrupted(Adapter):
         def new_call(self, *arguments):
             raise KeyboardInterrupt
@@ -114,7 +114,7 @@ def test_an_interrupt_that_arrives_in_our_code_is_the_programs(kind):
         Function.run = original
 
 
-def test_the_wrapper_looks_like_what_it_wraps(kind):
+def test_wrapper_has_name_and_docstring_of_the_wrapped_function(kind):
     original = Function.run
     with wrapped(kind):
         assert inspect.unwrap(Function.run) is original
@@ -132,7 +132,7 @@ def test_nothing_is_recorded_while_inactive(kind):
         assert (calls(recorder), adapter.kernels) == ([], 0)
 
 
-def test_enter_and_exit_are_the_launchs_own_times_by_the_realtime_clock(kind):
+def test_enter_and_exit_are_realtime_clock_times_around_the_launch(kind):
     with wrapped(kind) as (recorder, _):
         function = Function(Kernel())
         before = time.time_ns()
@@ -187,7 +187,7 @@ def ways_to_run(autotuner):
     yield lambda *args, **kwargs: Autotuner.run(autotuner, *args, **kwargs)
 
 
-def test_the_launcher_that_was_chosen_is_what_is_recorded(kind):
+def test_chosen_launcher_is_recorded_as_the_kernel(kind):
     result, x = object(), torch.zeros(8)
     with choosing(kind) as (recorder, adapter, uncommon):
         autotuner = Autotuner(Kernel(), result=result)
@@ -199,7 +199,7 @@ def test_the_launcher_that_was_chosen_is_what_is_recorded(kind):
         assert adapter.calls == [(0, (0, 0, 0), 2, ())] * 2
 
 
-def test_the_stream_is_what_the_program_launched_on(kind):
+def test_recorded_stream_is_that_of_the_launch(kind):
     class OnDevice(Adapter):
         def new_kernel(self, owner, kernel):
             return (*super().new_kernel(owner, kernel)[:1], hot.CUDA, 3)
@@ -215,7 +215,7 @@ def test_the_stream_is_what_the_program_launched_on(kind):
     assert found["device"].tolist() == [3] * len(given)
 
 
-def test_nothing_is_recorded_while_the_launcher_is_not_chosen(kind):
+def test_nothing_is_recorded_while_there_are_several_launchers(kind):
     with choosing(kind) as (recorder, adapter, _):
         for launchers in ([], [Kernel(), Kernel()]):
             Autotuner(*launchers).run(1, stream=0)
@@ -235,7 +235,7 @@ def test_calls_with_other_keywords_go_to_the_uncommon_method_unchanged(kind):
         assert calls(recorder) == []
 
 
-def test_exceptions_of_a_chosen_launch_pass_unchanged_and_are_no_launches(kind):
+def test_exceptions_of_a_chosen_launch_propagate_and_nothing_is_recorded(kind):
     error = ValueError("the launch's own")
     with choosing(kind) as (recorder, *_):
         for run in ways_to_run(Autotuner(Kernel(), error=error)):
@@ -283,7 +283,7 @@ def test_references_of_a_chosen_launch_are_balanced(kind):
         assert [sys.getrefcount(value) for value in held] == before
 
 
-def test_the_wrapper_of_a_choosing_method_looks_like_what_it_wraps(kind):
+def test_wrapper_of_a_choosing_method_has_its_name_and_docstring(kind):
     original = Autotuner.run
     with choosing(kind):
         assert inspect.unwrap(Autotuner.run) is original

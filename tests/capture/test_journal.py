@@ -14,7 +14,7 @@ import pytest
 
 from kvtrace.capture.hot import Recorder
 from kvtrace.capture.journal import Journal
-from kvtrace.capture.keeping import Keeping
+from kvtrace.capture.run_limits import RunLimits
 from kvtrace.schema.errors import EmptyTrace
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.validation import validate
@@ -44,7 +44,7 @@ class Program:
         self.recorder = Launching()
         self.journal = Journal(
             str(out), new_run_id(), self.recorder, {}, self.fail, self.fail,
-            Keeping(DEFAULT), self.fail, self.fail,
+            RunLimits(DEFAULT), self.fail, self.fail,
         )  # fmt: skip
         self.calls = 0
         self.errors: list[Exception] = []
@@ -112,7 +112,7 @@ def test_columns_do_not_reach_the_disk_before_the_rows_that_they_refer_to(tmp_pa
     assert dangling(tmp_path) == []
 
 
-def test_rows_reach_the_disk_while_the_thread_is_behind(tmp_path, monkeypatch):
+def test_rows_are_written_while_the_journal_thread_is_behind(tmp_path, monkeypatch):
     """Each call takes its time, as one with much to compress; the program makes many at once."""
     monkeypatch.setattr("kvtrace.capture.journal.INTERVAL", 0.02)
     program = Program(tmp_path)
@@ -178,7 +178,7 @@ def run_limited(out: Path, *how: str) -> str:
 
 @pytest.mark.process
 @pytest.mark.parametrize("how", [("files",), ("files", "again")])
-def test_launches_that_find_no_room_are_counted_to_the_end(tmp_path, how):
+def test_launches_dropped_by_a_full_store_are_counted_until_the_end(tmp_path, how):
     assert "recording has ended" in run_limited(tmp_path, *how)
 
     trace = open_trace(tmp_path)
@@ -191,7 +191,7 @@ def test_launches_that_find_no_room_are_counted_to_the_end(tmp_path, how):
 
 
 @pytest.mark.process
-def test_launches_that_a_full_disk_loses_are_counted_to_the_end(small_disk):
+def test_launches_lost_by_a_full_disk_are_counted_until_the_end(small_disk):
     (small_disk / "ballast").write_bytes(bytes(3_500_000))
     assert "recording has ended" in run_limited(small_disk / "out", "disk")
 
@@ -205,7 +205,7 @@ def test_launches_that_a_full_disk_loses_are_counted_to_the_end(small_disk):
 
 @pytest.mark.process
 @pytest.mark.parametrize("free", range(4, 10))
-def test_where_no_more_files_can_be_made_no_launch_is_written_without_its_call(few_files, free):
+def test_no_launch_is_written_without_its_call_if_no_file_can_be_created(few_files, free):
     files = [few_files / f"file-{number}" for number in range(30)]
     for file in files:
         file.touch()
@@ -241,7 +241,7 @@ def few_files(tmp_path):
 
 @pytest.mark.process
 @pytest.mark.parametrize("rows", [SEGMENT_ROWS, 300])
-def test_programs_killed_at_random_moments_leave_traces_that_are_whole(rows):
+def test_programs_killed_at_random_moments_leave_valid_traces(rows):
     kills = kill_many(2 * len(KINDS), seed=rows, rows=rows)
 
     assert [kill.problems for kill in kills] == [()] * len(kills)

@@ -44,7 +44,7 @@ class Program:
             time.sleep(0.01)
 
 
-def test_the_first_launches_are_recorded_exactly_and_the_program_goes_on(tmp_path, capfd):
+def test_exactly_the_first_launches_up_to_the_limit_are_recorded(tmp_path, capfd):
     program = Program(tmp_path / "out", limit="100 launches")
     program.launch(70)
     assert program.session.recording
@@ -61,7 +61,7 @@ def test_the_first_launches_are_recorded_exactly_and_the_program_goes_on(tmp_pat
     assert validate(tmp_path / "out") == []
     assert capfd.readouterr().err == (
         "kvtrace: recording has ended: 100 launches were made (KVTRACE_LIMIT=100 launches); the "
-        "program continues, and what was recorded is kept\n"
+        "program continues, and the recorded launches are kept\n"
     )
     trace = open_trace(tmp_path / "out")
     assert trace.runs
@@ -71,7 +71,7 @@ def test_the_first_launches_are_recorded_exactly_and_the_program_goes_on(tmp_pat
     ]
 
 
-def test_a_program_that_ends_before_the_limit_was_noticed_ended_at_it_too(tmp_path):
+def test_ending_is_limit_also_if_the_program_ended_before_the_next_round(tmp_path):
     program = Program(tmp_path / "out", limit="100 launches")
     for _ in range(150):
         program.session.add_launch(program.call, 1, 2)
@@ -118,7 +118,7 @@ def test_stop_waits_while_another_thread_ends_the_recording(tmp_path):
 @pytest.mark.parametrize(
     ("limit", "least", "most"), [("ring:1k launches", 1000, 1500), ("ring:60kB", 300, 10_000)]
 )
-def test_the_newest_launches_are_kept(tmp_path, limit, least, most):
+def test_ring_limit_keeps_the_newest_launches(tmp_path, limit, least, most):
     program = Program(tmp_path / "out", limit=limit)
     largest = 0
     for _ in range(100):
@@ -137,7 +137,7 @@ def test_the_newest_launches_are_kept(tmp_path, limit, least, most):
         assert largest < 100_000  # the room for the last row of `runs`, and one round, are beside
 
 
-def test_the_last_seconds_are_kept(tmp_path):
+def test_ring_limit_keeps_the_last_seconds(tmp_path):
     program = Program(tmp_path / "out", limit="ring:1s")
     begun = time.monotonic()
     while time.monotonic() < begun + 3:
@@ -151,7 +151,7 @@ def test_the_last_seconds_are_kept(tmp_path):
     assert validate(tmp_path / "out") == []
 
 
-def test_what_tensors_held_stays_when_its_launch_is_dropped(tmp_path):
+def test_contents_of_tensors_stay_when_their_launch_is_deleted(tmp_path):
     program = Program(tmp_path / "out", limit="RING:200 launches")
 
     def add(journal, seq):
@@ -171,19 +171,20 @@ def test_what_tensors_held_stays_when_its_launch_is_dropped(tmp_path):
     assert "seq refers to 1 rows that launches does not have, as 9999" in problem.text
 
 
-def test_what_is_never_dropped_may_fill_the_ring(tmp_path, capfd):
+def test_rows_that_are_never_deleted_may_fill_the_ring_and_end_the_recording(tmp_path, capfd):
     program = Program(tmp_path / "out", limit="ring:30kB")
     for number in range(1, 400):
         program.session.add_kernel(kernel(number))
     program.launch(10)
     program.await_end()
     program.session.stop("exit")
-    assert "kernels, calls and contents of tensors take " in capfd.readouterr().err
+    message = capfd.readouterr().err
+    assert "contents of tensors, which are never deleted, take " in message
     assert open_trace(tmp_path / "out").runs[0].ending == "limit"
     assert validate(tmp_path / "out") == []
 
 
-def test_a_flush_leaves_nothing_uncounted_and_a_run_that_goes_on_counts_on(tmp_path):
+def test_flush_writes_weights_of_all_launches_and_sampling_continues(tmp_path):
     program = Program(tmp_path / "out", sample="1/1000")
     program.launch(5)
     assert open_trace(tmp_path / "out").table("launches", columns=["weight"])[
@@ -199,7 +200,7 @@ def test_a_flush_leaves_nothing_uncounted_and_a_run_that_goes_on_counts_on(tmp_p
 
 @pytest.mark.process
 @pytest.mark.parametrize("seed", range(4))
-def test_a_program_that_is_killed_while_it_drops_leaves_a_trace(tmp_path, seed):
+def test_program_killed_while_parts_are_deleted_leaves_a_valid_trace(tmp_path, seed):
     """Parts of a few rows are dropped all the time, so that it is killed while it does."""
     out, progress = tmp_path / "out", tmp_path / "progress"
     progress.write_bytes(bytes(8))

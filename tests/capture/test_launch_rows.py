@@ -41,14 +41,14 @@ def packed(rows):
 
 @pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
 @given(ROWS, st.integers(0, 2**50), TIMES)
-def test_the_compiled_part_makes_the_same_columns(rows, first, last_exit):
+def test_compiled_conversion_makes_the_same_columns(rows, first, last_exit):
     compiled = LaunchRows(*COMPILED.launch_columns(packed(rows), first, last_exit))
     assert compiled == columns_in_python(packed(rows), first, last_exit)
 
 
 @pytest.mark.parametrize("make", [columns_in_python, launch_rows])
 @given(rows=ROWS)
-def test_columns_are_what_the_rows_say(make, rows):
+def test_columns_have_the_values_of_the_packed_rows(make, rows):
     found = make(packed(rows), 7, 0)
     columns = found.columns
     for column in columns.values():

@@ -29,7 +29,7 @@ def recorder(new=0, timed=0, timed_ns=0):
     return SimpleNamespace(costs=(new, timed, timed_ns))
 
 
-def test_a_thread_that_had_less_of_the_processor_in_a_round_has_waited():
+def test_thread_with_less_processor_time_in_a_round_counts_as_waiting():
     # given a thread that uses nine tenths of the time, and 4 ms of a round's 10 ms
     clocks = Clocks(
         (0, 0, 0),
@@ -55,7 +55,7 @@ def test_a_thread_that_had_less_of_the_processor_in_a_round_has_waited():
     assert share["total"] == pytest.approx(100 * 6 / 104)
 
 
-def test_rounds_with_new_kernels_are_the_start():
+def test_rounds_with_new_kernels_count_as_start():
     overhead = Overhead(recorder(new=30_000_000, timed=10, timed_ns=10_000))
     overhead.begin_round()
     overhead.add_kernel()
@@ -68,7 +68,7 @@ def test_rounds_with_new_kernels_are_the_start():
     assert overhead_percent(Run("x", overhead=parts)) is None
 
 
-def test_the_sum_of_the_parts_is_what_recording_took():
+def test_sum_of_the_costs_is_the_measured_overhead():
     overhead = Overhead(recorder())
     overhead.begin_round()
     overhead.add_launches([], 1)
@@ -126,7 +126,7 @@ def _hot_paths():
 
 
 @pytest.mark.parametrize("make", _hot_paths(), ids=["python", "native"])
-def test_the_hot_path_times_some_launches_and_all_that_is_new(make):
+def test_hot_path_times_some_launches_and_all_new_kernels_and_calls(make):
     def fail(error):
         raise error
 

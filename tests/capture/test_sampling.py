@@ -28,12 +28,12 @@ def sampled_by(kind, one_in):
 
 
 @given(st.integers(1, 1000), st.integers(0, 2**40))
-def test_exactly_one_of_each_n_that_follow_each_other_is_chosen(one_in, block):
+def test_exactly_one_of_n_consecutive_numbers_is_chosen(one_in, block):
     numbers = range(block * one_in, (block + 1) * one_in)
     assert sum(is_chosen(number, one_in) for number in numbers) == 1
 
 
-def test_a_program_that_repeats_itself_is_seen_whole():
+def test_all_launches_of_a_periodic_program_are_sampled():
     # when a program does the same 100 launches again and again, and one in 100 is chosen
     counts = [0] * 100
     for number in range(100 * 10_000):
@@ -44,7 +44,7 @@ def test_a_program_that_repeats_itself_is_seen_whole():
 
 
 @given(st.lists(st.tuples(st.integers(0, 5), st.booleans()), max_size=60))
-def test_weights_are_the_rows_of_a_key_since_the_last_that_was_kept(given_rows):
+def test_weight_is_the_number_of_rows_of_a_key_since_its_last_recorded_row(given_rows):
     weights, waiting, found, expected, seen = Weights(2**62), {}, [], [], set()
     for number, (key, keep) in enumerate(given_rows, 2**61):
         assert not is_chosen(number, 2**62)
@@ -75,7 +75,7 @@ def told(sample):
 
 @every_kind
 @given(batches=st.lists(st.lists(LAUNCHES, max_size=40)), one_in=st.integers(1, 20))
-def test_the_weights_of_each_call_and_phase_add_up_to_its_launches(kind, batches, one_in):
+def test_weights_of_each_call_and_phase_sum_to_its_launches(kind, batches, one_in):
     sampled = sampled_by(kind, one_in)
     made, found, seen, seq = {}, {}, set(), 0
 
@@ -98,7 +98,7 @@ def test_the_weights_of_each_call_and_phase_add_up_to_its_launches(kind, batches
 
 @pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
 @given(batches=st.lists(st.lists(LAUNCHES, max_size=40)), one_in=st.integers(1, 20))
-def test_the_compiled_part_chooses_the_same(batches, one_in):
+def test_compiled_sampler_chooses_the_same_launches(batches, one_in):
     both = [sampled_by(kind, one_in) for kind in KINDS]
     seq = 2**40
     for batch in batches:
@@ -111,13 +111,13 @@ def test_the_compiled_part_chooses_the_same(batches, one_in):
 
 
 @pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
-def test_the_compiled_part_refuses_calls_without_a_number():
+def test_compiled_sampler_refuses_negative_call_ids():
     with pytest.raises(ValueError, match="numbered from 0"):
         sampled_by("native", 2).chosen(rows([(-1, RUN)]), 0)
 
 
 @every_kind
-def test_what_others_refer_to_is_recorded(kind):
+def test_launches_that_other_rows_refer_to_are_recorded(kind):
     sampled = sampled_by(kind, 1_000_000)
     phases = [RUN, RUN, GRAPH_CAPTURE, GRAPH_CAPTURE, RUN, RUN]
     launches = list(zip([0, 0, 1, 1, 0, 0], phases, strict=True))

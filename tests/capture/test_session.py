@@ -37,7 +37,7 @@ KERNEL = KernelRecord(
 STACK = (Frame("a.py", 1, 2, "f"), Frame("a.py", 9, None, "<module>"))
 
 
-def test_what_a_backend_tells_is_in_the_tables(session):
+def test_kernels_calls_and_launches_of_a_backend_are_in_the_tables(session):
     # given a kernel, a call and two launches
     kernel_id = session.add_kernel(KERNEL)
     argument = ArgumentRecord("x", "tensor", dtype="fp32", shape=(2,), value=b"12345678")
@@ -76,7 +76,7 @@ def test_equal_content_and_stacks_are_stored_once(session):
     assert trace.table("artifacts").num_rows == 3
 
 
-def test_nothing_is_written_before_there_is_something_to_say(session, tmp_path):
+def test_nothing_is_written_before_the_first_launch_or_mark(session, tmp_path):
     session.message("info", "code", "a message alone makes no files")
     session.stop()
     assert not (tmp_path / "out").exists()
@@ -102,7 +102,7 @@ def test_a_flood_of_messages_is_bounded_and_counted(session):
     assert sum(row["count"] for row in rows) == 1501  # and the hot path's
 
 
-def test_a_record_that_cannot_be_made_takes_no_other_with_it(session, capsys):
+def test_record_that_cannot_be_made_does_not_affect_others(session, capsys):
     def broken():
         raise RuntimeError("no such stage")
 
@@ -159,7 +159,7 @@ def test_time_of_kvtrace_in_the_program_is_recorded(session):
     assert 1_000_000_000 < run.self_overhead_ns < 60_000_000_000
 
 
-def test_code_dies_with_its_functions_once_a_recording_is_over(session):
+def test_code_objects_are_freed_after_a_recording(session):
     # given a function whose code nobody else has, which a stack is recorded of
     names = {"session": session, "kernel_id": session.add_kernel(KERNEL)}
     exec("def launch(): session.add_call(kernel_id, (1, 1, 1), [])", names)

@@ -14,7 +14,7 @@ LAUNCHES = 200_000
 
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="there is no fork")
-def test_a_child_waits_for_no_lock_of_its_parents_spool(tmp_path):
+def test_forked_child_does_not_wait_for_a_lock_of_its_parents_spool(tmp_path):
     if _hot is None:
         pytest.skip("the C extension is not built")
     with wrapped(_hot.Recorder) as (recorder, _):

@@ -39,7 +39,7 @@ RUNNING = {"run", "gate", "bisect"}
 WITHOUT_TRACE = {"judge", "mcp", "doctor", "env", "import"}
 
 
-def test_every_command_is_tried_here():
+def test_every_command_is_covered_by_these_tests():
     assert {*READING, *RUNNING, *WITHOUT_TRACE, "baseline"} >= set(COMMANDS)
 
 
@@ -136,7 +136,7 @@ def test_recover_leaves_damaged_sealed_files_alone(kvtrace, own_trace):
         ("sql", "TRACE", "SELECT name FROM kernels UNION ALL SELECT name FROM marks"),
     ],
 )
-def test_hostile_names_reach_no_terminal_raw(kvtrace, sound_trace, arguments):
+def test_hostile_names_are_printed_escaped(kvtrace, sound_trace, arguments):
     code, out, _ = kvtrace(*(sound_trace if word == "TRACE" else word for word in arguments))
     assert code == 0
     assert [c for c in out if not c.isprintable() and c != "\n"] == []

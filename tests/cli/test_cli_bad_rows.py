@@ -133,7 +133,7 @@ def test_a_bad_row_affects_no_other_row(found, command, own_trace, kvtrace):
 
 @pytest.mark.sweep
 @pytest.mark.parametrize("command", READING)
-def test_artifacts_without_their_hashes(command, own_trace, kvtrace):
+def test_commands_work_on_artifacts_without_hashes(command, own_trace, kvtrace):
     part = next((own_trace / "artifacts").rglob("*.parquet"))
     rows = pq.ParquetFile(part).read()
     pq.write_table(rows.drop_columns(["sha256"]), part)
@@ -179,7 +179,7 @@ ASKED = (
 
 @pytest.mark.sweep
 @pytest.mark.parametrize(("table", "place", "change", "command"), ASKED)
-def test_a_column_that_is_gone_or_twice_or_says_impossible_times(
+def test_damaged_columns_are_reported_as_damaged_files(
     table, place, change, command, every_table, kvtrace, tmp_path
 ):
     out = tmp_path / "trace"
@@ -228,7 +228,7 @@ def test_a_scalar_that_is_no_number_affects_its_call_only(text, kvtrace, tmp_pat
 
 
 @pytest.mark.skipif("fleet" not in READING, reason="the command is not here")
-def test_numbers_of_executions_and_launches_may_be_any(own_trace, kvtrace):
+def test_numbers_of_executions_and_launches_may_be_arbitrary(own_trace, kvtrace):
     rewrite(own_trace, "gpu_kernels", assign("record", -(2**63)))
     rewrite(own_trace, "launches", assign("seq", 2**63 - 1))
 
@@ -262,7 +262,7 @@ def test_a_script_of_a_kernel_with_any_name_is_python(source, kvtrace, tmp_path)
 
 
 @pytest.mark.parametrize("table", some(["launches", "kernels", "calls", "messages"], 4))
-def test_a_run_without_rows_of_a_table(table, own_trace, kvtrace):
+def test_commands_work_on_a_run_without_rows_of_a_table(table, own_trace, kvtrace):
     part = next((own_trace / table).rglob("*.parquet"))
     part.unlink()
     for command in ("info", "profile", "report"):
@@ -330,7 +330,7 @@ def folder(part):
 @pytest.mark.parametrize(
     "command", ["info", "profile", "sanitize", "sql", "trace redact", "trace validate"]
 )
-def test_only_files_are_read(made, command, own_trace, kvtrace):
+def test_only_regular_files_of_a_trace_are_read(made, command, own_trace, kvtrace):
     part = next((own_trace / "kernels").rglob("*.parquet"))
     part.unlink()
     made(part)
@@ -345,7 +345,7 @@ def test_only_files_are_read(made, command, own_trace, kvtrace):
 @pytest.mark.timeout(60)
 @pytest.mark.parametrize("name", ["launches-00000.arrows", "runs-00000.arrows"])
 @pytest.mark.parametrize("command", ["info --all", "trace recover --force", "trace validate"])
-def test_only_files_are_read_of_a_journal(name, command, own_trace, kvtrace):
+def test_only_regular_files_of_a_journal_are_read(name, command, own_trace, kvtrace):
     journal = own_trace / ".journal" / "run=20260102-030405-000-00000001"
     journal.mkdir(parents=True)
     os.mkfifo(journal / name)
@@ -360,7 +360,9 @@ def test_only_files_are_read_of_a_journal(name, command, own_trace, kvtrace):
 @pytest.mark.parametrize("table", ["findings", "launches", ".journal"])
 @pytest.mark.parametrize("deep", [False, True])
 @pytest.mark.parametrize("command", ["trace recover", "trace compact", "sanitize", "replay"])
-def test_nothing_is_written_through_a_link(table, deep, command, own_trace, kvtrace, tmp_path):
+def test_commands_write_nothing_through_a_symbolic_link(
+    table, deep, command, own_trace, kvtrace, tmp_path
+):
     kvtrace("sanitize", own_trace)
     (own_trace / ".journal" / "run=x").mkdir(parents=True, exist_ok=True)
     linked = next((own_trace / table).iterdir()) if deep else own_trace / table
@@ -377,7 +379,7 @@ def test_nothing_is_written_through_a_link(table, deep, command, own_trace, kvtr
 
 
 @pytest.mark.parametrize("table", ["marks", ".journal"])
-def test_a_recording_writes_through_no_link_either(table, own_trace, tmp_path):
+def test_recording_writes_nothing_through_a_symbolic_link(table, own_trace, tmp_path):
     (own_trace / ".journal").mkdir(exist_ok=True)
     shutil.move(own_trace / table, tmp_path / "elsewhere")
     (own_trace / table).symlink_to(tmp_path / "elsewhere")
@@ -424,7 +426,7 @@ def deep(rows):
 
 @pytest.mark.parametrize("change", [twice, deep])
 @pytest.mark.parametrize("command", ["info", "trace validate", "profile"])
-def test_a_part_that_no_writer_makes_is_damaged(change, command, own_trace, kvtrace):
+def test_part_that_no_writer_can_make_is_reported_as_damaged(change, command, own_trace, kvtrace):
     part = next((own_trace / "kernels").rglob("*.parquet"))
     rows = pq.ParquetFile(part).read()
     metadata = {k: v for k, v in rows.schema.metadata.items() if k != b"kvtrace.sha256"}

@@ -49,7 +49,7 @@ def test_commands_of_two_words_have_an_overview(kvtrace):
     assert (code, "did you mean 'validate'?" in err) == (2, True)
 
 
-def test_a_name_of_version_0_2_still_works_and_says_its_new_one(kvtrace, sound_trace):
+def test_command_name_of_version_0_2_still_works_and_prints_the_new_name(kvtrace, sound_trace):
     code, out, err = kvtrace("validate", sound_trace)
     assert err == (
         "kvtrace: validate is now kvtrace trace validate; the old name will be removed in 0.4.\n"
@@ -57,18 +57,18 @@ def test_a_name_of_version_0_2_still_works_and_says_its_new_one(kvtrace, sound_t
     assert (code, out) == kvtrace("trace", "validate", sound_trace)[:2]
 
 
-def test_without_a_command_the_help_comes_with_the_code_of_bad_usage(kvtrace):
+def test_without_a_command_the_help_is_printed_and_the_exit_code_is_2(kvtrace):
     code, out, _ = kvtrace()
     assert code == 2
     assert out == kvtrace("--help")[1]
 
 
-def test_version(kvtrace):
+def test_option_version_prints_the_version(kvtrace):
     assert kvtrace("--version") == (0, f"kvtrace {__version__}\n", "")
 
 
-def test_a_mistyped_command_names_the_nearest(kvtrace):
-    code, _, err = kvtrace("sanitize")
+def test_mistyped_command_is_reported_with_the_nearest_name(kvtrace):
+    code, _, err = kvtrace("sanitizes")
     assert code == 2
     assert "did you mean 'sanitize'?" in err
 
@@ -137,16 +137,17 @@ def test_a_known_error_is_one_sentence(kvtrace, monkeypatch):
     assert err == "kvtrace: line one of a \\x1b[31mhostile\\x1b[0m name.\n"
 
 
-def test_an_unexpected_error_is_one_sentence_that_says_how_to_learn_more(kvtrace, monkeypatch):
+def test_unexpected_error_is_one_sentence_that_names_kvtrace_debug(kvtrace, monkeypatch):
     replaced_command(monkeypatch, raising(ZeroDivisionError("by\nnothing")))
     code, _, err = kvtrace("trace", "validate", "x")
     assert code == 2
     assert (
-        err == "kvtrace: failed on ZeroDivisionError: by (KVTRACE_DEBUG=1 shows the traceback).\n"
+        err == "kvtrace: unexpected error ZeroDivisionError: by "
+        "(KVTRACE_DEBUG=1 shows the traceback).\n"
     )
 
 
-def test_the_traceback_comes_on_request(kvtrace, monkeypatch):
+def test_traceback_is_printed_with_kvtrace_debug(kvtrace, monkeypatch):
     monkeypatch.setenv("KVTRACE_DEBUG", "1")
     replaced_command(monkeypatch, raising(ZeroDivisionError("by nothing")))
     code, _, err = kvtrace("trace", "validate", "x")
@@ -195,7 +196,7 @@ def test_ctrl_c_ends_the_program_with_130():
 
 
 @pytest.mark.process
-def test_a_closed_pipe_is_no_error(sound_trace):
+def test_closed_pipe_prints_no_error(sound_trace):
     reading, writing = os.pipe()
     os.close(reading)
     with os.fdopen(writing, "wb") as output:
@@ -212,7 +213,7 @@ def test_a_closed_pipe_is_no_error(sound_trace):
 
 
 @pytest.mark.process
-def test_output_survives_a_terminal_that_knows_only_ascii(sound_trace):
+def test_output_works_on_a_terminal_with_ascii_only(sound_trace):
     environment = {**os.environ, "PYTHONIOENCODING": "ascii"}
     done = python("-m", "kvtrace", "info", str(sound_trace), env=environment)
     assert done.returncode == 0
@@ -229,7 +230,7 @@ def test_the_shell_can_complete_commands():
     assert done.stdout.split() == ["sanitize"]
 
 
-def test_main_takes_its_arguments_from_the_command_line(monkeypatch, capsys):
+def test_main_reads_sys_argv_by_default(monkeypatch, capsys):
     monkeypatch.setattr(sys, "argv", ["kvtrace", "--version"])
     assert main() == 0
     assert __version__ in capsys.readouterr().out

@@ -39,7 +39,7 @@ def large(tmp_path_factory):
     ],
     ids=["info", "validate", "perfetto"],
 )
-def test_memory_is_bounded(command, most, large, tmp_path):
+def test_commands_on_a_large_trace_use_bounded_memory(command, most, large, tmp_path):
     written = ("-o", tmp_path / "written") if command[0] == "convert" else ()
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM, *command, str(large), *map(str, written)],

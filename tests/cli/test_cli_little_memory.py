@@ -37,5 +37,5 @@ def test_too_little_memory_is_reported_in_a_sentence(large, tmp_path):
         preexec_fn=limit, capture_output=True, text=True, timeout=120,
     )  # fmt: skip
     assert done.returncode == 2
-    assert done.stderr.startswith("kvtrace: not enough memory; ")
+    assert done.stderr.startswith("kvtrace: the machine has not enough memory; ")
     assert len(done.stderr.splitlines()) == 1

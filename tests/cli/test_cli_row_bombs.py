@@ -32,7 +32,7 @@ print(json.dumps(["most", int(facts[facts.index("VmHWM:") + 1]), ""]))
 
 
 @pytest.mark.parametrize("table", some(["calls", "artifacts", "kernels", "stacks"], 4))
-def test_one_row_many_times_is_refused_before_it_is_decoded(table, own_trace):
+def test_file_of_one_row_repeated_many_times_is_refused_before_decoding(table, own_trace):
     part = part_of(own_trace, table)
     repeat_rows(part, 500_000)
     assert part.stat().st_size < 5 << 20
@@ -41,7 +41,7 @@ def test_one_row_many_times_is_refused_before_it_is_decoded(table, own_trace):
         open_part(part)
 
 
-def test_one_text_in_many_rows_is_refused(own_trace):
+def test_file_of_one_text_in_many_rows_is_refused(own_trace):
     part = part_of(own_trace, "artifacts")
     rows = pq.ParquetFile(part).read().slice(0, 1)
     rows = rows.take(pa.array(np.zeros(3_000, np.int64)))
@@ -55,7 +55,7 @@ def test_one_text_in_many_rows_is_refused(own_trace):
 
 @pytest.mark.process
 @pytest.mark.parametrize("table", ["calls", "artifacts"])
-def test_commands_end_soon_and_in_little_memory(table, own_trace):
+def test_commands_on_a_row_bomb_end_soon_and_in_little_memory(table, own_trace):
     repeat_rows(part_of(own_trace, table), 500_000)
     words = [
         asked(command, own_trace) for command in ("sanitize", "profile", "trace validate", "repro")
@@ -77,7 +77,7 @@ def test_commands_end_soon_and_in_little_memory(table, own_trace):
 
 
 @pytest.mark.parametrize("table", ["kernels", "calls"])
-def test_a_row_of_a_key_that_is_there_already_is_left_out(table, own_trace, kvtrace):
+def test_second_row_with_the_same_key_is_left_out(table, own_trace, kvtrace):
     before = open_trace(own_trace).table(table).num_rows
     part = part_of(own_trace, table)
     rows = pq.ParquetFile(part).read()
@@ -89,7 +89,7 @@ def test_a_row_of_a_key_that_is_there_already_is_left_out(table, own_trace, kvtr
     assert "_id that an earlier row has; left out" in " ".join((out + err).split())
 
 
-def test_what_is_recorded_stays_readable(sound_trace):
+def test_large_recorded_rows_stay_readable(sound_trace):
     for command in ("info", "trace validate"):
         assert READING[command]
     for part in sound_trace.rglob("*.parquet"):

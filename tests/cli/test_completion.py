@@ -18,7 +18,7 @@ def candidates(monkeypatch, capsys):
     return offered
 
 
-def test_commands_their_parts_and_options_are_offered(candidates):
+def test_completion_offers_commands_their_second_words_and_options(candidates):
     assert candidates("sa") == ["sanitize"]
     assert candidates("rec", "trace") == ["recover"]
     assert candidates("--s", "info") == ["--since", "--steps"]
@@ -27,7 +27,7 @@ def test_commands_their_parts_and_options_are_offered(candidates):
     assert candidates("--x", "nothing") == []
 
 
-def test_the_script_is_that_of_the_shell(monkeypatch, capsys, tmp_path):
+def test_completion_script_is_that_of_the_named_or_running_shell(monkeypatch, capsys, tmp_path):
     monkeypatch.setenv("SHELL", "/usr/bin/fish")
     assert main(["--show-completion"]) == 0
     assert "complete -c kvtrace" in capsys.readouterr().out

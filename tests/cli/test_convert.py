@@ -16,7 +16,7 @@ def test_each_format_is_written_under_its_own_name(kvtrace, sound_trace, tmp_pat
         assert (tmp_path / file).exists()
 
 
-def test_a_run_can_be_chosen_and_a_setting_given(kvtrace, sound_trace, tmp_path):
+def test_convert_accepts_a_run_and_a_setting(kvtrace, sound_trace, tmp_path):
     code, out, _ = kvtrace(
         "convert", "csv", sound_trace, "--run", "20260102", "--set", "table=marks", "-o", "m.csv"
     )
@@ -38,14 +38,16 @@ def test_the_chrome_file_is_json(kvtrace, sound_trace, tmp_path):
         (("html", "TRACE"), "there is no converter 'html'"),
         (("perfetto", "TRACE", "--run", "nope"), "has no run 'nope'"),
         (("perfetto", "TRACE", "--set", "speed=1"), "has no setting 'speed'"),
-        (("perfetto", "TRACE", "--set", "speed"), "--set takes NAME=VALUE"),
+        (("perfetto", "TRACE", "--set", "speed"), "--set needs NAME=VALUE"),
         (("csv", "TRACE", "--set", "table=a", "--set", "table=b"), "--set gives table twice"),
         (("csv", "TRACE", "--set", "table=launchs"), "no table 'launchs'"),
         (("perfetto", "TRACE", "-o", "missing/x"), "the folder missing of the output"),
         (("chrome", "TRACE", "-o", "TRACE"), "is a folder; name a file to write"),
     ],
 )
-def test_bad_input_is_one_sentence(kvtrace, sound_trace, tmp_path, arguments, sentence):
+def test_convert_reports_bad_input_in_one_sentence(
+    kvtrace, sound_trace, tmp_path, arguments, sentence
+):
     code, out, err = kvtrace(
         "convert", *(sound_trace if word == "TRACE" else word for word in arguments)
     )

@@ -3,7 +3,7 @@
 import json
 
 
-def test_every_part_has_a_state_and_broken_ones_say_what_to_do(kvtrace):
+def test_every_part_has_a_state_and_broken_parts_have_advice(kvtrace):
     code, out, _ = kvtrace("doctor", "--json")
     parts = {part["name"]: part for part in json.loads(out)}
     assert {"system", "hot path", "Triton", "GPU", "timeline", "folder", "settings"} <= set(parts)
@@ -21,7 +21,7 @@ def test_a_folder_that_cannot_be_written_to_is_broken(kvtrace, monkeypatch):
     assert "set KVTRACE to another folder" in out
 
 
-def test_settings_that_are_not_known_are_broken(kvtrace, monkeypatch):
+def test_unknown_settings_are_shown_as_broken(kvtrace, monkeypatch):
     monkeypatch.setenv("KVTRACE_TENSOR", "int")
     _, out, _ = kvtrace("doctor")
     assert "there is no variable KVTRACE_TENSOR (did you mean 'KVTRACE_TENSORS'?)" in out

@@ -45,7 +45,7 @@ def piped(own_trace):
 
 
 @pytest.mark.process
-def test_minus_is_standard_output(piped, own_trace, tmp_path):
+def test_output_minus_is_standard_output(piped, own_trace, tmp_path):
     chrome = piped("convert", "chrome", own_trace, "-o", tmp_path / "file.json")
     assert chrome.returncode == 0, chrome.stderr
     printed = piped("convert", "chrome", own_trace, "-o", "-")
@@ -57,7 +57,7 @@ def test_minus_is_standard_output(piped, own_trace, tmp_path):
 
 
 @pytest.mark.process
-def test_several_files_are_not_printed(piped, own_trace):
+def test_several_output_files_are_refused_for_standard_output(piped, own_trace):
     done = piped("convert", "csv", own_trace, "-o", "-")
     assert done.returncode == 2
     assert b"several files" in done.stderr
@@ -71,7 +71,7 @@ def recorded_defect(tmp_path):
 
 
 @pytest.mark.process
-def test_findings_go_into_a_pipe_a_line_each(piped, recorded_defect):
+def test_findings_are_printed_one_per_line_into_a_pipe(piped, recorded_defect):
     done = piped("sanitize", recorded_defect)
     lines = done.stdout.decode().splitlines()
     assert done.returncode == 1

@@ -5,7 +5,7 @@ from typing import Annotated, Literal
 
 import pytest
 
-from kvtrace.cli.parsing import Argument, BadUsage, CommandLine, HelpWanted, Option
+from kvtrace.cli.parsing import Argument, BadUsage, CommandLine, HelpRequested, Option
 
 
 def command(
@@ -67,7 +67,7 @@ DEFAULTS = {
         ("a --secret -3", {"secret": -3}),
     ],
 )
-def test_words_become_arguments(words, wanted):
+def test_words_are_parsed_into_the_functions_arguments(words, wanted):
     assert parsed(words) == {"files": [Path("a")], **wanted}
 
 
@@ -77,12 +77,12 @@ def test_words_become_arguments(words, wanted):
         ("", "test needs FILE…; see kvtrace test --help."),
         ("a --jsn", "test has no option --jsn (did you mean '--json'?)"),
         ("a -x", "test has no option -x"),
-        ("a --json=1", "--json takes no value"),
+        ("a --json=1", "--json must not have a value"),
         ("a --output", "--output needs a value: --output DIR"),
-        ("a --format cvs", "--format is one of table, csv, not 'cvs' (did you mean 'csv'?)"),
-        ("a --seconds x", "--seconds is a number, not 'x'"),
-        ("a --seconds 0", "--seconds is at least 0.5 and at most 60, not 0"),
-        ("a --secret 1.5", "--secret is a whole number, not '1.5'"),
+        ("a --format cvs", "--format has to be one of table, csv, not 'cvs' (did you mean 'csv'?)"),
+        ("a --seconds x", "--seconds has to be a number, not 'x'"),
+        ("a --seconds 0", "--seconds has to be at least 0.5 and at most 60, not 0"),
+        ("a --secret 1.5", "--secret has to be a whole number, not '1.5'"),
     ],
 )
 def test_invalid_words_are_reported_in_a_sentence(words, said):
@@ -110,7 +110,7 @@ def test_words_after_a_program_are_passed_to_the_program():
     words = ["-o", "x", "train.py", "-o", "y", "--", "--help"]
     assert line.parsed(words) == {"program": words[2:], "output": Path("x")}
     assert line.parsed(["--", "python", "-m", "x"])["program"] == ["python", "-m", "x"]
-    with pytest.raises(HelpWanted):
+    with pytest.raises(HelpRequested):
         line.parsed(["-h", "train.py"])
 
 
@@ -151,5 +151,5 @@ def test_plain_parameters_are_arguments_and_options():
 
     line = CommandLine("kvtrace plain", plain, passthrough=False)
     assert line.parsed(["out", "--count", "4"]) == {"trace": "out", "count": 4}
-    with pytest.raises(BadUsage, match="does not take 'more' as well"):
+    with pytest.raises(BadUsage, match="has no argument for 'more'"):
         line.parsed(["out", "more"])

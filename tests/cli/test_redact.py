@@ -177,7 +177,7 @@ def names_in(folder: Path) -> list[str]:
 
 
 @pytest.mark.parametrize("table", TABLES)
-def test_every_text_says_what_private_things_it_may_hold(table):
+def test_every_text_column_declares_its_private_contents(table):
     leaves = [leaf for column in TABLES[table].columns for leaf in column.leaves()]
     silent = [path for path, kind, private in leaves if private is None and holds_text(kind)]
     unknown = [
@@ -199,7 +199,7 @@ def holds_text(kind: pa.DataType) -> bool:
 
 
 @pytest.mark.parametrize("which", ["captured", "planted"])
-def test_canaries_are_there_before(which, request):
+def test_canaries_are_in_the_trace_before_redaction(which, request):
     content = everything(request.getfixturevalue(which))
 
     expected = set(PRIVATE) - ({"host", "git"} if which == "captured" else set())
@@ -208,7 +208,7 @@ def test_canaries_are_there_before(which, request):
 
 @pytest.mark.parametrize("which", ["captured", "planted"])
 @pytest.mark.parametrize("private", some(["all", *PRIVATE], 3))
-def test_no_canary_is_left(which, private, request, tmp_path):
+def test_no_canary_is_in_the_redacted_copy(which, private, request, tmp_path):
     trace = request.getfixturevalue(which)
     left_out = PRIVATE if private == "all" else (private,)
     before = everything(trace)
@@ -262,7 +262,7 @@ def test_observed_defects_stay_in_a_redacted_copy_without_their_texts(captured, 
     assert kvtrace("sanitize", tmp_path / "copy")[0] == 1
 
 
-def test_commands_go_on_with_a_copy_without_anything(captured, kvtrace, tmp_path):
+def test_commands_work_on_a_copy_with_everything_redacted(captured, kvtrace, tmp_path):
     assert kvtrace("trace", "redact", captured, "-o", "copy", "--all")[0] == 0
 
     for command in (
@@ -279,7 +279,7 @@ def test_commands_go_on_with_a_copy_without_anything(captured, kvtrace, tmp_path
     assert [word for word in WORDS.values() if word.encode() in content] == []
 
 
-def test_info_says_what_is_left_out_and_a_second_time_adds_to_it(captured, kvtrace):
+def test_info_lists_what_was_redacted_over_several_redactions(captured, kvtrace):
     assert "left out" not in kvtrace("info", captured)[1]
     assert kvtrace("trace", "redact", captured, "-o", "once", "--host", "--paths")[0] == 0
     assert "left out  paths, host (kvtrace trace redact)" in kvtrace("info", "once")[1]
@@ -287,7 +287,7 @@ def test_info_says_what_is_left_out_and_a_second_time_adds_to_it(captured, kvtra
     assert "left out  paths, host, git (kvtrace trace redact)" in kvtrace("info", "twice")[1]
 
 
-def test_names_that_are_made_up_are_the_same_everywhere(captured, tmp_path):
+def test_replacement_names_are_the_same_in_all_tables(captured, tmp_path):
     redact(captured, tmp_path / "copy", ("names", "paths"), redacted_ir)
 
     trace = open_trace(tmp_path / "copy")
@@ -303,7 +303,7 @@ def test_names_that_are_made_up_are_the_same_everywhere(captured, tmp_path):
     assert stages.get("ptx") is None
 
 
-def test_the_order_of_a_run_and_what_it_measured_stay(captured, tmp_path):
+def test_redaction_keeps_order_and_measurements(captured, tmp_path):
     redact(captured, tmp_path / "copy", PRIVATE, redacted_ir)
 
     before, after = open_trace(captured), open_trace(tmp_path / "copy")
@@ -331,7 +331,7 @@ def test_impossible_redactions_raise_a_sentence(arguments, said, captured, kvtra
     assert names_in(tmp_path) == ["there"]
 
 
-def test_a_copy_is_not_put_into_the_trace(own_trace, kvtrace):
+def test_copy_cannot_be_written_into_the_trace(own_trace, kvtrace):
     before = names_in(own_trace)
 
     code, _, err = kvtrace("trace", "redact", own_trace, "-o", own_trace / "copy", "--host")
@@ -342,14 +342,14 @@ def test_a_copy_is_not_put_into_the_trace(own_trace, kvtrace):
 
 
 @pytest.mark.parametrize("private", PRIVATE)
-def test_each_thing_is_an_option_and_on_the_page(private, own_trace, kvtrace):
+def test_each_redactable_kind_is_an_option_and_is_documented(private, own_trace, kvtrace):
     code, out, _ = kvtrace("trace", "redact", own_trace, "-o", "copy", f"--{private}", "--json")
 
     assert (code, json.loads(out)["left_out"]) == (0, [private])
     assert f"`--{private}`" in PAGE
 
 
-def test_a_run_that_goes_on_is_not_copied(tmp_path):
+def test_run_that_is_still_recorded_is_not_copied(tmp_path):
     writer = RunWriter(tmp_path / "out", new_run_id())
 
     with pytest.raises(BadSetting, match="recover first"):
@@ -378,7 +378,7 @@ def test_a_stack_keeps_its_lines_and_gets_the_id_of_its_frames(planted, tmp_path
     assert (row["frames"][0]["line"], row["frames"][0]["function"]) == (3, "canary_names")
 
 
-def test_hostile_names_are_taken_out_of_a_trace(own_trace, tmp_path, kvtrace):
+def test_hostile_names_are_redacted(own_trace, tmp_path, kvtrace):
     assert kvtrace("trace", "redact", own_trace, "-o", tmp_path / "copy", "--all")[0] == 0
 
     assert validate(tmp_path / "copy") == []
@@ -392,7 +392,7 @@ def test_hostile_names_are_taken_out_of_a_trace(own_trace, tmp_path, kvtrace):
 
 
 @pytest.mark.sweep
-def test_inductor_s_names_are_made_up_ones_in_the_options_as_elsewhere(tmp_path):
+def test_names_in_inductors_options_are_replaced_too(tmp_path):
     trace = Path("tests/fixtures/h200/inductor")
     redact(trace, tmp_path / "copy", ("names",), redacted_ir)
 
@@ -410,7 +410,7 @@ GOLDEN = Path("schema/golden")
 
 
 @pytest.mark.parametrize("version", some(sorted(path.name for path in GOLDEN.iterdir()), 4))
-def test_traces_of_older_versions_are_redacted_into_sound_ones(version, tmp_path):
+def test_redacted_copies_of_older_versions_are_valid(version, tmp_path):
     golden = tmp_path / "golden"
     shutil.copytree(GOLDEN / version / "trace", golden)
     shutil.rmtree(golden / ".journal")  # a second run, which is not sealed

@@ -62,11 +62,11 @@ def test_head_has_no_body_and_other_methods_are_refused(server):
 
 
 def test_an_occupied_port_is_reported(server):
-    with pytest.raises(BadSetting, match=f"cannot listen on port {server.server_port}: "):
+    with pytest.raises(BadSetting, match=f"be started on port {server.server_port}: "):
         PageServer(PAGE, server.server_port)
 
 
-def test_a_page_is_sent_with_its_policy_and_framed_by_nobody(server):
+def test_page_is_sent_with_its_policy_and_a_ban_on_framing(server):
     for path in (server.path, "/"):
         _, headers, _ = ask(server, path)
         assert headers["Content-Security-Policy"] == "default-src 'none'; frame-ancestors 'none'"

@@ -75,7 +75,7 @@ def launches(out):
 
 
 @pytest.mark.process
-def test_pages_of_a_running_program_count_along_and_do_it_no_harm(kvtrace, program):
+def test_pages_of_a_running_program_are_updated_and_do_not_disturb_it(kvtrace, program):
     counts = []
     for _ in range(12):
         code, out, err = kvtrace("top", program.out, "--once")
@@ -134,7 +134,7 @@ def test_a_killed_program_is_shown_as_not_running(kvtrace, program):
     assert re.search(r"^python \d+ .* not running$", out, re.M)
 
 
-def test_a_run_that_has_ended_leaves_nothing_to_watch(kvtrace, sound_trace):
+def test_top_shows_nothing_of_a_run_that_has_ended(kvtrace, sound_trace):
     code, out, err = kvtrace("top", sound_trace)
 
     assert (code, err) == (0, "")
@@ -142,7 +142,7 @@ def test_a_run_that_has_ended_leaves_nothing_to_watch(kvtrace, sound_trace):
 
 
 @pytest.mark.parametrize("make", ["missing", "file", "empty"])
-def test_a_bad_path_is_one_sentence(kvtrace, tmp_path, make):
+def test_top_reports_a_bad_path_in_one_sentence(kvtrace, tmp_path, make):
     path = tmp_path / "there"
     if make == "file":
         path.write_text("x")
@@ -191,7 +191,7 @@ def watched(out, end, at_least):
 
 @pytest.mark.process
 @pytest.mark.parametrize("end", ["q", "interrupt"])
-def test_a_terminal_shows_page_after_page_until_it_is_ended(program, end):
+def test_terminal_shows_pages_until_q_is_pressed(program, end):
     code, counts, drawn = watched(program.out, end, 4)
 
     assert code == 0, drawn[-2_000:]

@@ -84,13 +84,13 @@ def test_the_file_is_served_whole_and_only_under_the_secret_address(handover):
     "path",
     ["../trace.perfetto-trace", "../../etc/passwd", "%2e%2e/x", "trace/", "trace?x", "/etc/passwd"],
 )
-def test_no_other_path_leads_to_a_file(handover, path):
+def test_other_paths_of_the_server_are_not_found(handover, path):
     status, _, body = ask(handover, handover.root + path)
 
     assert (status, body) == (404, b"")
 
 
-def test_no_other_origin_may_read_it(handover):
+def test_other_origins_cannot_read_the_served_file(handover):
     for path in ("", "trace"):
         _, headers, _ = ask(handover, handover.root + path, Origin="https://evil.example")
 
@@ -170,7 +170,7 @@ def test_chromium_posts_the_bytes_to_the_ui(tmp_path):
 
 
 @pytest.mark.browser
-def test_the_real_perfetto_ui_draws_what_it_was_given(kvtrace, sound_trace, tmp_path):
+def test_real_perfetto_ui_draws_the_timeline(kvtrace, sound_trace, tmp_path):
     file = tmp_path / "trace.perfetto-trace"
     kvtrace("convert", "perfetto", sound_trace, "-o", file)
 
@@ -238,7 +238,8 @@ def test_kvtrace_view_ends_when_nobody_opens_the_timeline(kvtrace, sound_trace):
 
     assert code == 2
     assert re.search(r"open http://127\.0\.0\.1:\d+/\S{20,}/\n", out)
-    assert err == "kvtrace: nobody opened the timeline within 1 s; --wait waits longer.\n"
+    sentence = "no browser opened the timeline within 1 s; give a longer time by --wait."
+    assert err == f"kvtrace: {sentence}\n"
 
 
 def test_kvtrace_view_ends_when_the_timeline_was_fetched(kvtrace, sound_trace, monkeypatch):

@@ -95,7 +95,7 @@ def test_a_plugin_that_cannot_be_loaded_is_one_sentence(plugins, recorded, tmp_p
 
 
 @pytest.mark.process
-def test_a_plugin_that_fails_is_one_sentence_and_the_others_are_kept(recorded, tmp_path):
+def test_failing_plugin_is_reported_and_other_clients_rows_are_written(recorded, tmp_path):
     metadata = tmp_path / "faulty-1.0.dist-info"
     metadata.mkdir()
     (metadata / "METADATA").write_text("Metadata-Version: 2.1\nName: faulty\nVersion: 1.0\n")
@@ -138,7 +138,7 @@ def test_the_example_finds_masks_that_are_true_everywhere(tmp_path):
     assert all(frames[row["stack_id"]]["file"].endswith("kernels.py") for row in rows)
 
 
-def test_hooks_of_the_page_see_and_change_values(over):
+def test_documented_hooks_read_and_change_values(over):
     example = {}
     exec(block("python", 1), example)
     births, coarse = example["Births"](), example["Coarse"]()
@@ -151,7 +151,7 @@ def test_hooks_of_the_page_see_and_change_values(over):
 
 
 @pytest.mark.process
-def test_a_kernel_traced_as_on_the_page(tmp_path):
+def test_documented_traced_kernel_runs(tmp_path):
     (tmp_path / "program.py").write_text(block("python", 2))
 
     variables = {"PYTHONPATH": str(ROOT), "TRITON_CACHE_DIR": str(tmp_path / "cache")}

@@ -116,7 +116,7 @@ def test_kernels_that_are_not_recorded_are_not_watched(run):
     assert {row["call_id"] for row in trace.table("ops").to_pylist()} == {0}
 
 
-def test_a_program_without_evaluated_launches_is_told_of_replay(run):
+def test_message_names_replay_if_no_launch_was_evaluated(run):
     trace, done = run("nothing")
 
     assert f"kvtrace replay {trace.path} derives their ops" in done.stderr

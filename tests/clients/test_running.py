@@ -182,7 +182,7 @@ def test_observers_are_shared_by_the_clients_of_an_evaluation(over):
     assert min(first.counts) > 0
 
 
-def test_clients_are_told_why_a_call_cannot_be_evaluated():
+def test_failed_is_called_with_the_reason_if_a_call_cannot_be_evaluated():
     class Log(Client):
         def __init__(self):
             self.lines = []

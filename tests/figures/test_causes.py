@@ -34,7 +34,7 @@ def test_graphs_come_in_the_order_of_their_captures():
     assert [(graph, own.seq.tolist()) for graph, own in both.of_graphs()] == [(8, [0, 3]), (3, [1])]
 
 
-def test_no_launches_are_of_no_graph():
+def test_no_graph_is_yielded_without_launches():
     assert list(Launches.joined([]).of_graphs()) == []
 
 
@@ -43,19 +43,19 @@ def test_clusters_multiply_the_first_axis_of_the_grid():
     assert device_look(None, "add", None, (3, 4, 1)) == ("add", (3, 4, 1))
 
 
-def test_a_call_without_programs_or_with_an_unknown_grid_runs_nothing():
+def test_call_with_an_empty_or_unknown_grid_has_no_executions():
     assert device_look("add", None, 1, (3, 0, 1)) is None
     assert device_look("add", None, 1, (3, None, 1)) is None
 
 
-def test_streams_of_two_devices_are_told_apart():
+def test_equal_stream_handles_of_two_devices_have_different_places():
     place = places(integers(0, 1, 0), integers(7, 7, NONE))
     assert [rows.tolist() for _, rows in by_place(place)] == [
         [True, False, False], [False, False, True], [False, True, False],
     ]  # fmt: skip
 
 
-def test_of_several_requests_with_one_number_the_first_is_found():
+def test_first_of_several_requests_with_one_number_is_found():
     rows = RequestRows(integers(5, 3, 5))
     assert rows.of(integers(3, 5, 4, 9)).tolist() == [1, 0, NONE, NONE]
     assert RequestRows(integers()).of(integers(1)).tolist() == [NONE]

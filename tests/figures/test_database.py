@@ -33,7 +33,7 @@ def summed(number):
         return connection.execute("SELECT sum(x)::INT FROM place").fetchall()
 
 
-def test_connections_see_nothing_of_each_other():
+def test_connections_to_the_shared_database_do_not_see_each_others_tables():
     with scratch() as one:
         one.execute("CREATE TEMP TABLE place AS SELECT 7 AS x")
         with ThreadPoolExecutor(8) as threads:
@@ -65,7 +65,7 @@ print(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]), sum())
 
 
 @pytest.mark.process
-def test_a_forked_child_has_one_of_its_own_and_ends_as_any():
+def test_forked_child_has_its_own_database_and_exits_normally():
     # DuckDB ends a child that frees the parent's database: its threads are not there
     ran = subprocess.run(
         [sys.executable, "-c", FORKING, TRACE],
@@ -77,7 +77,7 @@ def test_a_forked_child_has_one_of_its_own_and_ends_as_any():
     assert (ran.stdout, ran.stderr) == ("0 [(3,)]\n", "")
 
 
-def test_databases_are_made_in_one_place():
+def test_only_one_module_creates_duckdb_databases():
     makers = {
         path.relative_to(ROOT).as_posix()
         for path in package_files(".py")

@@ -10,10 +10,10 @@ from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.query.query import connect, query
 from kvtrace.converters.report import report_data
 from kvtrace.converters.timeline.drawing import timelines
-from kvtrace.figures.asked import WHOLE
 from kvtrace.figures.identity import SOURCE
 from kvtrace.figures.makers import TRITON
 from kvtrace.figures.recompiled import compiled_here
+from kvtrace.figures.requested_part import WHOLE
 from kvtrace.schema.trace import Selection, open_trace
 from tests.support.tiers import some
 

@@ -29,7 +29,7 @@ class Row:
     file: str | None = None
 
 
-def test_python_arrow_and_sql_say_the_same():
+def test_kernel_identity_is_the_same_in_python_arrow_and_sql():
     known = ("m", None), ("k", None), ("hash", None), ("a.py", None)
     names = ("module", "name", "source_artifact", "file")
     rows = [dict(zip(names, values, strict=True)) for values in product(*known)]
@@ -55,7 +55,7 @@ def test_a_generated_kernel_is_one_on_all_ranks_whose_files_differ():
     assert len(report_data(trace, trace.runs, "t", "t").kernels) == 23
 
 
-def test_generated_kernels_of_one_name_with_other_sources_are_several():
+def test_generated_kernels_of_one_name_with_different_sources_are_distinct():
     trace = open_trace(H200 / "planted" / "recompiles")
     kernels = read_overview(trace, trace.runs).kernels
 
@@ -63,7 +63,7 @@ def test_generated_kernels_of_one_name_with_other_sources_are_several():
     assert len(set(names_apart(kernels))) == len(kernels)
 
 
-def test_kernels_of_one_name_are_shown_with_what_tells_them_apart():
+def test_kernels_of_one_name_are_shown_with_module_or_file():
     generated = f"/cache/aa/c{'a' * 51}.py"
     rows = [Row("k", "one"), Row("k", "two"), Row("k", None, generated), Row("gemm", None, "a.py")]
 

@@ -80,7 +80,7 @@ def write(out, name, streams, weight=None):
 
 
 @pytest.mark.process
-def test_a_row_of_the_table_is_enough_for_all_outputs(tmp_path):
+def test_figure_added_to_the_table_appears_in_all_outputs(tmp_path):
     text = Path(kernels.__file__).read_text()
     last = '    KernelFigure("compiling_ns"'
     assert text.count(last) == 1

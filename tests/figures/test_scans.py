@@ -53,9 +53,7 @@ def of_all_versions(tmp_path):
 
 
 @pytest.mark.parametrize("name", some(sorted(TABLES.keys() - UNITED), 3))
-def test_runs_of_all_minor_versions_are_scanned_as_they_are_read(
-    of_all_versions, name, monkeypatch
-):
+def test_scans_of_all_minor_versions_equal_the_readers_tables(of_all_versions, name, monkeypatch):
     trace = of_all_versions
     columns = [column.name for column in TABLES[name].columns]
     plain = [c for c in columns if not pa.types.is_nested(TABLES[name].schema.field(c).type)]
@@ -80,7 +78,7 @@ def test_runs_of_all_minor_versions_are_scanned_as_they_are_read(
     assert asked == []
 
 
-def test_a_column_that_a_newer_minor_version_adds_is_not_seen(tmp_path):
+def test_column_of_a_newer_minor_version_is_left_out(tmp_path):
     side = write_trace(tmp_path, [SCALE])
     path = part_path(tmp_path, "launches", side.runs[0].run_id, 0)
     more = lambda rows: rows.append_column("later", pa.array(range(rows.num_rows)))  # noqa: E731
@@ -92,7 +90,7 @@ def test_a_column_that_a_newer_minor_version_adds_is_not_seen(tmp_path):
     assert found.num_rows == 4
 
 
-def test_another_major_version_is_told(tmp_path):
+def test_part_of_another_major_version_raises_newer_format(tmp_path):
     side = write_trace(tmp_path, [SCALE])
     path = part_path(tmp_path, "launches", side.runs[0].run_id, 0)
     rewrite(path, lambda rows: rows, format_version="0.9")
@@ -100,7 +98,7 @@ def test_another_major_version_is_told(tmp_path):
         connect(side.trace, side.runs, "SELECT count(*) FROM launches")
 
 
-def test_a_run_without_rows_of_a_table_is_not_read_for_them(tmp_path, monkeypatch):
+def test_run_without_rows_of_a_table_is_not_read_by_the_reader(tmp_path, monkeypatch):
     for number in range(3):
         write_trace(tmp_path, [SCALE], run_id=f"r{number}")
     trace = open_trace(tmp_path)
@@ -113,7 +111,7 @@ def test_a_run_without_rows_of_a_table_is_not_read_for_them(tmp_path, monkeypatc
 
 
 @pytest.mark.parametrize("seal", [True, False])
-def test_rows_are_counted_wherever_they_lie(tmp_path, seal):
+def test_row_count_covers_parts_and_journal(tmp_path, seal):
     side = write_trace(tmp_path, [SCALE], seal=seal)
     assert row_count(side.trace, side.runs[0], "launches") == 4
     assert row_count(side.trace, side.runs[0], "gpu_kernels") == 0

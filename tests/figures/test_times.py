@@ -7,9 +7,9 @@ import pytest
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.query.query import connect
 from kvtrace.figures import times
-from kvtrace.figures.asked import WHOLE
 from kvtrace.figures.kernels import medians
-from kvtrace.figures.times import asked_times, device_times, host_times
+from kvtrace.figures.requested_part import WHOLE
+from kvtrace.figures.times import device_times, host_times, times_of_engine
 from kvtrace.schema.trace import open_trace
 from kvtrace.schema.writer import RunWriter
 from tests.support.tiers import some
@@ -29,16 +29,16 @@ class Engine:
 
 
 @pytest.mark.parametrize("runs", some(FIXTURES, 12), ids=lambda path: path.parent.name)
-def test_a_profile_of_counted_times_is_that_of_the_trace(runs):
+def test_times_computed_by_another_engine_equal_those_of_the_trace(runs):
     trace = open_trace(runs.parent)
     expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)
-    asked = asked_times(Engine(trace).table)
+    asked = times_of_engine(Engine(trace).table)
     found = read_profile(trace, trace.runs, calls=True, times=asked)
     assert profile_object(found)["kernels"] == profile_object(expected)["kernels"]
 
 
 @pytest.mark.parametrize("runs", some(FIXTURES, 8), ids=lambda path: path.parent.name)
-def test_medians_of_rows_that_each_stand_for_one_are_those_of_weighted_ones(runs, monkeypatch):
+def test_medians_of_rows_of_weight_one_equal_weighted_medians(runs, monkeypatch):
     trace = open_trace(runs.parent)
     expected = [device_times(trace, trace.runs), host_times(trace, trace.runs)]
     monkeypatch.setattr(times, "medians_of_single_rows", medians)
@@ -53,7 +53,7 @@ def rows_of(table):
     return sorted(map(repr, table.to_pylist()))
 
 
-def test_a_sampled_row_counts_as_often_as_it_stands_for(tmp_path):
+def test_sampled_row_counts_as_often_as_its_weight(tmp_path):
     writer = RunWriter(tmp_path, "r0")
     writer.append_rows("kernels", [{"kernel_id": 0, "name": "a"}])
     writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])
@@ -67,7 +67,7 @@ def test_a_sampled_row_counts_as_often_as_it_stands_for(tmp_path):
     writer.seal({})
     trace = open_trace(tmp_path)
     here = host_times(trace, trace.runs), device_times(trace, trace.runs)
-    for number, found in enumerate([*here, *asked_times(Engine(trace).table)]):
+    for number, found in enumerate([*here, *times_of_engine(Engine(trace).table)]):
         (row,) = found.calls.to_pylist()
         kind, count = (("host", "timed_launches"), ("device", "device_executions"))[number % 2]
         assert (row[count], row[f"{kind}_ns"], row[f"{kind}_median_ns"]) == (7, 35, 3.0)

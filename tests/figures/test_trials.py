@@ -44,7 +44,7 @@ def table(rows):
 
 
 @given(PROGRAMS, st.integers(1, 7))
-def test_a_launch_that_holds_another_of_its_thread_that_tunes_is_found(program, size):
+def test_launch_during_which_an_autotuner_ran_trials_is_found(program, size):
     rows = rows_of(program)
     whole = table(rows)
 
@@ -85,7 +85,7 @@ def tuned(tmp_path):
     return resolve(str(tmp_path / "out"))
 
 
-def test_the_time_of_a_launch_that_tunes_is_no_host_time(tuned):
+def test_launch_that_tunes_does_not_count_in_host_time(tuned):
     (sums,) = host_times(tuned.trace, tuned.runs).calls.to_pylist()
 
     assert (sums["launches"], sums["tuning_launches"]) == (11, 3)
@@ -93,7 +93,7 @@ def test_the_time_of_a_launch_that_tunes_is_no_host_time(tuned):
     assert sums["compiling_ns"] == 800_000
 
 
-def test_a_device_that_waits_for_a_launch_that_tunes_does_not_wait_for_launches(tuned):
+def test_gap_before_a_tuning_launch_is_not_attributed_to_launching(tuned):
     gaps = read_gaps(tuned.trace, tuned.runs[:1])
 
     assert gaps is not None
@@ -102,7 +102,7 @@ def test_a_device_that_waits_for_a_launch_that_tunes_does_not_wait_for_launches(
 
 
 @pytest.mark.parametrize("most", [0, 1 << 18])
-def test_launches_that_tune_are_found_however_late(tuned, monkeypatch, most):
+def test_launches_that_tune_are_found_at_the_end_of_a_run(tuned, monkeypatch, most):
     monkeypatch.setattr(tables, "_MOST_HELD", most)
 
     found = compiling_launches(tuned.trace, tuned.runs[0])

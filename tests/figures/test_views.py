@@ -33,7 +33,7 @@ def asked(trace, text):
 @pytest.mark.sweep
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
-def test_sums_by_call_are_those_of_a_loop_over_the_launches(tmp_path_factory, runs):
+def test_sums_by_call_equal_a_loop_over_the_launches(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("views"), runs)
     found = {(row["run"], row["call_id"]): row for row in asked(trace, "FROM call_sums")}
     for number, (kernels, launches) in enumerate(runs):
@@ -85,7 +85,7 @@ def slow_launches(kernels, launches):
 
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
-def test_launches_that_compiled_or_tuned_are_those_that_a_search_finds(tmp_path_factory, runs):
+def test_view_compiling_equals_a_brute_force_search(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("views"), runs)
     found = {(row["run"], row["seq"]) for row in asked(trace, "FROM compiling")}
     expected = {(f"r{n}", seq) for n, each in enumerate(runs) for seq in slow_launches(*each)}
@@ -104,7 +104,7 @@ def test_top_kernels_of_recorded_traces_add_up(runs):
     assert times == sorted(times, reverse=True)
 
 
-def test_every_view_can_be_asked_and_brings_those_that_it_uses(tmp_path):
+def test_every_view_can_be_queried_after_creating_it_with_used_views(tmp_path):
     trace = written(tmp_path, [([("a", 0, None)], [(0, 0, 5, 1, "run", 3, True)])])
     assert asked(trace, "SELECT kernel, called_file, grid_x FROM called WHERE call_id = 0") == [
         {"kernel": "a", "called_file": None, "grid_x": None}
@@ -137,7 +137,7 @@ def test_points_in_time_can_be_subtracted_and_need_no_quotes():
         {"enter": None, "exit": None},
     ],
 )
-def test_rows_that_have_to_be_repaired_are_summed_as_the_reader_gives_them(tmp_path, row):
+def test_sums_use_the_rows_that_the_reader_has_repaired(tmp_path, row):
     writer = RunWriter(tmp_path, "r0")
     writer.append_rows("kernels", [{"kernel_id": 0, "name": "a", "compile_begin": EPOCH + 4}])
     writer.append_rows("calls", [{"call_id": 0, "kernel_id": 0}])

@@ -11,9 +11,9 @@ import pytest
 from kvtrace.converters.info.info import read_overview
 from kvtrace.converters.profile.profile import read_profile
 from kvtrace.converters.report import report_data
-from kvtrace.figures.asked import STEADY, WHOLE, Asked
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.makers import TRITON
+from kvtrace.figures.requested_part import STEADY, WHOLE, RequestedPart
 from kvtrace.figures.steps import period_of
 from kvtrace.figures.times import device_times, host_times
 from kvtrace.figures.window import windowed
@@ -42,7 +42,7 @@ def part_of(name, asked=STEADY):
         ("inductor", "whole", None),
     ],
 )
-def test_the_steady_part_is_found(name, how, steps):
+def test_steady_part_of_a_recorded_run_is_found_with_its_number_of_steps(name, how, steps):
     runs, trace, window = part_of(name)
     assert (window.how, window.steps) == (how, steps)
     assert isinstance(trace, TraceWindow) == (how != "whole")
@@ -51,7 +51,7 @@ def test_the_steady_part_is_found(name, how, steps):
 
 
 @pytest.mark.parametrize("name", ["llama", "llama_steady"])
-def test_steady_state_is_what_torch_profiler_says(name):
+def test_steady_step_time_equals_that_of_torch_profiler(name):
     reference = json.loads((FIXTURES / f"{name}.json").read_text())
     trace = open_trace(FIXTURES / name)
     profile = read_profile(trace, trace.runs)
@@ -103,7 +103,7 @@ def test_figures_of_the_steady_part_are_the_same_in_all_outputs(name):
     assert of_profile == of_info == of_report
 
 
-def test_figures_are_of_what_began_in_the_window():
+def test_figures_count_rows_that_began_in_the_window():
     runs, trace, window = part_of("llama")
     rows = trace.whole.table("gpu_kernels", runs, ["start"])
     start = rows["start"].cast("int64").to_numpy()
@@ -115,49 +115,49 @@ def test_figures_are_of_what_began_in_the_window():
     assert launches == 720 < of_whole
 
 
-def test_parts_that_are_asked_for():
+def test_requested_steps_marks_and_times_select_that_part_of_a_run():
     _, _, all_steps = part_of("llama")
-    runs, trace, some = part_of("llama", Asked(steps="2:5"))
+    runs, trace, some = part_of("llama", RequestedPart(steps="2:5"))
     assert (some.how, some.steps, some.name) == ("asked", 3, "step")
     assert some.begin > all_steps.begin
     assert some.end < all_steps.end
     assert pc.sum(host_times(trace, runs).calls["launches"]).as_py() == 3 * 72
 
-    _, _, marked = part_of("llama", Asked(mark="step"))
+    _, _, marked = part_of("llama", RequestedPart(mark="step"))
     assert (marked.begin, marked.end) == (all_steps.begin, all_steps.end)
-    _, _, half = part_of("llama", Asked(since="50%", until="8s"))
+    _, _, half = part_of("llama", RequestedPart(since="50%", until="8s"))
     _, _, whole = part_of("llama", WHOLE)
     assert whole.how == "whole"
     assert whole.begin < half.begin < half.end < whole.end
-    _, _, last = part_of("llama", Asked(steps="9:"))
+    _, _, last = part_of("llama", RequestedPart(steps="9:"))
     assert last.steps == 1
 
 
 @pytest.mark.parametrize(
     "asked",
     [
-        Asked(mark="nosuch"),
-        Asked(steps="20:30"),
-        Asked(steps="all"),
-        Asked(since="soon"),
-        Asked(since="5s", until="2s"),
+        RequestedPart(mark="nosuch"),
+        RequestedPart(steps="20:30"),
+        RequestedPart(steps="all"),
+        RequestedPart(since="soon"),
+        RequestedPart(since="5s", until="2s"),
     ],
 )
-def test_what_is_not_there_cannot_be_asked_for(asked):
+def test_request_for_a_missing_part_raises_bad_setting(asked):
     with pytest.raises(BadSetting):
         part_of("llama", asked)
 
 
-def test_runs_without_a_timeline_of_devices_are_whole_where_nothing_is_asked_for():
+def test_runs_without_device_timeline_are_not_narrowed_by_default():
     _, trace, window = part_of("train")
     assert window is None
     assert not isinstance(trace, TraceWindow)
-    runs, trace, window = part_of("train", Asked(since="50%"))
+    runs, trace, window = part_of("train", RequestedPart(since="50%"))
     assert window.how == "asked"
     assert 0 < pc.sum(host_times(trace, runs).calls["launches"]).as_py() < 1_500
 
 
-def test_the_period_of_a_sequence():
+def test_period_of_a_sequence_has_its_begin_and_end():
     step = [1, 2, 2, 3, 2, 2, 4]
     sequence = np.array([9, 8, 7, *step * 12, 5, 6])
     begin, end, period = period_of(sequence)

@@ -23,7 +23,7 @@ sys.path.insert(0, str(ROOT))
 
 import kvtrace  # noqa: E402
 from kvtrace.converters.profile.profile import read_profile  # noqa: E402
-from kvtrace.figures.asked import WHOLE  # noqa: E402
+from kvtrace.figures.requested_part import WHOLE  # noqa: E402
 from kvtrace.schema.runs import plain_rows  # noqa: E402
 from kvtrace.schema.trace import Trace, open_trace  # noqa: E402
 from kvtrace.schema.validation import validate  # noqa: E402

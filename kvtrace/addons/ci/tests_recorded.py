@@ -53,7 +53,7 @@ def register(config: pytest.Config) -> None:
     if worker_out is None:
         config.pluginmanager.register(_Summary(out), "kvtrace-summary")
     if worker_out is None and getattr(config.option, "dist", "no") != "no":
-        groups.hand_on(os.environ)
+        groups.pass_group_on(os.environ)
         config.pluginmanager.register(_Workers(out), "kvtrace-workers")
         return
     fails = config.getoption("kvtrace_fail") == "violation"
@@ -204,9 +204,9 @@ class _Recorder:
         return list(defects.values())
 
     def _text(self, findings: Sequence["Finding"]) -> str:
-        from kvtrace.backends.compiled_kernels.judged_launches import live_of
+        from kvtrace.backends.compiled_kernels.judged_launches import judge_of
 
-        defect = live_of(self._session).defect(findings)
+        defect = judge_of(self._session).defect(findings)
         return f"a kernel that this test launches has a violation\n\n{defect}"
 
 

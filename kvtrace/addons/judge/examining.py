@@ -20,7 +20,7 @@ from kvtrace.addons.judge.launches import launch_entries, read_log
 from kvtrace.addons.judge.problems import ExaminerResult, Problem, beyond_given, collected_result
 from kvtrace.addons.judge.request import CannotJudge, Folders, Request
 from kvtrace.addons.judge.shared_memory import kernels_over_limit
-from kvtrace.analysis.conditions import kernel_conditions, sizes_of
+from kvtrace.analysis.conditions import kernel_conditions, parse_sizes
 from kvtrace.analysis.traces import OpenedTrace
 from kvtrace.analysis.traces import open as open_trace
 
@@ -173,7 +173,7 @@ def _rules(
 
 def _all_sizes(trace: OpenedTrace, at: str | None, result: ExaminerResult) -> None:
     """Add the sizes for which accesses stay inside, and verdicts at the requested sizes."""
-    kernels, _ = kernel_conditions(trace.selection, sizes_of(at), envelope=False)
+    kernels, _ = kernel_conditions(trace.selection, parse_sizes(at), envelope=False)
     for kernel in kernels:
         result.generic.append(
             {

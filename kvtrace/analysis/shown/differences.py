@@ -29,7 +29,7 @@ _COLUMNS: Final[tuple[Column[HeadlineRow], ...]] = (
 
 
 def difference_html(difference: Difference) -> str:
-    """Return the sides, a table of the changes, and the command's whole text."""
+    """Return HTML with both sides, a table of the changes, and the command's whole text."""
     command_output = markup.code(headline_text(difference, width=120, full=True))
     sides = markup.facts(
         [("before", side_line(difference.before)), ("after", side_line(difference.after))]

@@ -20,29 +20,29 @@ _SHOWN: Final = 20
 
 
 def findings_html(findings: Findings) -> str:
-    """Return the findings, each with its source, and the number of verdicts."""
+    """Return HTML with the first findings, each with its source, and the number of verdicts."""
     printer = _printer(findings)
     caused = by_cause(findings)
     groups = caused.groups
     parts = [_finding(printer, group) for group in groups[:_SHOWN]]
     if len(groups) > _SHOWN:
-        more = plural(len(groups) - _SHOWN, "more finding")
-        parts.append(markup.paragraph(f"… and {more}, in the result's text and rows"))
+        omitted_text = plural(len(groups) - _SHOWN, "more finding")
+        parts.append(markup.paragraph(f"… and {omitted_text}, in the result's text and rows"))
     parts += map(markup.paragraph, caused.lint_lines())
-    first, *others = printer.summary(findings, caused.lints)
-    parts.append(markup.paragraph(first))
-    if others:
-        parts.append(markup.folded("by kernel", markup.code(others)))
+    verdict_counts, *further_lines = printer.summary(findings, caused.lints)
+    parts.append(markup.paragraph(verdict_counts))
+    if further_lines:
+        parts.append(markup.folded("by kernel", markup.code(further_lines)))
     return markup.shown(*parts)
 
 
 def finding_html(findings: Findings, finding: Finding) -> str:
-    """Return one finding with its source."""
+    """Return HTML with one finding and its source."""
     return markup.shown(_finding(_printer(findings), [finding]))
 
 
 def finding_text(findings: Findings, finding: Finding) -> list[str]:
-    """Return one finding as the command prints it."""
+    """Return one finding as lines of text, as the command prints it."""
     return Printer(findings.lines, base=str(Path.cwd())).defect([finding])
 
 

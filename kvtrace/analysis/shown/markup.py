@@ -57,11 +57,11 @@ _STYLE: Final = "".join(
 
 @dataclass(frozen=True, slots=True)
 class Column(Generic[Row]):
-    """A column: its head, its cells, and the unit and source of its numbers.
+    """A column of a table.
 
-    `cell` returns a cell's text, or None. `unit` is shown below the head, for cells without units;
-    `meaning` is a tooltip. `kind`: words, which stay on one line, sentence, number or code. `tone`
-    returns a cell's class, such as `worse`.
+    `head` is its title, and `cell` a function from a row to the cell's text, or None. `unit` is
+    shown below the head, if cells have no units; `source` above it, and `meaning` as a tooltip.
+    `kind` `words` keeps a text on one line. `tone` returns a cell's CSS class, such as `worse`.
     """
 
     head: str
@@ -74,17 +74,17 @@ class Column(Generic[Row]):
 
 
 def shown(*parts: str) -> str:
-    """Return HTML parts in one element with the style sheet."""
+    """Return one HTML element that contains the style sheet and the given HTML."""
     return f'<div class="kvtrace"><style>{_STYLE}</style>{"".join(parts)}</div>'
 
 
 def words(value: object) -> str:
-    """Return a text as HTML, on one line; control characters are escaped as in a terminal."""
+    """Return a value as HTML text on one line, "" for None; control characters are escaped."""
     return "" if value is None else escape(printable(value))
 
 
 def table(columns: Sequence[Column[Row]], rows: Iterable[Row], caption: str = "") -> str:
-    """Return a table; sources of columns are named above their heads.
+    """Return an HTML table; neighboring columns with equal source share a head that names it.
 
     `caption` is HTML.
     """
@@ -118,7 +118,7 @@ def _cell(column: Column[Row], row: Row) -> str:
 
 
 def facts(pairs: Iterable[tuple[str, object]]) -> str:
-    """Return pairs of a name and a text as rows, without pairs that have no text."""
+    """Return an HTML table with a row for each (name, text), without pairs that have no text."""
     rows = "".join(
         f'<tr><th scope="row">{words(name)}</th><td>{words(text)}</td></tr>'
         for name, text in pairs
@@ -128,12 +128,12 @@ def facts(pairs: Iterable[tuple[str, object]]) -> str:
 
 
 def code(lines: Iterable[str]) -> str:
-    """Return lines as preformatted text."""
+    """Return lines of text as one preformatted HTML block."""
     return f"<pre>{chr(10).join(map(words, lines))}</pre>"
 
 
 def folded(summary: str, *parts: str) -> str:
-    """Return HTML parts below a summary line that opens them."""
+    """Return HTML parts folded below a summary line, which a click opens."""
     return f"<details><summary>{words(summary)}</summary>{''.join(parts)}</details>"
 
 

@@ -16,9 +16,9 @@ _SECOND_NS: Final = 1_000_000_000
 
 
 def overview_html(overview: Overview) -> str:
-    """Return tables of runs and kernels, warnings, and the command's whole text."""
-    more = f"; {plural(overview.other_runs, 'more run')} there" if overview.other_runs else ""
-    runs = f"trace <small>{markup.words(overview.path)}{more}</small>"
+    """Return HTML with tables of runs and kernels, warnings, and the command's whole text."""
+    others = f"; {plural(overview.other_runs, 'more run')} there" if overview.other_runs else ""
+    runs = f"trace <small>{markup.words(overview.path)}{others}</small>"
     more_kernels = len(overview.kernels) - _SHOWN
     limit_note = f", the first {_SHOWN} by time" if more_kernels > 0 else ""
     kernels = f"{plural(len(overview.kernels), 'kernel')}{limit_note}"

@@ -68,18 +68,18 @@ _DERIVED: Final[tuple[Column[KernelProfile], ...]] = (
 
 
 def profile_html(profile: Profile) -> str:
-    """Return a table of the kernels, advice, and the command's whole text."""
-    launched = [k for k in profile.kernels if k.launches or k.tuning_launches]
-    more_kernels = len(launched) - _SHOWN
+    """Return HTML with a table of the kernels, advice, and the command's whole text."""
+    launched_kernels = [k for k in profile.kernels if k.launches or k.tuning_launches]
+    more_kernels = len(launched_kernels) - _SHOWN
     limit_note = f", the first {_SHOWN} of them" if more_kernels > 0 else ""
-    kernels = plural(len(launched), "kernel")
+    kernels = plural(len(launched_kernels), "kernel")
     caption = f"profile <small>{markup.words(profile.path)}: {kernels}{limit_note}</small>"
-    parts = [markup.table(_columns(profile), launched[:_SHOWN], caption)]
+    parts = [markup.table(_columns(profile), launched_kernels[:_SHOWN], caption)]
     if not profile.replayed:
-        how = " yet: call .replay()"
+        replay_hint = " yet: call .replay()"
         if profile.has_times_alone:
-            how = ": the trace was imported without IR"
-        parts.append(markup.paragraph(f"bytes and FLOPs are not known{how}"))
+            replay_hint = ": the trace was imported without IR"
+        parts.append(markup.paragraph(f"bytes and FLOPs are not known{replay_hint}"))
     elif profile.device is not None:
         limits = profile.device.limits
         limits_note = f"at best and bound: by the limits of {limits.name} ({limits.source})"
@@ -92,8 +92,8 @@ def profile_html(profile: Profile) -> str:
 
 
 def kernel_html(profile: Profile, kernel: KernelProfile) -> str:
-    """Return one kernel's figures, one below the other."""
-    place = kernel.file and f"{kernel.file}:{kernel.line}"
+    """Return an HTML table with a row for each figure of one kernel."""
+    source_line = kernel.file and f"{kernel.file}:{kernel.line}"
     pairs = [(_heading(c), c) for c in _columns(profile)[1:]]
     rows = [(name, c.cell(kernel), c.source, c.meaning) for name, c in pairs]
     columns: list[Column[tuple[str, object, str, str]]] = [
@@ -102,17 +102,17 @@ def kernel_html(profile: Profile, kernel: KernelProfile) -> str:
         Column("source", lambda row: row[2]),
         Column("meaning", lambda row: row[3], kind="sentence"),
     ]
-    caption = f"<code>{markup.words(kernel.name)}</code> <small>{markup.words(place)}</small>"
+    caption = f"<code>{markup.words(kernel.name)}</code> <small>{markup.words(source_line)}</small>"
     return markup.shown(markup.table(columns, rows, caption))
 
 
 def kernel_text(profile: Profile, kernel: KernelProfile) -> list[str]:
-    """Return one kernel's figures as lines."""
+    """Return one kernel's name, and a line of text for each of its figures."""
     columns = _columns(profile)[1:]
     width = max(len(_heading(column)) for column in columns)
     lines = [f"  {_heading(c):<{width}}  {c.cell(kernel)} ({c.source})" for c in columns]
-    place = f" at {kernel.file}:{kernel.line}" if kernel.file else ""
-    return [f"{kernel.name}{place}", *lines]
+    source_line = f" at {kernel.file}:{kernel.line}" if kernel.file else ""
+    return [f"{kernel.name}{source_line}", *lines]
 
 
 def _columns(profile: Profile) -> list[Column[KernelProfile]]:

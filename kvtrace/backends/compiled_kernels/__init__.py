@@ -4,6 +4,6 @@
 Triton's versions, `generic.py` prints TTIR in generic form, `cubin.py` and `hsaco.py` read
 binaries, `loads.py` times their loading, `handed_over.py` passes compilations between processes.
 `recorded_calls.py` records each call once, `contents_to_copy.py` chooses the tensors to copy,
-`judged_launches.py` judges new calls by `live.py`. This package may import capture and the
+`judged_launches.py` judges new calls by `call_judge.py`. This package may import capture and the
 verdicts, but none of the backends.
 """

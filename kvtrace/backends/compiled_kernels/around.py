@@ -20,7 +20,7 @@ Grid = tuple[int, int, int]
 
 @dataclass(frozen=True, slots=True)
 class Variant:
-    """A compiled kernel whose launches may be wrapped.
+    """The facts of a compiled kernel that a wrapper of its launches needs.
 
     Attributes:
         name: The kernel's name.
@@ -36,16 +36,16 @@ class Variant:
 class AroundLaunches(Protocol):
     """A wrapper of a backend's launches, which reads their tensors before and after.
 
-    `before` is called for a launch of a kernel that has a `variant`, and `is_due`. A result other
-    than None is passed to `launched`, which makes the launch. No method raises errors other than
-    the launch's.
+    If `variant` returns data for a kernel, and `is_due` is True, `before` is called before the
+    launch. If that returns a result, it is passed to `launched`, which makes the launch. No method
+    raises errors of its own.
     """
 
     def follow(self) -> None:
-        """Subscribe to launches in the run's journal; called at each new call."""
+        """Add the wrapper to the listeners of the run's journal; called at each new call."""
 
     def variant(self, kernel: Any, make: Callable[[], Variant]) -> Any:
-        """Return the wrapper's data for a kernel, made at the first call; None for no wrapping."""
+        """Return the wrapper's data for a kernel, made at its first launch; None: do not wrap."""
 
     def is_due(self, variant: Any) -> bool:
         """Return whether the kernel's next launch is to be wrapped."""
@@ -58,17 +58,20 @@ class AroundLaunches(Protocol):
         stream: int,
         module: "Callable[[], Module]",
     ) -> Any:
-        """Read a launch's tensors before the launch; None if the launch needs no further wrapping.
+        """Read a launch's tensors, and return the argument of `launched`; None: launch unwrapped.
 
         `module` returns the kernel's parsed IR.
         """
 
     def launched(self, begun: Any, launch: Callable[[], Any], number: int = 0) -> Any:
-        """Make the launch, and read its tensors; `number` identifies its copies, or is 0."""
+        """Make the launch, read its tensors, and return the launch's result.
+
+        `begun` is the result of `before`, `number` that of the launch's copies, or 0.
+        """
 
 
 def around_launches(session: "Session") -> tuple[AroundLaunches, ...]:
-    """Return the wrappers of one backend's launches that a session's settings ask for."""
+    """Return new wrappers, for one backend, of all entries whose settings are on in the session."""
     wrappers: list[AroundLaunches] = []
     for _, make in registry.loaded("around_launches"):
         try:

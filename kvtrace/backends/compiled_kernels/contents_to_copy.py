@@ -51,7 +51,7 @@ class Watch:
         wait: Launches to skip before the next inspection.
         places: Positions of the inspected pointers in the flattened signature.
         written: Positions that the kernel writes to; None while unknown.
-        settled: The kernel's IR has been read.
+        settled: Whether `places` and `written` have been computed from the kernel's IR.
         look: The native hot path's inspector, which has its own schedule; None if Python inspects.
         paths: Indices, within nested tuples, of each position among the inspector's arguments.
     """
@@ -70,7 +70,7 @@ class Watch:
     )
 
     def __init__(self, places: frozenset[int], pick: Callable[[Any], Any], every: bool) -> None:
-        """Take positions, a function `pick` to flattened values, and `every`: skip no launch."""
+        """`pick` maps a launch's arguments to flattened values; with `every`, none is skipped."""
         self.wait = 0
         self.places = places
         self.written: frozenset[int] | None = None
@@ -82,36 +82,39 @@ class Watch:
         self._inspected = self._refusals = 0
 
     def listed(self, values: Any) -> Listed:
-        """Return position and value of each tensor to inspect."""
+        """Return (position in the signature, value) of each tensor to inspect in a launch."""
         flat = self.pick(values)
-        return [(place, flat[place]) for place in self.places]
+        return [(position, flat[position]) for position in self.places]
 
     @property
     def targets(self) -> list[tuple[int, tuple[int, ...]]]:
-        """Positions to inspect, each with its indices among the native inspector's arguments."""
-        return [(place, self.paths[place]) for place in self.places if place in self.paths]
+        """(position, path in `paths`) of each tensor that the native hot path inspects."""
+        return [(p, self.paths[p]) for p in self.places if p in self.paths]
 
     def is_safe_after(self, flat: Sequence[Any]) -> bool:
-        """Return whether launches leave the inspected tensors unchanged: the kernel writes none."""
+        """Return whether a launch with these flattened values writes none of the inspected tensors.
+
+        False while the written positions are unknown.
+        """
         if self.written is None:
             return False
-        changed = {_storage(flat[place]) for place in self.written}
-        return changed.isdisjoint({_storage(flat[place]) for place in self.places})
+        written = {_storage(flat[position]) for position in self.written}
+        return written.isdisjoint({_storage(flat[position]) for position in self.places})
 
     @property
     def is_new(self) -> bool:
-        """No launch of the kernel has been inspected."""
+        """Whether no launch of the kernel has been inspected."""
         return self._inspected == 0
 
     @property
     def is_early(self) -> bool:
-        """The written tensors are still unknown, so a launch cannot be inspected afterwards."""
+        """Whether every launch has to be inspected before it runs: written tensors are unknown."""
         return not self.settled and self._inspected < IN_A_ROW
 
     def count_inspection(self, on_host: bool = False) -> None:
-        """Count an inspected launch, and skip more launches the more were inspected or refused.
+        """Count an inspected launch, and set `wait`, which grows with the number of inspections.
 
-        With `on_host` nothing is skipped: the time budget decides.
+        `wait` stays 0 if tensors are on the host, where only the time budget limits inspections.
         """
         self._inspected += 1
         if self._skips_none or on_host:
@@ -122,7 +125,7 @@ class Watch:
         self.wait = min(max(distance, 1 << self._refusals), _FARTHEST) - 1
 
     def count_refusal(self, in_trials: bool) -> None:
-        """Count a refusal for lack of time, and skip more launches the more refusals there were."""
+        """Set `wait` after a launch was not inspected for lack of time; it doubles each time."""
         if in_trials:
             self.wait = _IN_TRIALS
         elif not self._skips_none:
@@ -130,11 +133,10 @@ class Watch:
             self.wait = (1 << self._refusals) - 1
 
 
-class Watching:
+class ContentsWatcher:
     """The watched kernels of one session, and the inspection of their launches."""
 
     def __init__(self, session: "Session", contents: "Contents") -> None:
-        """Start without any watched kernel."""
         self._session = session
         self._contents = contents
         self._setting = session.settings.tensors
@@ -161,18 +163,18 @@ class Watching:
             parameters: The flattened signature.
             pick: A function from the values passed to `before` to flattened values.
             module: A function that returns the kernel's parsed IR; None if the kernel is gone.
-            at_once: Read the IR now, as the written positions are needed; else in the background.
+            at_once: Whether the IR is read now; otherwise in the background thread.
 
         """
         if kernel in self._watched:
             return self._watched[kernel]
         includes_floats = self._setting == "all"
-        places = frozenset(
-            place
-            for place, parameter in enumerate(parameters)
+        positions = frozenset(
+            position
+            for position, parameter in enumerate(parameters)
             if _is_pointer(parameter.type, includes_floats)
         )
-        kernel_watch = Watch(places, pick, self._setting != "index") if places else None
+        kernel_watch = Watch(positions, pick, self._setting != "index") if positions else None
         self._watched[kernel] = kernel_watch
         if kernel_watch is not None and at_once:
             self._find_pointers(kernel_watch, parameters, module)
@@ -183,6 +185,7 @@ class Watching:
     def _find_pointers(
         self, watch: Watch, parameters: Sequence[Parameter], module: Callable[[], Any]
     ) -> None:
+        """Set the watch's `written` from the kernel's IR, and remove places that are no indices."""
         from kvtrace.schema.errors import KvtraceError
         from kvtrace.verdicts.contents.index_arguments import IndexArguments, index_arguments
 
@@ -206,10 +209,10 @@ class Watching:
         return self._contents.looks((IN_A_ROW, _STEP, _FARTHEST, _REFUSED, _IN_TRIALS))
 
     def look(self, watch: Watch, paths: Mapping[int, tuple[int, ...]], *launched: Any) -> Any:
-        """Return the native hot path's inspector of a watch; None if Python inspects.
+        """Return the native hot path's inspector of a watch, and store it; None if Python inspects.
 
-        `paths` are the indices of each position among the arguments; `launched` are a launcher of
-        Triton's, the number of its values, and the owner of the launch.
+        `paths` has the path of each position in the launch's arguments; `launched` is empty, or has
+        a launcher of Triton's, the number of its values, and the launch's owner.
         """
         looks = self.looks
         if looks is None or len(paths) > _MOST_PLACES:
@@ -226,14 +229,14 @@ class Watching:
     def before(
         self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...], stream: int
     ) -> int:
-        """Inspect a launch before it is made; return the number of its copies, or 0."""
+        """Copy a launch's watched tensors within the time budget; return their number, or 0."""
         begin = time.perf_counter_ns()
         listed = watch.listed(values)
         on_host = all(memory_kind(value) == "cpu" for _, value in listed)
         is_trial = not on_host and in_trials(self._session)
         if watch.is_new or (not is_trial and (watch.is_early or self._contents.allows())):
             if self._setting == "all" and not self._is_new(watch, grid, values):
-                listed = [(place, value) for place, value in listed if _holds_integers(value)]
+                listed = [(position, value) for position, value in listed if _holds_integers(value)]
             watch.count_inspection(on_host)
             number = self._contents.take(listed, stream, watch)
         else:
@@ -245,10 +248,10 @@ class Watching:
         return number
 
     def after(self, kernel: Any, values: Sequence[Any]) -> None:
-        """Inspect a call's first launch after the launch, unless it has been inspected.
+        """Copy the watched tensors of a new call after its first launch, unless copied before.
 
-        `values` are flattened. The contents at a call's first launch are copied whatever the
-        budget.
+        `values` are flattened. Nothing is copied if the kernel writes to the tensors. The time
+        budget is ignored.
         """
         self._contents.follow()
         watch = self._watched.get(kernel)
@@ -256,15 +259,15 @@ class Watching:
             return
         begin = time.perf_counter_ns()
         recorder = self._session.recorder
-        number = recorder.tag(0)
-        if not self._contents.has(number) and watch.places and watch.is_safe_after(values):
-            listed = [(place, values[place]) for place in watch.places]
-            number = self._contents.take(listed, current_stream(), watch, number) or number
-        recorder.tag(number)
+        copy_id = recorder.tag(0)
+        if not self._contents.has(copy_id) and watch.places and watch.is_safe_after(values):
+            listed = [(position, values[position]) for position in watch.places]
+            copy_id = self._contents.take(listed, current_stream(), watch, copy_id) or copy_id
+        recorder.tag(copy_id)
         self._contents.spend(time.perf_counter_ns() - begin)
 
     def _is_new(self, watch: Watch, grid: tuple[Any, ...], values: tuple[Any, ...]) -> bool:
-        """Return whether no launch with these identities has been inspected."""
+        """Return whether no launch with equal grid and arguments was inspected, and remember it."""
         key = (id(watch), *self._keys.key(0, grid, values, {}))
         if key in self._remembered:
             return False
@@ -275,10 +278,10 @@ class Watching:
 
 
 def places_of(positions: frozenset[int] | None, parameters: Sequence[Parameter]) -> frozenset[int]:
-    """Return the flattened signature's positions of the IR function's arguments at `positions`.
+    """Return positions in the flattened signature for positions of the IR function's arguments.
 
-    All pointers if `positions` is None, or if there are descriptors, which are several arguments
-    each and shift the positions.
+    All pointers if `positions` is None, or if there are descriptors, each of which is several
+    arguments of the function and shifts the positions.
     """
     real = [n for n, parameter in enumerate(parameters) if parameter.type != "constexpr"]
     has_descriptors = any(parameter.type.startswith(_DESCRIPTOR) for parameter in parameters)
@@ -298,7 +301,7 @@ def holds_integers(parameter: Parameter) -> bool:
 
 
 def in_trials(session: "Session") -> bool:
-    """Return whether the thread's launches are trials of autotuning, whose times are compared."""
+    """Return whether the running thread's launches are an autotuner's trials."""
     phase = session.recorder.swap_phase(AUTOTUNE)
     session.recorder.swap_phase(phase)
     return phase == AUTOTUNE

@@ -25,7 +25,7 @@ _SYMBOL = struct.Struct("<IBBHQQ")
 
 
 def cubin_resources(cubin: bytes, function: str) -> Resources:
-    """Return the registers and local memory of one function.
+    """Return the registers and local memory of the kernel named `function`.
 
     Raises:
         UnreadableBinary: The bytes are not a cubin, or have no such function.

@@ -14,7 +14,7 @@ _SECTION: Final = struct.Struct("<IIQQQQIIQQ")
 
 
 class UnreadableBinary(KvtraceError):
-    """A compiled kernel's bytes are not in the expected format."""
+    """Raised for a compiled kernel whose bytes are not in the expected format."""
 
     slug: ClassVar[str] = "unreadable-binary"
 
@@ -55,7 +55,7 @@ def sections(elf: bytes) -> dict[str, bytes]:
 
 
 def text_at(texts: bytes, offset: int) -> str:
-    """Return a string of a string table.
+    """Return the text that begins at a byte offset of a string table.
 
     Raises:
         ValueError: The string has no terminating zero.

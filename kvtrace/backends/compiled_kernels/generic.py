@@ -25,7 +25,7 @@ _STRING_OR_LOCATION = re.compile(r'"((?:[^"\\]|\\.)*+)"(?::([0-9]+):([0-9]+))?')
 
 
 class GenericFormFailed(KvtraceError):
-    """Triton could not read the IR text, or did not print it in generic form."""
+    """Raised when Triton cannot read an IR text, or does not print it in generic form."""
 
     slug: ClassVar[str] = "generic-form"
 
@@ -65,7 +65,7 @@ def generic_ttir(text: str, version: str | None = None) -> str:
 
 @lru_cache(maxsize=64)
 def generic_once(text: str, version: str | None = None) -> str:
-    """Return TTIR in generic form, cached for the launcher of a kernel and its record."""
+    """Return `generic_ttir`, cached: a kernel's launcher and its record need the same text."""
     return generic_ttir(text, version)
 
 
@@ -98,7 +98,7 @@ def _make_invalid(ir: Any, module: Any, context: Any) -> None:
 
 @contextmanager
 def readable_file(text: str) -> Iterator[str]:
-    """Write the text to a temporary file and return its path, as libtriton reads IR by path only.
+    """Yield the path of a temporary file with the text, since libtriton reads IR only from files.
 
     The file is in memory if the system has anonymous files: nothing to delete, and no full disk.
     """

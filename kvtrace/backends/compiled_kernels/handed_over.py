@@ -24,7 +24,7 @@ _PARENT: Final = "--parent="
 
 
 def compiles_for(arguments: Sequence[str]) -> int | None:
-    """Return the pid of the process that this worker compiles for; None if this is no worker."""
+    """Return the parent's pid if this process is a compile worker of Inductor's, else None."""
     file = getattr(sys.modules.get("__main__"), "__file__", None) or ""
     if Path(file).parts[-2:] != _WORKER:
         return None
@@ -33,7 +33,7 @@ def compiles_for(arguments: Sequence[str]) -> int | None:
 
 
 def hand_over(out: str, process: int, cache_key: str, compilation: Compilation) -> None:
-    """Write a compilation to a file for a process; OSError if that fails."""
+    """Write a compilation to a file, which the process with that pid reads; OSError on failure."""
     folder = Path(out, _FOLDER, str(process))
     folder.mkdir(parents=True, exist_ok=True)
     unfinished = folder / f".{cache_key}.{os.getpid()}"
@@ -42,7 +42,7 @@ def hand_over(out: str, process: int, cache_key: str, compilation: Compilation) 
 
 
 def take(out: str, cache_key: str) -> Compilation | None:
-    """Return and delete the compilation of a kernel hash that a worker wrote for this process."""
+    """Return a worker's compilation by kernel hash, and delete its file; None without a file."""
     file = _file(Path(out, _FOLDER, str(os.getpid())), cache_key)
     try:
         fields = json.loads(file.read_text())
@@ -54,7 +54,7 @@ def take(out: str, cache_key: str) -> Compilation | None:
 
 
 def clear(out: str) -> None:
-    """Delete the remaining files for this process."""
+    """Delete the files that workers wrote for this process and `take` did not read."""
     folder = Path(out, _FOLDER)
     shutil.rmtree(folder / str(os.getpid()), ignore_errors=True)
     try:

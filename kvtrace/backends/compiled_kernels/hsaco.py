@@ -42,7 +42,7 @@ _SIZED: Final = {
 
 
 def hsaco_resources(code: bytes, function: str) -> Resources:
-    """Return the registers and local memory of one kernel.
+    """Return the registers and local memory of the kernel named `function`.
 
     Raises:
         UnreadableBinary: The bytes are not an AMD code object, or have no such kernel.
@@ -76,25 +76,25 @@ def _note(notes: bytes) -> bytes:
 
 
 def _decode(data: bytes, at: int) -> tuple[Any, int]:
-    """Decode one MessagePack value; return the value and its end."""
-    first = data[at]
+    """Return the MessagePack value at byte offset `at`, and the offset after the value."""
+    type_byte = data[at]
     at += 1
-    if first <= 0x7F:
-        return first, at
-    if first >= 0xE0:
-        return first - 0x100, at
-    if first <= 0x8F:
-        return _decode_sized("map", first & 0x0F, data, at)
-    if first <= 0x9F:
-        return _decode_sized("list", first & 0x0F, data, at)
-    if first <= 0xBF:
-        return _decode_sized("text", first & 0x1F, data, at)
-    if first in _CONSTANTS:
-        return _CONSTANTS[first], at
-    if first in _NUMBERS:
-        (number,) = struct.unpack_from(_NUMBERS[first], data, at)
-        return number, at + struct.calcsize(_NUMBERS[first])
-    kind, packing = _SIZED[first]
+    if type_byte <= 0x7F:
+        return type_byte, at
+    if type_byte >= 0xE0:
+        return type_byte - 0x100, at
+    if type_byte <= 0x8F:
+        return _decode_sized("map", type_byte & 0x0F, data, at)
+    if type_byte <= 0x9F:
+        return _decode_sized("list", type_byte & 0x0F, data, at)
+    if type_byte <= 0xBF:
+        return _decode_sized("text", type_byte & 0x1F, data, at)
+    if type_byte in _CONSTANTS:
+        return _CONSTANTS[type_byte], at
+    if type_byte in _NUMBERS:
+        (number,) = struct.unpack_from(_NUMBERS[type_byte], data, at)
+        return number, at + struct.calcsize(_NUMBERS[type_byte])
+    kind, packing = _SIZED[type_byte]
     (size,) = struct.unpack_from(packing, data, at)
     return _decode_sized(kind, size, data, at + struct.calcsize(packing))
 

@@ -1,11 +1,11 @@
 """Judgment of each new call before its first launch, for the setting `sanitize` (warn, raise).
 
-A backend passes a launch when kernel, grid and values are known and nothing runs yet. A separate
-hot path decides whether its call is new; it stores nothing but the identities of calls, so a known
-call costs a look-up. The recording hot path is not touched.
+A backend passes a launch when kernel, grid and values are known, before it runs. A recorder of its
+own, which stores only the identities of calls, decides whether the call is new, so a known call
+costs a look-up. The recorder of launches is not used.
 
-Without a GPU, the defects that the evaluator meets in a launch come here too (`record_defects`),
-whatever the setting: they are stored as findings, and reported or raised as the setting says.
+Without a GPU, the defects that the evaluator finds in a launch are also recorded here
+(`record_defects`): as findings with any setting, and reported or raised as `sanitize` says.
 """
 
 import os
@@ -15,7 +15,7 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import asdict
 from typing import TYPE_CHECKING, Any, Final, Protocol
 
-from kvtrace.backends.compiled_kernels.unevaluated import why_unclaimed
+from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded
 from kvtrace.capture.adapters import Apart
 from kvtrace.capture.arguments import storage_contents
 from kvtrace.capture.copied_contents import LIMIT_BYTES, SMALL_BYTES
@@ -27,7 +27,7 @@ from kvtrace.capture.stacks import current_stack
 from kvtrace.schema.errors import BadSetting, KernelDefect, KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled_kernels.live import Live, NewCall
+    from kvtrace.backends.compiled_kernels.call_judge import CallJudge, NewCall
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
     from kvtrace.recorded_calls.recorded import Call
@@ -38,7 +38,7 @@ _NO_NAMES: Final[dict[str, Any]] = {}
 
 
 class Launch(Protocol):
-    """A launch that is about to be made, as described by its backend."""
+    """A backend's description of a launch that has not been made yet."""
 
     @property
     def call_id(self) -> int:
@@ -73,7 +73,7 @@ class Launch(Protocol):
 
 
 class Adapter(Protocol):
-    """A backend's description of launches that are about to be made."""
+    """The functions of a backend that record kernels and describe launches for judging."""
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
         """Record a compiled variant; see `adapters.Adapter`."""
@@ -86,14 +86,17 @@ class Adapter(Protocol):
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> Launch | None:
-        """Describe a launch, and record its call if new; None if the launch cannot be judged."""
+        """Return the description of a launch, after recording its call if that is new.
+
+        None if the launch cannot be judged.
+        """
 
 
-class Judging:
+class LaunchJudge:
     """The judgment of one backend's launches in one session."""
 
     def __init__(self, session: "Session", adapter: Adapter) -> None:
-        """Prepare a hot path of call identities; heavy imports wait for the first new call."""
+        """Make a recorder of call identities; rules are imported at the first new call."""
         self._session = session
         self._adapter = adapter
         self._raises = session.settings.sanitize == "raise"
@@ -127,10 +130,10 @@ class Judging:
             self._session.problem(error)
 
     def around(self, kernel: Any, launcher: Callable[..., Any], first: int) -> Callable[..., Any]:
-        """Return a launcher that judges before each launch: `before`, at less cost for known calls.
+        """Return a function that does as `before` and then calls `launcher` with its arguments.
 
-        The launcher's arguments are the grid, other values, and from position `first` on the
-        kernel's values.
+        The arguments are the grid's three numbers, other values, and from index `first` on the
+        kernel's values. Known calls cost less than by `before`.
         """
         record, session = self._known_calls.record, self._session
 
@@ -147,7 +150,7 @@ class Judging:
         return judged
 
     def forget(self) -> None:
-        """Forget all judged calls, as a forked process begins a separate run."""
+        """Forget all judged calls; called in a forked process, which records a separate run."""
         self._known_calls.forget()
         self._defects.clear()
 
@@ -166,7 +169,12 @@ class Judging:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Judge a new call; return -1, as its launches are not recorded here."""
+        """Judge a new call, and return -1, so that its launches are not recorded here.
+
+        Raises:
+            KernelDefect: The call has a defect, and `sanitize=raise` is set.
+
+        """
         launch = self._adapter.coming(kernel, kernel_id, grid, args, kwargs)
         if launch is None:
             return -1
@@ -178,13 +186,16 @@ class Judging:
         return -1
 
     def _judged(self, launch: Launch) -> KernelDefect | None:
-        """Judge a call; return the defect that forbids its launch, None also if judging fails."""
+        """Judge a call, report its defects, and return the error that forbids the launch, or None.
+
+        If judging fails, a message is recorded and the launch is allowed.
+        """
         if 0 in launch.grid:
             return None  # nothing runs
         try:
-            live = live_of(self._session)
+            live = judge_of(self._session)
             findings = live.judge(_new_call(launch, _usable_contents(self._session)))
-            self._session.tell_defects(launch.call_id, findings)
+            self._session.report_defects(launch.call_id, findings)
             is_refused = self._raises and live.refuses(findings)
             defect = live.defect(findings, color=not is_refused and _shows_color())
             if defect is not None and not is_refused and live.mark_reported(findings):
@@ -195,34 +206,34 @@ class Judging:
             text = f"a call of {launch.kernel} could not be judged: {type(error).__name__}: {error}"
             self._session.message("info", "not-judged", text)
             if isinstance(error, KvtraceError):
-                live_of(self._session).could_not_judge(launch.call_id, launch.kernel, str(error))
+                judge_of(self._session).add_unjudged(launch.call_id, launch.kernel, str(error))
             return None
         return defect if is_refused else None
 
     def _add_message(self, launch: Launch, rule: str, count: int, is_refused: bool) -> None:
         outcome = "was not launched" if is_refused else "was launched nevertheless"
-        others = f" and {count - 1} more" if count > 1 else ""
-        text = f"call {launch.call_id} of {launch.kernel} {outcome}: {rule}{others}"
+        repetitions_text = f" and {count - 1} more" if count > 1 else ""
+        text = f"call {launch.call_id} of {launch.kernel} {outcome}: {rule}{repetitions_text}"
         self._session.message("info", "defect", text)
 
 
-_all: "weakref.WeakSet[Judging]" = weakref.WeakSet()
-_lives: "weakref.WeakKeyDictionary[Session, Live]" = weakref.WeakKeyDictionary()
+_all: "weakref.WeakSet[LaunchJudge]" = weakref.WeakSet()
+_lives: "weakref.WeakKeyDictionary[Session, CallJudge]" = weakref.WeakKeyDictionary()
 
 
-def live_of(session: "Session") -> "Live":
-    """Return the session's judge, made at the first request; all backends share it."""
+def judge_of(session: "Session") -> "CallJudge":
+    """Return the session's judge of new calls, made at the first call and shared by backends."""
     live = _lives.get(session)
     if live is None:
-        from kvtrace.backends.compiled_kernels.live import Live
+        from kvtrace.backends.compiled_kernels.call_judge import CallJudge
 
-        live = _lives[session] = Live(_rules(session), session.settings.strict)
+        live = _lives[session] = CallJudge(_rules(session), session.settings.strict)
         session.at_end.append(lambda: _finish(session, live))
     return live
 
 
 def has_reported(session: "Session", file: str, line: int) -> bool:
-    """Return whether a defect at that line has been reported before the launch."""
+    """Return whether a defect at that line was reported when its call was judged."""
     live = _lives.get(session)
     return live is not None and live.has_reported(file, line)
 
@@ -241,9 +252,9 @@ def record_defects(
         The error to raise, if the setting `sanitize` asks for an error, else None.
 
     """
-    new_call, live = _new_call(launch, _usable_contents(session)), live_of(session)
+    new_call, live = _new_call(launch, _usable_contents(session)), judge_of(session)
     findings = live.add_observed(new_call, verdicts(new_call.call))
-    session.tell_defects(launch.call_id, findings)
+    session.report_defects(launch.call_id, findings)
     if session.settings.sanitize == "off" or not findings:
         return None
     is_refused = session.settings.sanitize == "raise" and live.refuses(findings)
@@ -254,12 +265,12 @@ def record_defects(
 
 
 def _usable_contents(session: "Session") -> "Tensors":
-    """Return the setting of contents to judge with: "none" after a launch that did not run."""
-    return "none" if why_unclaimed(session) else session.settings.tensors
+    """Return the setting `tensors`, or "none" if contents are wrong since a launch did not run."""
+    return "none" if reason_not_recorded(session) else session.settings.tensors
 
 
 def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
-    from kvtrace.backends.compiled_kernels.live import NewCall
+    from kvtrace.backends.compiled_kernels.call_judge import NewCall
     from kvtrace.recorded_calls.recorded import call_of
 
     rows, values = _argument_rows(launch, setting)
@@ -272,7 +283,7 @@ def _new_call(launch: Launch, setting: "Tensors") -> "NewCall":
     return NewCall(call, rows, *launch.place, current_stack())
 
 
-def _finish(session: "Session", live: "Live") -> None:
+def _finish(session: "Session", live: "CallJudge") -> None:
     if session.run_id is not None:
         live.finish(session.out, session.run_id)
 
@@ -282,33 +293,33 @@ def _rules(session: "Session") -> tuple[str, ...]:
     from kvtrace.verdicts.rules.table import RULES
 
     try:
-        chosen = rule_ids([session.settings.rules])
+        rules = rule_ids([session.settings.rules])
     except BadSetting as error:
-        session.message("warning", "bad-setting", f"{error} Judging by the default rules.")
-        chosen = rule_ids(["default"])
-    return tuple(rule for rule in chosen if rule in RULES)
+        session.message("warning", "bad-setting", f"{error} LaunchJudge by the default rules.")
+        rules = rule_ids(["default"])
+    return tuple(rule for rule in rules if rule in RULES)
 
 
 def _argument_rows(
     launch: Launch, setting: "Tensors"
 ) -> tuple[list[dict[str, Any]], Mapping[str, bytes]]:
-    """Return the arguments as rows of `calls.args`, and the contents of some by artifact."""
+    """Return the arguments as rows of `calls.args`, and contents by the rows' artifact."""
     rows, contents = [], {}
-    for number, (record, value) in enumerate(zip(launch.records, launch.values, strict=True)):
+    for index, (record, value) in enumerate(zip(launch.records, launch.values, strict=True)):
         row = asdict(record)
         del row["value"]
         content = _contents(record, value, setting)
-        row["value_artifact"] = None if content is None else str(number)
+        row["value_artifact"] = None if content is None else str(index)
         if content is not None:
-            contents[str(number)] = content
+            contents[str(index)] = content
         rows.append(row)
     return rows, contents
 
 
 def _contents(record: ArgumentRecord, value: Any, setting: "Tensors") -> bytes | None:
-    """Return a tensor's present bytes, if the setting asks for them.
+    """Return the current bytes of a tensor whose contents are recorded with the setting, or None.
 
-    On a GPU, reading waits for the device, so only the settings for all contents read there.
+    On a GPU, reading waits for the device, so bytes are read only with the settings int and all.
     """
     is_requested = setting == "all" or (setting != "none" and (record.dtype or " ")[0] in "iu")
     if record.kind != "tensor" or not is_requested:
@@ -326,9 +337,9 @@ def _grid_columns(grid: tuple[int, int, int]) -> dict[str, int]:
 
 
 def _shows_color() -> bool:
-    plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
+    is_plain = os.environ.get("NO_COLOR") or os.environ.get("TERM") == "dumb"
     try:
-        return not plain and sys.stderr.isatty()
+        return not is_plain and sys.stderr.isatty()
     except (AttributeError, ValueError):
         return False  # standard error is closed, or replaced by something simple
 

@@ -11,8 +11,8 @@ from typing import Any, Final
 
 from kvtrace.backends.compiled_kernels.loads import Load
 from kvtrace.backends.compiled_kernels.versions import definition
-from kvtrace.backends.compiled_kernels.written_lines import as_written
-from kvtrace.backends.python_source import kept_of_file
+from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
+from kvtrace.backends.python_source import recorded_file_content
 from kvtrace.capture.arguments import flattened, literal
 from kvtrace.capture.records import KernelRecord, Parameter, Stage, capped
 from kvtrace.settings import Source
@@ -37,7 +37,7 @@ _ESCAPE: Final = re.compile(rb"\\(\\|[0-9A-Fa-f]{2})")
 
 @dataclass(frozen=True, slots=True)
 class Compilation:
-    """The compilation of one variant, as Triton's compilation listener receives it; times in ns."""
+    """The durations of one variant's compilation, as Triton reports them; all times in ns."""
 
     cache_hit: bool
     begin: int
@@ -57,9 +57,9 @@ class CompilationListener:
         problem: Callable[[Exception], None],
         hand_over: Callable[[str, Compilation], None] | None = None,
     ):
-        """Take the user's listener `before`, and `problem`, which receives kvtrace's failures.
+        """`before` is the user's listener; `problem` is called with kvtrace's failures.
 
-        `hand_over` also receives compilations, in a process that compiles for another.
+        `hand_over`, in a process that compiles for another, is called with each compilation.
         """
         self.before = before
         self._problem = problem
@@ -67,7 +67,7 @@ class CompilationListener:
         self._compilations: OrderedDict[str, Compilation] = OrderedDict()
 
     def __call__(self, **facts: Any) -> None:
-        """Store a compilation; Triton calls this at the end of each."""
+        """Store a compilation, and call the user's listener; Triton calls this after each one."""
         try:
             self._note(facts)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -76,13 +76,13 @@ class CompilationListener:
             self.before(**facts)
 
     def add(self, cache_key: str, compilation: Compilation) -> None:
-        """Store a compilation that Triton does not report."""
+        """Store a compilation by the kernel's hash; of too many, the oldest is removed."""
         self._compilations[cache_key] = compilation
         while len(self._compilations) > _COMPILATIONS:
             self._compilations.popitem(last=False)
 
     def take(self, cache_key: str) -> Compilation | None:
-        """Return and remove the compilation with that hash, else None."""
+        """Return and remove the compilation of the kernel with that hash, or None."""
         return self._compilations.pop(cache_key, None)
 
     def _note(self, facts: Mapping[str, Any]) -> None:
@@ -120,7 +120,7 @@ def kernel_name(kernel: Any) -> str:
 
 
 def parameters_of(kernel: Any) -> tuple[Parameter, ...]:
-    """Return the flattened signature; parameters other than constexprs are the IR function's."""
+    """Return the flattened signature; without its constexprs it is that of the IR's function."""
     source = kernel.src
     constants: Mapping[Any, Any] = getattr(source, "constants", {})
     attributes: Mapping[Any, Any] = getattr(source, "attrs", {})
@@ -148,7 +148,7 @@ def signature_of(source: Any) -> dict[str, Any]:
 
 
 def values_of(kernel: Any, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
-    """Return a launch's argument values in the order and flattening of the signature."""
+    """Return a launch's argument values with defaults, flattened in the order of the signature."""
     function = function_of(kernel)
     signature = signature_of(kernel.src)
     if function is None:
@@ -175,10 +175,11 @@ def kernel_record(
     keep: Source,
     tell: Callable[[str], None],
 ) -> KernelRecord:
-    """Return the whole record of a compiled kernel; `tell` receives messages on missing parts.
+    """Return the record of a compiled kernel; `tell` is called with messages on missing parts.
 
-    `compilation` and `load` are None if they happened elsewhere, or before the recording. Texts of
-    megabytes are read and the IR is printed again: for the background thread.
+    `compilation` and `load` are None if they happened elsewhere, or before the recording. `keep` is
+    the setting `source`. To be called in the background thread, since texts of megabytes are read
+    and the IR is printed again.
     """
     kernel = getattr(kernel, "ttir_kernel", kernel)  # compile no later stage for the record
     metadata = kernel.metadata
@@ -186,7 +187,7 @@ def kernel_record(
     file, line = (None, None) if function is None else definition(function)
     registers, spills = resources(kernel)
     stages = {
-        name: as_written(content, function) if isinstance(content, str) else content
+        name: with_program_locations(content, function) if isinstance(content, str) else content
         for name, content in kernel.asm.items()
     }
     if is_gluon(kernel) and "source" in stages:  # before Triton 3.9 no stage is named glir
@@ -199,7 +200,7 @@ def kernel_record(
         file=file,
         line=line,
         source=str(function.src) if keep != "off" and function is not None else None,
-        files=_files(located, file, line, keep) if isinstance(located, str) else (),
+        files=_source_files(located, file, line, keep) if isinstance(located, str) else (),
         signature=parameters_of(kernel),
         target=target_of(metadata),
         warp_size=int(metadata.target.warp_size),
@@ -251,8 +252,8 @@ def _stages(
         content = asm.get(name)
         if content is None and name not in durations:
             continue
-        whole = content.encode() if isinstance(content, str) else content
-        yield Stage(name, whole, durations.get(name))
+        product = content.encode() if isinstance(content, str) else content
+        yield Stage(name, product, durations.get(name))
         if name == "ttir" and isinstance(content, str):
             yield from _generic(content, tell)
     if compilation is not None and not compilation.cache_hit:
@@ -269,7 +270,7 @@ def _generic(ttir: str, tell: Callable[[str], None]) -> Iterator[Stage]:
 
 
 def resources(kernel: Any) -> tuple[int | None, int | None]:
-    """Return registers and spills of the loaded kernel, or else from its binary."""
+    """Return registers and spills of the loaded kernel, or else from its binary; None: unknown."""
     registers = getattr(kernel, "n_regs", None)
     if isinstance(registers, int):
         return registers, getattr(kernel, "n_spills", None)
@@ -299,19 +300,19 @@ def options_of(metadata: Any) -> Iterator[tuple[str, str]]:
             yield str(name), capped(str(value))
 
 
-def _files(
+def _source_files(
     located: str, file: str | None, line: int | None, keep: Source
 ) -> tuple[tuple[str, bytes | None], ...]:
-    """Return the source files that locations point into, each with its recorded lines.
+    """Return (path, content to record or None) of the files named in the IR's locations, sorted.
 
     The kernel's own file is included even if Triton's cache has the IR from another file.
     """
     lines: dict[str, set[int]] = {}
-    for path, number in set(_LOCATION.findall(located)):
-        lines.setdefault(_unescaped(path), set()).add(int(number))
+    for path, line_number in set(_LOCATION.findall(located)):
+        lines.setdefault(_unescaped(path), set()).add(int(line_number))
     if file is not None:
         lines.setdefault(file, set()).update(() if line is None else (line,))
-    return tuple((path, kept_of_file(path, lines[path], keep)) for path in sorted(lines))
+    return tuple((path, recorded_file_content(path, lines[path], keep)) for path in sorted(lines))
 
 
 def _unescaped(text: str) -> str:
@@ -322,8 +323,11 @@ def _unescaped(text: str) -> str:
 
 
 def places_in(signature: Iterable[tuple[Any, Any]]) -> dict[int, tuple[int, ...]]:
-    """Return the index path among a launch's values for each flattened position."""
-    return {place: path for place, (path, _, _) in enumerate(_paths(dict(signature)))}
+    """Return for each position in the flattened signature its path in a launch's values.
+
+    The path is the parameter's index, followed by the indices within nested tuples.
+    """
+    return {position: path for position, (path, _, _) in enumerate(_paths(dict(signature)))}
 
 
 def _paths(signature: Mapping[Any, Any]) -> Iterator[tuple[tuple[int, ...], str, str]]:
@@ -344,7 +348,7 @@ def _leaf_paths(kind: Any, path: tuple[int, ...]) -> Iterator[tuple[int, ...]]:
 
 
 def _at(constants: Mapping[Any, Any], path: tuple[int, ...]) -> Any:
-    """Return the constant at a path, which may lie inside of a constant tuple, else None."""
+    """Return the constant at a path of indices, or inside of a constant tuple on it, else None."""
     for length in range(len(path), 0, -1):
         if path[:length] in constants:
             value = constants[path[:length]]

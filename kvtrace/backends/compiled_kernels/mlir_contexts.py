@@ -18,11 +18,11 @@ _idle: dict[Hashable, list[tuple[Any, int]]] = {}
 
 @contextmanager
 def context_with(dialects: Hashable, load: Callable[[Any], None]) -> Iterator[Any]:
-    """Lend a context exclusively; a context in which an error occurs is dropped.
+    """Yield a context with dialects that nobody else uses meanwhile; after an error it is dropped.
 
     Args:
-        dialects: The identity of the dialects that `load` loads.
-        load: A function that loads dialects into a new context.
+        dialects: The name under which contexts with these dialects are cached.
+        load: A function that loads the dialects into a new context.
 
     """
     idle = _idle.setdefault(dialects, [])

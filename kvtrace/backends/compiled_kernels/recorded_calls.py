@@ -1,7 +1,8 @@
 """Kernels and calls that a backend has recorded in the session's run, each of them once.
 
-The hot path also tells calls apart by how their arguments were passed, and a call that is judged
-before its launch is met twice; calls whose bound arguments are equal are one call here.
+The hot path has separate identities for calls whose arguments were passed by position and by name,
+and a call that is judged before its launch is passed twice; here, calls with equal bound arguments
+are one call.
 """
 
 import weakref
@@ -17,7 +18,7 @@ if TYPE_CHECKING:
 
 
 class RecordedCalls:
-    """The kernels and calls recorded by one adapter, cleared when a forked process begins a run."""
+    """Ids of the kernels and calls that one adapter has recorded in the current run."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session

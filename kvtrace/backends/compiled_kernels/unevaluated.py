@@ -21,8 +21,8 @@ before_left_out: list[Callable[[str], None]] = []
 _first_unevaluated: "weakref.WeakKeyDictionary[Session, str]" = weakref.WeakKeyDictionary()
 
 
-def leave_out(session: "Session | None", kernel: str) -> None:
-    """Report a launch of a kernel that is not run; on standard error once in a recording."""
+def report_skipped_launch(session: "Session | None", kernel: str) -> None:
+    """Record a message on a launch that was not executed; print the first one of a recording."""
     sentence = (
         f"kernel {kernel} is written in Gluon, which is not evaluated: without a GPU its launches "
         "are recorded and do not run"
@@ -40,8 +40,8 @@ def leave_out(session: "Session | None", kernel: str) -> None:
     )
 
 
-def why_unclaimed(session: "Session") -> str | None:
-    """Return the reason why a session's contents are not used; None if all launches ran."""
+def reason_not_recorded(session: "Session") -> str | None:
+    """Return why a session's contents and defects are not recorded; None if all launches ran."""
     kernel = _first_unevaluated.get(session)
     if kernel is None:
         return None

@@ -1,4 +1,4 @@
-"""Differences between the recorded versions of Triton, in one place."""
+"""Differences between the versions of Triton that can be recorded."""
 
 import re
 from typing import Any, Final
@@ -18,7 +18,7 @@ def version_of(library: Any) -> tuple[int, int]:
 
 
 def untested(triton: Any) -> str:
-    """Return a sentence if Triton is newer than any version in the tests, else an empty text."""
+    """Return a sentence if Triton is newer than the newest tested version, else ""."""
     if version_of(triton) <= NEWEST_TESTED:
         return ""
     newest = ".".join(map(str, NEWEST_TESTED))
@@ -28,11 +28,8 @@ def untested(triton: Any) -> str:
     )
 
 
-def whole_kernel(kernel: Any) -> Any:
-    """Return the compiled kernel behind a launch's result; None while it is being compiled.
-
-    Asynchronous compilation wraps kernels; only a launch waits for the kernel.
-    """
+def finished_kernel(kernel: Any) -> Any:
+    """Return the kernel that a launch returned; None while it is compiled asynchronously."""
     if hasattr(kernel, "asm"):
         return kernel
     inner = getattr(kernel, "kernel", None)

@@ -28,20 +28,20 @@ _LOCATION: Final = re.compile(r'loc\("([^"\\]*)":(\d+):\d+')
 Location = tuple[str, int, int]
 
 
-def as_written(text: str, function: Any) -> str:
-    """Return a kernel's IR with the program's locations in place of those of generated code.
+def with_program_locations(text: str, function: Any) -> str:
+    """Return a kernel's IR with locations in generated code replaced by the program's.
 
     `function` is the jitted function, None for a kernel without one.
     """
     source = _generated_source(function)
     if source is None:
         return text
-    file, first = definition(function)
-    locations = _locations(file, source, first)
+    file, first_line = definition(function)
+    locations = _locations(file, source, first_line)
     # Triton's cache may have the IR from another file of the same text: the first location is
     # the function's.
     begin = _LOCATION.search(text)
-    generated = {file, begin[1]} if begin is not None and int(begin[2]) == first else {file}
+    generated = {file, begin[1]} if begin is not None and int(begin[2]) == first_line else {file}
 
     def replacement(match: re.Match[str]) -> str:
         location = locations.get(int(match[2])) if match[1] in generated else None
@@ -51,7 +51,7 @@ def as_written(text: str, function: Any) -> str:
 
 
 def hide_generator_of(function: Any) -> None:
-    """Hide the frames of the generated file, and of Helion, in the stacks of launches."""
+    """If a function is generated, leave frames of its file and of Helion out of stacks."""
     if _generated_source(function) is None:
         return
     hide_frames_of(definition(function)[0])
@@ -67,21 +67,22 @@ def _generated_source(function: Any) -> str | None:
 
 @lru_cache(maxsize=64)
 def _locations(file: str, source: str, first: int) -> Mapping[int, Location]:
-    """Return the program's locations by line of the generated file, of which `source` is a part.
+    """Return the program's location for each line number of a generated function.
 
-    The same text in another file may belong to another program, so `file` is part of the key.
-    Adjacent comments are one statement on several lines, or a loop and its body.
+    `source` is the function's text, which begins at the line `first` of `file`. The file is only
+    part of the cache's key, since equal texts in two files may belong to two programs. Adjacent
+    comments are one statement on several lines, or a loop and its body.
     """
     del file
     locations: dict[int, Location] = {}
     location: Location | None = None
     depth = 0
-    for number, line in enumerate(source.splitlines(), first):
+    for line_number, line in enumerate(source.splitlines(), first):
         comment = _COMMENT.fullmatch(line)
         if comment is None:
             depth = 0
             if location is not None and line.strip():
-                locations[number] = location
+                locations[line_number] = location
             continue
         if depth <= 0:
             location, depth = _location_of(comment[1], int(comment[2]), comment[3]), 0

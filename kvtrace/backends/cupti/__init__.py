@@ -2,8 +2,8 @@
 
 `library` finds and calls CUPTI, `_buffers` (C) receives CUPTI's buffers without Python's lock,
 `records` reads the buffers, `joining` finds the launch of each execution, and `timeline` connects
-these parts for a session. May import capture and schema. Nothing here may harm the program: a
-failure ends the timeline with one message, and launches are still recorded.
+these parts for a session. May import capture and schema. A failure ends the timeline with one
+message; launches are still recorded, and the program is not affected.
 """
 
 from __future__ import annotations

@@ -37,13 +37,13 @@ ENTRY: Final = "<interpreter trampoline>"
 
 
 class FramesUnknown(KvtraceError):
-    """The frames of this Python cannot be read without its lock."""
+    """Raised when this Python's frames cannot be read without the interpreter's lock."""
 
     slug = "frames-unknown"
 
 
-def know_frames(native: ModuleType) -> None:
-    """Give the compiled part `_requests` the offsets of frames, and check frames read by them.
+def find_frame_offsets(native: ModuleType) -> None:
+    """Pass the offsets of frames to the C module `_requests`, and check frames read by them.
 
     Raises:
         FramesUnknown: a field is not found in this Python, or the check fails.
@@ -51,23 +51,27 @@ def know_frames(native: ModuleType) -> None:
     """
     if sys.implementation.name != "cpython" or _has_no_lock():
         raise FramesUnknown(f"{sys.implementation.name} without an interpreter's lock")
-    native.lay_out(id(CodeType), *_of_frames(), *_of_codes(), *_of_names())
+    native.lay_out(id(CodeType), *_frame_offsets(), *_code_offsets(), *_text_offsets())
     expected = []
     frame: FrameType | None = sys._getframe()
-    read = [(code, at) for code, at in native.frames() if not _is_entry(code)]
+    read_frames = [(code, offset) for code, offset in native.frames() if not _is_entry(code)]
     while frame is not None:
         expected.append((id(frame.f_code), frame.f_lasti))
         frame = frame.f_back
     # The innermost frame is running: its instruction has changed since `frames` was called.
-    if not read or [code for code, _ in read] != [code for code, _ in expected[: len(read)]]:
+    expected = expected[: len(read_frames)]
+    if not read_frames or [code for code, _ in read_frames] != [code for code, _ in expected]:
         raise FramesUnknown("the frames read from memory differ from Python's own")
-    if read[1:] != expected[1 : len(read)]:
+    if read_frames[1:] != expected[1:]:
         raise FramesUnknown("the instructions read from memory differ from Python's own")
     native.trust()
 
 
 def _is_entry(code: int) -> bool:
-    """Return whether code is C's entry into Python, whose frame `sys._getframe` leaves out."""
+    """Return whether the code object at an address is of an entry frame from C.
+
+    `sys._getframe` leaves such frames out.
+    """
     return bool(ctypes.cast(code, ctypes.py_object).value.co_name == ENTRY)
 
 
@@ -87,39 +91,39 @@ def _offset(words: tuple[int, ...], value: int, field: str) -> int:
         raise FramesUnknown(f"the field of {field} was not found") from None
 
 
-def _of_frames() -> tuple[int, int, int, int, int, int]:
-    """Return offsets of thread state to frame (two), code, caller, instruction; a correction.
+def _frame_offsets() -> tuple[int, int, int, int, int, int]:
+    """Return byte offsets: thread state to frame (two), and a frame's code, caller, instruction.
 
-    The correction, in bytes, added to the distance of a frame's instruction from the code object's
-    end gives `f_lasti`.
+    The sixth number is a correction in bytes: added to the distance of a frame's instruction from
+    the code object's end, it gives `f_lasti`.
     """
     frame, caller = sys._getframe(), sys._getframe(1)
-    own, outer = (_words(id(python) + _FRAME, _WORD)[0] for python in (frame, caller))
+    inner, outer = (_words(id(python) + _FRAME, _WORD)[0] for python in (frame, caller))
     words = _words(outer, _FRAME_BYTES)
     code = _offset(tuple(word & _TAGS for word in words), id(caller.f_code), "a frame's code")
-    previous = _offset(_words(own, _FRAME_BYTES), outer, "a frame's caller")
-    first = id(caller.f_code) + CodeType.__basicsize__
-    inside = [word for word in words if first - _WORD <= word < first + len(caller.f_code.co_code)]
+    previous = _offset(_words(inner, _FRAME_BYTES), outer, "a frame's caller")
+    begin = id(caller.f_code) + CodeType.__basicsize__
+    inside = [word for word in words if begin - _WORD <= word < begin + len(caller.f_code.co_code)]
     if len(inside) != 1:
         raise FramesUnknown("the field of a frame's instruction was not found")
     instruction = words.index(inside[0]) * _WORD
-    correction = caller.f_lasti - (inside[0] - first)
+    correction = caller.f_lasti - (inside[0] - begin)
     get = ctypes.pythonapi.PyThreadState_Get
     get.restype = ctypes.c_void_p
     state = int(get())
     through = _C_FRAMES.get(sys.version_info[:2])
     if through is None:
         words = tuple((ctypes.c_size_t * (_STATE_BYTES // _WORD)).from_address(state))
-        through = _offset(words, own, "a thread's frame"), -1
+        through = _offset(words, inner, "a thread's frame"), -1
     else:  # no function of Python's may be called in between: it would be the innermost frame
         c_frame = ctypes.c_size_t.from_address(state + through[0]).value
-        if ctypes.c_size_t.from_address(c_frame + through[1]).value != own:
+        if ctypes.c_size_t.from_address(c_frame + through[1]).value != inner:
             raise FramesUnknown("the field of a thread's frame was not found")
     return *through, code, previous, instruction, correction
 
 
-def _of_codes() -> tuple[int, int, int, int, int]:
-    """Return offsets of a code object's file, function, line table, first line, instructions."""
+def _code_offsets() -> tuple[int, int, int, int, int]:
+    """Return a code object's offsets: file, function, line table, first line, instructions."""
     code = sys._getframe().f_code.replace(
         co_firstlineno=_LINE, co_filename="a file's name", co_qualname="a function's name"
     )
@@ -135,20 +139,25 @@ def _of_codes() -> tuple[int, int, int, int, int]:
     )
 
 
-def _of_names() -> tuple[int, int, int, int, int]:
-    """Return offsets of a text's letters, length and state, its ASCII bit; offset in bytes."""
+def _text_offsets() -> tuple[int, int, int, int, int]:
+    """Return byte offsets in a `str`: letters, length and state; the state's ASCII bit.
+
+    The fifth number is the offset of the letters in a `bytes` object.
+    """
     state = _LENGTH + 2 * _WORD
-    plain, other = (["".join((str(i), end)) for i in range(16)] for end in ("a", "\xe9"))
+    ascii_names, other_names = (
+        ["".join((str(i), letter)) for i in range(16)] for letter in ("a", "\xe9")
+    )
     text = sys.getsizeof("") - 1
-    for name in plain:
-        read = ctypes.string_at(id(name) + text, len(name))
-        if _words(id(name) + _LENGTH, _WORD)[0] != len(name) or read != name.encode():
+    for name in ascii_names:
+        letters = ctypes.string_at(id(name) + text, len(name))
+        if _words(id(name) + _LENGTH, _WORD)[0] != len(name) or letters != name.encode():
             raise FramesUnknown("the letters of a text were not found")
     bits = [
         bit
         for bit in _ASCII
-        if all(_words(id(name) + state, _WORD)[0] & bit for name in plain)
-        and not any(_words(id(name) + state, _WORD)[0] & bit for name in other)
+        if all(_words(id(name) + state, _WORD)[0] & bit for name in ascii_names)
+        and not any(_words(id(name) + state, _WORD)[0] & bit for name in other_names)
     ]
     if len(bits) != 1:
         raise FramesUnknown("the ASCII bit of a text was not found")

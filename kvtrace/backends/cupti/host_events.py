@@ -28,17 +28,17 @@ _COLLECT: Final = "collect"
 
 
 class HostEvents:
-    """Follows the host's requests to the driver, and Python's garbage collections."""
+    """Recorder of the host's requests to the driver, and of Python's garbage collections."""
 
     def __init__(self, native: Any, problem: Callable[[Exception], None]) -> None:
-        """Follow garbage collections; `native` is the compiled part `_requests`."""
+        """Begin to record garbage collections; `native` is the C module `_requests`."""
         self._requests = Requests(native)
         self._collections = Collections(problem)
         self._next_record = 0
         self._events: list[NDArray[Any]] = []
 
     def begin(self, cupti: Cupti) -> str | None:
-        """Follow requests from now on; return why some are missing, or None."""
+        """Begin to record requests; return a sentence if some cannot be recorded, else None."""
         try:
             cupti.follow(self._requests.callback, FOLLOWED)
         except CuptiUnavailable as error:
@@ -49,21 +49,21 @@ class HostEvents:
         return None
 
     def take(self) -> None:
-        """Take the new events; to be called after records of executions were taken."""
+        """Read the requests since the last call; called after executions were read from CUPTI."""
         events = self._requests.take()
         if len(events):
             self._events.append(events)
 
     def end(self) -> int:
-        """Stop following garbage collections; return how many requests were lost."""
+        """Stop recording garbage collections, and return how many requests were lost."""
         self._collections.end()
         return self._requests.lost
 
     def write(self, journal: "Journal") -> None:
-        """Append the events that were taken."""
+        """Write the events that were read since the last call to `host_events`."""
         events, self._events = self._events, []
-        for part in events:
-            journal.append("host_events", self._columns(part, journal))
+        for batch in events:
+            journal.append("host_events", self._columns(batch, journal))
         collected = self._collections.take()
         if collected:
             journal.append("host_events", self._collected(collected, journal))
@@ -71,7 +71,10 @@ class HostEvents:
     def asked(
         self, correlation: NDArray[np.int64], wanted: NDArray[np.bool_], journal: "Journal"
     ) -> dict[str, Any]:
-        """Return the columns `requested` and `stack_id` of executions; null if not wanted."""
+        """Return the columns `requested` and `stack_id` of executions, by correlation id.
+
+        They are null where `wanted` is False or the request is not known.
+        """
         begin, stack = self._requests.of(correlation)
         stack[~wanted] = 0
         ids, without = self._requests.stack_ids(stack, journal.add_stack)
@@ -109,16 +112,16 @@ class HostEvents:
         }
 
     def _records(self, count: int) -> NDArray[np.int64]:
-        first = self._next_record
+        begin = self._next_record
         self._next_record += count
-        return np.arange(first, first + count)
+        return np.arange(begin, begin + count)
 
 
 class Collections:
-    """Python's garbage collections of at least `_SHORTEST` nanoseconds."""
+    """Recorder of Python's garbage collections of at least `_SHORTEST` nanoseconds."""
 
     def __init__(self, problem: Callable[[Exception], None]) -> None:
-        """Follow garbage collections from now on."""
+        """Begin to record; `problem` is called with kvtrace's failures."""
         self._problem = problem
         self._process = os.getpid()
         self._began = threading.local()
@@ -131,7 +134,7 @@ class Collections:
         return collections
 
     def end(self) -> None:
-        """Stop following garbage collections."""
+        """Stop recording."""
         if self._notice in gc.callbacks:
             gc.callbacks.remove(self._notice)
 

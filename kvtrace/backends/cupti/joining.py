@@ -14,7 +14,7 @@ is joined until the stream has been idle for 0.2 ms.
 Executions from a graph are joined to the launches captured into the graph. The driver copies a
 captured graph to make an executable graph; nodes keep their order, and the copy has the next larger
 number. So a graph's executions, in order of nodes, must equal the captured launches, in order of
-time, of an earlier graph: the one just before, or else the only one that fits.
+time, of an earlier graph: of the graph numbered one lower, or else of the only graph that fits.
 """
 
 from dataclasses import dataclass, field, replace
@@ -39,10 +39,10 @@ _PATIENCE: Final = 200_000
 
 
 @dataclass(frozen=True)
-class Joined:
-    """Executions with launch and call of each; `NONE` where these are not certain.
+class JoinedExecutions:
+    """Executions with the launch's `seq` and the call id of each; `NONE` where not certain.
 
-    `foreign` are executions whose name and grid no launch has.
+    `foreign` is a mask of executions whose name and grid no launch has.
     """
 
     kernels: Kernels
@@ -52,19 +52,19 @@ class Joined:
 
     @property
     def by_request(self) -> NDArray[np.bool_]:
-        """Executions without a launch, or from a graph, which is replayed long after its launches.
+        """Mask of executions without a launch or from a graph, for which the request is written.
 
-        The host's request tells when these executions were asked for.
+        A graph is replayed long after its launches, so that their times are no request times.
         """
         replayed: NDArray[np.bool_] = (self.seq == NONE) | (self.kernels.graph != 0)
         return replayed
 
 
-def put_together(parts: list[Joined]) -> Joined:
-    """Return the concatenation of at least one part."""
+def concatenated(parts: list[JoinedExecutions]) -> JoinedExecutions:
+    """Return the executions of all parts, of which there is at least one."""
     if len(parts) == 1:
         return parts[0]
-    return Joined(
+    return JoinedExecutions(
         kernels=joined([part.kernels for part in parts]),
         seq=np.concatenate([part.seq for part in parts]),
         call=np.concatenate([part.call for part in parts]),
@@ -74,7 +74,7 @@ def put_together(parts: list[Joined]) -> Joined:
 
 @dataclass
 class Counts:
-    """Numbers of executions by result; `foreign`: no launch has the name and grid."""
+    """Numbers of executions that were joined, are foreign (no launch fits), or ambiguous."""
 
     joined: int = 0
     foreign: int = 0
@@ -90,10 +90,9 @@ class _Stream:
 
 
 class Joiner:
-    """Joins executions to launches, both added as they come."""
+    """The join of executions with launches, which are added batch by batch."""
 
     def __init__(self) -> None:
-        """Make a joiner without launches and executions."""
         self.counts = Counts()
         #: by the number of device and stream
         self._streams: dict[int, _Stream] = {}
@@ -105,10 +104,10 @@ class Joiner:
         self._launched = np.zeros(64, bool)
 
     def add_launches(self, launches: Launches) -> None:
-        """Add launches in order of `seq`; streams have CUPTI's numbers."""
-        missing = int(launches.look.max(initial=0)) + 1 - len(self._launched)
-        if missing > 0:
-            self._launched = np.pad(self._launched, (0, missing + len(self._launched)))
+        """Add launches, sorted by `seq`; `place` has CUPTI's number of the stream."""
+        lacking = int(launches.look.max(initial=0)) + 1 - len(self._launched)
+        if lacking > 0:
+            self._launched = np.pad(self._launched, (0, lacking + len(self._launched)))
         self._launched[launches.look] = True
         for graph, captured in launches.of_graphs():
             self._captured.setdefault(graph, []).append(captured)
@@ -127,23 +126,26 @@ class Joiner:
             self._streams.setdefault(place, _Stream()).kernels.append(direct.chosen(rows))
 
     def lose_order(self) -> None:
-        """Note that records were lost: waiting executions cannot be joined any more."""
+        """Leave the waiting executions of all streams unjoined, since records were lost."""
         for stream in self._streams.values():
             stream.lost = True
 
-    def take(self, final: bool = False) -> list[Joined]:
-        """Return the executions that are decided; with `final`, all, as no more will come."""
+    def take(self, final: bool = False) -> list[JoinedExecutions]:
+        """Return, and remove, the executions that are joined or certain to stay unjoined.
+
+        `final`: no more launches and executions follow, so all are returned.
+        """
         decided = []
         for stream in self._streams.values():
             decided += self._take_stream(stream, final)
-        for graph, parts in list(self._replays.items()):
-            kernels = joined(parts)
-            ready = self._complete(kernels, final)
-            if ready.any():
-                decided.append(self._take_graph(graph, kernels.chosen(ready)))
-            rest = kernels.chosen(~ready)
-            self._replays[graph] = [rest] if len(rest) else []
-            if not len(rest):
+        for graph, batches in list(self._replays.items()):
+            kernels = joined(batches)
+            is_complete = self._complete(kernels, final)
+            if is_complete.any():
+                decided.append(self._take_graph(graph, kernels.chosen(is_complete)))
+            waiting = kernels.chosen(~is_complete)
+            self._replays[graph] = [waiting] if len(waiting) else []
+            if not len(waiting):
                 del self._replays[graph]
         return decided
 
@@ -154,31 +156,33 @@ class Joiner:
 
     # -- streams ----------------------------------------------------------------------------
 
-    def _take_stream(self, stream: _Stream, final: bool) -> list[Joined]:
+    def _take_stream(self, stream: _Stream, final: bool) -> list[JoinedExecutions]:
+        """Return a stream's decided executions, and store the others with their launches."""
         if not stream.kernels:
             if final:
                 stream.launches.clear()
             return []
         kernels = _sorted(joined(stream.kernels))
-        waiting = _LaunchQueue(Launches.joined(stream.launches).in_order())
+        queue = _LaunchQueue(Launches.joined(stream.launches).in_order())
         named_before = np.concatenate(([0], np.cumsum(self._named(kernels))))
         decided = []
         begin = 0
         for border in _idle_before(kernels):
             split = int(kernels.start[border]) - _IDLE // 2
-            launched, under_way = waiting.count_before(split)
-            ran = int(named_before[border] - named_before[begin])
-            awaits_more = ran < launched  # the stream may have waited for another stream
-            part = kernels.chosen(slice(begin, border))
-            if (under_way or (awaits_more and not stream.lost)) and not _is_hopeless(part):
+            launch_count, has_launch_in_progress = queue.count_before(split)
+            execution_count = int(named_before[border] - named_before[begin])
+            # The stream may have waited for another stream.
+            awaits_more = execution_count < launch_count and not stream.lost
+            segment = kernels.chosen(slice(begin, border))
+            if (has_launch_in_progress or awaits_more) and not _is_hopeless(segment):
                 continue  # a launch may belong to either side: decide at a later border
-            decided.append(self._segment(part, waiting.first(launched), stream.lost))
+            decided.append(self._segment(segment, queue.first(launch_count), stream.lost))
             # If all fits, a launch in progress has not reached the stream; else it may have.
-            fits = launched == ran and not stream.lost
-            waiting.leave_out(split, also_under_way=not fits)
+            fits = launch_count == execution_count and not stream.lost
+            queue.remove_before(split, also_under_way=not fits)
             stream.lost = False
             begin = border
-        launches = waiting.rest()
+        launches = queue.rest()
         kernels = kernels.chosen(slice(begin, len(kernels)))
         if final:
             decided.append(self._segment(kernels, launches, stream.lost))
@@ -194,40 +198,44 @@ class Joiner:
         stream.launches = [launches] if len(launches) else []
         return decided
 
-    def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> Joined:
-        """Join all executions between two idle moments, or none of them."""
+    def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> JoinedExecutions:
+        """Join all executions between two idle moments to these launches, or none of them."""
         rows = np.flatnonzero(self._named(kernels))
-        same = len(rows) == len(launches) and not lost
-        if not same or not _fits(kernels.chosen(rows), launches):
+        equal_count = len(rows) == len(launches) and not lost
+        if not equal_count or not _fits(kernels.chosen(rows), launches):
             return self._unjoined(kernels)
-        return self._with(kernels, rows, launches)
+        return self._joined_rows(kernels, rows, launches)
 
     def _prefix(
         self, kernels: Kernels, launches: Launches, stream: _Stream
-    ) -> tuple[list[Joined], Kernels, Launches]:
-        """Join a long beginning that fits, on a stream that is never idle.
+    ) -> tuple[list[JoinedExecutions], Kernels, Launches]:
+        """Join the oldest executions of a stream that is never idle, if all fit their launches.
 
-        Returns the joined part, and the executions and launches after it.
+        The newest `_CERTAIN` pairs stay open. If a pair does not fit, the stream is marked as lost.
+        Return the joined executions, and the executions and launches that stay open.
         """
         rows = np.flatnonzero(self._named(kernels))
-        pairs = min(len(rows), len(launches))
-        if not _fits(kernels.chosen(rows[:pairs]), launches.chosen(slice(pairs))):
+        pair_count = min(len(rows), len(launches))
+        if not _fits(kernels.chosen(rows[:pair_count]), launches.chosen(slice(pair_count))):
             stream.lost = True
             return [], kernels, launches
-        count = pairs - _CERTAIN
+        count = pair_count - _CERTAIN
         if count <= 0:
             return [], kernels, launches
         end = int(rows[count])
-        first = launches.chosen(slice(count))
-        if _all_equal(launches.look[count:pairs]):
+        oldest = launches.chosen(slice(count))
+        if _all_equal(launches.look[count:pair_count]):
             # One launch more or less would fit as well; the call may still be certain.
-            calls = first.call if _all_equal(launches.call[:pairs]) else np.full(count, NONE)
-            first = replace(first, seq=np.full(count, NONE, np.int64), call=calls)
-        part = self._with(kernels.chosen(slice(end)), rows[:count], first)
-        rest = kernels.chosen(slice(end, len(kernels)))
-        return [part], rest, launches.chosen(slice(count, len(launches)))
+            calls = oldest.call if _all_equal(launches.call[:pair_count]) else np.full(count, NONE)
+            oldest = replace(oldest, seq=np.full(count, NONE, np.int64), call=calls)
+        prefix = self._joined_rows(kernels.chosen(slice(end)), rows[:count], oldest)
+        open_kernels = kernels.chosen(slice(end, len(kernels)))
+        return [prefix], open_kernels, launches.chosen(slice(count, len(launches)))
 
-    def _with(self, kernels: Kernels, rows: NDArray[np.int64], launches: Launches) -> Joined:
+    def _joined_rows(
+        self, kernels: Kernels, rows: NDArray[np.int64], launches: Launches
+    ) -> JoinedExecutions:
+        """Return executions of which those at `rows` are joined to the launches, one to one."""
         seq = np.full(len(kernels), NONE, np.int64)
         call = seq.copy()
         seq[rows], call[rows] = launches.seq, launches.call
@@ -235,38 +243,42 @@ class Joiner:
         foreign[rows] = False
         self.counts.joined += len(rows)
         self.counts.foreign += len(kernels) - len(rows)
-        return Joined(kernels, seq, call, foreign)
+        return JoinedExecutions(kernels, seq, call, foreign)
 
-    def _unjoined(self, kernels: Kernels) -> Joined:
+    def _unjoined(self, kernels: Kernels) -> JoinedExecutions:
         foreign = ~self._named(kernels)
         self.counts.ambiguous += int((~foreign).sum())
         self.counts.foreign += int(foreign.sum())
         none = np.full(len(kernels), NONE, np.int64)
-        return Joined(kernels, none, none, foreign)
+        return JoinedExecutions(kernels, none, none, foreign)
 
     # -- graphs -----------------------------------------------------------------------------
 
     def _complete(self, kernels: Kernels, final: bool) -> NDArray[np.bool_]:
-        """Return a mask of executions of complete replays: a later replay has begun."""
+        """Return a mask of executions whose replay is complete: a later one began, or `final`."""
         if final:
             return np.ones(len(kernels), bool)
         return np.asarray(kernels.correlation < kernels.correlation.max())
 
-    def _take_graph(self, graph: int, kernels: Kernels) -> Joined:
+    def _take_graph(self, graph: int, kernels: Kernels) -> JoinedExecutions:
         if graph not in self._graphs:
             replay = kernels.correlation == kernels.correlation.min()
             self._graphs[graph] = self._nodes_of(graph, kernels.chosen(replay))
         launch_of_node = self._graphs[graph]
         if launch_of_node is None:
             return self._unjoined(kernels)
-        pairs = [launch_of_node.get(node, (NONE, NONE)) for node in kernels.graph_node.tolist()]
-        seq, call = np.asarray(pairs, np.int64).reshape(-1, 2).T
+        nodes = kernels.graph_node.tolist()
+        launches = [launch_of_node.get(node, (NONE, NONE)) for node in nodes]
+        seq, call = np.asarray(launches, np.int64).reshape(-1, 2).T
         self.counts.joined += int((call != NONE).sum())
         self.counts.foreign += int((call == NONE).sum())
-        return Joined(kernels, seq, call, call == NONE)
+        return JoinedExecutions(kernels, seq, call, call == NONE)
 
     def _nodes_of(self, graph: int, replay: Kernels) -> dict[int, tuple[int, int]] | None:
-        """Return launch and call by node, from the captured graph that `graph` copies, or None."""
+        """Return (seq, call id) by node of an executable graph, given one replay of the graph.
+
+        They are those of the captured graph that it copies; None if that is not certain.
+        """
         order = np.argsort(replay.graph_node, kind="stable")
         nodes = replay.chosen(order[self._named(replay)[order]])
         fitting = [
@@ -278,17 +290,17 @@ class Joiner:
             return None
         nearest = fitting[0]
         certain = int(nearest.graph[0]) == graph - 1 or len(fitting) == 1
-        calls_agree = all(np.array_equal(other.call, nearest.call) for other in fitting)
+        calls_agree = all(np.array_equal(candidate.call, nearest.call) for candidate in fitting)
         if not certain and not calls_agree:
             return None
         seq = nearest.seq if certain else np.full(len(nearest), NONE, np.int64)
-        pairs = zip(seq.tolist(), nearest.call.tolist(), strict=True)
-        return dict(zip(nodes.graph_node.tolist(), pairs, strict=True))
+        launch_and_call = zip(seq.tolist(), nearest.call.tolist(), strict=True)
+        return dict(zip(nodes.graph_node.tolist(), launch_and_call, strict=True))
 
     def _captured_before(self, graph: int) -> list[Launches]:
         """Return launches of the captured graphs with smaller numbers, the nearest first."""
-        earlier = sorted((number for number in self._captured if number < graph), reverse=True)
-        return [Launches.joined(self._captured[number]).in_order() for number in earlier]
+        earlier = sorted((other for other in self._captured if other < graph), reverse=True)
+        return [Launches.joined(self._captured[other]).in_order() for other in earlier]
 
 
 class _LaunchQueue:
@@ -299,7 +311,7 @@ class _LaunchQueue:
     """
 
     def __init__(self, launches: Launches) -> None:
-        """Make a queue of launches, given in order of `leave`."""
+        """Make a queue of launches, which are sorted by `leave`."""
         self._wait_for(launches)
 
     def _wait_for(self, launches: Launches) -> None:
@@ -309,7 +321,7 @@ class _LaunchQueue:
         self._same_order = np.array_equal(self._entered, launches.enter)
 
     def count_before(self, moment: int) -> tuple[int, bool]:
-        """Return how many launches had returned by then, and whether others had been entered."""
+        """Return how many launches returned before a moment, and whether more were in progress."""
         returned = int(np.searchsorted(self._launches.leave, moment))
         entered = int(np.searchsorted(self._entered, moment))
         return max(returned - self._begin, 0), entered > max(returned, self._begin)
@@ -318,8 +330,8 @@ class _LaunchQueue:
         """Return the first `count` launches of the queue."""
         return self._launches.chosen(slice(self._begin, self._begin + count))
 
-    def leave_out(self, moment: int, also_under_way: bool) -> None:
-        """Remove launches that had returned by a moment, or all that had been entered."""
+    def remove_before(self, moment: int, also_under_way: bool) -> None:
+        """Remove launches that returned before a moment, and optionally those in progress then."""
         if not also_under_way:
             returned = int(np.searchsorted(self._launches.leave, moment))
             self._begin = max(self._begin, returned)
@@ -327,8 +339,8 @@ class _LaunchQueue:
             entered = int(np.searchsorted(self._entered, moment))
             self._begin = max(self._begin, entered)
         else:
-            rest = self.rest()
-            self._wait_for(rest.chosen(rest.enter >= moment))
+            launches = self.rest()
+            self._wait_for(launches.chosen(launches.enter >= moment))
 
     def rest(self) -> Launches:
         """Return all launches of the queue."""
@@ -336,7 +348,7 @@ class _LaunchQueue:
 
 
 def _sorted(kernels: Kernels) -> Kernels:
-    """Return executions in order of launch. Correlation ids wrap around after 2^32 launches."""
+    """Return executions sorted by correlation id, which wraps around after 2^32 launches."""
     ids = kernels.correlation
     if (np.diff(ids) > 0).all():
         return kernels
@@ -355,7 +367,7 @@ def _idle_before(kernels: Kernels) -> list[int]:
 
 
 def _is_hopeless(kernels: Kernels) -> bool:
-    """Return whether a decision has been deferred for too long."""
+    """Return whether executions are too many, or span too much time, to wait for launches."""
     span = int(kernels.end[-1]) - int(kernels.start[0])
     return len(kernels) > _PATIENCE or span >= _BLOCKED
 
@@ -365,6 +377,9 @@ def _all_equal(values: NDArray[np.int64]) -> bool:
 
 
 def _fits(kernels: Kernels, launches: Launches) -> bool:
-    """Return whether executions can be those of launches, one to one."""
-    same = np.array_equal(kernels.look, launches.look)
-    return bool(same and (kernels.start >= launches.enter - _SLACK).all())
+    """Return whether each execution can be that of the launch at the same index.
+
+    Name and grid have to be equal, and the execution must not begin before the launch.
+    """
+    equal_looks = np.array_equal(kernels.look, launches.look)
+    return bool(equal_looks and (kernels.start >= launches.enter - _SLACK).all())

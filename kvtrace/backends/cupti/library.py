@@ -24,18 +24,18 @@ _RESULTS: Final = {
     14: "it is not compatible with this driver",
     27: "it does not support this device",
     35: "the driver allows profiling to administrators only",
-    39: "another profiler holds it",
+    39: "another profiler uses it",
 }
 
 
 class CuptiUnavailable(KvtraceError):
-    """The device timeline cannot be recorded here."""
+    """Raised with the reason when the device timeline cannot be recorded."""
 
     slug = "no-cupti"
 
 
 class Cupti:
-    """The activity API of one loaded library, for records of kernels, copies and fills.
+    """The activity API of one loaded CUPTI library: records of kernels, copies and fills.
 
     Raises:
         CuptiUnavailable: the library is missing or reported an error; the message gives the reason.
@@ -60,11 +60,11 @@ class Cupti:
         self._subscriber: ctypes.c_void_p | None = None
 
     def begin(self, request: int, complete: int, clock: int) -> None:
-        """Record kernels, copies and fills of memory from now on.
+        """Begin to record kernels, copies and fills of memory.
 
-        The arguments are addresses of C callbacks: two for buffers, and one that returns the time
-        to which the device's times are converted. Each call sets all callbacks again, since another
-        profiler may have replaced them.
+        The arguments are addresses of C callbacks: to request a buffer, for a complete buffer, and
+        for the clock to which the device's times are converted. Each call sets all callbacks again,
+        since another profiler may have replaced them.
         """
         self._check("cuptiActivityRegisterTimestampCallback", ctypes.c_void_p(clock))
         self._set_zeroed(True)
@@ -75,10 +75,10 @@ class Cupti:
             self._check("cuptiActivityEnable", ctypes.c_int(kind))
 
     def follow(self, callback: int, functions: Sequence[tuple[int, int]]) -> None:
-        """Let CUPTI call a C callback when functions of the driver and the runtime are entered.
+        """Make CUPTI call a C callback, until `end`, when certain CUDA functions are entered.
 
-        The callback is a `CUpti_CallbackFunc`; a function is a pair of callback domain and id. The
-        calls stop at `end`.
+        `callback` is the address of a `CUpti_CallbackFunc`; each function is a pair of callback
+        domain and id.
 
         Raises:
             CuptiUnavailable: another profiler has callbacks already.
@@ -102,10 +102,10 @@ class Cupti:
         self._set_zeroed(False)
 
     def end_and_measure(self) -> int | None:
-        """Stop recording; return the nanoseconds that recording took for each launch.
+        """Stop recording, and return the ns that CUPTI added to each launch, by a measurement.
 
-        None if no launch's context is known. Records have to be taken before; the launches of the
-        measurement are in the buffers after the next flush.
+        None if no launch's context is known. Buffers have to be read before: after the next flush
+        they have the launches of the measurement.
 
         Raises:
             CostUnknown: the cost cannot be measured; recording has stopped all the same.
@@ -118,11 +118,11 @@ class Cupti:
         return cost_of(self._driver, context, self.end)
 
     def flush(self, forced: bool = False) -> None:
-        """Complete the buffers whose kernels have ended; `forced`: all buffers."""
+        """Make CUPTI return the buffers whose kernels have ended; with `forced`, all buffers."""
         self._check("cuptiActivityFlushAll", ctypes.c_uint32(_FORCED if forced else 0))
 
     def dropped(self) -> int:
-        """Return how many records were lost for lack of buffers since the last call."""
+        """Return how many records CUPTI has dropped, for lack of buffers, since the last call."""
         count = ctypes.c_size_t()
         self._check(
             "cuptiActivityGetNumDroppedRecords", None, ctypes.c_uint32(0), ctypes.byref(count)
@@ -130,21 +130,21 @@ class Cupti:
         return count.value
 
     def now(self) -> int:
-        """Return CUPTI's time, in nanoseconds."""
+        """Return the time of CUPTI's clock, in nanoseconds."""
         stamp = ctypes.c_uint64()
         self._check("cuptiGetTimestamp", ctypes.byref(stamp))
         return stamp.value
 
     def stream_id(self, device: int, handle: int) -> int | None:
-        """Return CUPTI's number of the stream with a driver's handle; None if there is none."""
+        """Return CUPTI's number for a stream, given its handle; None if CUPTI has no number."""
         context = self._context(device)
         if context is None:
             return None
-        number = ctypes.c_uint32()
+        stream_number = ctypes.c_uint32()
         failed = self._library.cuptiGetStreamIdEx(
-            context, ctypes.c_void_p(handle), ctypes.c_uint8(0), ctypes.byref(number)
+            context, ctypes.c_void_p(handle), ctypes.c_uint8(0), ctypes.byref(stream_number)
         )
-        return None if failed else number.value
+        return None if failed else stream_number.value
 
     def wait(self) -> None:
         """Wait until the devices that launches went to are idle."""
@@ -165,10 +165,10 @@ class Cupti:
         return self._contexts[device]
 
     def _set_zeroed(self, zeroed: bool) -> None:
-        """Tell CUPTI whether buffers are zeroed already, so that CUPTI need not zero them.
+        """Set CUPTI's attribute that buffers are zeroed already.
 
-        CUPTI would zero buffers in the program's thread. The attribute is reset at the end, since
-        another profiler's buffers are not zeroed. A version without the attribute always zeroes.
+        Otherwise CUPTI zeroes them in the program's thread. The attribute is reset at the end,
+        since another profiler's buffers are not zeroed. Older versions lack it and always zero.
         """
         size, value = ctypes.c_size_t(1), ctypes.c_uint8(zeroed)
         self._library.cuptiActivitySetAttribute(
@@ -178,8 +178,8 @@ class Cupti:
     def _check(self, function: str, *arguments: Any) -> None:
         result = getattr(self._library, function)(*arguments)
         if result:
-            why = _RESULTS.get(result, f"{function} gives error {result}")
-            raise CuptiUnavailable(f"CUPTI ({self.path}) records no kernels: {why}")
+            reason = _RESULTS.get(result, f"{function} gives error {result}")
+            raise CuptiUnavailable(f"CUPTI ({self.path}) records no kernels: {reason}")
 
 
 def _check_device() -> None:
@@ -194,9 +194,9 @@ def _check_device() -> None:
         what = f"built for {kind}" if kind else "a build for the CPU alone"
         raise CuptiUnavailable(
             f"this torch ({getattr(torch, '__version__', 'of unknown version')}) is {what}, and "
-            "when kernels ran can be recorded on NVIDIA devices only so far; launches are recorded "
-            "without the timeline. On a machine with an NVIDIA GPU install a build of torch for "
-            "CUDA; elsewhere leave KVTRACE_MODE=timeline out"
+            "the device timeline is recorded on NVIDIA devices only; launches are recorded without "
+            "it. On a machine with an NVIDIA GPU install a build of torch for CUDA; elsewhere "
+            "leave KVTRACE_MODE=timeline out"
         )
     if not torch.cuda.is_available():
         raise CuptiUnavailable(
@@ -205,7 +205,7 @@ def _check_device() -> None:
 
 
 def name_at(address: int) -> str:
-    """Return the text at an address."""
+    """Return the zero-terminated text at a memory address."""
     return ctypes.string_at(address).decode(errors="replace")
 
 

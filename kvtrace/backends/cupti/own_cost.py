@@ -29,18 +29,18 @@ _NON_BLOCKING: Final = 1
 
 
 class CostUnknown(KvtraceError):
-    """CUPTI's cost cannot be measured here."""
+    """Raised when CUPTI's cost cannot be measured."""
 
     slug = "no-cupti-cost"
 
 
 def cost_of(driver: Any, context: ctypes.c_void_p, switch_off: Callable[[], None]) -> int:
-    """Return the nanoseconds that CUPTI adds to a launch; `switch_off` ends CUPTI's records.
+    """Return the nanoseconds that CUPTI adds to a launch, measured with and without records.
 
     Args:
         driver: the CUDA driver, through ctypes.
         context: a context that the program has used.
-        switch_off: called between the two measurements, always.
+        switch_off: ends CUPTI's records; called between the two measurements, also after an error.
 
     Raises:
         CostUnknown: the driver reported an error.
@@ -81,8 +81,8 @@ class _EmptyKernel:
         one, no = ctypes.c_uint(1), ctypes.c_void_p()
 
         def launch() -> None:
-            for number in range(_WARM_UP + _LAUNCHES):
-                ctypes.memset(self._memory, number & 255, _BETWEEN)
+            for repetition in range(_WARM_UP + _LAUNCHES):
+                ctypes.memset(self._memory, repetition & 255, _BETWEEN)
                 begin = time.perf_counter_ns()
                 failed = self._driver.cuLaunchKernel(
                     self._function, one, one, one, one, one, one, 0, self._stream, no, no

@@ -17,7 +17,7 @@ _NEWEST: Final = 130600
 
 
 def record_lengths(version: int) -> tuple[int, int, int] | None:
-    """Return bytes of records of a kernel, a copy and a fill in a CUPTI API version, or None."""
+    """Return the bytes of a kernel's, copy's and fill's record in an API version, or None."""
     if not _KERNELS[0][0] <= version < _NEWEST:
         return None
     kernel, copy, fill = (

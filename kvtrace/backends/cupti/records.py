@@ -66,7 +66,7 @@ def layout(length: int) -> np.dtype[Any]:
 
 @dataclass(frozen=True)
 class Executions:
-    """Executions on devices with their times, one array a column.
+    """Executions on devices, as arrays of equal length.
 
     Times are nanoseconds of CUPTI's clock, 0 if unknown. `graph` is 0 outside graphs.
     """
@@ -80,13 +80,12 @@ class Executions:
     graph_node: NDArray[np.int64]
 
     def __len__(self) -> int:
-        """Return the number of executions."""
         return len(self.start)
 
 
 @dataclass(frozen=True)
 class Kernels(Executions):
-    """Executions of kernels; `look` is the number of name and grid (`figures/causes.py`)."""
+    """Executions of kernels; `look` is a code for name and grid (`Looks`)."""
 
     grid: NDArray[np.int64]
     registers: NDArray[np.int64]
@@ -94,14 +93,14 @@ class Kernels(Executions):
     look: NDArray[np.int64]
 
     def chosen(self, rows: NDArray[Any] | slice) -> "Kernels":
-        """Return some of the rows, by index, mask or slice."""
+        """Return the executions at the given indices, mask or slice."""
         if isinstance(rows, np.ndarray) and rows.dtype == np.bool_ and rows.all():
             return self
         return Kernels(**{name: column[rows] for name, column in vars(self).items()})
 
 
 def joined(parts: "list[Kernels]") -> Kernels:
-    """Return the concatenation of at least one part."""
+    """Return the executions of all parts, of which there is at least one."""
     if len(parts) == 1:
         return parts[0]
     return Kernels(
@@ -110,15 +109,14 @@ def joined(parts: "list[Kernels]") -> Kernels:
 
 
 class Looks:
-    """Numbers of the distinct pairs of device function's name and grid."""
+    """Codes, from 0 on, for distinct pairs of a device function's name and a grid."""
 
     def __init__(self) -> None:
-        """Begin without pairs."""
         self.known: list[tuple[str, tuple[int, int, int]]] = []
         self._numbers: dict[tuple[str, tuple[int, int, int]], int] = {}
 
     def number(self, name: str, grid: tuple[int, int, int]) -> int:
-        """Return the number of a name and a grid; equal pairs have equal numbers."""
+        """Return the code of a name and a grid; a new pair gets the next code."""
         key = (name, grid)
         number = self._numbers.get(key)
         if number is None:
@@ -130,13 +128,17 @@ class Looks:
 def read_kernels(
     content: bytes, length: int, name_at: Callable[[int], str], looks: Looks
 ) -> Kernels:
-    """Read kernel records, each of `length` bytes; `name_at` reads text at an address."""
+    """Return kernel records, each of `length` bytes, as columns.
+
+    `name_at` returns the name at a record's address; new pairs of name and grid are added to
+    `looks`.
+    """
     records = np.frombuffer(content, layout(length))
     grid = np.stack([records[axis] for axis in ("grid_x", "grid_y", "grid_z")], axis=1)
-    first, place = _distinct(records["name"], grid)
+    example_rows, pair_of_row = _distinct(records["name"], grid)
     names: dict[int, str] = {}
     numbers = []
-    for row in first.tolist():
+    for row in example_rows.tolist():
         address = int(records["name"][row])
         if address not in names:
             names[address] = name_at(address) if address else ""
@@ -157,13 +159,13 @@ def read_kernels(
         grid=grid.astype(np.int64),
         registers=column("registers"),
         shared_bytes=column("static_shared") + column("dynamic_shared"),
-        look=np.asarray(numbers, np.int64)[place],
+        look=np.asarray(numbers, np.int64)[pair_of_row],
     )
 
 
 @dataclass(frozen=True)
 class Transfers(Executions):
-    """Copies and fills of memory."""
+    """Copies and fills of memory; `fill` is the mask of fills, `names` as in `gpu_kernels`."""
 
     names: list[str]
     fill: NDArray[np.bool_]
@@ -171,7 +173,7 @@ class Transfers(Executions):
 
 
 def read_transfers(content: bytes) -> Transfers:
-    """Read the common part of records of copies and fills, 80 bytes each."""
+    """Return records of copies and fills as columns; of each, the first 80 bytes are passed."""
     records = np.frombuffer(content, _COMMON)
     fill = records["kind"] == FILL
     names = [
@@ -193,13 +195,13 @@ _SPREAD: Final = np.asarray([0x9E3779B97F4A7C15, 0xC2B2AE3D27D4EB4F, 0x165667B19
 def _distinct(
     names: NDArray[np.uint64], grid: NDArray[np.int32]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """Return the first row of each distinct (name, grid), and the pair's index for each row."""
+    """Return an example row of each distinct (name, grid), and for each row the pair's index."""
     key = names * np.uint64(0xD6E8FEB86659FD93)
     for axis, factor in enumerate(_SPREAD):
         key = (key ^ (key >> np.uint64(29))) + grid[:, axis].astype(np.uint64) * factor
-    _, first, place = np.unique(key, return_index=True, return_inverse=True)
-    same = (names == names[first][place]) & (grid == grid[first][place]).all(axis=1)
-    if not same.all():  # two pairs have the same hash
+    _, examples, pairs = np.unique(key, return_index=True, return_inverse=True)
+    is_equal = (names == names[examples][pairs]) & (grid == grid[examples][pairs]).all(axis=1)
+    if not is_equal.all():  # two pairs have the same hash
         rows = np.column_stack([names.astype(np.int64), grid])
-        _, first, place = np.unique(rows, axis=0, return_index=True, return_inverse=True)
-    return first, place.reshape(-1)
+        _, examples, pairs = np.unique(rows, axis=0, return_index=True, return_inverse=True)
+    return examples, pairs.reshape(-1)

@@ -12,7 +12,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from kvtrace.backends.cupti.frames import ENTRY, FramesUnknown, know_frames
+from kvtrace.backends.cupti.frames import ENTRY, FramesUnknown, find_frame_offsets
 from kvtrace.capture.records import Frame
 from kvtrace.capture.stacks import is_hidden, line_and_column
 from kvtrace.figures.causes import NONE, RequestRows
@@ -52,10 +52,13 @@ _ROUNDS: Final = 40
 
 
 class Requests:
-    """Requests since the last round, and all their stacks."""
+    """Requests of the last rounds, and the stacks of all requests.
+
+    `stackless` is the reason why stacks cannot be read, or None; `lost` counts lost requests.
+    """
 
     def __init__(self, native: ModuleType) -> None:
-        """Register the followed functions; `stackless`: why stacks cannot be read, or None."""
+        """Register the CUDA functions in `_FUNCTIONS` with the C module `_requests`."""
         self._native = native
         native.forget()
         self.callback: int = native.CALLBACK
@@ -64,7 +67,7 @@ class Requests:
                 native.expect(domain, id_, kind)
         self.stackless: str | None = None
         try:
-            know_frames(native)
+            find_frame_offsets(native)
         except FramesUnknown as error:
             self.stackless = str(error)
         self.lost = 0
@@ -75,7 +78,7 @@ class Requests:
         self._launches: list[tuple[RequestRows, NDArray[Any]]] = []
 
     def take(self) -> NDArray[Any]:
-        """Return events since the last call, and keep launches for `of`."""
+        """Return the events, other than launches, since the last call; store launches for `of`."""
         content, news, lost = self._native.take()
         self.lost += lost
         self._read_news(news)
@@ -90,9 +93,9 @@ class Requests:
         del self._launches[:-_ROUNDS]
 
     def of(self, correlation: NDArray[np.int64]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Return times of executions' requests, in ns since 1970, and their stacks' numbers.
+        """Return the time, in ns since 1970, and the stack's number of each execution's request.
 
-        Both are 0 where the request is not known.
+        Executions have the request's correlation id. Both are 0 where the request is not known.
         """
         begin, stack = (np.zeros(len(correlation), np.int64) for _ in range(2))
         for rows, launches in self._launches:
@@ -105,17 +108,20 @@ class Requests:
     def stack_ids(
         self, numbers: NDArray[Any], add: Callable[[Sequence[Frame]], int]
     ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """Return ids of stacks by number, and a mask of missing ids; `add` records a stack."""
-        distinct, place = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
-        for number in distinct.tolist():
-            if number not in self._ids:
-                frames = self.frames(number)
-                self._ids[number] = add(frames) if frames else 0
-        ids = np.asarray([self._ids[number] for number in distinct.tolist()], np.int64)[place]
+        """Return the id in the trace of each stack, given its number, and a mask of missing ids.
+
+        `add` records the frames of a new stack and returns its id.
+        """
+        distinct, codes = np.unique(np.asarray(numbers, np.int64), return_inverse=True)
+        for stack in distinct.tolist():
+            if stack not in self._ids:
+                frames = self.frames(stack)
+                self._ids[stack] = add(frames) if frames else 0
+        ids = np.asarray([self._ids[stack] for stack in distinct.tolist()], np.int64)[codes]
         return ids, ids == 0
 
     def frames(self, number: int) -> tuple[Frame, ...]:
-        """Return the program's frames of a stack, the innermost first."""
+        """Return the program's frames of the stack `number`, innermost first; () if unknown."""
         if not 0 < number <= len(self._stacks):
             return ()
         instructions = [
@@ -130,20 +136,21 @@ class Requests:
         )
 
     def _read_news(self, news: bytes) -> None:
-        at = 0
+        """Store the new stacks and code objects, in the format that `_requests.c` writes."""
+        offset = 0
 
         def number() -> int:
-            nonlocal at
-            at += 4
-            return int.from_bytes(news[at - 4 : at], "little")
+            nonlocal offset
+            offset += 4
+            return int.from_bytes(news[offset - 4 : offset], "little")
 
         def sized() -> bytes:
-            nonlocal at
+            nonlocal offset
             size = number()
-            at += size
-            return news[at - size : at]
+            offset += size
+            return news[offset - size : offset]
 
-        while at < len(news):
+        while offset < len(news):
             count = number()
             if count:
                 self._stacks.append(tuple((number(), number()) for _ in range(count)))
@@ -162,7 +169,7 @@ class _Code:
     def frame(self, instruction: int) -> Frame:
         """Return the frame of the instruction at a byte offset."""
         if self._code is None:
-            same: dict[str, Any] = {"co_firstlineno": self._line, "co_linetable": self._table}
-            self._code = _Code.frame.__code__.replace(**same)
+            fields: dict[str, Any] = {"co_firstlineno": self._line, "co_linetable": self._table}
+            self._code = _Code.frame.__code__.replace(**fields)
         line, column = line_and_column(self._code, instruction)
         return Frame(self.file or _UNREAD, line, column, self.function or _UNREAD)

@@ -1,4 +1,4 @@
-"""Sharing of CUPTI, which has one user at a time in a process, with other profilers.
+"""CuptiLoan of CUPTI, which has one user at a time in a process, with other profilers.
 
 torch's profiler and Proton register callbacks of their own, fail while another user has callbacks,
 and switch kernel records off when they end. So kvtrace stops when one of them prepares, and resumes
@@ -42,8 +42,8 @@ PATIENCE: Final = 5.0
 _INJECTED: Final = ("NSYS_PROFILING_SESSION_ID", "CUDA_INJECTION64_PATH")
 
 
-class Sharing:
-    """The loan of CUPTI to other profilers; `lent` is True while one has it.
+class CuptiLoan:
+    """The loan of CUPTI to other profilers; `lent` is True while another profiler uses CUPTI.
 
     Raises:
         CuptiUnavailable: a profiler that was loaded from outside uses CUPTI.
@@ -52,14 +52,15 @@ class Sharing:
     def __init__(
         self, leave: Callable[[], None], problem: Callable[[Exception], None], library: str
     ) -> None:
-        """Watch other profilers; `leave` is called, to stop kvtrace's use, before one begins.
+        """Wrap functions of other profilers; `leave` is called before one of them begins.
 
-        `library` is the path of the copy of CUPTI that kvtrace uses.
+        `leave` has to stop kvtrace's use of CUPTI. `library` is the path of the copy of CUPTI that
+        kvtrace uses.
         """
         outside = next((name for name in _INJECTED if os.environ.get(name)), None)
         if outside is not None:
             raise CuptiUnavailable(
-                f"another profiler holds CUPTI in this process ({outside} is set); launches are "
+                f"another profiler uses CUPTI in this process ({outside} is set); launches are "
                 "recorded without the device timeline"
             )
         self._leave = leave
@@ -80,7 +81,7 @@ class Sharing:
                 self._wrap(profiler, name, self._stop)
 
     def over(self) -> bool:
-        """Return whether a loan has ended; if so, CUPTI counts as kvtrace's again."""
+        """Return whether a loan has ended since the last call, and set `lent` to False."""
         stopped = self._stopped_at
         if stopped is None or time.monotonic() - stopped < _RETURN_AFTER:
             return False
@@ -89,7 +90,7 @@ class Sharing:
         return True
 
     def end(self) -> None:
-        """Stop watching other profilers."""
+        """Remove the wrappers from other profilers."""
         self._replaced.undo()
         if self._folder is not None:
             self._folder.cleanup()
@@ -125,23 +126,23 @@ class Sharing:
         self._stopped_at = time.monotonic()
 
 
-class Silence:
-    """The time since which launches wait for the first record of a kernel."""
+class SilenceTimer:
+    """A timer of the wait between a launch and the next record of a kernel from CUPTI."""
 
     def __init__(self) -> None:
         self._since: float | None = None
 
     def expect(self) -> None:
-        """Note that a kernel was launched."""
+        """Start the timer, unless it runs: a kernel was launched."""
         if self._since is None:
             self._since = time.monotonic()
 
     def end(self) -> None:
-        """Note that records came, or that none can come."""
+        """Stop the timer: records came, or cannot come."""
         self._since = None
 
     def lasts(self) -> bool:
-        """Return whether the silence has lasted too long; True once, until the next launch."""
+        """Return whether the timer has run for `PATIENCE` seconds; it is then stopped."""
         if self._since is None or time.monotonic() - self._since < PATIENCE:
             return False
         self._since = None

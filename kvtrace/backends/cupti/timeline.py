@@ -13,7 +13,7 @@ import pyarrow as pa
 from numpy.typing import NDArray
 
 from kvtrace.backends.cupti.host_events import HostEvents
-from kvtrace.backends.cupti.joining import Joined, Joiner, put_together
+from kvtrace.backends.cupti.joining import JoinedExecutions, Joiner, concatenated
 from kvtrace.backends.cupti.library import Cupti, CuptiUnavailable, name_at
 from kvtrace.backends.cupti.own_cost import CostUnknown
 from kvtrace.backends.cupti.records import (
@@ -24,7 +24,7 @@ from kvtrace.backends.cupti.records import (
     read_kernels,
     read_transfers,
 )
-from kvtrace.backends.cupti.sharing import PATIENCE, Sharing, Silence
+from kvtrace.backends.cupti.sharing import PATIENCE, CuptiLoan, SilenceTimer
 from kvtrace.capture.messages import message_row
 from kvtrace.capture.records import GRAPH_CAPTURE
 from kvtrace.figures.causes import NONE, Launches, device_look, places
@@ -46,7 +46,7 @@ _NAMED: Final = 12
 
 
 class Timeline:
-    """Follows one session's journal; see `Journal.listeners`."""
+    """The listener of one session's journal that reads executions from CUPTI and writes them."""
 
     def __init__(self, session: Session) -> None:
         """Start CUPTI.
@@ -67,7 +67,7 @@ class Timeline:
         self._host = HostEvents(_requests, session.problem)
         self._has_host_message = False
         self._reading = Lock()
-        self._sharing = Sharing(self._yield, session.problem, self._cupti.path)
+        self._sharing = CuptiLoan(self._yield, session.problem, self._cupti.path)
         self._clock_begin: int | None = None
         if not self._sharing.lent:
             self._begin()
@@ -85,7 +85,7 @@ class Timeline:
         self._foreign: Counter[str] = Counter()
         self._transferred = 0
         self._lost = 0
-        self._silence = Silence()
+        self._silence = SilenceTimer()
         self._ended = False
         begun = f"kernels on the device are recorded by CUPTI {self._cupti.version}"
         session.message("info", "device-timeline", f"{begun} ({self._cupti.path})")
@@ -93,7 +93,7 @@ class Timeline:
     # -- as listener of the journal ---------------------------------------------------------
 
     def row(self, table: str, row: Mapping[str, Any]) -> None:
-        """Observe a row of `kernels` or `calls`, for names and grids of executions."""
+        """Store name and grid from a row of `kernels` or `calls`; ignore other rows."""
         if table == "kernels":
             facts = (row.get("function"), row["name"], row.get("num_ctas"))
             self._functions[row["kernel_id"]] = facts
@@ -102,7 +102,7 @@ class Timeline:
             self._grids[row["call_id"]] = (row["kernel_id"], grid)
 
     def launches(self, columns: Mapping[str, Any], _copied: Sequence[tuple[int, int, int]]) -> None:
-        """Observe launches, before the journal's round asks for kernels."""
+        """Add launches to the join with executions."""
         device = numpy_of(columns["device"], -1).astype(np.int64)
         call = numpy_of(columns["call_id"])
         phase = numpy_of(columns["phase"].indices)
@@ -131,9 +131,9 @@ class Timeline:
         )
 
     def round(self, journal: Journal) -> None:
-        """Take the executions that have ended, or join those that the last round took.
+        """Read the executions that have ended, or join and write those that the last round read.
 
-        Never both, to hold the interpreter's lock for a shorter time.
+        Not both in one round, to hold the interpreter's lock for a shorter time.
         """
         if self._ended:
             return
@@ -152,15 +152,15 @@ class Timeline:
             self._give_up(str(error))
 
     def finish(self, journal: Journal) -> None:
-        """Take the executions of all launches, and stop CUPTI."""
+        """Read, join and write the remaining executions, and stop CUPTI."""
         if self._ended:
             return
         self._ended = True
         self._sharing.end()
-        waiting = threading.Thread(target=self._cupti.wait, name="kvtrace-wait", daemon=True)
+        waiting_thread = threading.Thread(target=self._cupti.wait, name="kvtrace-wait", daemon=True)
         try:
-            waiting.start()
-            waiting.join(_PATIENCE)
+            waiting_thread.start()
+            waiting_thread.join(_PATIENCE)
         except RuntimeError:
             self._cupti.wait()  # the interpreter is ending and starts no threads
         try:
@@ -172,7 +172,7 @@ class Timeline:
             self._session.message("warning", "device-timeline-ended", str(error))
         lost = self._host.end()
         if lost:
-            text = f"{lost} requests of the host came faster than they were taken: they are lost"
+            text = f"{lost} requests of the host were lost, as they came faster than they were read"
             self._session.message("warning", "host-events-lost", text)
         self._join_waiting()
         self._write(journal, self._joiner.take(final=True))
@@ -181,11 +181,11 @@ class Timeline:
             journal.add("messages", foreign_message(self._foreign))
 
     def _end_cupti(self, journal: Journal) -> None:
-        """Stop CUPTI, and measure CUPTI's cost: stopping loses no records at the end."""
+        """Stop CUPTI, and measure its cost for `runs.overhead`; all records have been read."""
         try:
             journal.overhead.profiler_took(self._cupti.end_and_measure())
         except CostUnknown as error:
-            text = f"what CUPTI itself took in the program is not known: {error}"
+            text = f"the time that CUPTI itself took in the program is not known: {error}"
             self._session.message("info", "device-timeline-cost", text)
         self._cupti.flush(forced=True)
         self._buffers.take(*self._cupti.record_lengths)  # launches of the measurement
@@ -208,7 +208,7 @@ class Timeline:
                 self._session.message(
                     "info",
                     "device-timeline-buffer",
-                    f"{unread} bytes of a buffer of CUPTI's are records of an unknown kind",
+                    f"{unread} bytes in a buffer of CUPTI are records of an unknown kind",
                 )
                 self._joiner.lose_order()
         self._host.take()
@@ -232,15 +232,15 @@ class Timeline:
     def _begin(self) -> None:
         buffers = self._buffers
         self._cupti.begin(buffers.REQUEST, buffers.COMPLETE, buffers.REALTIME)
-        less = self._host.begin(self._cupti)
-        if less is not None and not self._has_host_message:
+        missing_events = self._host.begin(self._cupti)
+        if missing_events is not None and not self._has_host_message:
             self._has_host_message = True
-            self._session.message("info", "host-events", less)
+            self._session.message("info", "host-events", missing_events)
         if self._clock_begin is None:
             self._clock_begin = self._clock_offset()
 
     def _yield(self) -> None:
-        """Leave CUPTI to another profiler, which is about to begin; called in its thread."""
+        """Stop using CUPTI, since another profiler begins; called in that profiler's thread."""
         if self._ended:
             return
         with self._reading:
@@ -251,11 +251,12 @@ class Timeline:
         self._session.message(
             "info",
             "device-timeline-shared",
-            "another profiler uses CUPTI for a while; what it records is not in gpu_kernels",
+            "another profiler uses CUPTI for a while; kernels that ran meanwhile are not in "
+            "gpu_kernels",
         )
 
     def _take_back(self) -> None:
-        """Begin again if the other profiler has ended."""
+        """Resume recording if the other profiler has ended."""
         if self._sharing.over():
             self._silence.end()
             self._joiner.lose_order()
@@ -266,8 +267,8 @@ class Timeline:
             self._session.message(
                 "warning",
                 "device-timeline-silent",
-                f"launches were made, and CUPTI reported no kernel for {PATIENCE:g} s: another "
-                "profiler may hold it, or a kernel takes that long",
+                f"CUPTI has reported no kernel for {PATIENCE:g} s after a launch: another profiler "
+                "may be using it, or a kernel takes that long",
             )
 
     def _give_up(self, text: str) -> None:
@@ -275,12 +276,12 @@ class Timeline:
         self._session.message("warning", "device-timeline-ended", text)
 
     def _looks_of(self, calls: NDArray[np.int64]) -> NDArray[np.int64]:
-        distinct, place = np.unique(calls, return_inverse=True)
-        numbers = np.asarray([self._look(call) for call in distinct.tolist()], np.int64)
-        return numbers[place]
+        distinct, codes = np.unique(calls, return_inverse=True)
+        looks = np.asarray([self._look(call) for call in distinct.tolist()], np.int64)
+        return looks[codes]
 
     def _look(self, call: int) -> int:
-        """Return the number of name and grid of a call's execution; NONE if there is none."""
+        """Return the code of a call's name and grid; NONE for an unknown or empty grid."""
         kernel, grid = self._grids.get(call, (NONE, None))
         if grid is None or kernel not in self._functions:
             return NONE
@@ -294,42 +295,43 @@ class Timeline:
         for handle in np.unique(stream[wanted]).tolist():
             on_handle = wanted & (stream == handle)
             for on in np.unique(device[on_handle]).tolist():
-                number = self._cupti.stream_id(on, handle)
-                ids[on_handle & (device == on)] = NONE if number is None else number
+                stream_number = self._cupti.stream_id(on, handle)
+                ids[on_handle & (device == on)] = NONE if stream_number is None else stream_number
         return ids
 
-    def _write(self, journal: Journal, parts: list[Joined]) -> None:
+    def _write(self, journal: Journal, parts: list[JoinedExecutions]) -> None:
         decided = [part for part in parts if len(part.kernels)]
         if decided:  # one batch a round: a stream that is often idle has many parts
-            whole = put_together(decided)
-            asked = self._host.asked(whole.kernels.correlation, whole.by_request, journal)
-            journal.append("gpu_kernels", self._columns(whole) | asked)
-            self._count_foreign(whole.kernels.look[whole.foreign])
+            executions = concatenated(decided)
+            kernels = executions.kernels
+            requests = self._host.asked(kernels.correlation, executions.by_request, journal)
+            journal.append("gpu_kernels", self._columns(executions) | requests)
+            self._count_foreign(kernels.look[executions.foreign])
             # Kernels of a graph are not launched one by one, and cost nothing in the thread.
-            journal.overhead.add_executions(int((whole.kernels.graph == 0).sum()))
+            journal.overhead.add_executions(int((kernels.graph == 0).sum()))
         transfers, self._transfers = self._transfers, []
-        for part in transfers:
-            journal.overhead.add_executions(int((part.graph == 0).sum()))
-            asked = self._host.asked(part.correlation, np.ones(len(part), bool), journal)
-            journal.append("gpu_kernels", self._transfer_columns(part) | asked)
+        for batch in transfers:
+            journal.overhead.add_executions(int((batch.graph == 0).sum()))
+            requests = self._host.asked(batch.correlation, np.ones(len(batch), bool), journal)
+            journal.append("gpu_kernels", self._transfer_columns(batch) | requests)
         self._host.write(journal)
 
     def _count_foreign(self, looks: NDArray[np.int64]) -> None:
         numbers, counts = np.unique(looks, return_counts=True)
-        for number, count in zip(numbers.tolist(), counts.tolist(), strict=True):
-            self._foreign[self._looks.known[number][0]] += count
+        for pair_index, count in zip(numbers.tolist(), counts.tolist(), strict=True):
+            self._foreign[self._looks.known[pair_index][0]] += count
 
-    def _columns(self, part: Joined) -> dict[str, Any]:
+    def _columns(self, part: JoinedExecutions) -> dict[str, Any]:
         kernels = part.kernels
-        distinct, place = np.unique(kernels.look, return_inverse=True)
-        known = self._looks.known
-        names = array_of([known[number][0] for number in distinct.tolist()], pa.string())
+        distinct, codes = np.unique(kernels.look, return_inverse=True)
+        pairs = self._looks.known
+        names = array_of([pairs[pair_index][0] for pair_index in distinct.tolist()], pa.string())
         return {
             "record": self._records(len(kernels)),
             "launch_seq": array_of_numpy(part.seq, part.seq == NONE),
             "call_id": array_of_numpy(part.call, part.call == NONE),
             **_placed(kernels),
-            "name": pa.DictionaryArray.from_arrays(array_of_numpy(place.astype(np.int32)), names),
+            "name": pa.DictionaryArray.from_arrays(array_of_numpy(codes.astype(np.int32)), names),
             "grid_x": np.ascontiguousarray(kernels.grid[:, 0]),
             "grid_y": np.ascontiguousarray(kernels.grid[:, 1]),
             "grid_z": np.ascontiguousarray(kernels.grid[:, 2]),
@@ -356,19 +358,19 @@ class Timeline:
         }
 
     def _records(self, count: int) -> NDArray[np.int64]:
-        first = self._next_record
+        begin = self._next_record
         self._next_record += count
-        return np.arange(first, first + count)
+        return np.arange(begin, begin + count)
 
     def _clock_offset(self) -> int:
-        """Return CUPTI's clock minus the realtime clock in ns, by the shortest of 8 readings."""
+        """Return CUPTI's clock minus the realtime clock, in ns: the fastest of 8 comparisons."""
         best = None
         for _ in range(8):
             before = time.time_ns()
-            theirs = self._cupti.now()
+            cupti_time = self._cupti.now()
             after = time.time_ns()
             if best is None or after - before < best[0]:
-                best = (after - before, theirs - (before + after) // 2)
+                best = (after - before, cupti_time - (before + after) // 2)
         assert best is not None
         return best[1]
 
@@ -403,21 +405,24 @@ class Timeline:
 
 
 def foreign_message(executions: Mapping[str, int]) -> dict[str, Any]:
-    """Return the row of `messages` that names executions without a launch, most frequent first."""
-    named: Counter[str] = Counter()
+    """Return a row of `messages` that names kernels without a launch, the most frequent first.
+
+    `executions` has the number of executions by name.
+    """
+    count_by_title: Counter[str] = Counter()
     for symbol, count in executions.items():
-        named[readable(symbol)] += count
-    listed = ", ".join(f"{name} ({count:,})" for name, count in named.most_common(_NAMED))
-    more = f" and {len(named) - _NAMED} others" if len(named) > _NAMED else ""
+        count_by_title[readable(symbol)] += count
+    listed = ", ".join(f"{name} ({count:,})" for name, count in count_by_title.most_common(_NAMED))
+    unlisted = f" and {len(count_by_title) - _NAMED} others" if len(count_by_title) > _NAMED else ""
     text = (
         "these kernels ran without a launch by Python's Triton, as those of AOTInductor, C++ "
-        f"launchers and libraries do, and are in gpu_kernels without one: {listed}{more}"
+        f"launchers and libraries do, and are in gpu_kernels without one: {listed}{unlisted}"
     )
-    return message_row("info", "kernels-without-launch", text, named.total())
+    return message_row("info", "kernels-without-launch", text, count_by_title.total())
 
 
 def _placed(part: Executions) -> dict[str, Any]:
-    """Return the columns of executions' times, devices, streams and graphs."""
+    """Return the columns of `gpu_kernels` for executions' times, devices, streams and graphs."""
     untimed = (part.start == 0) | (part.end == 0)
     return {
         "start": array_of_numpy(part.start, untimed),

@@ -29,7 +29,7 @@ class InductorBackend:
         self._hooks: InductorHooks | None = None
 
     def install(self, session: "Session") -> None:
-        """Hook the Inductor that has just been imported."""
+        """Hook Inductor's runtime, which has just been imported."""
         from kvtrace.backends.inductor.launches import InductorHooks
         from kvtrace.backends.inductor.origins import origins_of_line
         from kvtrace.capture.stacks import LINE_ORIGINS
@@ -60,7 +60,7 @@ class InductorGenerating:
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Hook the generator that has just been imported."""
+        """Hook Inductor's code generator, which has just been imported."""
         from kvtrace.backends.inductor.origins import note_origins
         from kvtrace.backends.replacements import Replacements
 

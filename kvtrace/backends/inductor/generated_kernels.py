@@ -1,9 +1,9 @@
 """Kernels that Inductor's autotuner launches: names, signatures, grids, stages.
 
 For each configuration, Inductor generates a Python function `launcher(*arguments, stream)` that
-computes the grid and calls `runner(x, y, z, stream, …)`. The runner is a compiled kernel's, or,
-with the static launcher, that of an object that knows no more than the kernel's hash; the stages
-then lie in Triton's cache, under `launcher.cache_hash`. Seen in torch 2.11 and 2.13.
+computes the grid and calls `runner(x, y, z, stream, …)`. The runner is a method of a compiled
+kernel, or, with the static launcher, of an object that has only the kernel's hash; the stages are
+then in Triton's cache, under `launcher.cache_hash`. Seen in torch 2.11 and 2.13.
 """
 
 import json
@@ -64,8 +64,8 @@ class LauncherKernel:
     @property
     def name(self) -> str:
         """The kernel's name, given by Inductor."""
-        named = self.autotuner.inductor_meta.get("kernel_name")
-        return str(named or self.autotuner.fn.__name__)
+        kernel_name = self.autotuner.inductor_meta.get("kernel_name")
+        return str(kernel_name or self.autotuner.fn.__name__)
 
     @property
     def source(self) -> SimpleNamespace:
@@ -91,13 +91,11 @@ class LauncherKernel:
 
     @property
     def places(self) -> dict[int, tuple[int, ...]]:
-        """Index path among a launch's positional arguments for each signature position."""
+        """(index among a launch's positional arguments,) for each position in the signature."""
         code = self.launcher.__code__
-        index = {
-            name: position for position, name in enumerate(code.co_varnames[: code.co_argcount])
-        }
+        index = {name: i for i, name in enumerate(code.co_varnames[: code.co_argcount])}
         signature = enumerate(self.compile_meta["signature"])
-        return {place: (index[name],) for place, name in signature if name in index}
+        return {position: (index[name],) for position, name in signature if name in index}
 
     def values(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> list[Any]:
         """Return the values of all parameters, with constants, in the signature's order."""
@@ -108,7 +106,7 @@ class LauncherKernel:
         return [values_by_name.get(name) for name in self.compile_meta["signature"]]
 
     def grid(self, args: tuple[Any, ...], kwargs: Mapping[str, Any]) -> tuple[int, int, int]:
-        """Return the grid, computed by the launcher's own code with a runner that only notes it."""
+        """Return a launch's grid, from the launcher's code with a runner that only stores it."""
         grids: list[tuple[int, int, int]] = []
 
         def runner(x: Any, y: Any, z: Any, *_: Any) -> None:
@@ -133,11 +131,11 @@ class LauncherKernel:
         module: str | None,
         tell: Callable[[str], None],
     ) -> KernelRecord:
-        """Return the kernel's whole record; for the background thread.
+        """Return the kernel's record; called in the background thread.
 
-        `compilation` and `load` describe how the kernel was compiled and loaded, and `module` is
-        the generated file that launches it, if known. `tell` receives one sentence about missing
-        parts.
+        `compilation` and `load` have the durations of compiling and loading, and `module` is the
+        generated file that launches the kernel, if known. `tell` is called with a message if the
+        kernel has no IR.
         """
         stages = dict(self.stages())
         metadata = self._metadata(stages.pop("json", None))
@@ -185,7 +183,10 @@ class LauncherKernel:
                 yield f"inductor.{name}", capped(str(meta[name]))
 
     def _metadata(self, stored: Any) -> _Metadata:
-        """Return the metadata of the compiled kernel, or of the cache, or of the launcher."""
+        """Return the compiled kernel's metadata, or that in the cache's JSON `stored`, if any.
+
+        Fields that neither has come from the autotuner's compile options.
+        """
         metadata = getattr(self.kernel, "metadata", None)
         if metadata is not None and hasattr(metadata, "_asdict"):
             return _Metadata(**metadata._asdict())
@@ -218,7 +219,7 @@ class LauncherKernel:
 
 
 def kernel_of_launcher(autotuner: Any, launcher: Any) -> LauncherKernel:
-    """Return the kernel of one of an autotuner's launchers: of a trial, or the chosen one."""
+    """Return the kernel that one of an autotuner's launchers launches."""
     scope = launcher.__globals__
     kernel = scope.get("bin") or scope["runner"].__self__
     return LauncherKernel(autotuner, launcher, kernel, _compile_meta(autotuner, launcher))
@@ -232,9 +233,9 @@ def _compile_meta(autotuner: Any, launcher: Any) -> Mapping[str, Any]:
 
 
 def _cache_folders(device: Any) -> Iterator[Path]:
-    chosen = os.environ.get("TRITON_CACHE_DIR")
-    if chosen:
-        yield Path(chosen)
+    folder = os.environ.get("TRITON_CACHE_DIR")
+    if folder:
+        yield Path(folder)
     inductor: Any = sys.modules[LIBRARY]
     yield Path(inductor.triton_cache_dir(device if device is not None else 0))
 
@@ -242,7 +243,7 @@ def _cache_folders(device: Any) -> Iterator[Path]:
 def _definition_line(file: str | None, function: str) -> int | None:
     if file is None or not Path(file).is_file():
         return None
-    for number, line in enumerate(Path(file).read_text().splitlines(), 1):
+    for line_number, line in enumerate(Path(file).read_text().splitlines(), 1):
         if line.startswith(f"def {function}("):
-            return number
+            return line_number
     return None

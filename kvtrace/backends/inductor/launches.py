@@ -1,9 +1,9 @@
 """Hooks around the launches of Inductor's kernels, and the kernels and calls that they record.
 
-These launches all pass `CachingAutotuner.run` instead of `JITFunction.run`. Only this method is
-wrapped: a launch hook of Triton's would change which launcher Inductor picks. The trials of
-Inductor's autotuning pass `bench`, which gets a launcher that records; they have phase "autotune",
-as does a whole run that Inductor makes to measure.
+All launches call `CachingAutotuner.run` instead of `JITFunction.run`. Only this method is wrapped,
+since with a launch hook in Triton Inductor would select another launcher. Trials of Inductor's
+autotuning call `bench`, which gets a launcher that records; they have phase "autotune", as does a
+call of `run` that Inductor makes to measure.
 """
 
 import re
@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled_kernels import handed_over
 from kvtrace.backends.compiled_kernels.around import AroundLaunches, Variant, around_launches
-from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
+from kvtrace.backends.compiled_kernels.contents_to_copy import ContentsWatcher, Watch
 from kvtrace.backends.compiled_kernels.kernel_records import Compilation, CompilationListener
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
@@ -36,7 +36,7 @@ from kvtrace.capture.hot import DEVICE_KINDS, NO_DEVICE, NO_GRID
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 
 if TYPE_CHECKING:
-    from kvtrace.backends.compiled_kernels.judged_launches import Judging
+    from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
 
@@ -45,13 +45,13 @@ _GENERATED_POINTER: Final = re.compile(r"(in|out|in_out)_ptr\d+|ws_ptr\w*|seed\w
 
 
 class InductorAdapter:
-    """Records the session's kernels and calls that the hot path meets for the first time."""
+    """The adapter that records new kernels and calls of Inductor (`capture/adapters.py`)."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
-        self.watching: Watching | None = None
+        self.watching: ContentsWatcher | None = None
         if session.contents is not None:
-            self.watching = Watching(session, session.contents)
+            self.watching = ContentsWatcher(session, session.contents)
         self.around = around_launches(session)
         self._recorded = RecordedCalls(session)
         self.judging = _judging(session, self)
@@ -59,7 +59,7 @@ class InductorAdapter:
         self._watches: weakref.WeakKeyDictionary[Any, Watch | None] = weakref.WeakKeyDictionary()
 
     def prepare(self, autotuner: Any) -> None:
-        """Make an autotuner compile its configurations, as its `run` does first."""
+        """Make an autotuner compile its configurations now, as its `run` would."""
         try:
             if not autotuner.launchers:
                 autotuner.precompile()
@@ -67,7 +67,7 @@ class InductorAdapter:
             self._session.problem(error)
 
     def judge_chosen(self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-        """Judge a launch of the autotuner's chosen configuration; trials are judged elsewhere.
+        """Judge a launch before it is made, if the autotuner has chosen a configuration.
 
         Raises:
             KernelDefect: The call has a defect, and `sanitize=raise` is set.
@@ -81,7 +81,7 @@ class InductorAdapter:
     def look_at(
         self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Any
     ) -> int:
-        """Copy contents of tensors before a launch; return the number of the copies, or 0."""
+        """Copy watched tensors before a launch, if one is due; return the copies' number, or 0."""
         if self.watching is None:
             return 0
         try:
@@ -110,7 +110,10 @@ class InductorAdapter:
         kwargs: dict[str, Any],
         stream: Any,
     ) -> Any:
-        """Copy memory before a launch that is checked; None for a launch that is not."""
+        """Call `before` of a wrapper for a launch; return its result, or None: launch unwrapped.
+
+        None if the wrapper is not due, or while the autotuner has several launchers.
+        """
         if not self._session.recorder.active:
             return None
         if getattr(autotuner, "triton_interpret", False):
@@ -123,23 +126,23 @@ class InductorAdapter:
             variant = checking.variant(launcher, lambda: _variant(autotuner, launcher))
             if variant is None or not checking.is_due(variant):
                 return None
-            launched, passed = kernel_of_launcher(autotuner, launcher), _passed(kwargs)
+            launcher_kernel, passed = kernel_of_launcher(autotuner, launcher), _passed(kwargs)
         except Exception as error:  # noqa: BLE001 - counted; the launch is not checked
             self._session.problem(error)
             return None
         return checking.before(
             variant,
-            lambda: launched.grid(args, passed),
-            launched.values(args, passed),
+            lambda: launcher_kernel.grid(args, passed),
+            launcher_kernel.values(args, passed),
             int(stream or 0),
-            lambda: module_of(launched),
+            lambda: module_of(launcher_kernel),
         )
 
     def _watch(self, autotuner: Any, launcher: Any) -> Watch | None:
-        """Return the watch of a launcher, None if it needs none; decided once.
+        """Return the watch of a launcher, made at the first call; None if it needs none.
 
-        The first launch is inspected afterwards, so the written positions must be known: for
-        Inductor's own kernels they follow from the parameters' names.
+        The first launch is inspected afterwards, so the written positions must be known: of kernels
+        that Inductor generated they follow from the parameters' names, else from the IR.
         """
         if launcher not in self._watches:
             self._watches[launcher] = self._new_watch(autotuner, launcher)
@@ -147,28 +150,32 @@ class InductorAdapter:
 
     def _new_watch(self, autotuner: Any, launcher: Any) -> Watch | None:
         assert self.watching is not None
-        launched = kernel_of_launcher(autotuner, launcher)
-        if not self._session.settings.records_kernel(launched.name):
+        launcher_kernel = kernel_of_launcher(autotuner, launcher)
+        if not self._session.settings.records_kernel(launcher_kernel.name):
             return None
-        parameters = launched.parameters()
+        parameters = launcher_kernel.parameters()
         pointers = [n for n, p in enumerate(parameters) if p.type.startswith("*")]
         is_generated = all(_GENERATED_POINTER.fullmatch(parameters[n].name) for n in pointers)
         watch = self.watching.watch(
-            launcher, parameters, tuple, lambda: module_of(launched), at_once=not is_generated
+            launcher,
+            parameters,
+            tuple,
+            lambda: module_of(launcher_kernel),
+            at_once=not is_generated,
         )
         if watch is not None and watch.written is None:
             inputs = (n for n in pointers if parameters[n].name.startswith("in_ptr"))
             watch.written = frozenset(pointers).difference(inputs)
         if watch is not None:
-            self.watching.look(watch, launched.places)
+            self.watching.look(watch, launcher_kernel.places)
         return watch
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a configuration, given its autotuner and its launcher; see `adapters.Adapter`."""
+        """Record a configuration: `owner` is its autotuner, `kernel` its launcher."""
         if getattr(owner, "triton_interpret", False):
             return (-1, NO_DEVICE, -1)  # Triton's interpreter ran the function without a launcher
-        launched = kernel_of_launcher(owner, kernel)
-        if not self._session.settings.records_kernel(launched.name):
+        launcher_kernel = kernel_of_launcher(owner, kernel)
+        if not self._session.settings.records_kernel(launcher_kernel.name):
             return (-1, NO_DEVICE, -1)
         keep = self._session.settings.source
 
@@ -176,20 +183,20 @@ class InductorAdapter:
             self._session.message("info", "inductor-ir", text)
 
         def add() -> int:
-            cache_key = str(launched.kernel.hash)
-            compilation, load = _compilation_of(launched), LOADS.take(cache_key)
+            cache_key = str(launcher_kernel.kernel.hash)
+            compilation, load = _compilation_of(launcher_kernel), LOADS.take(cache_key)
             out, module = self._session.out, calling_module()
 
             def record() -> KernelRecord:
                 by_worker = handed_over.take(out, cache_key)
-                return launched.record(keep, by_worker or compilation, load, module, tell)
+                return launcher_kernel.record(keep, by_worker or compilation, load, module, tell)
 
-            return self._session.add_kernel(record, launched.name)
+            return self._session.add_kernel(record, launcher_kernel.name)
 
         kernel_id = self._recorded.kernel_id(kernel, add)
         device = owner.device_props
         kind = DEVICE_KINDS.get(device.type, NO_DEVICE)
-        self._launched[kernel] = launched
+        self._launched[kernel] = launcher_kernel
         index = -1 if device.index is None else int(device.index)
         return (kernel_id, kind, index, self._inspector(owner, kernel))
 
@@ -225,21 +232,21 @@ class InductorAdapter:
         _grid: tuple[int, int, int],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> "ComingLaunch":
-        """Return a launch that is about to be made, and record its call if the call is new."""
-        launched = self._launched[kernel]
-        grid, parameters = launched.grid(args, kwargs), launched.parameters()
-        values = launched.values(args, kwargs)
+    ) -> "PendingLaunch":
+        """Return the description of a launch, after recording its call if that is new."""
+        launcher_kernel = self._launched[kernel]
+        grid, parameters = launcher_kernel.grid(args, kwargs), launcher_kernel.parameters()
+        values = launcher_kernel.values(args, kwargs)
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
-        return ComingLaunch(call_id, launched, grid, parameters, records, values)
+        return PendingLaunch(call_id, launcher_kernel, grid, parameters, records, values)
 
 
 @dataclass(frozen=True, slots=True)
-class ComingLaunch:
-    """A launch that is about to be made, as `judging.Launch` describes it."""
+class PendingLaunch:
+    """The description of a launch that has not been made yet (`judged_launches.Launch`)."""
 
     call_id: int
-    launched: LauncherKernel
+    launcher_kernel: LauncherKernel
     grid: tuple[int, int, int]
     parameters: Sequence[Parameter]
     records: Sequence[ArgumentRecord]
@@ -248,55 +255,55 @@ class ComingLaunch:
     @property
     def kernel(self) -> str:
         """The kernel's name."""
-        return self.launched.name
+        return self.launcher_kernel.name
 
     @property
     def place(self) -> tuple[str | None, int | None]:
         """File and line of the kernel's definition."""
-        return self.launched.place
+        return self.launcher_kernel.place
 
     def module(self) -> "Module":
         """Return the kernel's IR, parsed once for each kernel."""
-        return module_of(self.launched)
+        return module_of(self.launcher_kernel)
 
 
 def _variant(autotuner: Any, launcher: Any) -> Variant:
-    launched = kernel_of_launcher(autotuner, launcher)
-    return Variant(launched.name, launched.parameters(), tuple)
+    launcher_kernel = kernel_of_launcher(autotuner, launcher)
+    return Variant(launcher_kernel.name, launcher_kernel.parameters(), tuple)
 
 
-def module_of(launched: LauncherKernel) -> "Module":
+def module_of(launcher_kernel: LauncherKernel) -> "Module":
     """Return the IR of a launcher's kernel, parsed once for each launcher."""
-    module = _modules.get(launched.launcher)
+    module = _modules.get(launcher_kernel.launcher)
     if module is None:
         from kvtrace.backends.compiled_kernels.generic import generic_ttir
         from kvtrace.ir.relocation import module_defined_in
 
-        text = generic_ttir(launched.stages()["ttir"])
-        module = module_defined_in(text, launched.place[0], launched.target)
-        _modules[launched.launcher] = module
+        text = generic_ttir(launcher_kernel.stages()["ttir"])
+        module = module_defined_in(text, launcher_kernel.place[0], launcher_kernel.target)
+        _modules[launcher_kernel.launcher] = module
     return module
 
 
 _modules: "weakref.WeakKeyDictionary[Any, Module]" = weakref.WeakKeyDictionary()
 
 
-def _judging(session: "Session", adapter: InductorAdapter) -> "Judging | None":
+def _judging(session: "Session", adapter: InductorAdapter) -> "LaunchJudge | None":
     if session.settings.sanitize == "off":
         return None
-    from kvtrace.backends.compiled_kernels.judged_launches import Judging
+    from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
 
-    return Judging(session, adapter)
+    return LaunchJudge(session, adapter)
 
 
-def _compilation_of(launched: LauncherKernel) -> Compilation | None:
+def _compilation_of(launcher_kernel: LauncherKernel) -> Compilation | None:
     """Return the kernel's compilation, if it happened in this process and not in a worker."""
     from triton import knobs
 
     listener = knobs.compilation.listener
     if not isinstance(listener, CompilationListener):
         return None
-    return listener.take(str(launched.kernel.hash))
+    return listener.take(str(launcher_kernel.kernel.hash))
 
 
 class InductorHooks:
@@ -342,7 +349,7 @@ def _hot_run(
 def _checked(
     original: Callable[..., Any], adapter: InductorAdapter, checking: AroundLaunches
 ) -> Callable[..., Any]:
-    """Return a `run` that keeps memory for the check around a launch."""
+    """Return a `run` whose launches are wrapped by `checking` when that is due."""
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
         pending = adapter.begin_check(checking, self, args, kwargs, stream)
@@ -357,7 +364,7 @@ def _checked(
 def _inspecting_run(
     original: Callable[..., Any], session: "Session", adapter: InductorAdapter
 ) -> Callable[..., Any]:
-    """Return a `run` for launches that are measured, judged first, or whose contents are copied."""
+    """Return a `run` in Python that makes and records launches to tune, judge or inspect."""
     clock = time.time_ns
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:

@@ -1,10 +1,10 @@
 """Origins of Inductor's kernels: operators, graph nodes, modules and lines of the program.
 
-All of these are known when Inductor writes the kernel's code: `TritonScheduling.define_kernel`
-receives the scheduled nodes, whose `origins` are nodes of the graph that autograd traced. If the
-code comes from Inductor's cache, nothing is generated; the module that calls the kernels then still
-names, in comments, the operators and graph nodes of each kernel, and no more. Seen in torch 2.11
-and 2.13.
+All of these are available when Inductor generates the kernel's code:
+`TritonScheduling.define_kernel` receives the scheduled nodes, whose `origins` are nodes of the
+graph that autograd traced. If the code comes from Inductor's cache, nothing is generated; comments
+in the module that calls the kernels then have only the operators and graph nodes of each kernel.
+Seen in torch 2.11 and 2.13.
 """
 
 import re
@@ -56,24 +56,24 @@ class Origins:
         self._calls: OrderedDict[str, dict[Origin, None]] = OrderedDict()
 
     def add(self, name: str, code: str, origins: Iterable[Origin]) -> None:
-        """Store the origins of a kernel; a kernel that is used several times has all origins."""
+        """Add origins of a kernel to those stored for the same name and code."""
         self._kernels.setdefault((name, _body(code)), {}).update(dict.fromkeys(origins))
         while len(self._kernels) > _LIMIT:
             self._kernels.popitem(last=False)
 
     def of(self, name: str, code: str | None) -> tuple[Origin, ...] | None:
-        """Return the origins of a kernel with this code; None if unknown."""
+        """Return the origins stored for a kernel's name and code; None without any."""
         origins = self._kernels.get((name, _body(code or "")))
         return tuple(origins) if origins else None
 
     def add_call(self, comment: str, origins: Iterable[Origin]) -> None:
-        """Store the origins of a call of a library's kernel, by its comment."""
+        """Add origins of a call of a library's kernel, by the comment above the call."""
         self._calls.setdefault(comment.strip(), {}).update(dict.fromkeys(origins))
         while len(self._calls) > _LIMIT:
             self._calls.popitem(last=False)
 
     def of_call(self, comment: str) -> tuple[Origin, ...] | None:
-        """Return the origins of a call with this comment; None if unknown."""
+        """Return the origins stored for a call with this comment; None without any."""
         origins = self._calls.get(comment.strip())
         return tuple(origins) if origins else None
 
@@ -85,9 +85,10 @@ ORIGINS: Final = Origins()
 def origins_of(
     name: str, code: str | None, module: str | None, *, keep_code: bool
 ) -> tuple[Origin, ...] | None:
-    """Return the origins of a kernel, None if unknown.
+    """Return the origins of a kernel: recorded ones, else those in its calling module's comments.
 
-    `code` is the source of the kernel's function, `module` the file that calls the kernel.
+    `code` is the source of the kernel's function, `module` the file that calls the kernel. None if
+    unknown. Without `keep_code`, origins have no lines of the program's code.
     """
     origins = ORIGINS.of(name, code)
     if origins is None and module is not None:
@@ -117,7 +118,7 @@ def _without_code(origins: tuple[Origin, ...] | None) -> tuple[Origin, ...] | No
 
 
 def calling_module() -> str | None:
-    """Return the file of the generated module that makes the running launch, else None."""
+    """Return the file of the innermost generated module on the thread's call stack, or None."""
     frame: FrameType | None = sys._getframe(1)
     while frame is not None:
         if _GENERATED.search(frame.f_code.co_filename):
@@ -127,7 +128,7 @@ def calling_module() -> str | None:
 
 
 def note_origins(replaced: Replacements, problem: Callable[[Exception], None]) -> None:
-    """Hook the generator, whose module has been imported."""
+    """Wrap Inductor's `define_kernel`, so that origins are stored when code is generated."""
     owner = sys.modules[GENERATOR].TritonScheduling
     define = owner.define_kernel
 
@@ -148,7 +149,7 @@ def note_origins(replaced: Replacements, problem: Callable[[Exception], None]) -
 
 
 def _note_calls(replaced: Replacements, problem: Callable[[Exception], None]) -> None:
-    """Hook the comments that are written above calls of libraries' kernels."""
+    """Wrap the function that writes comments above calls of libraries, to store their origins."""
     lowering = sys.modules.get(_LOWERING)
     owner = getattr(lowering, "ExternKernel", None)
     comment = getattr(owner, "codegen_comment", None)
@@ -200,7 +201,7 @@ def _operator(operator: Any) -> str:
 
 
 def _traced_name(node: Any) -> str:
-    """Return the node's name in the graph that dynamo traced, or else its present name."""
+    """Return the node's name in the graph that dynamo traced, or else the node's own name."""
     sources = node.meta.get("from_node")
     return str(getattr(sources[0], "name", node.name)) if sources else str(node.name)
 
@@ -224,14 +225,14 @@ def _place(trace: Any) -> tuple[str | None, int | None, str | None, str | None]:
 
 
 def _body(code: str) -> str:
-    """Return the lines of a kernel's function without the first, whose name may change."""
+    """Return a kernel function's body, without the line of `def`, in which the name may change."""
     match = _FUNCTION.search(code, max(code.rfind("@triton.jit"), 0))
     return match[1].strip() if match else ""
 
 
 @lru_cache(maxsize=8)
 def _commented(module: str) -> dict[str, tuple[Origin, ...]]:
-    """Return the origins that a generated module names for each kernel; empty if it is gone."""
+    """Return origins by kernel name from comments in a generated module; {} without the file."""
     origins_by_kernel: dict[str, dict[Origin, None]] = {}
     comment: re.Match[str] | None = None
     for line in _lines_of(module):

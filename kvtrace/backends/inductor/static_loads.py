@@ -11,7 +11,7 @@ from kvtrace.backends.replacements import Replacements
 def time_static_loads(
     module: Any, replaced: Replacements, problem: Callable[[Exception], None]
 ) -> None:
-    """Wrap `load_kernel` of Inductor's static launchers in `module`; nothing to do for None."""
+    """Wrap `load_kernel` of Inductor's static launchers in `module`, unless that is None."""
     for owner in _static_launchers(module):
         replaced.put(owner, "load_kernel", _timed(owner.load_kernel, problem))
 

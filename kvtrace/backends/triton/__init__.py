@@ -1,4 +1,4 @@
-"""The Triton backend: records launches of Triton's kernels, and runs them where there is no GPU.
+"""The Triton backend: records launches of Triton's kernels, and executes them without a GPU.
 
 `launches.py` hooks Triton, `launchers.py` inspects launches before they run, `load_hooks.py` times
 loading. Without a GPU, `device_free.py` installs the driver that runs launches in the evaluator,
@@ -26,7 +26,7 @@ __all__ = ["BACKEND", "TritonBackend"]
 
 
 class TritonBackend:
-    """The hooks in Triton 3.5 and newer."""
+    """The backend that hooks Triton 3.5 and newer."""
 
     name: Final = "triton"
     libraries: Final = ("triton",)
@@ -36,7 +36,7 @@ class TritonBackend:
         self._interpreter: InterpreterHooks | None = None
 
     def install(self, session: "Session") -> None:
-        """Hook the Triton that has just been imported."""
+        """Hook Triton, which has just been imported, and offer the driver for no GPU."""
         from kvtrace.backends.compiled_kernels.versions import OLDEST, untested, version_of
         from kvtrace.capture.stacks import hide_frames_of
 
@@ -77,10 +77,7 @@ class TritonBackend:
         self._hooks = None
 
     def _hook_interpreter(self, session: "Session") -> None:
-        """Record interpreted launches if `TRITON_INTERPRET=1` asks for the interpreter.
-
-        The interpreter is imported only then, as Triton does.
-        """
+        """Hook Triton's interpreter if `TRITON_INTERPRET=1` is set, and import it only then."""
         from triton import knobs
 
         self._unhook_interpreter()
@@ -115,7 +112,7 @@ class TritonBackend:
 
 
 def _explain_missing_ops(session: "Session") -> None:
-    """Add a message, in mode ops, that says how to derive ops if no launch was watched."""
+    """In mode ops, if no launch was watched, add a message that names `kvtrace replay`."""
     watching = sys.modules.get("kvtrace.backends.triton.watching")
     if watching is None or not watching.has_watched(session):
         text = (

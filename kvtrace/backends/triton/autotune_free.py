@@ -1,4 +1,4 @@
-"""Autotuning where nothing can be timed: the first configuration that can be launched wins.
+"""Autotuning without a GPU, where nothing is timed: the first valid configuration wins.
 
 Configurations are pruned by the program's own hooks as usual. Each is then tried in order: hooks
 like `reset_to_zero` and `restore_value` run as around any launch, the kernel is compiled and its
@@ -13,8 +13,8 @@ After `take_turns`, trials are also launched, as on a device, and each tuning of
 with the next configuration: errors of a single configuration, and effects that add up from trial to
 trial, then show.
 
-The replacements are made at the beginning of a recording, as the launch for which Triton chooses a
-driver may be an autotuned one. They ask for the driver when Triton itself would.
+The replacements are made at the beginning of a recording, since the launch for which Triton chooses
+a driver may be autotuned. They read Triton's active driver only when Triton itself would.
 """
 
 import functools
@@ -73,7 +73,7 @@ def install() -> Replacements:
 
 
 def take_turns() -> None:
-    """Also launch trials, and begin each tuning with the next configuration."""
+    """From now on, launch trials, and begin each tuning with the next configuration."""
     global _turns
     _turns = {}
 
@@ -85,7 +85,7 @@ def call_once(
     return_mode: str = "mean",
     **__: Any,
 ) -> float | list[float]:
-    """Call a function instead of measuring it, and return the time that all functions have."""
+    """Call a function once, and return `EQUAL_TIME` in the form of `triton.testing.do_bench`."""
     _report_equal_times()
     function()
     if quantiles is not None:
@@ -94,7 +94,7 @@ def call_once(
 
 
 def _runs_without_gpu() -> bool:
-    """Return whether launches run in the evaluator; Triton chooses its driver if it has none."""
+    """Return whether launches run in the evaluator; Triton's driver is chosen if none is yet."""
     try:
         active = sys.modules["triton.runtime.driver"].driver.active
     except RuntimeError:
@@ -124,9 +124,10 @@ def _try_configuration(
     config: Any,
     meta: dict[str, Any],
 ) -> Sequence[float]:
-    """Try one configuration; return a time if it can be launched, else infinity.
+    """Compile and check one configuration, and return three times: infinite unless it is chosen.
 
-    `tuner.nargs` is a new object in each run of the tuner, so it identifies the tuning.
+    The first valid configuration of a tuning, from its turn on, is chosen. `tuner.nargs` is a new
+    object in each run of the tuner, so it identifies the tuning.
     """
     never = [math.inf] * 3  # a list: Triton compares it with lists
     if _decided.get(id(tuner)) is tuner.nargs:
@@ -134,15 +135,15 @@ def _try_configuration(
     turn = 0 if _turns is None else _turns.setdefault(id(tuner), 0)
     if config in tuner.configs[: turn % len(tuner.configs)]:
         return never
-    missing = object()
-    do_bench, kernel = vars(tuner).get("do_bench", missing), tuner.fn
+    not_set = object()
+    do_bench, kernel = vars(tuner).get("do_bench", not_set), tuner.fn
     vars(tuner)["do_bench"] = _call_without_timing
     tuner.fn = _UnlaunchedKernel(kernel)
     try:
         times: Sequence[float] = measure(tuner, *args, config=config, **meta)
     finally:
         tuner.fn = kernel
-        if do_bench is missing:
+        if do_bench is not_set:
             del vars(tuner)["do_bench"]
         else:
             vars(tuner)["do_bench"] = do_bench
@@ -155,7 +156,6 @@ def _try_configuration(
 
 
 def _call_without_timing(kernel_call: Callable[[], Any], **_: Any) -> Sequence[float]:
-    """Call the function that would be measured, and return the time that all have."""
     kernel_call()
     return [EQUAL_TIME] * 3
 
@@ -186,9 +186,9 @@ class _UnlaunchedKernel:
 
 
 def _clear_at_next_launch() -> None:
-    """Forget finished tunings at the next launch, which is the tuned kernel's.
+    """Clear `_decided` at the next launch, which is that of the tuned kernel.
 
-    The launcher's module is imported here, as it is never needed with a GPU.
+    The launcher's module is imported here, since it is never needed with a GPU.
     """
     from kvtrace.backends.triton.evaluating_launcher import before_launch
 

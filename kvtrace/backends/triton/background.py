@@ -1,10 +1,9 @@
 """A process that compiles, during the program, the kernels whose launches stopped at TTIR.
 
-The process fills Triton's cache, where kvtrace's commands find the later stages. In a process
-instead of a thread, a compiler that crashes or is at work when Python ends does the program no
-harm. The first kernel starts the process, which has low priority and ends with the recording: at
-the end it gets `WAIT` seconds for the remaining kernels, and kernels that are not finished then are
-reported.
+The process fills Triton's cache, where kvtrace's commands find the later stages. In a process,
+other than in a thread, a compiler that crashes, or still runs when Python ends, does not affect the
+program. The first kernel starts the process, which has low priority and ends with the recording: at
+the end, remaining kernels are waited for up to `WAIT` seconds, and unfinished kernels are reported.
 """
 
 import contextlib
@@ -52,7 +51,10 @@ class StageProcess:
         self.job_count += 1
 
     def finish(self, seconds: float | None) -> dict[int, tuple[str, str]]:
-        """Wait so many seconds; return hash and name of the compiled kernels by job number."""
+        """Wait up to so many seconds (None: forever), and end the process.
+
+        Return hash and name of each compiled kernel by the number of its job, in order of `add`.
+        """
         with (self.folder / _JOBS).open("a", encoding="utf-8") as jobs:
             jobs.write(_END)
         try:
@@ -102,7 +104,7 @@ class BackgroundCompiler:
             )
 
     def finish(self) -> None:
-        """Wait a bounded time for queued kernels, and report the kernels that are not compiled."""
+        """Wait up to `WAIT` seconds for queued kernels, and report those not compiled."""
         process = self._process
         if process is None or self._owner != os.getpid():
             return
@@ -131,17 +133,17 @@ def _start_process(folder: Path) -> "subprocess.Popen[bytes]":
 
 
 def _jobs(folder: Path) -> Iterator[dict[str, Any]]:
-    """Yield the jobs as they are written, until the end mark or until the parent process ended."""
+    """Yield jobs as they are written to the folder's file, until an end mark or the parent ends."""
     parent = os.getppid()
-    rest = ""
+    incomplete_line = ""
     with (folder / _JOBS).open(encoding="utf-8") as file:
         while True:
-            rest += file.readline()
-            if rest == _END:
+            incomplete_line += file.readline()
+            if incomplete_line == _END:
                 return
-            if rest.endswith("\n"):
-                yield json.loads(rest)
-                rest = ""
+            if incomplete_line.endswith("\n"):
+                yield json.loads(incomplete_line)
+                incomplete_line = ""
             elif os.getppid() != parent:
                 shutil.rmtree(folder, ignore_errors=True)
                 return
@@ -150,7 +152,7 @@ def _jobs(folder: Path) -> Iterator[dict[str, Any]]:
 
 
 def main(folder: Path) -> None:
-    """Compile the jobs of a folder, and write hash and name of each compiled kernel."""
+    """Compile the jobs in a folder, and write hash and name of each compiled kernel there."""
     os.nice(10)
     import triton.runtime.cache  # noqa: F401 - the module that `compiler_key` changes
 
@@ -158,14 +160,14 @@ def main(folder: Path) -> None:
     from kvtrace.backends.triton.later_stages import compiled_from
 
     compiler_key.install()
-    for number, job in enumerate(_jobs(folder)):
+    for job_number, job in enumerate(_jobs(folder)):
         try:
             kernel = compiled_from(job["ttir"], job["target"], job["warp_size"], job["options"])
         except Exception as error:  # noqa: BLE001 - the command that needs this kernel says why
             print(f"kernel not compiled: {error}", file=sys.stderr)
             continue
         with (folder / _COMPILED).open("a", encoding="utf-8") as compiled:
-            compiled.write(json.dumps([number, kernel.hash, kernel.src.name]) + "\n")
+            compiled.write(json.dumps([job_number, kernel.hash, kernel.src.name]) + "\n")
 
 
 if __name__ == "__main__":

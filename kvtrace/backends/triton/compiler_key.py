@@ -25,7 +25,7 @@ _NO_MODULES: Final = frozenset({"__pycache__", "include", "lib", "bin"})
 
 
 def install() -> Replacements:
-    """Make Triton use the cached key; nothing is replaced if this Triton computes no such key."""
+    """Make Triton use the cached key; nothing is replaced if Triton has computed it already."""
     replaced = Replacements()
     cache: Any = sys.modules.get("triton.runtime.cache")
     compute = getattr(cache, "triton_key", None)
@@ -46,7 +46,7 @@ def install() -> Replacements:
 
 
 def _cached_or_computed(compute: Callable[[], str]) -> str:
-    """Return the key cached for the present files; without one, compute and cache the key."""
+    """Return the key cached for Triton's current files; without one, compute and cache it."""
     try:
         import triton
 
@@ -66,9 +66,9 @@ def fingerprint(folder: Path) -> str:
     """Return a hash of the paths, sizes, times and inodes of the files that Triton hashes."""
     lines = []
     for path in _files(folder):
-        facts = path.stat()
+        status = path.stat()
         lines.append(
-            f"{path}\0{facts.st_size}\0{facts.st_mtime_ns}\0{facts.st_ctime_ns}\0{facts.st_ino}"
+            f"{path}\0{status.st_size}\0{status.st_mtime_ns}\0{status.st_ctime_ns}\0{status.st_ino}"
         )
     return hashlib.sha256("\n".join(sorted(lines)).encode(errors="surrogateescape")).hexdigest()
 
@@ -90,7 +90,7 @@ def cache_folder() -> Path:
 
 
 def read_own(path: Path) -> str | None:
-    """Return the text of a file that this user wrote; None if there is no such file.
+    """Return the text of a file that belongs to this user; None if there is no such file.
 
     Raises:
         OSError: the file exists and cannot be read.
@@ -106,7 +106,7 @@ def read_own(path: Path) -> str | None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """Write a file in one step; an error leaves no file, and the next process tries again."""
+    """Write a file atomically; an error is ignored, and leaves no file."""
     try:
         path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
         with tempfile.NamedTemporaryFile(

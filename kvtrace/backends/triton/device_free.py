@@ -1,8 +1,8 @@
 """Execution on machines without a GPU: a driver for Triton that runs kernels in the evaluator.
 
-Triton picks its driver when one is first needed; only if Triton finds none does it get this one.
-The rest of Triton runs unchanged: binder, specialization, compiler, cache. Where there is a GPU,
-nothing here is ever used.
+Triton selects its driver when one is first needed; this driver is used only if Triton finds none.
+Binder, specialization, compiler and cache of Triton run unchanged. On a machine with a GPU, nothing
+here is used.
 """
 
 import sys
@@ -24,11 +24,11 @@ if TYPE_CHECKING:
 
 
 def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
-    """Offer the driver to Triton, in case Triton finds no driver of its own.
+    """Make Triton use the driver of this module if it finds no driver of its own.
 
-    No driver is looked for before the program needs one. The session receives the defects of
-    executed launches, `adapter` records their calls; the session's setting `target` names the
-    device.
+    Triton still looks for a driver only when the program needs one. Defects of executed launches
+    are recorded in the session, and their calls by `adapter`; the session's setting `target` names
+    the device.
     """
     _take_back()  # a driver of an earlier session with other settings
     module: Any = sys.modules["triton.runtime.driver"]
@@ -40,11 +40,11 @@ def install(session: "Session", adapter: "LaunchAdapter | None" = None) -> None:
 
 
 def uninstall() -> None:
-    """Detach launches from the session, and remove the driver if the recording was of a block.
+    """Detach launches from the session, and remove the driver after `kvtrace.capture`.
 
     Otherwise Triton keeps the driver until finalization: the program continues after
-    `kvtrace.stop()`, and daemon threads continue after exit functions. A driver left after that
-    would outlive its modules, and nanobind reports such objects as leaks.
+    `kvtrace.stop()`, and daemon threads continue after exit functions. At finalization it is
+    removed, since nanobind would report its objects as leaks.
     """
     leaves_nothing = state.session is not None and state.session.leaves_nothing
     state.session = state.adapter = None
@@ -77,7 +77,7 @@ def _take_back() -> None:
 
 
 def is_active() -> bool:
-    """Triton runs on the driver of this module."""
+    """Return whether Triton uses the driver of this module."""
     return state.driver is not None
 
 
@@ -116,7 +116,7 @@ def _create(original: Callable[[], Any], session: "Session") -> Any:
 
 
 def _lacks_evaluator(session: "Session") -> bool:
-    """Return whether a package that the evaluator needs is missing, and report it in the run."""
+    """Return whether the evaluator lacks a package; if so, add a message to the run."""
     package = missing(("numpy", "ml_dtypes"))
     if package is not None:
         text = f"without a GPU kernels run in kvtrace's evaluator, which needs {package}"
@@ -125,7 +125,6 @@ def _lacks_evaluator(session: "Session") -> bool:
 
 
 def _stop_compiler_at_ttir(session: "Session") -> Replacements:
-    """Make launches compile kernels to TTIR alone."""
     from kvtrace.backends.triton.unfinished_kernels import StoppingCompiler
 
     background = None
@@ -153,7 +152,7 @@ def _stop_compiler_at_ttir(session: "Session") -> Replacements:
 
 
 def _link_launchers_to_kernels() -> Replacements:
-    """Give each evaluating launcher a reference to its compiled kernel, once Triton has made it.
+    """Set `compiled` of each evaluating launcher to a reference to its compiled kernel.
 
     Undoing this also unloads the kernels.
     """
@@ -185,9 +184,9 @@ def _link_launchers_to_kernels() -> Replacements:
 
 
 def _replace_backend_drivers() -> Replacements:
-    """Make each Triton backend's driver class return our driver while torch reports a GPU.
+    """Make each driver class of Triton return kvtrace's driver while torch reports a simulated GPU.
 
-    Inductor's `set_driver_to_gpu` makes the driver of each backend that believes torch.
+    Inductor's `set_driver_to_gpu` makes a driver of each backend whose device torch reports.
     """
     from triton.backends import backends
 
@@ -195,12 +194,12 @@ def _replace_backend_drivers() -> Replacements:
 
     replaced = Replacements()
     for backend in backends.values():
-        plain = backend.driver.__new__
+        original = backend.driver.__new__
 
-        def new(cls: Any, *arguments: Any, _plain: Any = plain, **named: Any) -> Any:
+        def new(cls: Any, *arguments: Any, _original: Any = original, **named: Any) -> Any:
             if absent_gpu.on_host() and state.create is not None:
                 return sys.modules["triton.runtime.driver"].driver.active
-            return _plain(cls, *arguments, **named)
+            return _original(cls, *arguments, **named)
 
         replaced.put(backend.driver, "__new__", staticmethod(new))
     return replaced

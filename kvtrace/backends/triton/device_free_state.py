@@ -20,7 +20,7 @@ EQUAL_TIME: Final = 1.0
 class _State:
     """The changes of `device_free.install` to Triton, and the session that launches report to.
 
-    Kernels outlive sessions, so a launch asks for the session when it has something to report.
+    Kernels outlive sessions, so a launch reads the session from here when it has a report.
     """
 
     create: Callable[[], Any] | None = None
@@ -40,7 +40,7 @@ state: Final = _State()
 
 
 class _Preparing(threading.local):
-    """A flag of the running thread: it compiles for a launch that follows, not for a warm-up."""
+    """A flag of the running thread: whether it compiles for a launch that follows."""
 
     active = False
 

@@ -1,4 +1,4 @@
-"""Properties of accelerators, reported to programs that ask for them on a machine without one.
+"""Properties of accelerators, which queries of programs return on a machine without one.
 
 Sources. NVIDIA: shared memory of one block from "Technical Specifications per Compute Capability"
 in the CUDA C++ Programming Guide; multiprocessors, clocks, bus width and second-level cache of one

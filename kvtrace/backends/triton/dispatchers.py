@@ -1,13 +1,12 @@
-"""Kernels that are launched from C, without Triton's `run`, once they have been launched before.
+"""Kernels that are launched from C, without Triton's `run`, from their second launch on.
 
-In facebookexperimental/triton, since July 2026, `kernel[grid]` is an object of C that looks a
-launch up and makes it by itself, also of an autotuned kernel; `run` too looks up in C. The JSON of
-launch metadata there (pull requests 1385 and 1430) describes kernels, not launches, so launches are
-recorded where they are made: while a session records, `kernel[grid]` calls the kernel's `run`, as
-in Triton. `run` makes known launches in C as long as there is no launch hook. A hook that does
-nothing is added only where launches are inspected before they are made, which takes Triton's own
-launcher: if all tensors' contents are recorded, or launches checked or judged. Without the hook,
-index tensors are inspected after each call's first launch.
+In facebookexperimental/triton, since July 2026, `kernel[grid]` is a C object that launches known
+kernels without calling Python, also autotuned ones. So while a session records, `kernel[grid]`
+calls the kernel's `run`, as in Triton; `run` itself makes known launches in C unless there is a
+launch hook. An empty hook, with which Triton's own launcher is used, is added if launches are
+inspected before they are made: if all tensors' contents are recorded, or launches are checked or
+judged. Without the hook, index tensors are inspected after each call's first launch. (The JSON of
+launch metadata in pull requests 1385 and 1430 describes kernels, not launches.)
 
 Such a `kernel[grid]` is recognized by its code, not by a version: Triton's own makes a function and
 looks up no name.
@@ -22,7 +21,7 @@ from kvtrace.capture.session import Session
 
 
 class DispatcherHooks:
-    """Makes `kernel[grid]` call `run` in kernel classes that launch from C."""
+    """Hooks that make `kernel[grid]` call `run` in kernel classes that launch from C."""
 
     def __init__(
         self,
@@ -36,11 +35,11 @@ class DispatcherHooks:
         """Prepare the hooks.
 
         Args:
-            bases: Triton's classes of what `kernel[grid]` launches.
+            bases: Triton's base classes of kernels.
             session: The recording.
-            replaced: Receives the replacements, and undoes them later.
+            replaced: The object to which replacements are added.
             knobs: `triton.knobs.runtime`, which has the launch hooks.
-            inspected: Launches are inspected before they are made.
+            inspected: Whether launches are inspected before they are made.
 
         """
         self._bases = bases
@@ -59,7 +58,7 @@ class DispatcherHooks:
                 self.hook(kind)
 
     def hook(self, kind: type) -> None:
-        """Hook a kernel class; a class derived later is hooked at its first launch."""
+        """Hook a kernel class if its `kernel[grid]` launches from C; each class is checked once."""
         if kind in self._checked_classes or not issubclass(kind, self._bases):
             return
         self._checked_classes.add(kind)
@@ -105,7 +104,7 @@ class DispatcherHooks:
 
 
 def bypasses_run(getitem: Any) -> bool:
-    """Return whether a `__getitem__` does more than Triton's, which makes a function."""
+    """Return whether a `__getitem__` differs from Triton's, which only returns a lambda."""
     return not isinstance(getitem, FunctionType) or bool(getitem.__code__.co_names)
 
 

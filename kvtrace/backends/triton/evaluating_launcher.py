@@ -14,8 +14,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from kvtrace.backends.compiled_kernels.kernel_records import signature_of, target_of
-from kvtrace.backends.compiled_kernels.unevaluated import leave_out, why_unclaimed
-from kvtrace.backends.compiled_kernels.written_lines import as_written
+from kvtrace.backends.compiled_kernels.unevaluated import reason_not_recorded, report_skipped_launch
+from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.backends.triton.device_free_state import state
 from kvtrace.backends.triton.modules import module_from
 from kvtrace.backends.triton.runtime_arguments import evaluator_arguments
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 
 
 class MissingIR(KvtraceError):
-    """The TTIR of a kernel that is to be executed cannot be found."""
+    """Raised when the TTIR of a kernel that is to be executed is missing."""
 
     slug = "missing-ir"
 
@@ -43,7 +43,7 @@ before_launch: list[Callable[[], None]] = []
 
 
 class ExecutedLaunch(NamedTuple):
-    """A launch that is about to be executed; `ttir` and `file` are its kernel's."""
+    """The facts of a launch that is about to be executed; `ttir` and `file` are of its kernel."""
 
     kernel: str
     ttir: str
@@ -98,7 +98,7 @@ class EvaluatingLauncher:
         exit_hook: Callable[[Any], Any] | None,
         *values: Any,
     ) -> None:
-        """Execute one launch; its results are in the tensors when this returns."""
+        """Execute one launch in the evaluator; tensors have the results when this returns."""
         del stream, function, packed_metadata  # there is no device
         for call in before_launch:
             call()
@@ -119,8 +119,8 @@ class EvaluatingLauncher:
             exit_hook(launch_metadata)
 
     def _leave_out(self) -> None:
-        """Report a launch that cannot be executed without a GPU, and do nothing else."""
-        leave_out(state.session, self._kernel)
+        """Report that a launch of this kernel cannot be executed without a GPU, and skip it."""
+        report_skipped_launch(state.session, self._kernel)
         watch, members = self._watchers()
         if watch is not None and members:
             watch.left_out(self._kernel, self._hash, not_evaluated(self._kernel))
@@ -146,7 +146,7 @@ class EvaluatingLauncher:
     def _record_failed(
         self, grid: tuple[int, int, int], values: tuple[Any, ...], begin: int, error: KvtraceError
     ) -> None:
-        """Record a launch that ends in an error; the hot path records only launches that return."""
+        """Record a launch that failed, which the hot path does not: it records after returning."""
         session, adapter = state.session, state.adapter
         compiled = None if self.compiled is None else self.compiled()
         if session is None or adapter is None or compiled is None or not session.recording:
@@ -167,7 +167,7 @@ class EvaluatingLauncher:
     ) -> None:  # fmt: skip
         observer = DefectObserver(self._kernel, arguments)
         watch, members = self._watchers()
-        reason = None if watch is None else why_unclaimed(watch.session)
+        reason = None if watch is None else reason_not_recorded(watch.session)
         if watch is not None and members and reason is not None:
             watch.left_out(self._kernel, self._hash, reason)
             watch = None
@@ -195,7 +195,7 @@ class EvaluatingLauncher:
 
         """
         session = state.session
-        if session is None or not observer.has_defects or why_unclaimed(session):
+        if session is None or not observer.has_defects or reason_not_recorded(session):
             return
         compiled = None if self.compiled is None else self.compiled()
         try:
@@ -207,7 +207,7 @@ class EvaluatingLauncher:
             raise defect
 
     def _reachable_storages(self, arguments: list[Argument]) -> list[TensorArgument]:
-        """Return the storages that addresses in the arguments lead to."""
+        """Return the storages of live tensors to which addresses in the tensor arguments point."""
         try:
             from kvtrace.backends.triton.live_tensors import storages_at
 
@@ -218,7 +218,7 @@ class EvaluatingLauncher:
             return []
 
     def _watchers(self) -> "tuple[Watch | None, list[Member]]":
-        """Return the session's watch and the clients of this launch (mode ops, kvtrace.trace)."""
+        """Return the session's watch and the clients that watch this launch; (None, []) if none."""
         session = state.session
         if session is None or not (state.watched or session.settings.mode == "ops"):
             return None, []
@@ -238,7 +238,7 @@ class EvaluatingLauncher:
                 f"The TTIR of kernel {self._kernel}, which is needed to execute it without a GPU, "
                 f"is missing: {_missing_stage_advice(self._hash)}"
             )
-        return as_written(text, self._function)
+        return with_program_locations(text, self._function)
 
     def _stage(self, stage: str) -> str | None:
         """Return a stage's text from the compiled kernel or from Triton's cache, else None."""

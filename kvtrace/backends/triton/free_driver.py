@@ -1,7 +1,7 @@
 """A Triton driver for machines without a GPU: compiles for a target, executes in the evaluator.
 
-Kernels are compiled to the target's machine code, so that their stages and resources are in the
-trace. Imported only if Triton finds no GPU: the driver needs NumPy and the evaluator.
+With `compile=full`, kernels are compiled to the target's machine code, so that the trace has their
+stages and resources. Imported only if Triton finds no GPU, since it needs NumPy and the evaluator.
 """
 
 import sys
@@ -41,10 +41,12 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
     def __init__(self, target: str) -> None:
         device = device_of(target)
         self._backend, _, self._architecture = target.partition(":")
-        number = int(self._architecture) if self._architecture.isdigit() else None
-        self._number = number or 0
+        sm_number = int(self._architecture) if self._architecture.isdigit() else None
+        self._number = sm_number or 0
         self._target = GPUTarget(
-            self._backend, self._architecture if number is None else number, device.warp_size
+            self._backend,
+            self._architecture if sm_number is None else sm_number,
+            device.warp_size,
         )
         self.launcher_cls = EvaluatingLauncher
         self.utils = SimpleNamespace(
@@ -60,7 +62,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         return True
 
     def map_python_to_cpp_type(self, ty: str) -> str:
-        """Return the C++ type as which the target's launchers pass a Triton type."""
+        """Return the C++ type by which launchers for the target pass a Triton type."""
         vendor = "amd" if self._backend == "hip" else "nvidia"
         return str(sys.modules[backends[vendor].driver.__module__].ty_to_cpp(ty))
 
@@ -75,7 +77,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         return torch.device("cuda", 0) if absent_gpu.on_host() else torch.device("cpu")
 
     def get_device_interface(self) -> type["HostInterface"]:
-        """Return the class in place of `torch.cuda`."""
+        """Return the class that Triton uses instead of the module `torch.cuda`."""
         return HostInterface
 
     def get_current_device(self) -> int:
@@ -94,7 +96,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
         return self._number // 10, self._number % 10
 
     def get_benchmarker(self) -> Callable[..., Any]:
-        """Return the function that libraries measure with; all times are equal."""
+        """Return the function by which libraries measure; it returns equal times."""
         return call_once
 
     def get_empty_cache_for_benchmark(self) -> Any:
@@ -126,24 +128,24 @@ class HostInterface:
 
 
 def _ignore(*_: Any) -> None:
-    """Do nothing."""
+    """Replace functions of the driver that have nothing to do."""
 
 
 def _load_binary(
     backend: str, name: str, binary: bytes, _shared_bytes: int, _device: Any
 ) -> tuple[int, int, int | None, int | None, int]:
-    """Return module, function, registers, spills, most threads, as Triton's drivers do.
+    """Return (module, function, registers, spills, most threads), as Triton's drivers do.
 
-    Registers and spills are None for a binary that cannot be read.
+    Nothing is loaded; registers and spills are read from the binary, None if that is unreadable.
     """
     # Imported late: no binary is made if compilation stops at TTIR.
     from kvtrace.backends.compiled_kernels.cubin import cubin_resources
     from kvtrace.backends.compiled_kernels.elf import UnreadableBinary
     from kvtrace.backends.compiled_kernels.hsaco import hsaco_resources
 
-    read = hsaco_resources if backend == "hip" else cubin_resources
+    read_resources = hsaco_resources if backend == "hip" else cubin_resources
     try:
-        resources = read(binary, name)
+        resources = read_resources(binary, name)
     except UnreadableBinary:
         return _LOADED, _LOADED, None, None, _MAX_THREADS
     return _LOADED, _LOADED, resources.registers, resources.spills, _MAX_THREADS

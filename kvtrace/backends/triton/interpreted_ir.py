@@ -3,9 +3,9 @@
 With `TRITON_INTERPRET=1` every `@triton.jit` function, those of Triton's own library included, is
 an `InterpretedFunction`, which the compiler rejects. So each gets a twin, a `JITFunction` of the
 same Python function. While the compiler runs, twins replace the interpreted functions in the
-globals that a function reads, and in the modules that the function names.
+globals that a function reads, and in the modules among these globals.
 
-Imports Triton: to be imported after Triton.
+This module imports Triton.
 """
 
 import sys
@@ -33,7 +33,7 @@ _twins: "weakref.WeakKeyDictionary[Any, Twin]" = weakref.WeakKeyDictionary()
 
 
 class Twin(JITFunction):  # type: ignore[misc]
-    """The compilable twin of an interpreted function; calls in its body go to twins too."""
+    """A compilable function with the code of an interpreted one; it calls other twins."""
 
     def get_capture_scope(self) -> dict[str, Any]:
         """Return the names outside of the function that its body uses, with twins as values."""
@@ -59,7 +59,7 @@ def _compilable(value: Any) -> Any:
 
 
 class Specializer:
-    """Compiler input and TTIR of one function for a launch's arguments."""
+    """The specialization of one function for a launch's arguments, and its compilation to TTIR."""
 
     def __init__(self, twin: Twin, target: GPUTarget, language: "Language") -> None:
         self._twin = twin
@@ -73,15 +73,15 @@ class Specializer:
         Raises:
             Exception: any error of Triton's about arguments that cannot be specialized.
         """
-        named = {**_RUN_OPTIONS, **kwargs}
-        bound, specialization, options = self._bind(*args, **named)
+        options_and_arguments = {**_RUN_OPTIONS, **kwargs}
+        bound, specialization, options = self._bind(*args, **options_and_arguments)
         options, signature, constexprs, attributes = self._twin._pack_args(
-            self._backend, named, bound, specialization, options
+            self._backend, options_and_arguments, bound, specialization, options
         )
         return ASTSource(self._twin, signature, constexprs, attributes), options
 
     def ttir(self, source: ASTSource, options: Any) -> str:
-        """Compile to TTIR, and return the text as Triton prints it.
+        """Compile the input to TTIR, and return the text that Triton prints.
 
         Raises:
             Exception: any error of the compiler's.
@@ -104,10 +104,9 @@ class Specializer:
 
 
 class Language:
-    """The module `triton.language` as it was before any function was interpreted.
+    """A copy of the module `triton.language`, made before the first function is interpreted.
 
     The interpreter puts its own functions into `triton.language`, and does not always remove them.
-    To be made before the first interpretation.
     """
 
     def __init__(self) -> None:
@@ -122,7 +121,10 @@ class Language:
 
     @contextmanager
     def compilable(self, twin: Twin) -> Iterator[None]:
-        """Put twins, and the originals of replaced functions, where the compiler looks names up."""
+        """In the context, restore `triton.language`, and replace interpreted functions by twins.
+
+        They are replaced in `triton.language` and in the modules that the twin's globals name.
+        """
         undo: list[tuple[Any, str, Any]] = []
         for owner, original in self._originals:
             for name, value in original.items():
@@ -133,8 +135,8 @@ class Language:
             if isinstance(value, Twin) and name in vars(tl.tensor):
                 _replace(tl.tensor, name, value, undo)  # the method of the same name
         _replace(tl.pointer_type, "to_ir", _pointer_to_ir, undo)
-        named = {value for value in twin.fn.__globals__.values() if isinstance(value, ModuleType)}
-        for module in named:
+        modules = {value for value in twin.fn.__globals__.values() if isinstance(value, ModuleType)}
+        for module in modules:
             for name, value in list(vars(module).items()):
                 _replace(module, name, _compilable(value), undo)
         try:
@@ -148,7 +150,7 @@ _plain_to_ir: Final = tl.pointer_type.to_ir
 
 
 def _pointer_to_ir(pointer: Any, builder: Any) -> Any:
-    """Raise an error for a pointer to a pointer, on which libtriton aborts since Triton 3.9."""
+    """Replace `pointer_type.to_ir`; raise for a pointer to a pointer, on which libtriton aborts."""
     if isinstance(pointer.element_ty, tl.pointer_type) and version_of(triton) >= (3, 9):
         raise TypeError("Triton 3.9 and newer have no pointers to pointers")
     return _plain_to_ir(pointer, builder)
@@ -160,10 +162,10 @@ _NEVER_REPLACED: Final = frozenset({"__dict__", "__weakref__", "__doc__", "__mod
 
 
 def _replace(owner: Any, name: str, value: Any, undo: list[tuple[Any, str, Any]]) -> None:
-    present = vars(owner).get(name, _MISSING)
-    if present is value or name in _NEVER_REPLACED:
+    original = vars(owner).get(name, _MISSING)
+    if original is value or name in _NEVER_REPLACED:
         return
-    undo.append((owner, name, present))
+    undo.append((owner, name, original))
     _put(owner, name, value)
 
 

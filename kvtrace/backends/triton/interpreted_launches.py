@@ -1,10 +1,10 @@
 """Launches under `TRITON_INTERPRET=1`: recorded like compiled ones, with origin "interpreter".
 
-Every launch of an interpreted function passes `GridExecutor.__call__`. There is no compiled kernel;
-the record holds the TTIR that the function would have been compiled to for the target, so that
-interpreted runs can be replayed and compared too.
+Every launch of an interpreted function calls `GridExecutor.__call__`. There is no compiled kernel;
+the record has the TTIR to which the function would have been compiled for the target, so that
+interpreted runs can be replayed and compared, too.
 
-Imports Triton: to be imported after Triton.
+This module imports Triton.
 """
 
 import time
@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
 
 class Variant:
-    """One specialization of an interpreted function, in place of a compiled kernel."""
+    """One specialization of an interpreted function, which is recorded as a compiled kernel."""
 
     def __init__(self, source: Any, options: Any, ttir: str | None) -> None:
         self.src = source
@@ -39,7 +39,7 @@ class Variant:
         self.ttir = ttir
 
 
-class _Interpretable:
+class _InterpretedKernel:
     """The target, the specializer and the recorded variants of one interpreted function."""
 
     def __init__(self, function: Any, language: Language) -> None:
@@ -55,7 +55,7 @@ class InterpreterHooks:
         self._session = session
         self._original: Callable[..., Any] = GridExecutor.__call__
         self._language = Language()
-        self._functions: weakref.WeakKeyDictionary[Any, _Interpretable]
+        self._functions: weakref.WeakKeyDictionary[Any, _InterpretedKernel]
         self._functions = weakref.WeakKeyDictionary()
 
     def install(self) -> None:
@@ -98,7 +98,10 @@ class InterpreterHooks:
         return result
 
     def _guarded_variant(self, executor: Any, args: tuple[Any, ...], kwargs: Any) -> Variant | None:
-        """Return the variant before the interpreter changes `triton.language`; None on an error."""
+        """Return `_variant`, or None after an error; called before the interpreter runs.
+
+        The interpreter changes `triton.language`, which the compiler needs.
+        """
         try:
             return self._variant(executor, args, kwargs)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -111,7 +114,7 @@ class InterpreterHooks:
             return None
         interpreted = self._functions.get(function)
         if interpreted is None:
-            interpreted = self._functions[function] = _Interpretable(function, self._language)
+            interpreted = self._functions[function] = _InterpretedKernel(function, self._language)
         source, options = interpreted.specializer.source(args, _without_launch(kwargs))
         key = repr((source.signature, source.constants, source.attrs, options))
         variant = interpreted.variants.get(key)
@@ -120,7 +123,7 @@ class InterpreterHooks:
             variant = interpreted.variants[key] = Variant(source, options, ttir)
         return variant
 
-    def _ttir(self, interpreted: _Interpretable, source: Any, options: Any) -> str | None:
+    def _ttir(self, interpreted: _InterpretedKernel, source: Any, options: Any) -> str | None:
         try:
             return interpreted.specializer.ttir(source, options)
         except Exception as error:  # noqa: BLE001 - the interpreter may run what cannot be compiled
@@ -185,7 +188,7 @@ class _RecordingGrid:
 
 
 def _without_launch(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the arguments without `grid` and `warmup`, which Triton 3.5 passes along."""
+    """Return the keyword arguments without `grid` and `warmup`, which Triton 3.5 includes."""
     return {name: value for name, value in kwargs.items() if name not in ("grid", "warmup")}
 
 

@@ -38,11 +38,13 @@ _MACHINE_OPTIONS: Final = frozenset({"extern_libs", "ir_override"})
 
 
 def complete_stages(selection: "Selection", *, asked: bool) -> Iterator[str]:
-    """Make the missing stages of the runs' kernels, for this process to read; yield messages.
+    """Add missing stages of the runs' kernels to the opened trace, in memory; yield messages.
+
+    They are read from Triton's cache, or compiled in a separate process.
 
     Args:
         selection: The runs; their `trace` has the stages afterwards.
-        asked: The user has requested the stages, however long that takes.
+        asked: Whether the user has requested the stages; otherwise compiling ends after 10 s.
 
     """
     stopped = list(_stopped(selection))
@@ -89,7 +91,7 @@ def complete_stages(selection: "Selection", *, asked: bool) -> Iterator[str]:
 
 
 def _stopped(selection: "Selection") -> Iterator[tuple[str, dict[str, Any]]]:
-    """Yield run and row of each kernel with TTIR and no later stage, in runs that stopped there."""
+    """Yield the run id and row of each kernel that was compiled to TTIR alone."""
     trace = selection.trace
     for run in selection.runs:
         codes = trace.table("messages", (run,), ["code"])["code"].to_pylist()
@@ -115,7 +117,7 @@ def _later(kernel: Any) -> "LaterStages":
 
 
 def _from_cache(key: str | None, name: str | None) -> Any:
-    """Return the kernel that Triton's cache has under a key, else None."""
+    """Return the kernel that Triton's cache has under a hash and a name, or None."""
     from triton import knobs
     from triton.compiler.compiler import CompiledKernel
     from triton.runtime.cache import _base32, get_cache_manager
@@ -148,7 +150,7 @@ def job_of(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any] | N
 def target_and_options(
     target: str, warp_size: int, options: Mapping[str, Any]
 ) -> tuple["GPUTarget", dict[str, Any]]:
-    """Return Triton's target, and the options that do not name files of another machine."""
+    """Return Triton's target, and options as Python values without those that name local files."""
     from triton.backends.compiler import GPUTarget
 
     backend, _, architecture = target.partition(":")

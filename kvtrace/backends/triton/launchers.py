@@ -1,10 +1,10 @@
 """Launchers in place of `CompiledKernel.run` that inspect a launch before making it.
 
-Triton asks a compiled kernel for its launcher at each launch, and calls the launcher with all
-values: `run(x, y, z, stream, …, *values)`. Other libraries fetch the launcher once, and pass other
-values; they get the plain launcher. The caller is told apart by the thread's launch in progress,
-the recorder's `launching`: a launch of the kernel's function, or, by `compiled[grid](…)`, of the
-kernel.
+Triton reads the property `run` of a compiled kernel at each launch, and calls this launcher with
+all values: `run(x, y, z, stream, …, *values)`. Other libraries read the launcher once, and pass
+other values; for them the property returns Triton's own launcher. The recorder's `launching` shows
+which caller it is: during a launch by Triton, it is the kernel's function or, for
+`compiled[grid](…)`, the kernel.
 """
 
 import weakref
@@ -13,7 +13,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any, Final
 
 from kvtrace.backends.compiled_kernels.around import Variant
-from kvtrace.backends.compiled_kernels.contents_to_copy import Watch, Watching
+from kvtrace.backends.compiled_kernels.contents_to_copy import ContentsWatcher, Watch
 from kvtrace.backends.compiled_kernels.kernel_records import (
     kernel_name,
     parameters_of,
@@ -25,7 +25,7 @@ from kvtrace.capture.hot import owner_of
 
 if TYPE_CHECKING:
     from kvtrace.backends.compiled_kernels.around import AroundLaunches
-    from kvtrace.backends.compiled_kernels.judged_launches import Judging
+    from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
     from kvtrace.capture.session import Session
 
 #: Number of a launcher's arguments before the values, and the position of the stream.
@@ -47,12 +47,12 @@ def _is_launched(session: "Session", kernel: Any) -> bool:
         return False
 
 
-def judged(before: property, judging: "Judging", session: "Session") -> property:
-    """Return a property for `CompiledKernel.run` whose launchers judge a call before its launch."""
-    plain: Any = before.fget
+def judged(before: property, judging: "LaunchJudge", session: "Session") -> property:
+    """Return a property for `CompiledKernel.run` whose launchers judge new calls first."""
+    original: Any = before.fget
 
     def run(kernel: Any) -> Any:
-        launcher = plain(kernel)
+        launcher = original(kernel)
         if not _is_launched(session, kernel):
             return launcher
         return judging.around(kernel, launcher, _BEFORE_VALUES)
@@ -61,11 +61,11 @@ def judged(before: property, judging: "Judging", session: "Session") -> property
 
 
 def checked(before: property, checking: "AroundLaunches", session: "Session") -> property:
-    """Return a property for `CompiledKernel.run` whose launchers keep memory for `check`."""
-    plain: Any = before.fget
+    """Return a property for `CompiledKernel.run` whose launches are wrapped by `checking`."""
+    original: Any = before.fget
 
     def run(kernel: Any) -> Any:
-        launcher = plain(kernel)
+        launcher = original(kernel)
         if not _is_launched(session, kernel):
             return launcher
         try:
@@ -103,7 +103,10 @@ def _grid(arguments: Sequence[Any]) -> tuple[int, int, int]:
 
 
 class _WatchedKernel:
-    """A kernel whose launches are inspected: its owner, its watch, and the inspecting launcher."""
+    """The mark of a kernel whose launches Python inspects.
+
+    `owner` is the recorder's `launching` during its launches, `capturing` the inspecting launcher.
+    """
 
     __slots__ = ("capturing", "owner", "watch")
 
@@ -114,57 +117,59 @@ class _WatchedKernel:
 
 
 class WatchedLaunchers:
-    """Launchers that record contents; kernels without a watch keep Triton's own launcher."""
+    """Launchers that copy tensors before a launch, for kernels that have a watch."""
 
-    def __init__(self, session: "Session", watching: Watching) -> None:
-        """Take the session, and the `watching` that decides which launches are inspected."""
+    def __init__(self, session: "Session", watching: ContentsWatcher) -> None:
+        """`watching` decides which kernels have a watch, and when launches are inspected."""
         self._session = session
         self._watching = watching
         self._marked: weakref.WeakSet[Any] = weakref.WeakSet()
-        self._plain: Callable[[Any], Any] | None = None
+        self._triton_run: Callable[[Any], Any] | None = None
 
     def as_property(self, before: property) -> Any:
-        """Return the property in place of `CompiledKernel.run`."""
-        plain: Any = before.fget
-        self._plain = plain
+        """Return a property for `CompiledKernel.run`, given Triton's, with inspecting launchers."""
+        unwatched: Any = before.fget
+        self._triton_run = unwatched
         session = self._session
         recorder: Any = session.recorder
         if self._watching.looks is not None:
-            return recorder.watched_property(before, lambda kernel: self._first(kernel, plain))
+            return recorder.watched_property(
+                before, lambda kernel: self._first_mark(kernel, unwatched)
+            )
 
         def run(kernel: Any) -> Any:
             try:
                 watched = kernel._kvtrace_watch
             except AttributeError:
-                watched = self._first(kernel, plain)
+                watched = self._first_mark(kernel, unwatched)
             if watched is None or session.recorder.launching != watched.owner:
-                return plain(kernel)
+                return unwatched(kernel)
             watch = watched.watch
             if watch.wait:
                 watch.wait -= 1
-                return plain(kernel)
+                return unwatched(kernel)
             return watched.capturing
 
         return property(run)
 
     def known(self, kernel: Any) -> tuple[Any, ...]:
-        """Return a tuple with the inspector of a kernel's launches; () before this is decided."""
+        """Return (inspector,) of a kernel's launches; (None,) without a watch, () if undecided."""
         inspector = getattr(kernel, "__dict__", {}).get(_ATTRIBUTE, self)
         return () if inspector is self else (inspector,)
 
-    def watch_unasked(self, kernel: Any) -> None:
-        """Decide whether to watch a kernel that is launched without asking for its launcher."""
-        if self._plain is not None and _ATTRIBUTE not in getattr(kernel, "__dict__", {}):
-            self._decide(kernel, self._plain(kernel), at_once=True)  # the launch is over
+    def watch_after_launch(self, kernel: Any) -> None:
+        """Mark a kernel, if not yet marked, after a launch that did not read the property `run`."""
+        if self._triton_run is not None and _ATTRIBUTE not in getattr(kernel, "__dict__", {}):
+            self._decide(kernel, self._triton_run(kernel), at_once=True)  # the launch is over
 
     def unmark(self) -> None:
-        """Remove the marks from kernels."""
+        """Remove this session's marks from kernels."""
         for kernel in list(self._marked):
             vars(kernel).pop(_ATTRIBUTE, None)
 
-    def _first(self, kernel: Any, plain: Callable[[Any], Any]) -> Any:
-        """Decide whether a kernel is watched, at its first launch by Triton."""
-        launcher = plain(kernel)
+    def _first_mark(self, kernel: Any, unwatched: Callable[[Any], Any]) -> Any:
+        """Mark a kernel at its first launch by Triton, and return the mark; None if unmarked."""
+        launcher = unwatched(kernel)
         if not _is_launched(self._session, kernel):
             return None
         return self._decide(kernel, launcher)
@@ -181,7 +186,7 @@ class WatchedLaunchers:
         return watched
 
     def _watched(self, kernel: Any, launcher: Callable[..., Any], *, at_once: bool) -> Any:
-        """Return the inspector of a kernel's launches; None for a kernel without a watch."""
+        """Return the mark of a kernel: a native inspector or a `_WatchedKernel`; None: no watch."""
         reference = weakref.ref(kernel)
         signature = tuple(signature_of(kernel.src).items())
         watch = self._watching.watch(
@@ -191,25 +196,25 @@ class WatchedLaunchers:
         if watch is None:
             return None
         owner = owner_of(kernel)
-        places = places_in(signature)
-        inspector = self._watching.look(watch, places, launcher, len(signature), owner)
+        argument_paths = places_in(signature)
+        inspector = self._watching.look(watch, argument_paths, launcher, len(signature), owner)
         if inspector is not None:
             return inspector
         return _WatchedKernel(owner, watch, self._capturing(watch, launcher, len(signature)))
 
     def _capturing(self, watch: Watch, launcher: Any, count: int) -> Callable[..., Any]:
-        session, before = self._session, self._watching.before
+        session, inspect = self._session, self._watching.before
 
         def launch(*arguments: Any) -> Any:
-            number = 0
+            copies_number = 0
             if len(arguments) == _BEFORE_VALUES + count and session.recording:
                 try:
                     values = arguments[_BEFORE_VALUES:]
-                    number = before(watch, arguments[:3], values, arguments[_STREAM])
+                    copies_number = inspect(watch, arguments[:3], values, arguments[_STREAM])
                 except Exception as error:  # noqa: BLE001 - counted; never the program's problem
                     session.problem(error)
             result = launcher(*arguments)
-            session.recorder.tag(number)
+            session.recorder.tag(copies_number)
             return result
 
         return launch
@@ -220,7 +225,7 @@ def _read(kernel: Any) -> Any:
 
 
 def _flattening(signature: Sequence[tuple[Any, Any]]) -> Callable[[Sequence[Any]], Sequence[Any]]:
-    """Return a function that flattens values as `parameters_of` flattens the signature."""
+    """Return a function that flattens a launch's values in the order of `parameters_of`."""
     if not any(isinstance(kind, tuple | list) for _, kind in signature):
         return lambda values: values
     from kvtrace.capture.arguments import flattened

@@ -1,7 +1,7 @@
 """Hooks around Triton's launches, and the kernels and calls that they record.
 
-Every launch by `kernel[grid](…)`, autotuned or not, passes `JITFunction.run`. A launch of a
-compiled kernel (`compiled[grid](…)`) passes `CompiledKernel.__getitem__` instead.
+Every launch by `kernel[grid](…)`, autotuned or not, calls `JITFunction.run`. A launch of a compiled
+kernel (`compiled[grid](…)`) calls `CompiledKernel.__getitem__` instead.
 """
 
 import sys
@@ -14,7 +14,7 @@ from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from kvtrace.backends.compiled_kernels.around import AroundLaunches, around_launches
-from kvtrace.backends.compiled_kernels.contents_to_copy import Watching
+from kvtrace.backends.compiled_kernels.contents_to_copy import ContentsWatcher
 from kvtrace.backends.compiled_kernels.handed_over import compiles_for, hand_over
 from kvtrace.backends.compiled_kernels.kernel_records import (
     Compilation,
@@ -28,7 +28,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
 )
 from kvtrace.backends.compiled_kernels.loads import LOADS
 from kvtrace.backends.compiled_kernels.recorded_calls import RecordedCalls
-from kvtrace.backends.compiled_kernels.versions import definition, whole_kernel
+from kvtrace.backends.compiled_kernels.versions import definition, finished_kernel
 from kvtrace.backends.compiled_kernels.written_lines import hide_generator_of
 from kvtrace.backends.cupti import device_timeline
 from kvtrace.backends.replacements import Replacements
@@ -48,13 +48,13 @@ if TYPE_CHECKING:
 
 
 class LaunchAdapter:
-    """Records the session's kernels and calls that the hot path meets for the first time."""
+    """The adapter that records new kernels and calls of Triton (`capture/adapters.py`)."""
 
     def __init__(self, session: Session, listener: CompilationListener) -> None:
-        """Make the adapter of one session."""
+        """`listener` has the compilations, from which kernels' records are made."""
         self._session = session
         self._listener = listener
-        self.watching: Watching | None = None
+        self.watching: ContentsWatcher | None = None
         self.dispatchers: DispatcherHooks | None = None
         self.launchers: WatchedLaunchers | None = None
         self.around: tuple[AroundLaunches, ...] = ()
@@ -67,9 +67,9 @@ class LaunchAdapter:
         if self.dispatchers is not None:
             self.dispatchers.hook(type(owner))
             if self.dispatchers.unasked and self.launchers is not None:
-                self.launchers.watch_unasked(kernel)
+                self.launchers.watch_after_launch(kernel)
         looks = () if self.launchers is None else self.launchers.known(kernel)
-        kernel = whole_kernel(kernel)
+        kernel = finished_kernel(kernel)
         if kernel is None or not self._session.settings.records_kernel(kernel_name(kernel)):
             return (-1, NO_DEVICE, -1)
         hide_generator_of(function_of(kernel))
@@ -86,10 +86,10 @@ class LaunchAdapter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Record a unique call; see `adapters.Adapter`.
+        """Record a unique call, or find its id; see `adapters.Adapter`.
 
-        The hot path also tells calls apart by how their arguments were passed: by position, by
-        name, or as defaults. Calls whose bound arguments are equal are one call here.
+        Calls whose arguments differ only in being passed by position, by name or as defaults are
+        new to the hot path, and one call here.
         """
         del owner
         launch = self.coming(kernel, kernel_id, grid, args, kwargs)
@@ -107,16 +107,19 @@ class LaunchAdapter:
         grid: tuple[int, int, int],
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
-    ) -> "ComingLaunch":
-        """Return a launch that is about to be made, and record its call if the call is new."""
-        kernel = whole_kernel(kernel)
+    ) -> "PendingLaunch":
+        """Return the description of a launch, after recording its call if that is new."""
+        kernel = finished_kernel(kernel)
         parameters = self._signature(kernel)
         values = values_of(kernel, args, kwargs)
         call_id, records = self._recorded.call(kernel_id, grid, parameters, values)
-        return ComingLaunch(call_id, kernel, grid, parameters, records, values)
+        return PendingLaunch(call_id, kernel, grid, parameters, records, values)
 
     def stopped(self, cache_key: str, total: int, initialization: int, lowered: int) -> None:
-        """Note the durations, in ns, of a compilation that stopped at TTIR: total and two steps."""
+        """Store the durations, in ns, of a compilation that stopped at TTIR.
+
+        `initialization` is from Python to TTIR (0: from a cache), `lowered` of the TTIR passes.
+        """
         compilation = Compilation(
             cache_hit=initialization == 0,
             begin=time.time_ns() - total,
@@ -129,7 +132,7 @@ class LaunchAdapter:
         self._listener.add(cache_key, compilation)
 
     def _tell_watch(self, call_id: int) -> None:
-        """Tell clients that have just watched the launch its call id, once for each call."""
+        """Pass the call id to clients that have just watched the launch, once for each call."""
         watching = sys.modules.get("kvtrace.backends.triton.watching")
         if watching is None:
             return
@@ -166,8 +169,8 @@ class LaunchAdapter:
 
 
 @dataclass(frozen=True, slots=True)
-class ComingLaunch:
-    """A launch that is about to be made, as `judging.Launch` describes it."""
+class PendingLaunch:
+    """The description of a launch that has not been made yet (`judged_launches.Launch`)."""
 
     call_id: int
     compiled: Any
@@ -193,13 +196,13 @@ class ComingLaunch:
 
 
 def _handing_over(session: Session) -> Callable[[str, Compilation], None] | None:
-    """Return a receiver of compilations if this is a compile worker of Inductor's, else None."""
+    """Return a function that passes compilations to the parent if this is a compile worker."""
     process = compiles_for(sys.argv)
     return None if process is None else partial(hand_over, session.out, process)
 
 
 def _begin_with_device(session: Session) -> None:
-    """Begin the device timeline when the program begins to use the device, if torch reports it.
+    """Begin the device timeline when torch initializes CUDA, or now if it has.
 
     The timeline then has kernels that run before the first launch, or in a program that never
     launches from Python. Without torch, the first launch begins the timeline.
@@ -232,7 +235,7 @@ class LaunchHooks:
 
     @property
     def adapter(self) -> LaunchAdapter | None:
-        """The adapter that records launches, once Triton is hooked."""
+        """The adapter that records launches; None before `install`."""
         return self._adapter
 
     def install(self) -> None:
@@ -259,7 +262,7 @@ class LaunchHooks:
         )
         contents = self._session.contents
         if contents is not None:
-            watching = self._adapter.watching = Watching(self._session, contents)
+            watching = self._adapter.watching = ContentsWatcher(self._session, contents)
             self._launchers = WatchedLaunchers(self._session, watching)
             self._adapter.launchers = self._launchers
         self._adapter.around = around_launches(self._session)
@@ -272,9 +275,9 @@ class LaunchHooks:
             _begin_with_device(self._session)
 
     def _inspects_launches(self) -> bool:
-        """Return whether launches are inspected before they are made, by Triton's launcher.
+        """Return whether launches have to be inspected before they are made, by the launcher.
 
-        With the setting `tensors=index`, each call's first launch can be inspected afterwards.
+        With `tensors=index` alone they need not: calls' first launches can be inspected afterwards.
         """
         assert self._adapter is not None
         settings = self._session.settings
@@ -289,19 +292,19 @@ class LaunchHooks:
             self._launchers.unmark()
 
     def _hot_run(self, run: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the hot path around `run`, at the first launch, when the device is known."""
+        """Return `run` wrapped by the hot path; called at the first launch, which has a device."""
         assert self._adapter is not None
         self._begin()
         return self._session.recorder.wrap(run, self._adapter)
 
     def _hot_getitem(self, getitem: Callable[..., Any]) -> Callable[..., Any]:
-        """Return the hot path around `compiled[grid]`, if that is the first launch."""
+        """Return `compiled[grid]` wrapped by the hot path; called at its first use."""
         assert self._adapter is not None
         self._begin()
         return self._session.recorder.wrap_getitem(getitem, self._adapter)
 
     def _begin(self) -> None:
-        """Begin the timeline, and install the launchers that record contents, check or judge."""
+        """Begin the timeline and, once, install launchers that copy, check or judge."""
         self._session.begin_timeline(device_timeline)
         if self._has_launchers:
             return
@@ -316,9 +319,9 @@ class LaunchHooks:
             run = checked(CompiledKernel.run, check, self._session)
             self._replaced.put(CompiledKernel, "run", run)
         if self._session.settings.sanitize != "off":
-            from kvtrace.backends.compiled_kernels.judged_launches import Judging
+            from kvtrace.backends.compiled_kernels.judged_launches import LaunchJudge
 
-            judging = Judging(self._session, self._adapter)
+            judging = LaunchJudge(self._session, self._adapter)
             run = judged(CompiledKernel.run, judging, self._session)
             self._replaced.put(CompiledKernel, "run", run)
 

@@ -1,7 +1,7 @@
-"""Tensors on the CPU that hold given addresses, found among all tensors of the program.
+"""Storages on the CPU that contain given addresses, found among all tensors of the program.
 
-No address is dereferenced on trust: it must lie in the storage of a tensor that Python's garbage
-collector tracks, and that tensor is kept alive while its storage is used.
+An address is dereferenced only if it lies in the storage of a tensor that Python's garbage
+collector tracks; that tensor is kept alive while its storage is used.
 """
 
 import gc
@@ -26,9 +26,9 @@ _earlier_tensors: Final[dict[int, "weakref.ref[Any]"]] = {}
 
 
 def storages_at(addresses: NDArray[np.int64]) -> list[LiveStorage]:
-    """Return the storages that any of the ascending addresses lies in, and keep them alive.
+    """Return the storages that contain any of the sorted addresses; they keep their tensors alive.
 
-    The garbage collector is asked only about addresses outside of storages found before.
+    Tensors are searched only for addresses outside of the storages found by earlier calls.
     """
     return [
         LiveStorage(
@@ -39,7 +39,7 @@ def storages_at(addresses: NDArray[np.int64]) -> list[LiveStorage]:
 
 
 def _holding(addresses: NDArray[np.int64]) -> list[Memory]:
-    """Return the storages that hold addresses; of overlapping storages, the largest."""
+    """Return the storages that contain any of the addresses; of overlapping ones, the largest."""
     remembered = []
     for start, reference in list(_earlier_tensors.items()):
         memory = _memory_of(reference())
@@ -50,16 +50,16 @@ def _holding(addresses: NDArray[np.int64]) -> list[Memory]:
     memories, remaining = _matching(remembered, addresses)
     if not remaining.size:
         return memories
-    more, _ = _matching(_all_memory(), remaining)
-    for start, _, tensor in more:
+    found_storages, _ = _matching(_all_memory(), remaining)
+    for start, _, tensor in found_storages:
         _earlier_tensors[start] = weakref.ref(tensor)
-    return memories + more
+    return memories + found_storages
 
 
 def _matching(
     memories: list[Memory], addresses: NDArray[np.int64]
 ) -> tuple[list[Memory], NDArray[np.int64]]:
-    """Return the storages that addresses lie in, and the addresses that lie in none."""
+    """Return those of the storages that contain an address, and the addresses that are in none."""
     matches = []
     for memory in sorted(memories, key=lambda memory: -memory[1]):
         begin, end = np.searchsorted(addresses, (memory[0], memory[0] + memory[1]))
@@ -72,17 +72,16 @@ def _matching(
 def _all_memory() -> list[Memory]:
     """Return the storages of all tensors on the CPU that the program holds, each once.
 
-    `gc.get_objects` is not used: its list would hold objects that other threads are just making,
-    and a tuple with a second owner cannot be finished. Referrers of the classes are little more
-    than tensors.
+    They are found as referrers of the tensor classes. `gc.get_objects` would also return objects
+    that other threads are just making, and a tuple that has a second owner cannot be completed.
     """
     torch = sys.modules["torch"]
     kinds = {torch.Tensor}
     work = [torch.Tensor]
     while work:
-        more = set(type.__subclasses__(work.pop())) - kinds
-        kinds |= more
-        work += more
+        subclasses = set(type.__subclasses__(work.pop())) - kinds
+        kinds |= subclasses
+        work += subclasses
     storages: dict[int, Memory] = {}
     for value in gc.get_referrers(*kinds):
         # `type(value)`: reading `__class__` may run the program's code

@@ -15,12 +15,12 @@ class LoadHooks:
     """Load hooks of kvtrace among Triton's; these hooks never raise."""
 
     def __init__(self, problem: Callable[[Exception], None]) -> None:
-        """Take the function that receives kvtrace's failures."""
+        """`problem` is called with kvtrace's failures."""
         self._problem = problem
         self._added: list[tuple[Any, Any]] = []
 
     def install(self, runtime: Any) -> None:
-        """Add the hooks to `triton.knobs.runtime`, if its hooks are chains."""
+        """Add the hooks to `triton.knobs.runtime`, if several hooks can be added there."""
         LOADS.clear()
         for name, listener in (
             ("kernel_load_start_hook", LOADS.begins),

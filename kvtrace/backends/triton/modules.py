@@ -1,4 +1,4 @@
-"""The IR of Triton's compiled kernels, read once for each."""
+"""The parsed TTIR of Triton's compiled kernels, cached for each kernel."""
 
 import weakref
 from typing import TYPE_CHECKING, Any
@@ -10,7 +10,7 @@ from kvtrace.backends.compiled_kernels.kernel_records import (
     target_of,
 )
 from kvtrace.backends.compiled_kernels.versions import definition
-from kvtrace.backends.compiled_kernels.written_lines import as_written
+from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 
 if TYPE_CHECKING:
     from kvtrace.ir import Module
@@ -28,7 +28,7 @@ def module_of(kernel: Any) -> "Module":
 
             name = kernel_name(kernel)
             raise CannotReplay(not_evaluated(name) if is_gluon(kernel) else f"{name} has no TTIR")
-        text, target = as_written(ttir, function), target_of(kernel.metadata)
+        text, target = with_program_locations(ttir, function), target_of(kernel.metadata)
         module = _modules[kernel] = module_from(text, file, target)
     return module
 

@@ -17,13 +17,13 @@ _SECONDS: Final = 60
 
 
 class UnreadableTtgir(KvtraceError):
-    """The installed Triton cannot read the TTGIR of a trace, or no Triton is installed."""
+    """Raised when the installed Triton cannot read a trace's TTGIR, or Triton is missing."""
 
     slug: ClassVar[str] = "unreadable-ttgir"
 
 
 def generic_ttgir(text: str, version: str | None) -> str:
-    """Return TTGIR in generic form; `version` is the Triton that wrote its locations.
+    """Return TTGIR in generic form; `version` is the Triton that printed `text`.
 
     Raises:
         UnreadableTtgir: Triton cannot read the text; the message is Triton's.
@@ -56,7 +56,7 @@ def generic_ttgirs(texts: Sequence[tuple[str, str | None]]) -> Iterator[str | Un
 def _printed(
     texts: Sequence[tuple[str, str | None]],
 ) -> tuple[list[str], UnreadableTtgir]:
-    """Return a line for each text that the process printed, and the reason why it stopped."""
+    """Print texts by a new process; return its lines of output, and the reason why it ended."""
     variables = {name: value for name, value in os.environ.items() if name != "KVTRACE"}
     variables["PYTHONPATH"] = os.pathsep.join(path for path in sys.path if path)
     try:

@@ -30,7 +30,7 @@ def evaluator_arguments(
         signature: Name and Triton type of every parameter, in order; a tuple's type is a tuple.
             Parameters of type constexpr are left out of the result, tuples flattened.
         values: The values, one for each parameter.
-        pointers_for_descriptors: The compiler has lowered descriptors to pointers, as it
+        pointers_for_descriptors: Whether the compiler has lowered descriptors to pointers, as it
             does for targets that have none.
 
     Raises:
@@ -56,12 +56,12 @@ def _descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Arg
     tensor = _tensor(name, value.base, storages)
     shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
     padding_nan = getattr(value, "padding", "zero") == "nan"
-    whole = replace(tensor, shape=shape, strides=strides, padding_nan=padding_nan)
-    return [whole, *_extents(name, shape, strides)]
+    described = replace(tensor, shape=shape, strides=strides, padding_nan=padding_nan)
+    return [described, *_extents(name, shape, strides)]
 
 
 def _lowered_descriptor(name: str, value: Any, storages: dict[int, Storage]) -> list[Argument]:
-    """Return a lowered descriptor's arguments: pointer, shape, strides, flags; shape, strides."""
+    """Return a lowered descriptor's arguments: pointer, shape, strides, flags, shape, strides."""
     shape, strides = tuple(map(int, value.shape)), tuple(map(int, value.strides))
     flags: list[Argument] = [ScalarArgument(f"{name}.padding", value.padding == "nan")]
     if hasattr(value, "round_f32_to_tf32"):  # as Triton passes it from 3.7 on
@@ -118,7 +118,7 @@ def _tensor(name: str, value: Any, storages: dict[int, Storage]) -> TensorArgume
 
 
 def _pointed_at(name: str, value: Any) -> TensorArgument:
-    """Return an argument for an object without a storage whose address lies in a tensor."""
+    """Return the argument for an object that has only an address, which lies in a live tensor."""
     from kvtrace.backends.triton.live_tensors import storages_at
 
     address = int(value.data_ptr())
@@ -142,7 +142,7 @@ def _bytes_of(value: Any) -> int:
 
 
 def memory_view(address: int, nbytes: int) -> NDArray[np.uint8]:
-    """Return memory as an array of bytes, which must stay allocated while the view is used."""
+    """Return an array of bytes that views memory, which the caller keeps allocated."""
     if nbytes == 0:
         return np.empty(0, np.uint8)
     buffer: Any = (ctypes.c_uint8 * nbytes).from_address(address)

@@ -1,4 +1,4 @@
-"""Defects that a launch shows when the evaluator executes it: out of bounds, failed assertions.
+"""Defects found while the evaluator executes a launch: out of bounds, failed assertions.
 
 A launch without a GPU is executed, so these defects happened, for the contents that its tensors
 had. They are recorded as findings, whether or not calls are judged, and reported in the run's
@@ -29,7 +29,7 @@ _reported = weakref.WeakKeyDictionary()
 
 
 class DefectObserver(Observer):
-    """Collects the defects of one executed launch."""
+    """An observer that collects the defects of one executed launch."""
 
     def __init__(self, kernel: str, arguments: "Sequence[Argument]") -> None:
         self._kernel = kernel
@@ -39,18 +39,18 @@ class DefectObserver(Observer):
 
     @property
     def has_defects(self) -> bool:
-        """The launch had at least one defect."""
+        """Whether the launch had at least one defect."""
         return bool(self._out_of_bounds) or self._failure is not None
 
     def out_of_bounds(self, defect: OutOfBounds) -> None:
-        """Store lanes that leave their tensor; the first of an op and rule are the witness."""
+        """Store lanes outside of their tensor; the first ones of an op and rule are the witness."""
         if defect.certain:
             key = (defect.op.index, defect.rule)
-            first = self._out_of_bounds.get(key)
-            self._out_of_bounds[key] = defect if first is None else first.followed_by(defect)
+            earlier = self._out_of_bounds.get(key)
+            self._out_of_bounds[key] = defect if earlier is None else earlier.followed_by(defect)
 
     def device_assert(self, failure: FailedAssertion) -> None:
-        """Store the assertion at which the launch ends."""
+        """Store the failed assertion, which ends the launch."""
         self._failure = failure
 
     def report(
@@ -101,9 +101,9 @@ class DefectObserver(Observer):
         return without_any_zeros(call.module, verdicts)
 
     def _report(self, session: "Session", defect: OutOfBounds, *, is_reported: bool) -> None:
-        """Add a message about lanes that leave their tensor, once per source line of a kernel."""
+        """Add a message about lanes outside of their tensor, once per source line of a kernel."""
         frames = source_stack(defect.op)
-        file, line = (frames[0].file, frames[0].line) if frames else ("an unknown place", 0)
+        file, line = (frames[0].file, frames[0].line) if frames else ("an unknown file", 0)
         reported = _reported.setdefault(session, set())
         if (self._kernel, file, line) in reported:
             return

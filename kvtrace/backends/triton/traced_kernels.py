@@ -17,10 +17,7 @@ class TracedKernel:
     """A kernel watched by a client. Other attributes (`warmup`, `fn` …) are the kernel's own."""
 
     def __init__(self, kernel: Any, client: Client, session_of: Callable[[str], Session]) -> None:
-        """Wrap a kernel of `@triton.jit` or `@triton.autotune`.
-
-        `session_of` returns the recording for a kernel's name.
-        """
+        """Wrap a kernel; `session_of` returns the recording by the kernel's name at each launch."""
         self._kernel = kernel
         self._client = client
         self._session_of = session_of
@@ -67,7 +64,7 @@ class TracedKernel:
         return tables
 
     def _watching(self) -> Member | None:
-        """Return the client as a member of the recording, or None after a failure of kvtrace."""
+        """Return the client as a member of the current recording; None after an error."""
         session = self._session_of(_name(self._kernel))
         if session is self._session:
             return self._member

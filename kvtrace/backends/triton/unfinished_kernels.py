@@ -2,10 +2,10 @@
 
 Triton's `compile` makes every stage and writes the stages into its cache one by one, and its
 `CompiledKernel` reads all of them back, so compilation cannot be stopped half-way. This module
-makes the first stage only, by Triton's own functions, and stores its text apart from Triton's
-cache, under the same hash. An `UnfinishedKernel` acts as a `CompiledKernel`: a request for a later
-stage, the resources or the binary makes Triton compile the whole kernel, as usual. Unfinished
-kernels never enter Triton's cache.
+makes only the first stage, by Triton's own functions, and stores its text outside of Triton's
+cache, under the same hash. An `UnfinishedKernel` has the interface of a `CompiledKernel`; if a
+later stage, the resources or the binary are read, Triton compiles the whole kernel. Unfinished
+kernels are never in Triton's cache.
 """
 
 import hashlib
@@ -44,7 +44,7 @@ _MAX_THREADS: Final = 1024
 
 @dataclass(frozen=True, slots=True, weakref_slot=True)
 class KernelAtTtir:
-    """The facts of a kernel that need no later stage, in the form that `kernel_record` reads."""
+    """The fields of a kernel that are known after TTIR, as `kernel_record` reads them."""
 
     src: Any
     hash: str
@@ -55,7 +55,7 @@ class KernelAtTtir:
 
 
 class _LazyStages(dict[str, Any]):
-    """The stages by name: TTIR at once, the others when one of them is requested."""
+    """Stages by name: TTIR; all others are compiled and added when one of them is read."""
 
     def __init__(self, ttir: str, finish: Callable[[], Any]) -> None:
         super().__init__(ttir=ttir)
@@ -66,9 +66,9 @@ class _LazyStages(dict[str, Any]):
         if finish is None:
             return
         try:
-            whole = dict(finish().asm)  # with the stages in order
+            all_stages = dict(finish().asm)  # with the stages in order
             self.clear()
-            self.update(whole)
+            self.update(all_stages)
         except BaseException:
             self._finish = finish
             raise
@@ -85,22 +85,22 @@ class _LazyStages(dict[str, Any]):
         return self[key]
 
     def get(self, key: str, default: Any = None) -> Any:
-        """Return a stage, or `default` if the whole kernel has no stage of that name."""
+        """Return a stage, or `default` if the fully compiled kernel has no stage of that name."""
         return self[key] if key in self else default  # noqa: SIM401 - this is `get`
 
     def __contains__(self, key: object) -> bool:
-        """Return whether the whole kernel has that stage."""
+        """Return whether the fully compiled kernel has that stage."""
         if not super().__contains__(key):
             self._complete()
         return super().__contains__(key)
 
 
 def _completing(name: str) -> Callable[..., Any]:
-    plain = getattr(dict, name)
+    dict_method = getattr(dict, name)
 
     def method(self: _LazyStages, *arguments: Any) -> Any:
         self._complete()
-        return plain(self, *arguments)
+        return dict_method(self, *arguments)
 
     return method
 
@@ -116,7 +116,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
     Args:
         src: Triton's description of what is compiled.
         ttir_kernel: The facts that need no later stage.
-        whole: A function by which Triton compiles the whole kernel.
+        whole: A function that compiles all stages by Triton and returns the kernel.
 
     """
 
@@ -136,16 +136,16 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         self._lock = Lock()
 
     def __del__(self) -> None:
-        """Unload nothing: Triton made and unloads the whole kernel."""
+        """Unload nothing, unlike `CompiledKernel`: only the fully compiled kernel is loaded."""
 
     def finish(self) -> Any:
-        """Return the whole kernel, which Triton compiles at the first call."""
+        """Return the fully compiled kernel, which Triton compiles at the first call."""
         with self._lock:
             if self._whole is None:
-                whole = self._compile()
-                self.metadata = whole.metadata
-                self.packed_metadata = whole.packed_metadata
-                self._whole = whole
+                finished = self._compile()
+                self.metadata = finished.metadata
+                self.packed_metadata = finished.packed_metadata
+                self._whole = finished
         return self._whole
 
     def __getattr__(self, name: str) -> Any:
@@ -162,12 +162,12 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
         metadata = self.ttir_kernel.metadata
         threads = metadata.num_warps * metadata.target.warp_size
         if threads > _MAX_THREADS:  # Triton itself raises the error
-            whole = self.finish()
+            finished = self.finish()
             try:
-                whole._init_handles()
+                finished._init_handles()
             finally:
-                self._run = whole._run
-            self.module, self.function = whole.module, whole.function
+                self._run = finished._run
+            self.module, self.function = finished.module, finished.function
             return
         self._run = EvaluatingLauncher(self.src, metadata, ttir=self.ttir_kernel.asm["ttir"])
         self._run.compiled = weakref.ref(self)
@@ -176,10 +176,7 @@ class UnfinishedKernel(CompiledKernel):  # type: ignore[misc]
 
 @lru_cache(maxsize=64)
 def _fields_class(fields: tuple[str, ...]) -> Any:
-    """Return a class of named tuples with these fields.
-
-    The result is cached, as making a class takes as long as computing a kernel's key.
-    """
+    """Return a class of named tuples, cached: making one takes as long as computing a key."""
     return namedtuple("KernelMetadata", fields)
 
 
@@ -214,10 +211,9 @@ class StoppingCompiler:
     """The replacement of Triton's `compile` for jitted functions, which stops at TTIR.
 
     Args:
-        stopped: A function that receives each kernel whose compilation was stopped.
-        noted: A function that receives the kernel's hash and its durations in ns: total, TTIR from
-            Python, passes.
-        problem: A function that receives kvtrace's failures; the kernel is then compiled whole.
+        stopped: Called with each kernel whose compilation was stopped.
+        noted: Called with the kernel's hash and durations in ns: total, TTIR from Python, passes.
+        problem: Called with kvtrace's failures, after which the kernel is compiled fully.
 
     """
 
@@ -232,7 +228,7 @@ class StoppingCompiler:
         self._problem = problem
 
     def install(self) -> Replacements:
-        """Make jitted functions compile by this compiler; ahead-of-time compilation stays whole."""
+        """Make jitted functions use this compiler; ahead-of-time compilation is not changed."""
         from triton.runtime.jit import JITFunction
 
         replaced = Replacements()
@@ -244,26 +240,26 @@ class StoppingCompiler:
         compiler = self
 
         def _do_compile(self: Any, *args: Any, **kwargs: Any) -> Any:
-            plain = getattr(self, "compile", None)
+            jit_compile = getattr(self, "compile", None)
             warmup = kwargs.get("warmup", args[6] if len(args) > 6 else True)
             ahead = warmup and not preparing.active
-            if plain is None or ahead or isinstance(plain, _StoppingCompile):
+            if jit_compile is None or ahead or isinstance(jit_compile, _StoppingCompile):
                 return original(self, *args, **kwargs)
-            self.compile = _StoppingCompile(compiler, plain)
+            self.compile = _StoppingCompile(compiler, jit_compile)
             try:
                 return original(self, *args, **kwargs)
             finally:
-                self.compile = plain
+                self.compile = jit_compile
 
         _do_compile.__wrapped__ = original  # type: ignore[attr-defined]
         replaced.put(JITFunction, "_do_compile", _do_compile)
         return replaced
 
     def compile(self, plain: Callable[..., Any], src: Any, **options: Any) -> Any:
-        """Return the kernel, compiled to TTIR if possible, else whole.
+        """Return the kernel, compiled to TTIR if possible, else fully.
 
-        Compiled whole are kernels that Triton's cache has, that cannot be stopped, or whose stages
-        the user inspects.
+        `plain` is Triton's `compile`. Kernels are compiled fully if Triton's cache has them, if
+        they have no TTIR, or if the user inspects stages.
         """
         unfinished: UnfinishedKernel | None = None
         failure: Exception | None = None
@@ -276,17 +272,17 @@ class StoppingCompiler:
             except Exception as error:  # noqa: BLE001 - the program's, if Triton raises it too
                 failure = error
         if unfinished is None:
-            whole = plain(src, **options)
+            compiled = plain(src, **options)
             if failure is not None:
                 self._problem(failure)
-            return whole
+            return compiled
         self._receive(unfinished)
         return unfinished
 
     def _stopped(
         self, plain: Callable[..., Any], src: Any, target: Any, options: Any, **more: Any
     ) -> UnfinishedKernel | None:
-        """Return the kernel compiled to TTIR; None if Triton's cache has the whole kernel."""
+        """Return the kernel compiled to TTIR; None if Triton's cache has all its stages."""
         begin = time.perf_counter_ns()
         backend = make_backend(target)
         parsed = backend.parse_options({**options, **src.parse_options()})
@@ -338,7 +334,7 @@ def _needs_whole_kernel(src: Any) -> bool:
 
 
 def _is_cached(identity: str, name: str) -> bool:
-    """Return whether Triton's cache has the whole kernel, without making a folder in the cache."""
+    """Return whether Triton's cache has all stages of a kernel; creates no folder there."""
     if knobs.compilation.always_compile:
         return False
     if knobs.cache.manager_class is None:
@@ -352,7 +348,7 @@ def _is_cached(identity: str, name: str) -> bool:
 def _ttir(
     identity: str, src: Any, target: GPUTarget, backend: Any, options: Any
 ) -> tuple[str, int, int]:
-    """Return TTIR, new or cached by an earlier process, and the ns that its two steps took."""
+    """Return TTIR, and the ns of its two steps: from Python, and passes; 0 if it was cached."""
     path = cache_folder() / "ttir" / identity
     cached = None if knobs.compilation.always_compile else read_own(path)
     if cached is not None:

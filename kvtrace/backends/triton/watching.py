@@ -1,7 +1,7 @@
 """Clients that watch launches on a machine without a GPU: for the mode ops, and kvtrace.trace.
 
-The evaluating launcher gets the clients of a launch from `Watch.members`; `is_call` tells the
-clients afterwards which call the launch was. With a GPU nothing here is used: `kvtrace replay` does
+The evaluating launcher reads the clients of a launch from `Watch.members`; `is_call` passes the
+launch's call id to the clients afterwards. With a GPU nothing here is used: `kvtrace replay` does
 the same from the files.
 """
 
@@ -33,7 +33,7 @@ class Watch:
     """The observation of a session's launches, and the clients that watch all of them."""
 
     def __init__(self, session: Session) -> None:
-        """Start an observation, whose results are added to the session's run at its end."""
+        """Begin an observation, whose tables are written to the session's run at its end."""
         self.session = session
         self._everywhere: list[Member] | None = None
         self._compiled: weakref.WeakKeyDictionary[Module, CompiledFacts | None]
@@ -42,7 +42,10 @@ class Watch:
         session.at_end.append(self._finish)
 
     def members(self, kernel: str) -> list[Member]:
-        """Return the clients that watch the launch of a kernel in the running thread."""
+        """Return the clients that watch launches of the kernel in the running thread.
+
+        Those of `watched_by`, and in mode ops `CLIENTS_OF_MODE`; none for kernels not recorded.
+        """
         settings = self.session.settings
         if not self.session.recording or not settings.records_kernel(kernel):
             return []
@@ -50,9 +53,12 @@ class Watch:
             is_everywhere = settings.mode == "ops"
             clients = load_clients(CLIENTS_OF_MODE) if is_everywhere else []
             self._everywhere = self.observation.add(clients)
-        chosen: list[Member] = getattr(_chosen, "members", [])
-        named = {member.client.name for member in chosen}
-        return [*(m for m in self._everywhere if m.client.name not in named), *chosen]
+        thread_members: list[Member] = getattr(_chosen, "members", [])
+        thread_names = {member.client.name for member in thread_members}
+        return [
+            *(m for m in self._everywhere if m.client.name not in thread_names),
+            *thread_members,
+        ]
 
     def execute(
         self,
@@ -67,7 +73,10 @@ class Watch:
         stage: Callable[[str], str | None],
         num_ctas: int,
     ) -> None:
-        """Execute a launch; `identity` is the compiler's hash, `stage` returns a compiled stage."""
+        """Execute a launch in the evaluator, observed by clients that have not seen an equal one.
+
+        `identity` is the compiler's hash; `stage` returns the text of a compiled stage by name.
+        """
 
         def compiled() -> CompiledFacts | None:
             if module not in self._compiled:
@@ -81,7 +90,7 @@ class Watch:
         self.observation.execute(launch, observers, members)
 
     def left_out(self, kernel: str, identity: str, reason: str) -> None:
-        """Note a kernel's launch that is not watched; `identity` is the compiler's hash."""
+        """Report to the clients that a kernel's launches are not watched, with the reason."""
         self.observation.left_out(kernel, identity, reason)
 
     def _finish(self) -> None:
@@ -95,7 +104,7 @@ _watches: weakref.WeakKeyDictionary[Session, Watch] = weakref.WeakKeyDictionary(
 
 
 def watch_of(session: Session) -> Watch:
-    """Return the watch of a session, made at the first request."""
+    """Return the watch of a session, made at the first call."""
     watch = _watches.get(session)
     if watch is None:
         watch = _watches[session] = Watch(session)
@@ -103,7 +112,7 @@ def watch_of(session: Session) -> Watch:
 
 
 def is_call(session: Session, call_id: int) -> None:
-    """Tell the watch which call the thread's last launch was, at the first record of that call."""
+    """Set the call id of the running thread's last launch, if the session has a watch."""
     watch = _watches.get(session)
     if watch is not None:
         watch.observation.is_call(call_id)
@@ -117,10 +126,10 @@ def has_watched(session: Session) -> bool:
 
 @contextmanager
 def watched_by(members: list[Member]) -> Iterator[None]:
-    """Make additional clients watch the launches that the thread makes in the context."""
-    before: list[Member] = getattr(_chosen, "members", [])
-    _chosen.members = [*before, *members]
+    """Add clients that watch the running thread's launches in the context."""
+    outer: list[Member] = getattr(_chosen, "members", [])
+    _chosen.members = [*outer, *members]
     try:
         yield
     finally:
-        _chosen.members = before
+        _chosen.members = outer

@@ -137,7 +137,7 @@ def test_contents_per_call_are_limited_and_the_excess_is_reported(tmp_path, monk
         for step in (0, 1, 0, 2, 3, 1):
             launch(torch.full((COUNT,), step))
     assert [launches for launches, _ in sets_of(tmp_path)] == [(0, 2), (1, 5)]
-    assert "a call has more distinct contents than are kept" in messages(
+    assert "a call has more distinct contents than are recorded" in messages(
         tmp_path, "contents-left-out"
     )[0]  # fmt: skip
     assert sorted(verdict for verdict, _ in bounds(tmp_path)) == ["proven", "unknown"]
@@ -200,7 +200,7 @@ def test_integers_that_no_access_depends_on_are_left_out(tmp_path):
     assert known(tmp_path / "int") == [0]
 
 
-def test_loop_bounds_and_branches_count(tmp_path):
+def test_integers_of_loop_bounds_and_branches_are_recorded(tmp_path):
     edges = torch.tensor([0, 3, 3, 10], dtype=torch.int32)
     flags = torch.tensor([1, 0, 1], dtype=torch.int16)
     with kvtrace.capture(tmp_path):

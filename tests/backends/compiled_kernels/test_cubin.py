@@ -80,7 +80,7 @@ def test_cubin_resources_equal_those_of_cuobjdump(cubins: Path) -> None:
     assert spills["spilling"] > 0
 
 
-def test_other_files_are_refused(cubins: Path) -> None:
+def test_files_other_than_cubins_are_refused(cubins: Path) -> None:
     whole = (cubins / "vector_add.cubin").read_bytes()
     for spoiled in (b"", b"not an ELF file", whole[:64], whole[: len(whole) // 2], bytes(5000)):
         with pytest.raises(UnreadableBinary, match="vector_add"):

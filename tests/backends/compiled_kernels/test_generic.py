@@ -30,7 +30,7 @@ def test_the_result_is_the_same_module_in_generic_form() -> None:
     assert module.ops[-1].parent is module.op
 
 
-def test_places_in_the_temporary_text_are_unknown() -> None:
+def test_locations_in_the_temporary_text_are_unknown() -> None:
     # Block arguments are printed without a place, and get one when the text is read back.
     generic = generic_ttir(CORPUS["matmul"]())
     files = set(re.findall(r'"([^"]*)":\d+:\d+', generic))

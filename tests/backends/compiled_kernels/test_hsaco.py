@@ -40,7 +40,7 @@ def test_resources_are_those_of_the_assembly(
         hsaco_resources(kernel.asm["hsaco"], "another")
 
 
-def test_other_files_are_refused() -> None:
+def test_files_other_than_code_objects_are_refused() -> None:
     for spoiled in (b"", b"not an ELF file", bytes(5000)):
         with pytest.raises(UnreadableBinary, match="softmax"):
             hsaco_resources(spoiled, "softmax")

@@ -64,7 +64,7 @@ def test_a_torch_without_the_exchange_is_recorded_more_slowly(tmp_path, monkeypa
     monkeypatch.delattr(*EXCHANGE)
     stderr, _ = recorded(tmp_path)
     assert "Python hot path" in stderr["hot-path"]["text"]
-    assert "is too old for the native one, 2.10 is needed" in stderr["hot-path"]["text"]
+    assert "the native hot path needs torch 2.10, and this is torch" in stderr["hot-path"]["text"]
 
 
 def test_a_torch_without_the_guard_gets_no_device(tmp_path, monkeypatch, capsys):

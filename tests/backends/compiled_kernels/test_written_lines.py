@@ -9,7 +9,7 @@ from typing import Any
 import pytest
 
 import kvtrace
-from kvtrace.backends.compiled_kernels.written_lines import as_written
+from kvtrace.backends.compiled_kernels.written_lines import with_program_locations
 from kvtrace.ir.columns import column_shift
 
 torch = pytest.importorskip("torch")
@@ -111,7 +111,11 @@ def text_of_files(folder: Path) -> str:
 def places(program: Any, *lines: int) -> list[str]:
     file = str(program.generated)
     text = "\n".join(f'#loc{line} = loc("{file}":{line}:4)' for line in lines)
-    return as_written(text, program.kernel).replace(str(program.file.parent), "").splitlines()
+    return (
+        with_program_locations(text, program.kernel)
+        .replace(str(program.file.parent), "")
+        .splitlines()
+    )
 
 
 def test_a_statement_on_several_lines_has_its_first_line(program: Any) -> None:
@@ -125,7 +129,7 @@ def test_a_statement_on_several_lines_has_its_first_line(program: Any) -> None:
 
 def test_a_cache_may_have_the_ir_from_another_file(program: Any) -> None:
     text = '#loc = loc("/elsewhere/c9.py":5:0)\n#loc1 = loc("/elsewhere/c9.py":11:4)'
-    assert f'loc("{program.file}":6:{8 + FIRST})' in as_written(text, program.kernel)
+    assert f'loc("{program.file}":6:{8 + FIRST})' in with_program_locations(text, program.kernel)
 
 
 def test_a_file_with_different_text_is_not_used(program: Any) -> None:
@@ -135,5 +139,5 @@ def test_a_file_with_different_text_is_not_used(program: Any) -> None:
 
 def test_locations_of_handwritten_kernels_stay() -> None:
     text = 'loc("/a/b.py":5:4)'
-    assert as_written(text, None) is text
-    assert as_written(text, SimpleNamespace(src="def kernel(x):\n    pass\n")) is text
+    assert with_program_locations(text, None) is text
+    assert with_program_locations(text, SimpleNamespace(src="def kernel(x):\n    pass\n")) is text

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.backends.cupti.joining import Joined, Joiner
+from kvtrace.backends.cupti.joining import JoinedExecutions, Joiner
 from kvtrace.backends.cupti.records import Kernels
 from kvtrace.figures.causes import NONE, Launches, places
 
@@ -80,7 +80,7 @@ class Device:
         """Give launch and call of each kernel by its place, and check that none is wrong."""
         launches = np.asarray(self.launches, np.int64).reshape(-1, 7)
         kernels = np.asarray(self.kernels, np.int64).reshape(-1, 8)
-        found: list[Joined] = []
+        found: list[JoinedExecutions] = []
         for index in range(rounds):
             last = index == rounds - 1
             upto = self.now if last else self.now * (index + 1) // rounds
@@ -154,7 +154,7 @@ def test_a_launch_that_returns_long_after_its_kernel_ran_is_joined() -> None:
     assert all(seq != NONE for seq, _ in joined.values())
 
 
-def test_a_launch_that_tries_others_out_first_comes_after_them() -> None:
+def test_launch_that_runs_trials_first_is_ordered_after_them() -> None:
     device = Device()
     enter = device.now
     for look in (1, 2, 1, 2):
@@ -168,7 +168,7 @@ def test_a_launch_that_tries_others_out_first_comes_after_them() -> None:
     assert all(seq != NONE for seq, _ in joined.values())
 
 
-def test_a_kernel_that_others_launch_under_the_same_name_costs_its_stretch_only() -> None:
+def test_foreign_kernel_of_the_same_name_prevents_joins_only_until_the_next_idle_moment() -> None:
     device = Device()
     for step in range(6):
         for look in (1, 1, 2):
@@ -182,7 +182,7 @@ def test_a_kernel_that_others_launch_under_the_same_name_costs_its_stretch_only(
     assert joiner.counts.ambiguous == 4
 
 
-def test_joins_come_back_after_another_profiler_had_the_records() -> None:
+def test_joining_resumes_after_another_profiler_used_cupti() -> None:
     device = Device()
     for _ in range(100):
         for _ in range(4):
@@ -205,7 +205,7 @@ def test_joins_come_back_after_another_profiler_had_the_records() -> None:
     assert joiner.counts.joined >= 290
 
 
-def test_joins_come_back_after_a_launch_that_never_ran() -> None:
+def test_joining_resumes_after_a_launch_that_never_ran() -> None:
     device = Device()
     for _ in range(400):
         device.launch(1)
@@ -225,7 +225,7 @@ def test_a_busy_stream_is_joined_without_waiting_for_it_to_be_idle() -> None:
     assert sum(seq != NONE for seq, _ in joined.values()) == 12_000
 
 
-def test_a_busy_stream_of_one_kernel_tells_the_call_and_not_the_launch() -> None:
+def test_busy_stream_of_one_kernel_is_joined_to_the_call_only() -> None:
     device = Device()
     for _ in range(12_000):
         device.launch(4, lasts=9)
@@ -235,7 +235,7 @@ def test_a_busy_stream_of_one_kernel_tells_the_call_and_not_the_launch() -> None
     assert sum(seq == NONE for seq, _ in early) > 3_000
 
 
-def test_replays_are_joined_to_what_was_captured() -> None:
+def test_replays_are_joined_to_captured_launches() -> None:
     device = Device()
     device.capture(1, [1, 2, 1])
     device.capture(4, [1, 3])
@@ -248,7 +248,7 @@ def test_replays_are_joined_to_what_was_captured() -> None:
     assert joiner.counts.ambiguous == 0
 
 
-def test_graphs_captured_alike_before_either_ran_are_told_apart_by_call_only() -> None:
+def test_equal_graphs_captured_before_running_are_joined_by_call_only() -> None:
     device = Device()
     device.capture(1, [1, 2])
     device.capture(2, [1, 2])
@@ -281,7 +281,7 @@ steps = st.lists(
 
 
 @given(steps, st.integers(1, 4))
-def test_whatever_others_launch_no_join_is_wrong(
+def test_no_join_is_wrong_for_any_foreign_launches(
     plan: list[tuple[int, int, bool, int, int, int]], rounds: int
 ) -> None:
     device = Device()

@@ -113,7 +113,7 @@ def joins(parts):
 
 
 @pytest.mark.parametrize(("name", "left_out"), [("device", 0), ("inductor", 7)])
-def test_all_are_joined_to_the_launches_that_the_recording_joined_them_to(name, left_out):
+def test_all_executions_are_joined_as_in_the_recording(name, left_out):
     recorded = Recorded(name)
     joiner = Joiner()
     launches = recorded.launches()
@@ -130,7 +130,7 @@ def test_all_are_joined_to_the_launches_that_the_recording_joined_them_to(name, 
 
 @pytest.mark.parametrize("name", ["device", "inductor"])
 @pytest.mark.parametrize("rounds", [2, 7, 40])
-def test_rounds_while_the_program_runs_join_the_same(name, rounds):
+def test_joining_in_rounds_gives_the_same_result(name, rounds):
     """Kernels come one round after the launches, as the journal gives them."""
     recorded = Recorded(name)
     launches, kernels = recorded.launches(), recorded.kernels()
@@ -150,7 +150,7 @@ def test_rounds_while_the_program_runs_join_the_same(name, rounds):
     assert joins(parts) == recorded.truth
 
 
-def test_two_streams_and_a_graph_are_in_it():
+def test_recording_has_two_streams_and_a_graph():
     recorded = Recorded("device")
     phases = Counter(row["phase"] for row in recorded.rows)
     replays = Counter(
@@ -163,7 +163,7 @@ def test_two_streams_and_a_graph_are_in_it():
     assert replays == dict.fromkeys(captured, 5)
 
 
-def test_a_kernel_that_was_not_recorded_costs_joins_and_makes_none_wrong():
+def test_unrecorded_kernel_prevents_joins_but_makes_none_wrong():
     """Given one launch more than kernels, then what is joined is still joined right."""
     recorded = Recorded("device")
     kernels = recorded.kernels()

@@ -14,7 +14,7 @@ from kvtrace.backends.cupti.library import CuptiUnavailable, _check_device
         ({}, "a build for the CPU alone"),
     ],
 )
-def test_the_timeline_says_what_this_torch_is_built_for(
+def test_timeline_error_names_what_torch_is_built_for(
     monkeypatch: pytest.MonkeyPatch, version: dict[str, str], words: str
 ) -> None:
     for name, value in ({"cuda": None, "hip": None, "xpu": None} | version).items():

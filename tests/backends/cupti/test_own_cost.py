@@ -31,7 +31,7 @@ class Driver:
         self.recording = False
 
 
-def test_the_cost_is_what_launches_take_more_while_records_are_on(monkeypatch):
+def test_cost_is_the_difference_between_launches_with_and_without_records(monkeypatch):
     monkeypatch.setattr(own_cost, "_BETWEEN", 4096)
     driver = Driver()
     cost = cost_of(driver, ctypes.c_void_p(1), driver.switch_off)
@@ -40,7 +40,7 @@ def test_the_cost_is_what_launches_take_more_while_records_are_on(monkeypatch):
 
 
 @pytest.mark.parametrize("refused", ["cuModuleLoadData", "cuStreamSynchronize"])
-def test_records_end_also_where_the_driver_refuses(refused):
+def test_records_are_switched_off_also_after_a_driver_error(refused):
     driver = Driver(refused)
     with pytest.raises(CostUnknown, match=f"{refused} gives error 1"):
         cost_of(driver, ctypes.c_void_p(1), driver.switch_off)

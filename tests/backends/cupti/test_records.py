@@ -112,7 +112,7 @@ def test_cupti_gets_buffers_that_are_zero_and_wait_already() -> None:
         buffers.take(216, 96, 88)
 
 
-def test_buffers_go_to_cupti_and_come_back() -> None:
+def test_buffers_are_passed_to_cupti_and_returned_complete() -> None:
     buffers = importlib.import_module("kvtrace.backends.cupti._buffers")
     pointer, size = ctypes.c_void_p, ctypes.c_size_t
     request = ctypes.CFUNCTYPE(None, pointer, pointer, pointer)(buffers.REQUEST)

@@ -67,7 +67,7 @@ def expected(ask_line, depth):
     return [(__file__, "ask"), *found][:depth]
 
 
-def test_an_execution_gets_the_stack_that_asked_for_it(requests):
+def test_execution_has_the_stack_of_its_request(requests):
     def inner():
         ask(LAUNCH, 7)
         line = sys._getframe().f_lineno - 1
@@ -81,7 +81,7 @@ def test_an_execution_gets_the_stack_that_asked_for_it(requests):
     assert (frames[1].line, frames[1].column) == (line, 9)
 
 
-def test_one_stack_is_kept_once_and_two_lines_are_two(requests):
+def test_equal_stacks_are_stored_once_and_two_lines_are_two_stacks(requests):
     for correlation in (1, 2):
         ask(LAUNCH, correlation)
     ask(LAUNCH, 3)
@@ -91,7 +91,7 @@ def test_one_stack_is_kept_once_and_two_lines_are_two(requests):
     assert numbers[3] == 0
 
 
-def test_a_thread_has_its_frames_and_one_without_python_none(requests):
+def test_thread_without_python_frames_has_no_stack(requests):
     thread = threading.Thread(target=ask, args=(LAUNCH, 11))
     thread.start()
     thread.join()
@@ -101,7 +101,7 @@ def test_a_thread_has_its_frames_and_one_without_python_none(requests):
     assert "test_a_thread" not in " ".join(frame.function for frame in frames)
 
 
-def test_code_that_is_gone_is_still_known(requests):
+def test_frames_of_freed_code_objects_are_still_named(requests):
     text = "\n" * 40 + "def gone(): ask(LAUNCH, 5)"
     names = {"ask": ask, "LAUNCH": LAUNCH}
     exec(compile(text, "gone.py", "exec"), names)
@@ -112,7 +112,7 @@ def test_code_that_is_gone_is_still_known(requests):
     assert ("gone.py", 41, "gone") in [(f.file, f.line, f.function) for f in frames]
 
 
-def test_a_name_that_is_not_ascii_is_left_out(requests):
+def test_names_that_are_not_ascii_are_left_out(requests):
     names = {"ask": ask, "LAUNCH": LAUNCH}
     exec(compile("def größe(): ask(LAUNCH, 6)", "maß.py", "exec"), names)
     names["größe"]()
@@ -121,7 +121,7 @@ def test_a_name_that_is_not_ascii_is_left_out(requests):
     assert (frames[1].file, frames[1].function) == ("(not ASCII)", "(not ASCII)")
 
 
-def test_waiting_and_allocating_are_events(requests):
+def test_synchronizations_and_allocations_are_recorded_as_events(requests):
     ask(STREAM_SYNCHRONIZE)
     ask(ALLOCATE, parameters=Allocation(bytes=4096))
     events = requests.take()
@@ -131,7 +131,7 @@ def test_waiting_and_allocating_are_events(requests):
     assert set(events["thread"].tolist()) == {threading.get_native_id()}
 
 
-def test_too_many_are_counted_and_lost(requests):
+def test_requests_beyond_the_buffer_are_lost_and_counted(requests):
     own = ctypes.c_uint64()
     asked = Asked(own=ctypes.pointer(own))
     for _ in range((1 << 18) + 3):
@@ -140,7 +140,7 @@ def test_too_many_are_counted_and_lost(requests):
     assert requests.lost == 3
 
 
-def test_another_layout_is_noticed_before_anything_is_read(monkeypatch):
+def test_different_layout_of_frames_is_detected_before_reading(monkeypatch):
     from kvtrace.backends.cupti import frames
 
     monkeypatch.setattr(frames, "_C_FRAMES", {})

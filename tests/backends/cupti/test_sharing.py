@@ -18,15 +18,15 @@ def raise_it(error: Exception) -> None:
 
 
 @pytest.fixture
-def shared() -> "tuple[sharing.Sharing, list[str]]":
+def shared() -> "tuple[sharing.CuptiLoan, list[str]]":
     left: list[str] = []
-    made = sharing.Sharing(lambda: left.append("left"), raise_it, "/lib/libcupti.so.13")
+    made = sharing.CuptiLoan(lambda: left.append("left"), raise_it, "/lib/libcupti.so.13")
     yield made, left
     made.end()
 
 
-def test_it_is_lent_while_the_profiler_runs(
-    shared: "tuple[sharing.Sharing, list[str]]", monkeypatch: pytest.MonkeyPatch
+def test_cupti_is_lent_while_the_profiler_runs(
+    shared: "tuple[sharing.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "_RETURN_AFTER", 0.05)
     one, left = shared
@@ -41,8 +41,8 @@ def test_it_is_lent_while_the_profiler_runs(
     assert not one.lent
 
 
-def test_it_is_lent_from_the_preparation_on(
-    shared: "tuple[sharing.Sharing, list[str]]",
+def test_cupti_is_lent_from_the_profilers_preparation_on(
+    shared: "tuple[sharing.CuptiLoan, list[str]]",
 ) -> None:
     one, left = shared
     with profile(
@@ -56,9 +56,9 @@ def test_it_is_lent_from_the_preparation_on(
     assert left == ["left"]
 
 
-def test_torch_gets_its_functions_back() -> None:
+def test_torchs_functions_are_restored_at_the_end() -> None:
     before = torch.autograd.profiler._prepare_profiler
-    one = sharing.Sharing(lambda: None, raise_it, "/lib/libcupti.so.13")
+    one = sharing.CuptiLoan(lambda: None, raise_it, "/lib/libcupti.so.13")
     assert torch.autograd.profiler._prepare_profiler is not before
     one.end()
     assert torch.autograd.profiler._prepare_profiler is before
@@ -66,12 +66,12 @@ def test_torch_gets_its_functions_back() -> None:
 
 def test_cupti_stays_with_a_profiler_loaded_from_outside(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("NSYS_PROFILING_SESSION_ID", "1")
-    with pytest.raises(CuptiUnavailable, match="another profiler holds CUPTI"):
-        sharing.Sharing(lambda: None, raise_it, "/lib/libcupti.so.13")
+    with pytest.raises(CuptiUnavailable, match="another profiler uses CUPTI"):
+        sharing.CuptiLoan(lambda: None, raise_it, "/lib/libcupti.so.13")
 
 
 def test_proton_gets_the_copy_of_cupti_that_was_used(
-    shared: "tuple[sharing.Sharing, list[str]]", monkeypatch: pytest.MonkeyPatch
+    shared: "tuple[sharing.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     native = pytest.importorskip("triton._C.libproton").proton
     monkeypatch.setenv("TRITON_CUPTI_LIB_PATH", "")  # is taken back behind the test

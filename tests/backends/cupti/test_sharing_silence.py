@@ -9,16 +9,18 @@ from kvtrace.capture.journal import INTERVAL
 
 
 def test_the_first_rounds_of_a_recording_are_no_silence() -> None:
-    one = sharing.Silence()
+    one = sharing.SilenceTimer()
     one.expect()
     for _ in range(100):  # rounds that follow each other at once
         assert not one.lasts()
     assert sharing.PATIENCE >= 4 * INTERVAL
 
 
-def test_it_is_told_once_and_begins_with_the_next_launch(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_silence_is_reported_once_and_timed_again_from_the_next_launch(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     monkeypatch.setattr(sharing, "PATIENCE", 0.01)
-    one = sharing.Silence()
+    one = sharing.SilenceTimer()
     time.sleep(0.02)
     assert not one.lasts()  # nothing was launched
     one.expect()
@@ -30,9 +32,9 @@ def test_it_is_told_once_and_begins_with_the_next_launch(monkeypatch: pytest.Mon
     assert not one.lasts()
 
 
-def test_records_end_it(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_records_end_the_silence(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(sharing, "PATIENCE", 0.01)
-    one = sharing.Silence()
+    one = sharing.SilenceTimer()
     one.expect()
     one.end()
     time.sleep(0.02)

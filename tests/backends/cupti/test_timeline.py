@@ -5,7 +5,7 @@ from collections import Counter
 
 import numpy as np
 
-from kvtrace.backends.cupti.joining import Joined
+from kvtrace.backends.cupti.joining import JoinedExecutions
 from kvtrace.backends.cupti.records import Kernels, Looks, Transfers
 from kvtrace.backends.cupti.timeline import Timeline
 from kvtrace.capture.session import Session
@@ -37,7 +37,9 @@ class Rows:
             look=np.full(count, number),
         )  # fmt: skip
         foreign = np.asarray(seq) == NONE
-        return self.timeline._columns(Joined(kernels, np.asarray(seq), np.asarray(call), foreign))
+        return self.timeline._columns(
+            JoinedExecutions(kernels, np.asarray(seq), np.asarray(call), foreign)
+        )
 
     def copies(self, count):
         numbers = np.arange(count)

@@ -168,7 +168,7 @@ def test_a_kernel_outside_of_the_setting_is_not_recorded(autotuner: Any, tmp_pat
 
 
 @pytest.mark.process
-def test_contents_are_recorded_if_the_setting_asks_for_them(autotuner: Any, tmp_path: Path) -> None:
+def test_contents_are_recorded_with_the_setting_tensors(autotuner: Any, tmp_path: Path) -> None:
     x, y, out = torch.randn(1000), torch.randn(1000), torch.zeros(1000)
     before = [tensor.clone().numpy().tobytes() for tensor in (x, y, out)]
 

@@ -213,7 +213,7 @@ def test_origins_lack_code_if_sources_are_off(known_origins: origins.Origins) ->
     assert bare == Origin("aten.add", "y", "a.b", "m.py", 3, "forward", None)
 
 
-def test_a_kernel_is_known_by_name_and_body(known_origins: origins.Origins) -> None:
+def test_origins_are_found_by_kernel_name_and_body(known_origins: origins.Origins) -> None:
     known_origins.add("k", CODE, [Origin("aten.add")])
     function = CODE[CODE.index("def triton") : CODE.index("\n\ndef get_args")]
     assert known_origins.of("k", function.replace("triton_poi_fused_add_0", "triton_")) is not None
@@ -222,7 +222,7 @@ def test_a_kernel_is_known_by_name_and_body(known_origins: origins.Origins) -> N
     assert known_origins.of("k", None) is None
 
 
-def test_comments_of_the_calling_module_tell_operators_and_nodes(
+def test_operators_and_nodes_are_read_from_comments_of_the_calling_module(
     known_origins: origins.Origins, tmp_path: Path
 ) -> None:
     module = tmp_path / "module.py"

@@ -57,7 +57,7 @@ def test_configurations_are_pruned_by_the_programs_hooks(tuned: Tuned) -> None:
 
 
 @pytest.mark.process
-def test_hooks_do_what_they_do_on_a_device(tuned: Tuned) -> None:
+def test_autotuner_hooks_run_as_on_a_device(tuned: Tuned) -> None:
     # on a device, trials leave what is reset at zero, and what is restored as it was
     assert tuned.seen["reset"] == [64, 2.0]
     assert tuned.seen["restored"] == [64, 12.0]
@@ -78,7 +78,7 @@ def test_an_unmeasured_choice_is_not_cached_on_disk(tuned: Tuned) -> None:
 
 
 @pytest.mark.process
-def test_a_benchmark_calls_its_function_once_and_says_so(tuned: Tuned) -> None:
+def test_benchmark_calls_its_function_once_and_is_reported(tuned: Tuned) -> None:
     assert tuned.seen["times"] == [1.0, [1.0, 1.0], [1.0], 1.0, 1.0, [1.0, 1.0, 1.0]]
     assert tuned.seen["calls"] == 6
     rows = plain_rows(tuned.trace.table("messages"))

@@ -33,7 +33,7 @@ def test_results_are_written_to_the_tensors(output: Any) -> None:
     assert output["descriptors"]
 
 
-def test_kernels_are_really_compiled(output: Any) -> None:
+def test_kernels_are_compiled_to_machine_code(output: Any) -> None:
     assert {"ttir", "ttgir", "llir", "ptx", "cubin"} <= set(output["stages"])
     assert 8 <= output["registers"] <= 255
 
@@ -104,7 +104,7 @@ print(x.sum().item())
 
 
 @pytest.mark.process
-def test_the_end_of_a_recording_is_not_that_of_the_program(tmp_path: Path) -> None:
+def test_program_without_gpu_continues_after_a_captured_block(tmp_path: Path) -> None:
     (tmp_path / "program.py").write_text(STOPPED)
 
     done = run_with(

@@ -77,7 +77,7 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
 
 
-def test_all_dispatched_launches_are_recorded_and_one_message_says_how(
+def test_all_launches_from_c_are_recorded_and_reported_in_one_message(
     dispatched: Any, tmp_path: Any
 ) -> None:
     with kvtrace.capture(tmp_path / "out"):
@@ -94,7 +94,7 @@ def test_all_dispatched_launches_are_recorded_and_one_message_says_how(
     )
 
 
-def test_a_class_that_is_made_while_a_session_records_is_seen_from_its_first_launch_on(
+def test_kernel_class_made_during_a_recording_is_hooked_at_its_first_launch(
     dispatched: Any,
     tmp_path: Any,
 ) -> None:
@@ -255,7 +255,7 @@ def test_index_tensors_are_recorded_at_each_calls_first_launch(fork: Fork, tmp_p
 
 
 @pytest.mark.usefixtures("fork")
-def test_tuned_kernels_are_recorded_though_their_proxy_asks_for_no_hook(tmp_path: Any) -> None:
+def test_autotuned_kernels_are_recorded_without_launch_hooks(tmp_path: Any) -> None:
     configurations = [triton.Config({"BLOCK": 64}), triton.Config({"BLOCK": 128})]
     tuned = triton.autotune(configurations, key=["size"])(triton.jit(add_one))
     with kvtrace.capture(tmp_path / "out"):
@@ -268,15 +268,15 @@ def test_tuned_kernels_are_recorded_though_their_proxy_asks_for_no_hook(tmp_path
 
 
 def test_doctor_reports_the_fork_only(fork: Fork) -> None:
-    from kvtrace.cli.machine import _dispatcher
+    from kvtrace.cli.machine import _dispatcher_part
 
     del fork
-    (part,) = _dispatcher()
+    (part,) = _dispatcher_part()
     assert part.name == "dispatcher"
     assert "a recording makes it call run" in part.text
 
 
 def test_doctor_reports_no_dispatcher_for_triton_itself() -> None:
-    from kvtrace.cli.machine import _dispatcher
+    from kvtrace.cli.machine import _dispatcher_part
 
-    assert list(_dispatcher()) == []
+    assert list(_dispatcher_part()) == []

@@ -116,7 +116,7 @@ def test_a_kernel_without_source_causes_no_error(recording, gather):
     assert asked_within_a_launch(gather, lambda: kernel.run) is len
 
 
-def test_launches_by_triton_are_inspected_however_they_are_made(tmp_path, hot_path, gather):
+def test_all_kinds_of_launches_by_triton_are_inspected(tmp_path, hot_path, gather):
     with kvtrace.capture(tmp_path):
         kernel = gather.launch()
         kernel[(3, 1, 1)](gather.source, gather.chosen, gather.result, COUNT, 256)
@@ -124,7 +124,7 @@ def test_launches_by_triton_are_inspected_however_they_are_made(tmp_path, hot_pa
     assert {row["call_id"] for row in contents} == {0, 1}
 
 
-def test_a_kernel_of_no_function_is_its_own_owner():
+def test_owner_of_a_kernel_without_function_is_the_kernel():
     from kvtrace.backends.triton.launchers import owner_of
 
     kernel = SimpleNamespace(src=SimpleNamespace())

@@ -120,7 +120,7 @@ def test_timeline_waits_for_the_device_and_begins_without_a_launch(
     assert re.search("without the (device )?timeline", stderr)
 
 
-def test_nothing_begins_after_the_recording_has_ended(tmp_path: Path) -> None:
+def test_timeline_does_not_begin_after_the_recording_has_ended(tmp_path: Path) -> None:
     before = len(torch.cuda._queued_calls)
     with kvtrace.capture(tmp_path / "out", mode="timeline"):
         (begin,) = queued_since(before)
@@ -130,7 +130,7 @@ def test_nothing_begins_after_the_recording_has_ended(tmp_path: Path) -> None:
     assert not (tmp_path / "out").exists()
 
 
-def test_launch_mode_asks_torch_for_nothing(tmp_path: Path) -> None:
+def test_mode_launch_does_not_use_torchs_lazy_initialization(tmp_path: Path) -> None:
     before = len(torch.cuda._queued_calls)
     with kvtrace.capture(tmp_path / "out"):
         assert queued_since(before) == []

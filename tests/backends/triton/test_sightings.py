@@ -221,7 +221,7 @@ def test_verdicts_that_depend_on_a_load_out_of_bounds_are_unknown(tmp_path, tens
     assert "is itself out of bounds" in findings["source"].reason
 
 
-def test_a_kernel_without_any_access_left_is_not_passed_over(tmp_path, tensors, capsys):
+def test_kernel_whose_accesses_were_optimized_away_is_judged(tmp_path, tensors, capsys):
     """The compiler deletes a load that nobody uses, out of bounds or not."""
     with kvtrace.capture(tmp_path):
         kernels.unused[(1,)](tensors[0], BLOCK=2048)
@@ -253,7 +253,7 @@ def test_kernels_that_are_not_recorded_leave_no_finding(tmp_path, tensors):
     assert plain_rows(open_trace(tmp_path).table("findings")) == []
 
 
-def test_a_report_still_judges_what_was_only_observed(tmp_path, tensors):
+def test_report_judges_runs_that_have_only_observed_defects(tmp_path, tensors):
     with kvtrace.capture(tmp_path, tensors="none"):
         launch_twice(*tensors)
     selection = resolve(str(tmp_path))

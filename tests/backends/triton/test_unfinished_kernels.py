@@ -212,7 +212,7 @@ def _without_places(text: bytes | None) -> list[str]:
 
 
 @pytest.mark.process
-def test_a_full_run_is_not_misled_by_a_stopped_one(tmp_path: Path) -> None:
+def test_full_compilation_ignores_kernels_stopped_at_ttir(tmp_path: Path) -> None:
     _run(tmp_path, "ttir")
     whole = _run(tmp_path, "full")
     assert not whole["unfinished"]
@@ -240,7 +240,7 @@ def test_a_request_for_a_later_stage_compiles_the_whole_kernel(tmp_path: Path) -
 
 
 @pytest.mark.process
-def test_an_autotuner_compiles_no_further_and_so_refuses_no_shared_memory(tmp_path: Path) -> None:
+def test_autotuner_stops_at_ttir_and_refuses_no_configuration(tmp_path: Path) -> None:
     stopped, whole = (_run(tmp_path, how, "tune") for how in ("ttir", "full"))
     assert (stopped["block"], whole["block"]) == (256, 32)
 
@@ -318,7 +318,7 @@ def test_options_that_command_ptxas_are_not_taken_from_a_trace(
     assert list(tmp_path.iterdir()) == []
 
 
-def test_an_error_in_a_kernel_s_text_is_found_once(
+def test_error_in_a_kernels_source_is_raised_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     import triton

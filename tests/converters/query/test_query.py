@@ -310,7 +310,7 @@ def test_json_is_asked_for_as_of_every_command(tmp_path, capsys):
     assert main(arguments) == 0
     assert json.loads(capsys.readouterr().out) == [{"n": 4}]
     assert main([*arguments, "--format", "csv"]) == 2
-    assert "exclude each other" in capsys.readouterr().err
+    assert "cannot be combined" in capsys.readouterr().err
 
 
 def test_the_statement_may_come_from_standard_input(tmp_path, capsys, monkeypatch):

@@ -144,7 +144,7 @@ def test_since_seconds(cold, capsys):
     ("options", "said"),
     [
         (["--warmup", "--since", "lunch"], "no run has a mark 'lunch'"),
-        (["--since", "serve"], "'serve' is not a moment: give an offset"),
+        (["--since", "serve"], "'serve' is not a point in time: give an offset"),
     ],
 )
 def test_what_cannot_be_is_said(cold, capsys, options, said):

@@ -8,7 +8,7 @@ import pytest
 import triton
 import triton.language as tl
 
-from kvtrace.backends.compiled_kernels.live import Live, NewCall
+from kvtrace.backends.compiled_kernels.call_judge import CallJudge, NewCall
 from kvtrace.evaluate import Observer, evaluate
 from kvtrace.ir import parse
 from kvtrace.verdicts.binding import BoundCall
@@ -336,7 +336,9 @@ def test_live_judging_names_the_overflow_and_what_to_do():
         stride=65_536, BLOCK=64,
     )  # fmt: skip
 
-    found = {f.rule: f for f in Live(("out-of-bounds", "overflow"), False).judge(NewCall(made, ()))}
+    found = {
+        f.rule: f for f in CallJudge(("out-of-bounds", "overflow"), False).judge(NewCall(made, ()))
+    }
 
     assert "wraps around to -2,147,483,648" in found["overflow"].message
     assert "program_id(0) * stride wraps around" in found["out-of-bounds"].message

@@ -4,7 +4,7 @@ from dataclasses import replace
 
 import pytest
 
-from kvtrace.analysis.conditions import sizes_of
+from kvtrace.analysis.conditions import parse_sizes
 from kvtrace.converters.findings.envelope import EnvelopeRow, envelope_text
 from kvtrace.evaluate import parsed
 from kvtrace.schema.errors import BadSetting
@@ -99,10 +99,10 @@ def test_both_ends_are_printed():
 
 
 def test_a_negative_size_may_be_asked_for():
-    assert sizes_of("s=-1, n=1_000") == {"s": -1, "n": 1000}
+    assert parse_sizes("s=-1, n=1_000") == {"s": -1, "n": 1000}
     for text in ("s=--1", "s=", "s=-", "s=1.5", "=3"):
-        with pytest.raises(BadSetting, match="--at takes sizes"):
-            sizes_of(text)
+        with pytest.raises(BadSetting, match="--at needs sizes"):
+            parse_sizes(text)
 
     found = at_size(Relations(strided()), {"s": -1}, ["out-of-bounds"])
     assert {v.verdict for v in found.verdicts} == {"violation", "proven"}

@@ -18,8 +18,8 @@ from kvtrace.addons.check.recording.graph_copies import (
 )
 from kvtrace.addons.check.settings import CHECK_BYTES
 from kvtrace.capture.device_copies import Copy, CopyFailed
+from kvtrace.capture.launch_copies import Copied, LaunchCopier, LaunchCopies
 from kvtrace.capture.messages import message_row
-from kvtrace.capture.taken import Copied, Taken, TakenForLaunches
 from kvtrace.forks import Lock
 from kvtrace.schema.cached_property import cached_property
 
@@ -78,13 +78,13 @@ class Begun:
 
 
 @dataclass(slots=True)
-class _CheckedCopies(Taken):
+class _CheckedCopies(LaunchCopies):
     """Copies of one launch's memory, before and after it."""
 
     begun: Begun | None = None
 
 
-class Checks(TakenForLaunches[_CheckedCopies]):
+class Checks(LaunchCopier[_CheckedCopies]):
     """Recorded launches of one session. Methods may be called in any thread."""
 
     def __init__(self, session: "Session") -> None:

@@ -32,7 +32,7 @@ from kvtrace.addons.check.recording.device_kernels import (
 )
 from kvtrace.addons.check.recording.touched import Storage, memory_of
 from kvtrace.addons.check.settings import CHECK_BYTES, checks_of
-from kvtrace.capture.taken import Taken, TakenForLaunches
+from kvtrace.capture.launch_copies import LaunchCopier, LaunchCopies
 
 if TYPE_CHECKING:
     from kvtrace.capture.journal import Journal
@@ -123,7 +123,7 @@ def _parts(held: Sequence[StorageMoment]) -> list[Part]:
 
 
 @dataclass(slots=True, kw_only=True)
-class ExaminedLaunch(Taken):
+class ExaminedLaunch(LaunchCopies):
     """An examined launch. `flags` and `sums` are answers, or results on the CPU."""
 
     plan: Plan
@@ -147,7 +147,7 @@ class ExaminedLaunch(Taken):
         return [answer for _, answer in self.flags + self.sums if isinstance(answer, Answer)]
 
 
-class Outputs(TakenForLaunches[ExaminedLaunch]):
+class Outputs(LaunchCopier[ExaminedLaunch]):
     """Examination of one session's launches. Methods may be called from any thread, and raise."""
 
     def __init__(self, session: "Session") -> None:

@@ -18,7 +18,7 @@ from kvtrace.addons.neuron.recording.call_tables import ObservedCall, joined
 from kvtrace.addons.neuron.recording.definitions import DEFINITIONS
 from kvtrace.addons.neuron.recording.raising import defect_of, raised_rules
 from kvtrace.addons.neuron.tokens import Token
-from kvtrace.backends.python_source import definition_line, function_source, kept_of_file
+from kvtrace.backends.python_source import definition_line, function_source, recorded_file_content
 from kvtrace.capture.arguments import literal
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter, capped
 from kvtrace.forks import Lock
@@ -256,7 +256,7 @@ def _kernel_record(
         file=file,
         line=None if code is None else definition_line(function),
         source=function_source(function) if keep != "off" else None,
-        files=tuple((path, kept_of_file(path, lines[path], keep)) for path in lines),
+        files=tuple((path, recorded_file_content(path, lines[path], keep)) for path in lines),
         signature=parameters,
         target=f"neuron:{outcome.target.name}",
         options={"interface": outcome.kernel.interface},

@@ -1,18 +1,18 @@
-"""The GPU that programs ask for on a machine without a GPU, as torch and other libraries see it.
+"""A simulated GPU for programs that need one on a machine without a GPU, in torch and libraries.
 
-Libraries ask `torch.cuda` for a name or a capability when they are imported, and put tensors on
-"cuda". Both fail without a GPU, long before a kernel is launched. The setting `device` says what a
-recording does about that. `none`: nothing. `answers`: once Triton has found no GPU, questions that
-would fail are answered for the target. `cpu`: torch reports one GPU, and tensors requested on that
-GPU are made on the CPU. Where there is a GPU, nothing here is ever used.
+Libraries query the name or capability of a device by `torch.cuda` when they are imported, and put
+tensors on "cuda". Both fail without a GPU, long before a kernel is launched. The setting `device`
+selects what a recording does. `none`: nothing. `answers`: once Triton has found no GPU, queries
+that would fail return values of the target. `cpu`: torch reports one GPU, and tensors requested on
+that GPU are made on the CPU. On a machine with a GPU, nothing here is used.
 
-`facts.py` has the answers, `answers.py` puts them into torch, `streams.py` has streams and events
-without a device, `nvml.py` answers for the driver's library, `tuning.py` replaces the autotuning of
-Inductor and Helion. `device.py` installs the rest, for `cpu`: `torch_device.py` tells torch's C++
-of a device, `device_memory.py` has tensors on that device, `operators.py` runs operators on these
-tensors and `wider_operators.py` the operators that GPUs have for more types, `generators.py` draws
-random numbers, `host_tensors.py` makes storages and pinned memory, `torch_functions.py` has the
-functions of a build for CUDA.
+`facts.py` has the values, `answers.py` puts them into torch, `streams.py` has streams and events
+without a device, `nvml.py` replaces the driver's library, `tuning.py` the autotuning of Inductor
+and Helion. For `cpu`, `device.py` installs the other modules: `torch_device.py` makes torch's C++
+count a device, `device_memory.py` has tensors on that device, `operators.py` runs operators on
+these tensors and `wider_operators.py` the operators that GPUs have for more types, `generators.py`
+draws random numbers, `host_tensors.py` makes storages and pinned memory, `torch_functions.py` has
+the functions of a build for CUDA.
 """
 
 import multiprocessing
@@ -41,7 +41,7 @@ __all__ = [
 
 
 class _State:
-    """The replacements made in other libraries."""
+    """The process's replacements in other libraries."""
 
     replaced: Replacements | None = None
     on_host: bool = False  # whether torch reports a GPU
@@ -51,12 +51,15 @@ _state: Final = _State()
 
 
 def on_host() -> bool:
-    """Torch reports a GPU, and makes tensors for that GPU on the CPU."""
+    """Return whether torch reports a simulated GPU, whose tensors are made on the CPU."""
     return _state.on_host
 
 
 def answer(session: "Session", target: str) -> None:
-    """Answer questions to torch that fail without a GPU, where the settings allow answers."""
+    """Make queries to torch that fail without a GPU return values of `target`.
+
+    Only with the setting `device=answers`, and if torch has no accelerator.
+    """
     if session.settings.device == "none" or "torch" not in sys.modules or _state.replaced:
         return
     from kvtrace.backends.triton.absent_gpu.answers import install_answers
@@ -76,14 +79,14 @@ def no_longer() -> None:
 
 
 class HostBackend:
-    """Makes torch create tensors for the absent GPU on the CPU."""
+    """The backend that makes torch report a GPU, and create its tensors on the CPU."""
 
     name: Final = "absent-gpu"
     libraries: Final = ("torch",)
     _session: "Session | None" = None
 
     def install(self, session: "Session") -> None:
-        """Replace parts of torch, if the settings ask for a GPU and there is none."""
+        """Replace parts of torch with the setting `device=cpu`, if there is no GPU."""
         no_longer()  # replacements of an earlier session with other settings
         self._session = session
         if session.settings.device != "cpu":
@@ -111,7 +114,7 @@ class HostBackend:
             backend.install(session)
 
     def uninstall(self) -> None:
-        """Undo the replacements if a block was recorded; else leave them until Python exits."""
+        """Undo the replacements after `kvtrace.capture`; otherwise they stay until Python exits."""
         if self._session is not None and on_host():
             _report_requests(self._session)
         if self._session is not None and self._session.leaves_nothing:
@@ -122,16 +125,16 @@ class HostBackend:
 
 
 class NvmlBackend:
-    """Answers for the library of NVIDIA's driver, where torch reports an absent GPU."""
+    """The backend that replaces queries to NVIDIA's driver library while a GPU is simulated."""
 
     def __init__(self, library: str) -> None:
-        """Take the name of the Python module that calls the driver's library."""
+        """`library` is the name of the Python module that calls the driver's library."""
         self.name: Final = f"absent-gpu-{library}"
         self.libraries: Final = (library,)
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Replace the module's queries to the driver, once torch reports a GPU."""
+        """Replace the module's queries to the driver, if torch reports a simulated GPU."""
         module = sys.modules.get(self.libraries[0])
         if not on_host() or module is None or self._replaced is not None:
             return
@@ -142,7 +145,7 @@ class NvmlBackend:
         self._replaced = install_nvml(module, target)
 
     def uninstall(self) -> None:
-        """Put the module's own functions back."""
+        """Restore the module's own functions."""
         if self._replaced is not None:
             self._replaced.undo()
             self._replaced = None
@@ -160,19 +163,19 @@ def _report_requests(session: "Session") -> None:
 
 
 class LibraryBackend:
-    """Replaces parts of a library's module at its import, once torch reports a GPU."""
+    """A backend that replaces parts of a library's module while a GPU is simulated."""
 
     def __init__(
         self, name: str, library: str, replace_parts: "Callable[[Any, Replacements], None]"
     ) -> None:
-        """Take the backend's and the module's names, and the function that replaces parts."""
+        """`library` is the module's name, and `replace_parts` replaces parts of the module."""
         self.name: Final = f"absent-gpu-{name}"
         self.libraries: Final = (library,)
         self._replace_parts = replace_parts
         self._replaced: Replacements | None = None
 
     def install(self, session: "Session") -> None:
-        """Replace the module's parts, unless they are replaced already."""
+        """Replace the module's parts if torch reports a simulated GPU, and only once."""
         del session
         module = sys.modules.get(self.libraries[0])
         if not on_host() or module is None or self._replaced is not None:
@@ -181,7 +184,7 @@ class LibraryBackend:
         self._replace_parts(module, self._replaced)
 
     def uninstall(self) -> None:
-        """Put the module's own parts back."""
+        """Restore the module's own parts."""
         if self._replaced is not None:
             self._replaced.undo()
             self._replaced = None
@@ -226,7 +229,7 @@ def _refuse_cuda_sources(*_: Any, **__: Any) -> Any:
 
 
 def _has_accelerator(torch: Any) -> bool:
-    """Torch sees a device. The queries of torch go to NVML, and leave CUDA uninitialized."""
+    """Return whether torch finds a device, by queries that do not initialize CUDA."""
     xpu, mps = getattr(torch, "xpu", None), getattr(torch.backends, "mps", None)
     return bool(
         torch.cuda.device_count() > 0

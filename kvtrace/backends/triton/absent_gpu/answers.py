@@ -1,8 +1,8 @@
-"""Answers of `torch.cuda` and `torch.accelerator` in place of errors on a machine without a GPU.
+"""Results of `torch.cuda` and `torch.accelerator` in place of errors on a machine without a GPU.
 
-With the setting `answers`, torch itself is asked first, each time, and an answer of torch is never
-replaced; kvtrace's first answer is reported in one line. With the setting `cpu`, torch reports one
-GPU.
+With the setting `answers`, torch's own function is called first, each time, and kvtrace's result is
+returned only if that fails; the first time is reported in one line. With the setting `cpu`, torch
+reports one GPU.
 """
 
 import functools
@@ -53,7 +53,7 @@ _ALWAYS_REPLACED: Final = (
 
 
 def _answers_without_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
-    """Return the answers to questions that fail without a GPU, by module of torch and function."""
+    """Return functions for queries that fail without a GPU, by module of torch and name."""
     properties, capability = properties_of(target), capability_of(target)
     total = properties.total_memory
     from kvtrace.backends.triton.absent_gpu.generators import DEVICE_GENERATOR
@@ -97,7 +97,7 @@ def _answers_without_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]
 
 
 def _answers_with_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
-    """Return the answers by which torch reports one GPU; torch's own code answers all others."""
+    """Return functions, by module of torch and name, with which torch reports one GPU."""
     from kvtrace.backends.triton.absent_gpu.device_memory import use
     from kvtrace.backends.triton.absent_gpu.operators import check_index
 
@@ -141,7 +141,7 @@ def _answers_with_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
 
 
 def install_answers(session: "Session", target: str, reports_gpu: bool = False) -> Replacements:
-    """Put the answers for a target into torch; with `reports_gpu`, torch also reports that GPU."""
+    """Replace functions of torch for a target; with `reports_gpu`, torch also reports a GPU."""
     import torch
 
     replaced = Replacements()
@@ -158,13 +158,13 @@ def install_answers(session: "Session", target: str, reports_gpu: bool = False) 
         _put(replaced, torch, _answers_without_gpu(torch, target), _on_failure, report_once)
         replaced.put(torch.cuda, "device", DeviceContext)
         replaced.put(torch.cuda, "device_of", DeviceContext)
-    for owner, attribute, ours in (
+    for owner, attribute, replacement in (
         (torch.cuda, "Stream", Stream),
         (torch.cuda, "ExternalStream", Stream),
         (torch.cuda, "Event", Event),
         (torch.cuda, "stream", DeviceContext),
     ):
-        replaced.put(owner, attribute, ours)
+        replaced.put(owner, attribute, replacement)
     return replaced
 
 
@@ -177,14 +177,14 @@ def _put(
 ) -> None:
     for module, functions in answers.items():
         owner = getattr(torch, module, None)
-        for name, ours in functions.items():
+        for name, answer in functions.items():
             original = getattr(owner, name, None)
             if original is not None:  # older torch has no accelerator, or less of it
-                replaced.put(owner, name, functools.wraps(original)(wrap(original, ours, report)))
+                replaced.put(owner, name, functools.wraps(original)(wrap(original, answer, report)))
 
 
 def _always(original: Answer, ours: Answer, _report: Answer) -> Answer:
-    """Return a function that always answers: one for each question, as Dynamo needs identities."""
+    """Return a new function that calls `ours`; a new one, since Dynamo compares identities."""
     name = f"{original.__module__}.{original.__name__}"
 
     def answered(*arguments: Any, **named: Any) -> Any:
@@ -195,7 +195,7 @@ def _always(original: Answer, ours: Answer, _report: Answer) -> Answer:
 
 
 def _on_failure(original: Answer, ours: Answer, report: Answer) -> Answer:
-    """Return a function that asks torch, and answers where torch fails."""
+    """Return a function that calls torch's, and if that fails, `report` and `ours`."""
 
     def answered(*arguments: Any, **named: Any) -> Any:
         try:
@@ -211,7 +211,7 @@ def _first_answer_reporter(session: "Session", name: str, target: str) -> Callab
     def report() -> None:
         text = (
             f"no GPU here: calls of torch.cuda that would fail are answered for {name} ({target}); "
-            f"first at {_asking_line()}; KVTRACE_DEVICE=cpu also puts tensors for cuda on the CPU"
+            f"first at {_calling_line()}; KVTRACE_DEVICE=cpu also puts tensors for cuda on the CPU"
         )
         _report(session, text)
 
@@ -223,11 +223,11 @@ def _report(session: "Session", text: str) -> None:
     print(f"kvtrace: {text}", file=sys.stderr, flush=True)
 
 
-def _asking_line() -> str:
+def _calling_line() -> str:
     """Return file and line of the innermost caller outside of torch, Triton and kvtrace."""
     torch: Any = sys.modules["torch"]
-    ours = str(Path(__file__).parents[3])
-    inner = (ours, str(Path(torch.__file__).parent))
+    own_folder = str(Path(__file__).parents[3])
+    inner = (own_folder, str(Path(torch.__file__).parent))
     frame = sys._getframe(1)
     while frame.f_back is not None and frame.f_code.co_filename.startswith(inner):
         frame = frame.f_back

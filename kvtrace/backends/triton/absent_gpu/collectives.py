@@ -26,9 +26,9 @@ def install_collectives(replaced: Replacements) -> None:
     replaced.undone_by(library.reset)
     module: Any = distributed.distributed_c10d
     for name in ("init_process_group", "new_group"):
-        ours = _with_gloo(getattr(module, name))
+        replacement = _with_gloo(getattr(module, name))
         for owner in (distributed, module):
-            replaced.put(owner, name, ours)
+            replaced.put(owner, name, replacement)
     for owner in (distributed, module):
         replaced.put(owner, "is_nccl_available", lambda: True)
     if torch._C._has_cuda:
@@ -56,7 +56,7 @@ def _function_of(name: str) -> Any:
 
 
 def _with_gloo(original: Any) -> Any:
-    """Return a function that makes a Gloo group where an NCCL group or no backend is requested."""
+    """Return a function that makes a Gloo group if NCCL, or no backend, is requested."""
 
     @functools.wraps(original)
     def make_group(*arguments: Any, **named: Any) -> Any:

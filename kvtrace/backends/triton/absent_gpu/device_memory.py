@@ -1,4 +1,4 @@
-"""Memory of the absent GPU: the host's, in tensors that say they are on "cuda".
+"""Memory of the simulated GPU: host memory, in tensors that report the device "cuda".
 
 A tensor on the device has a special storage, which keeps the host's memory alive and reports the
 device "cuda". DLPack makes that storage: a tensor on the CPU is exported as a capsule, the device
@@ -41,12 +41,12 @@ use: Final = _MemoryUse()
 
 
 def is_on_device(value: object) -> bool:
-    """Return whether a value is a tensor that says it is on the GPU."""
+    """Return whether a value is a tensor that reports a device "cuda"."""
     return isinstance(value, torch.Tensor) and value.device.type == "cuda"
 
 
 def on_device(tensor: Any) -> Any:
-    """Return a tensor of the same elements on the device; its memory becomes the device's.
+    """Return a tensor on the device that has the given tensor's memory and elements.
 
     Args:
         tensor: A strided tensor on the CPU, any shape and type, that nobody else uses.
@@ -54,8 +54,8 @@ def on_device(tensor: Any) -> Any:
     """
     storage = tensor.untyped_storage()
     size = storage.nbytes()
-    whole = torch.empty(0, dtype=torch.uint8, device=HOST).set_(storage, 0, (size,), (1,))
-    capsule = torch._C._to_dlpack(whole)
+    all_bytes = torch.empty(0, dtype=torch.uint8, device=HOST).set_(storage, 0, (size,), (1,))
+    capsule = torch._C._to_dlpack(all_bytes)
     kind = ctypes.c_int32.from_address(_pointer_of(capsule, b"dltensor") + _DL_DEVICE)
     kind.value = _DL_CUDA
     device_tensor = torch._C._from_dlpack(capsule)
@@ -64,7 +64,7 @@ def on_device(tensor: Any) -> Any:
 
 
 def alias(base: Any, like: Any) -> Any:
-    """View the storage of the device tensor `base` with type, shape, strides, offset of `like`."""
+    """Return a view of `base`'s storage with type, shape, strides and offset of `like`."""
     if like.dtype != base.dtype:
         empty = strided(base, (0,), (1,), 0)
         base = torch.ops.aten.view.dtype(empty, like.dtype)
@@ -73,14 +73,14 @@ def alias(base: Any, like: Any) -> Any:
 
 
 def _as_lazy(view: Any, like: Any) -> Any:
-    """Return a view that is conjugated or negated when read, if `like` is."""
+    """Return `view`, marked as conjugated or negated on reading if `like` is marked so."""
     if like.is_conj():
         view = torch._conj(view)
     return torch._neg_view(view) if like.is_neg() else view
 
 
 def strided(tensor: Any, size: Any, strides: Any, offset: int) -> Any:
-    """View a storage on the device by torch's CPU function, which never checks the device."""
+    """Return a view of a device tensor's storage, by torch's function for the CPU."""
     kernel = torch.ops.aten.as_strided.default
     return kernel.redispatch(_CPU_KERNELS, tensor, size, strides, offset)
 

@@ -1,4 +1,4 @@
-"""Requests of a program to the absent GPU, reported in one line at the program's end."""
+"""Requests of a program to the simulated GPU, reported in one line at the program's end."""
 
 from typing import Final
 

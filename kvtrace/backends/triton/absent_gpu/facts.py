@@ -14,7 +14,7 @@ _RESERVED_SHARED: Final = 1024
 
 
 def target_with_facts(target: str) -> str:
-    """Return the target, or the default target if `devices.py` does not list it."""
+    """Return the target, or the default target if `devices.py` has no device for it."""
     return target if target in DEVICES else DEFAULT_TARGET
 
 

@@ -1,9 +1,9 @@
-"""Random numbers of the absent GPU: drawn on the CPU, from states like a GPU's.
+"""Random numbers of the simulated GPU: drawn on the CPU, from states like a GPU's.
 
 A CUDA generator's state is a seed and an offset, 8 bytes each: its numbers are a function of both,
-and an operator that draws moves the offset on. Libraries read and set the offset (DTensor gives
-each shard its own), so it is the same here: each operator draws from a generator of the CPU that is
-seeded by both, and equal states give equal numbers.
+and an operator that draws increases the offset. Libraries read and set the offset (DTensor sets one
+for each shard), so generators here have the same state: each operator draws from a CPU generator
+that is seeded by both numbers, and equal states give equal numbers.
 """
 
 import struct
@@ -32,7 +32,7 @@ _of_device: Final["weakref.WeakValueDictionary[int, Any]"] = weakref.WeakValueDi
 
 
 class DeviceGenerator(_plain):  # type: ignore[misc]
-    """A generator that says it is on the GPU, with a state like that of a CUDA generator."""
+    """A generator that reports the device "cuda", with a state like that of a CUDA generator."""
 
     def __init__(self) -> None:
         """Start with torch's default seed, and offset 0."""
@@ -135,7 +135,7 @@ DEVICE_GENERATOR: Final = DeviceGenerator()
 
 
 def device_generator(generator: Any) -> DeviceGenerator | None:
-    """Return the device's generator passed to an operator; None for a generator of the CPU."""
+    """Return an operator's argument as device generator (None: the default); None for a CPU's."""
     return _of_device.get(generator._cdata)
 
 

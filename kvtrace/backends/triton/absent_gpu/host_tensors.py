@@ -1,4 +1,4 @@
-"""Storages on the absent GPU, and host memory that reports to be pinned.
+"""Storages on the simulated GPU, and host memory that reports to be pinned.
 
 In torch, both need a build for CUDA. Here a pinned tensor is ordinary host memory whose storage is
 marked.
@@ -63,7 +63,7 @@ def _is_among(function: object, functions: Any) -> bool:
 
 
 def _pinning(original: Function) -> Function:
-    """Return a function that makes a tensor marked as pinned where `pin_memory` is requested."""
+    """Return `original` with an argument `pin_memory`, which marks the new tensor as pinned."""
 
     @functools.wraps(original)
     def make(*arguments: Any, **named: Any) -> Any:

@@ -1,4 +1,4 @@
-"""Answers of `pynvml`, and of vLLM's copy of it, where torch reports an absent GPU."""
+"""Results of `pynvml`, and of vLLM's copy of it, while torch reports a simulated GPU."""
 
 from types import ModuleType, SimpleNamespace
 from typing import Any
@@ -8,7 +8,7 @@ from kvtrace.backends.triton.absent_gpu.facts import capability_of, properties_o
 
 
 def install_nvml(module: ModuleType, target: str) -> Replacements:
-    """Answer the queries by which libraries detect a platform; all others fail as before."""
+    """Replace the queries by which libraries detect a platform; all others fail as before."""
     properties, capability = properties_of(target), capability_of(target)
     total = properties.total_memory
     count = 1 if target.startswith("cuda:") else 0
@@ -30,7 +30,7 @@ def install_nvml(module: ModuleType, target: str) -> Replacements:
         ),
     }
     replaced = Replacements()
-    for name, ours in answers.items():
+    for name, replacement in answers.items():
         if hasattr(module, name):
-            replaced.put(module, name, ours)
+            replaced.put(module, name, replacement)
     return replaced

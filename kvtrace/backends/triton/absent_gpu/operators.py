@@ -101,7 +101,7 @@ def _function_of(operator: str) -> Callable[..., Any]:
 
 
 class _Facts:
-    """Facts from an operator's schema, computed once for each operator."""
+    """Properties of an operator's arguments and results, computed from its schema once."""
 
     def __init__(self, operator: Any) -> None:
         schema = operator._schema
@@ -149,7 +149,7 @@ class _Call:
         self._host_tensor: Any = None
 
     def host(self, value: Any) -> Any:
-        """Return an argument in the form that the CPU's operator takes."""
+        """Return an argument with device tensors, also in lists, replaced by host views."""
         if isinstance(value, torch.Tensor):
             if value.device.type == "cuda":
                 view = on_host(value)
@@ -184,7 +184,7 @@ class _Call:
             )
 
     def output(self, value: Any) -> Any:
-        """Return a host tensor for an output: the view of an input, or a new tensor of any size."""
+        """Return the host tensor for an `out` argument: a view, or an empty one to be resized."""
         if isinstance(value, list | tuple):
             return [self.output(element) for element in value]
         for tensor, view in self._views:
@@ -193,7 +193,7 @@ class _Call:
         return on_host(value).clone() if value.numel() else _empty(value.dtype)
 
     def device(self, value: Any) -> Any:
-        """Return an operator's result with tensors on the device."""
+        """Return an operator's result with host tensors, also in lists, replaced by device ones."""
         if isinstance(value, torch.Tensor):
             return self._tensor(value)
         if isinstance(value, list | tuple) and _has_tensors(value):
@@ -218,7 +218,7 @@ def _has_tensors(values: Iterable[Any]) -> bool:
 
 
 def check_index(index: int | None) -> None:
-    """Refuse the index of a device other than device 0, the only one.
+    """Raise an error for a device index other than 0 or None.
 
     Raises:
         RuntimeError: the index is not 0.
@@ -232,7 +232,7 @@ def check_index(index: int | None) -> None:
 
 
 def run_on_host(operator: Any, *arguments: Any, **named: Any) -> Any:
-    """Run an operator of the CPU on tensors of the device, and return results on the device."""
+    """Run a CPU operator on device tensors, whose memory it changes, and return device tensors."""
     facts = _facts(operator)
     if facts.is_view:
         return operator.redispatch(_CPU_KERNELS, *arguments, **named)
@@ -259,7 +259,7 @@ def run_on_host(operator: Any, *arguments: Any, **named: Any) -> Any:
 
 
 def _accepting_form(facts: _Facts, arguments: Sequence[Any]) -> Any:
-    """Return the operator, in the form for Python numbers if a tensor argument is a number."""
+    """Return the operator's overload for Python numbers if a tensor argument is a number."""
     numbers = any(
         isinstance(arguments[position], int | float | complex)
         for position in facts.tensors if position < len(arguments)
@@ -268,9 +268,12 @@ def _accepting_form(facts: _Facts, arguments: Sequence[Any]) -> Any:
 
 
 def _choose_generator(position: int, arguments: list[Any], named: dict[str, Any]) -> None:
-    """Replace the generator argument by one draw of that generator, or of the device's default."""
-    chosen = arguments[position] if position < len(arguments) else named.get("generator")
-    generator = DEVICE_GENERATOR if chosen is None else device_generator(chosen)
+    """Replace the device generator among the arguments by a CPU generator seeded from it.
+
+    Without one, it is seeded from the device's default generator. Arguments change in place.
+    """
+    passed = arguments[position] if position < len(arguments) else named.get("generator")
+    generator = DEVICE_GENERATOR if passed is None else device_generator(passed)
     if generator is None:
         raise RuntimeError("Expected a 'cuda' device type for generator but found 'cpu'")
     if position < len(arguments):
@@ -284,7 +287,7 @@ def _empty(dtype: Any) -> Any:
 
 
 def _put(output: Any, elements: Any) -> None:
-    """Copy the computed elements to an output tensor, which is resized if the sizes differ."""
+    """Copy `elements` to the device tensor `output`, which is resized if the sizes differ."""
     if isinstance(output, list | tuple):
         for tensor, values in zip(output, elements, strict=True):
             _put(tensor, values)
@@ -347,12 +350,12 @@ def _lay_out(tensor: Any, size: Sequence[int], strides: Sequence[int]) -> None:
 
 
 def _plain_attention(*_arguments: Any, **_named: Any) -> int:
-    """Choose the form of attention that consists of other operators: `SDPBackend.MATH`."""
+    """Return the number of `SDPBackend.MATH`, attention that consists of other operators."""
     return 0
 
 
 def _nothing(*_arguments: Any, **_named: Any) -> None:
-    """Do nothing."""
+    return
 
 
 def _no(*_arguments: Any, **_named: Any) -> bool:

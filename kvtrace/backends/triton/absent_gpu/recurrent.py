@@ -53,10 +53,10 @@ def _gru(
 
 def _gru_backward(grad_hy: Any, workspace: Any, has_bias: bool) -> tuple[Any, ...]:
     r, z, n, hx, h = workspace.chunk(5, 1)
-    new = grad_hy * (1 - z) * (1 - n * n)
-    reset, update = new * h * r * (1 - r), grad_hy * (hx - n) * z * (1 - z)
-    gates = torch.cat((reset, update, new), 1)
-    hidden = torch.cat((reset, update, new * r), 1)
+    new_gate_grad = grad_hy * (1 - z) * (1 - n * n)
+    reset, update = new_gate_grad * h * r * (1 - r), grad_hy * (hx - n) * z * (1 - z)
+    gates = torch.cat((reset, update, new_gate_grad), 1)
+    hidden = torch.cat((reset, update, new_gate_grad * r), 1)
     biases = (gates.sum(0), hidden.sum(0)) if has_bias else (None, None)
     return gates, hidden, grad_hy * z, *biases
 

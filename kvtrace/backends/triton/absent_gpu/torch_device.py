@@ -37,7 +37,7 @@ _live_tables: Final[list[Any]] = []
 
 
 class UnknownBuild(Exception):
-    """This build of torch cannot be made to report a device in any known way."""
+    """Raised when this build of torch cannot be made to report a device."""
 
 
 def install_device(replaced: Replacements) -> None:
@@ -145,7 +145,10 @@ class _Hooks:
         _live_tables.append(self._table)
 
     def answer(self, is_answered: Callable[[], bool]) -> bool:
-        """Make the table entry return 1 that makes `is_answered` true; return whether one does."""
+        """Find a table entry that, if it returns 1, makes `is_answered` true, and replace it.
+
+        Return whether there is one.
+        """
         self._object.value = ctypes.addressof(self._table) + _HEADER_WORDS * _WORD
         if is_answered():
             return True
@@ -158,7 +161,7 @@ class _Hooks:
         return False
 
     def undo(self) -> None:
-        """Put torch's own table back."""
+        """Restore torch's own table."""
         self._object.value = self._before
 
 

@@ -1,9 +1,9 @@
 """Functions of `torch._C` that a build for CUDA has, for the absent GPU.
 
 `torch.cuda` is Python code over functions of `torch._C` that a build for the CPU lacks. With these
-functions, torch's own code answers: `memory_summary`, `get_rng_state`, `StreamContext`,
-`_DeviceGuard` and the like. Questions that cannot be answered for an absent GPU are refused, each
-in a sentence that names the function.
+functions, torch's own code works: `memory_summary`, `get_rng_state`, `StreamContext`,
+`_DeviceGuard` and the like. Functions that cannot work without a GPU raise an error that names the
+function.
 """
 
 import re
@@ -28,7 +28,7 @@ _STREAM: Final = (0, 0, 1)
 
 
 def install_functions(replaced: Replacements, target: str) -> None:
-    """Give torch the functions of a build for CUDA."""
+    """Add the functions of a build for CUDA to `torch._C`; the others raise an error."""
     for name, function in _functions(target).items():
         replaced.put(torch._C, name, function)
     cuda: Any = torch.cuda
@@ -47,8 +47,8 @@ def install_functions(replaced: Replacements, target: str) -> None:
         for name in names:
             refuse = _refused(f"torch.cuda.{name}", _NO_GRAPHS)
             # annotations name the classes
-            ours = type(name, (), {"__new__": refuse}) if name[0].isupper() else refuse
-            replaced.put(owner, name, ours)
+            replacement = type(name, (), {"__new__": refuse}) if name[0].isupper() else refuse
+            replaced.put(owner, name, replacement)
     replaced.put(torch._C._dynamo.guards, "_empty_strided_cuda", _empty_strided)
     replaced.put(torch.backends.cuda, "is_built", lambda: True)
     version = _cuda_version() if target.startswith("cuda:") else None
@@ -149,10 +149,10 @@ def _memory_stats(_device: int = 0) -> dict[str, Any]:
         ("allocated_bytes", "reserved_bytes", "active_bytes", "requested_bytes"), size
     )
     counts = dict.fromkeys(("allocation", "segment", "active"), count)
-    others = dict.fromkeys(("inactive_split", "inactive_split_bytes"), zero)
-    whole = dict.fromkeys(("oversize_allocations", "oversize_segments"), zero["all"])
+    split_sizes = dict.fromkeys(("inactive_split", "inactive_split_bytes"), zero)
+    oversize_counts = dict.fromkeys(("oversize_allocations", "oversize_segments"), zero["all"])
     return {
-        **sizes, **counts, **others, **whole, "num_alloc_retries": 0, "num_ooms": 0,
+        **sizes, **counts, **split_sizes, **oversize_counts, "num_alloc_retries": 0, "num_ooms": 0,
         "num_sync_all_streams": 0, "num_device_alloc": use.count, "num_device_free": 0,
         "max_split_size": -1,
     }  # fmt: skip
@@ -167,7 +167,7 @@ def _reset_accumulated(_device: int = 0) -> None:
 
 
 def _nvtx() -> SimpleNamespace:
-    """Return functions that mark ranges for no profiler; nested ranges are numbered from 0."""
+    """Return a module for NVTX ranges whose functions only count nested ranges, from 0."""
     depth = 0
 
     def push(_message: str) -> int:

@@ -1,4 +1,4 @@
-"""Autotuning of Inductor and Helion where nothing can be timed: the first choice is taken.
+"""Autotuning of Inductor and Helion without a GPU, where nothing is timed: the first choice wins.
 
 Inductor tunes its kernels at their first launch, and chooses between templates, fusions and
 paddings when it compiles; Helion searches for a configuration. Without a GPU none of these launches
@@ -32,13 +32,13 @@ def place_inductor_runtime(module: Any, replaced: Replacements) -> None:
         launcher.config.found_by_combo_autotune = True
         return launcher
 
-    for name, ours in (
+    for name, replacement in (
         ("benchmark_all_configs", benchmark_all_configs),
         ("coordinate_descent_tuning", coordinate_descent_tuning),
         ("_combo_sequential_autotune", combo_sequential_autotune),
     ):
         if hasattr(tuner, name):  # the last since torch 2.12
-            replaced.put(tuner, name, ours)
+            replaced.put(tuner, name, replacement)
     benchmarking = sys.modules["torch._inductor.runtime.benchmarking"]
     for kind in vars(benchmarking).values():
         if isinstance(kind, type) and issubclass(kind, benchmarking.Benchmarker):
@@ -101,4 +101,4 @@ def _equal_time(_benchmarker: Any, _function: Any, *_: Any, **named: Any) -> Any
 
 
 def _store_nothing(_cache: Any, _content: Any) -> None:
-    """Do nothing: choices without a measurement are not cached."""
+    """Store no choice in a cache, since nothing was measured."""

@@ -94,6 +94,11 @@ class PlaneMemory(Memory):
         return entry[2], (tensor.offset_bytes - phase) // size
 
     def bytes_of(self, storage: Storage) -> Array:
+        """Refuse unaligned accesses, which alone need bytes: planes belong to whole elements.
+
+        Raises:
+            Undecided: always.
+        """
         del storage
         raise Undecided("an access goes to addresses that are not multiples of the elements' size")
 

@@ -8,8 +8,8 @@ from kvtrace.addons.fleet.spark import SparkTrace
 from kvtrace.converters.profile.profile import profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.query.query import BadQuery, connect, query
-from kvtrace.figures.asked import WHOLE
-from kvtrace.figures.times import asked_times
+from kvtrace.figures.requested_part import WHOLE
+from kvtrace.figures.times import times_of_engine
 from kvtrace.figures.views import TOP_KERNELS, VIEWS
 from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import open_trace
@@ -89,7 +89,7 @@ def test_spark_gives_the_same_rows_as_duckdb(name, spark, request):
             assert plain(answered) == plain(rows)
             assert rows
     expected = read_profile(trace, trace.runs, calls=True, part=WHOLE)  # as Spark's sums are
-    profile = read_profile(trace, trace.runs, calls=True, times=asked_times(on_spark.table))
+    profile = read_profile(trace, trace.runs, calls=True, times=times_of_engine(on_spark.table))
     assert profile_object(profile)["kernels"] == profile_object(expected)["kernels"]
     assert expected.device_time is not None
     assert any(kernel.measured.device_median_ns for kernel in profile.kernels)

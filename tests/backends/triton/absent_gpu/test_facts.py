@@ -29,7 +29,7 @@ def test_the_capability_is_the_targets(target: str, capability: tuple[int, int])
     ("target", "of_a_block", "of_a_multiprocessor"),
     [("cuda:80", 166_912, 167_936), ("cuda:90", 232_448, 233_472), ("cuda:70", 98_304, 98_304)],
 )
-def test_shared_memory_is_what_the_driver_says(
+def test_shared_memory_equals_that_of_the_driver(
     target: str, of_a_block: int, of_a_multiprocessor: int
 ) -> None:
     properties = properties_of(target)
@@ -39,7 +39,7 @@ def test_shared_memory_is_what_the_driver_says(
 
 
 @pytest.mark.parametrize("target", sorted(DEVICES))
-def test_every_known_device_has_the_properties_that_libraries_ask_for(target: str) -> None:
+def test_every_known_device_has_the_properties_that_libraries_read(target: str) -> None:
     properties = properties_of(target)
     assert (properties.major, properties.minor) == capability_of(target)
     assert properties.multi_processor_count > 0

@@ -131,7 +131,7 @@ def test_a_restored_state_gives_the_same_numbers(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_a_recomputed_block_draws_what_it_drew(ended: Ended) -> None:
+def test_recomputed_block_draws_the_same_numbers(ended: Ended) -> None:
     assert ended.seen["checkpointed"] == [True, True]
 
 
@@ -150,7 +150,7 @@ def test_an_invalid_generator_state_raises_torchs_error(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_a_state_that_is_only_answered_has_the_same_size(tmp_path: Path) -> None:
+def test_generator_state_with_device_answers_has_the_same_size(tmp_path: Path) -> None:
     text = """
 import torch, triton
 triton.runtime.driver.active

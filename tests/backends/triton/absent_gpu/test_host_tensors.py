@@ -134,13 +134,13 @@ def test_the_trace_records_that_there_was_no_gpu(ended: Ended) -> None:
 
 
 @pytest.mark.process
-def test_tensors_asked_for_on_cuda_say_so(ended: Ended) -> None:
+def test_tensors_requested_on_cuda_report_that_device(ended: Ended) -> None:
     assert ended.seen["devices"] == ["cuda"]
     assert ended.seen["meta"] == ["meta"]
 
 
 @pytest.mark.process
-def test_generators_and_seeds_are_the_devices(ended: Ended) -> None:
+def test_generators_and_seeds_are_of_the_device(ended: Ended) -> None:
     assert ended.seen["generators"] == [True, True]
     assert ended.seen["seeded"]
     assert ended.seen["again"]

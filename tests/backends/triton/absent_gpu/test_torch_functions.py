@@ -120,7 +120,7 @@ def test_requests_are_summarized_once_at_the_end(ended: Ended) -> None:
     )
 
 
-def test_there_are_42_requests() -> None:
+def test_all_42_tested_requests_are_listed() -> None:
     assert len(ASKED) == 42
 
 

@@ -18,7 +18,7 @@ from kvtrace.addons.graphs.hlo.recording.graph_rows import (
     short_name,
 )
 from kvtrace.addons.graphs.hlo.traced import Call, TracedFunction
-from kvtrace.backends.python_source import definition_line, function_source, kept_of_file
+from kvtrace.backends.python_source import definition_line, function_source, recorded_file_content
 from kvtrace.capture.records import ArgumentRecord, KernelRecord, Parameter
 from kvtrace.forks import Lock
 from kvtrace.settings import Source
@@ -148,7 +148,7 @@ def _kernel_record(function: TracedFunction, graph: Graph, keep: Source) -> Kern
         file=file,
         line=None if code is None else definition_line(function.function),
         source=function_source(function.function) if keep != "off" else None,
-        files=tuple((path, kept_of_file(path, lines[path], keep)) for path in lines),
+        files=tuple((path, recorded_file_content(path, lines[path], keep)) for path in lines),
         signature=parameters,
         target=graph.target,
         options={

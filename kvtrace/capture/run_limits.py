@@ -1,9 +1,9 @@
 """Limits on the size of a run: the settings `limit` and `sample`, applied by the journal.
 
 If a run keeps only the newest launches, tables that grow with every launch are sealed in parts of
-an eighth of the amount, and the oldest part is deleted as a new part comes. Example: with the
-newest 8,000 launches kept, a part has 1,000. Kernels, calls, stacks, contents of tensors, marks and
-messages stay, since later launches are of the same calls.
+an eighth of the amount, and the oldest part is deleted when a new one is sealed. Example: if the
+newest 8,000 launches are kept, a part has 1,000. Kernels, calls, stacks, contents of tensors, marks
+and messages are not deleted, since later launches refer to them.
 """
 
 import time
@@ -30,11 +30,11 @@ _DROPPED: Final = ("launches", "gpu_kernels", "digests", "non_finite")
 _PARTS: Final = 8
 
 
-class Keeping:
-    """Decides for one run which rows are written, and which parts are deleted."""
+class RunLimits:
+    """The limits of one run: which launches are written, and which parts are deleted."""
 
     def __init__(self, settings: Settings) -> None:
-        """Start the run's clock."""
+        """Read the settings `limit` and `sample`, and begin to count the run's seconds."""
         self._text = settings.limit
         limit = settings.limits
         self._end, self._newest = limit.end, limit.newest
@@ -51,12 +51,16 @@ class Keeping:
     # -- launches and executions ------------------------------------------------------------
 
     def room(self, launches: int) -> int | None:
-        """Return how many launches may follow after `launches`; None without a limit."""
-        end = self._end.launches
-        return None if end is None else max(0, end - launches)
+        """Return how many launches may be recorded beyond `launches`; None without a limit."""
+        launch_limit = self._end.launches
+        return None if launch_limit is None else max(0, launch_limit - launches)
 
     def launches(self, columns: Mapping[str, Any], content: bytes, first: int) -> Mapping[str, Any]:
-        """Return the sampled launches; `content` has the same launches as rows of `ROW`."""
+        """Return the launches to write, with weights if they are sampled.
+
+        `columns` and `content` (rows of `ROW`) have the same launches; `first` is the number of the
+        first one.
+        """
         if self._one_in == 1:
             return columns
         from kvtrace.capture.sampling import sampled_launches
@@ -65,7 +69,7 @@ class Keeping:
         return _sampled(self._launches.chosen(content, first))
 
     def executions(self, columns: Mapping[str, Any]) -> Mapping[str, Any]:
-        """Return the sampled rows of `gpu_kernels`."""
+        """Return the rows of `gpu_kernels` to write, with weights if they are sampled."""
         if self._one_in == 1:
             return columns
         import pyarrow as pa
@@ -76,11 +80,11 @@ class Keeping:
         return _columns(self._executions.chosen(pa.table(dict(columns))))
 
     def rest(self, append: Callable[[str, Mapping[str, Any]], None]) -> None:
-        """Append rows that stand for launches and executions that are only counted so far."""
+        """Call `append` with rows for what was counted since the last sampled rows, at the end."""
         if self._launches is not None:
-            last = self._launches.rest()
-            if last.rows:
-                append("launches", _sampled(last))
+            sample = self._launches.rest()
+            if sample.rows:
+                append("launches", _sampled(sample))
         executions = None if self._executions is None else self._executions.rest()
         if executions is not None:
             append("gpu_kernels", _columns(executions))
@@ -88,43 +92,52 @@ class Keeping:
     # -- limits -----------------------------------------------------------------------------
 
     def after_round(self, writer: "RunWriter", launches: int) -> str | None:
-        """Delete parts that are too old; return a sentence, once, if a limit ends the recording.
+        """Delete parts that are too old; if a limit is reached first now, return a sentence.
+
+        `full` is then True, and the recording has to end.
 
         Raises:
             TraceWriteError: as `RunWriter.flush`.
 
         """
         if self._keeps_newest:
-            self._drop(writer, launches)
+            self._rotate_parts(writer, launches)
         if self.full:
             return None
-        why = self._reached(writer, launches)
-        if why is None:
+        reason = self._reached_limit(writer, launches)
+        if reason is None:
             return None
         self.full = True
         return (
-            f"recording has ended: {why} (KVTRACE_LIMIT={self._text}); the program continues, and "
-            "what was recorded is kept"
+            f"recording has ended: {reason} (KVTRACE_LIMIT={self._text}); the program continues, "
+            "and the recorded launches are kept"
         )
 
-    def _reached(self, writer: "RunWriter", launches: int) -> str | None:
-        """Return which limit is reached, or what leaves no room for new launches, else None."""
-        end, most, size = self._end, self._newest.bytes, writer.size_bytes
-        if end.seconds is not None and time.monotonic() - self._began >= end.seconds:
-            return f"{end.seconds:,g} seconds have passed"
-        if end.launches is not None and launches >= end.launches:
-            return f"{end.launches:,} launches were made"
-        if end.bytes is not None and size >= end.bytes:
-            return f"the run takes {size:,} bytes"
-        if most is None or size <= most:
-            return None
-        dropped = sum(part.size_bytes for part, _, _ in self._parts)
-        stays = size - dropped - sum(writer.open_segment(table)[1] for table in _DROPPED)
-        if stays < most:
-            return None
-        return f"kernels, calls and contents of tensors take {stays:,} bytes, and are not dropped"
+    def _reached_limit(self, writer: "RunWriter", launches: int) -> str | None:
+        """Return a sentence on the limit that is reached, or None.
 
-    def _drop(self, writer: "RunWriter", launches: int) -> None:
+        With `ring:`, it is reached if the rows that are never deleted take all of the bytes.
+        """
+        limits, ring_bytes, size = self._end, self._newest.bytes, writer.size_bytes
+        if limits.seconds is not None and time.monotonic() - self._began >= limits.seconds:
+            return f"{limits.seconds:,g} seconds have passed"
+        if limits.launches is not None and launches >= limits.launches:
+            return f"{limits.launches:,} launches were made"
+        if limits.bytes is not None and size >= limits.bytes:
+            return f"the run takes {size:,} bytes"
+        if ring_bytes is None or size <= ring_bytes:
+            return None
+        parts = sum(part.size_bytes for part, _, _ in self._parts)
+        permanent = size - parts - sum(writer.open_segment(table)[1] for table in _DROPPED)
+        if permanent < ring_bytes:
+            return None
+        return (
+            f"kernels, calls and contents of tensors, which are never deleted, take {permanent:,} "
+            "bytes"
+        )
+
+    def _rotate_parts(self, writer: "RunWriter", launches: int) -> None:
+        """Seal the open parts that are large or old enough, and delete sealed parts too old."""
         now = time.monotonic()
         for table in _DROPPED:
             if self._is_due(table, *writer.open_segment(table), now):
@@ -148,12 +161,12 @@ class Keeping:
         )
 
     def _is_too_old(self, writer: "RunWriter", launches: int, now: float) -> bool:
-        """Return whether the oldest part has no launch to keep."""
-        newest, (_, launched, sealed) = self._newest, self._parts[0]
+        """Return whether all rows of the oldest sealed part are beyond the amount to keep."""
+        newest, (_, launches_then, sealed_at) = self._newest, self._parts[0]
         return (
             (newest.bytes is not None and writer.size_bytes > newest.bytes)
-            or (newest.launches is not None and launched <= launches - newest.launches)
-            or (newest.seconds is not None and sealed < now - newest.seconds)
+            or (newest.launches is not None and launches_then <= launches - newest.launches)
+            or (newest.seconds is not None and sealed_at < now - newest.seconds)
         )
 
 

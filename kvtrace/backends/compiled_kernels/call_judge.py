@@ -57,7 +57,7 @@ _ROWS: Final = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class NewCall:
-    """A call that is about to be launched, with the facts that findings show.
+    """A call that has not been launched yet, with the facts that findings show.
 
     `args` are entries of `calls.args`; `file` and `line` are the kernel's definition. `stack` is
     the launch's stack, frames innermost first, each with file, line, column and function.
@@ -70,8 +70,8 @@ class NewCall:
     stack: Sequence[Any] = ()
 
 
-class Live:
-    """The judge of one recording's new calls, which stores findings. Safe for several threads.
+class CallJudge:
+    """The judge of one recording's new calls, which stores findings. Methods are thread-safe.
 
     Args:
         rules: Ids of the rules to judge by.
@@ -88,7 +88,7 @@ class Live:
         self.forget()
 
     def forget(self) -> None:
-        """Clear all results, as another run begins, perhaps in a forked process."""
+        """Clear all findings; called when another run begins, perhaps in a forked process."""
         self._stacks = StackRows()
         self._has_judged = False
         self._rows: list[dict[str, Any]] = []
@@ -96,9 +96,9 @@ class Live:
         self._observed: dict[tuple[int, str], dict[str, Any]] = {}
 
     def judge(self, new: NewCall) -> tuple[Finding, ...]:
-        """Judge a call; return the defects that no comment suppresses.
+        """Judge a call, store the verdicts, and return the defects that no comment suppresses.
 
-        The tensors of the call are not read.
+        The call's tensors are not read.
         """
         budget = BUDGET_OF_CONTENTS if new.call.recorded else BUDGET
         self._has_judged = True
@@ -108,15 +108,15 @@ class Live:
             self._keep(rows)
         return self._defects(verdicts, rows, new)
 
-    def could_not_judge(self, call_id: int, kernel: str, reason: str) -> None:
-        """Record unknown verdicts for a call whose judgment failed."""
+    def add_unjudged(self, call_id: int, kernel: str, reason: str) -> None:
+        """Store an unknown verdict, with the reason, for a call whose judgment failed."""
         self._has_judged = True
         if self._rules:
             with self._lock:
                 self._keep([unjudged_row(call_id, kernel, reason, self._rules)])
 
     def add_observed(self, new: NewCall, verdicts: Iterable[Verdict]) -> tuple[Finding, ...]:
-        """Record the defects of an executed launch; return them as `judge` does."""
+        """Store the defects of an executed launch, and return them as `judge` does."""
         verdicts = [verdict for verdict in verdicts if verdict.rule in self._rules]
         with self._lock:
             rows = self._rows_of(verdicts, new.call)
@@ -126,11 +126,11 @@ class Live:
         return self._defects(verdicts, rows, new)
 
     def refuses(self, findings: Iterable[Finding]) -> bool:
-        """Return whether one of the defects forbids a launch under `sanitize=raise`."""
+        """Return whether one of the findings is an error, so that `sanitize=raise` raises."""
         return any(finding.fails(strict=self._strict) for finding in findings)
 
     def defect(self, findings: Sequence[Finding], *, color: bool = False) -> KernelDefect | None:
-        """Return one error with all defects of a call; None without defects."""
+        """Return one error whose text has all the findings of a call; None without findings."""
         if not findings:
             return None
         printer = Printer(_lines_around(findings), color=color, base=os.getcwd())  # noqa: PTH109
@@ -147,9 +147,9 @@ class Live:
         """Mark the defects as reported; return whether one was not reported before, in any call."""
         defects = {(f.kernel, f.rule, f.verdict, f.file, f.line, f.column, f.arg) for f in findings}
         with self._lock:
-            fresh = defects - self._reported
+            new_defects = defects - self._reported
             self._reported |= defects
-        return bool(fresh)
+        return bool(new_defects)
 
     def finish(self, out: str, run_id: str) -> None:
         """Add the findings to the run, except judgments if a `sanitizer` pass has run since.
@@ -189,16 +189,16 @@ class Live:
         self._rows += rows
 
     def _is_reportable(self, finding: Finding) -> bool:
-        """Return whether a finding is reported; warnings are, though they forbid no launch."""
+        """Return whether a finding is reported: an error or a warning, with `strict` an unknown."""
         return finding.is_defect or finding.fails(strict=self._strict)
 
     def _finding(self, verdict: Verdict, row: Mapping[str, Any], new: NewCall) -> Finding | None:
         if verdict.verdict == "proven":
             return None
-        other = verdict.other_op
+        other_op = verdict.other_op
         stacks = {
             row["stack_id"]: _frames(source_stack(verdict.op)),
-            row["other_stack_id"]: _frames(source_stack(other)) if other is not None else (),
+            row["other_stack_id"]: _frames(source_stack(other_op)) if other_op is not None else (),
         }
         call = new.call
         stack = _frames(new.stack)
@@ -230,7 +230,7 @@ def _frames(stack: Iterable[Any]) -> tuple[StackFrame, ...]:
 
 
 class FilesOnDisk:
-    """Source files as they are on disk now, which the program runs."""
+    """Source lines from the files on disk, in the form in which `Suppressions` reads them."""
 
     def blocks(self, file: str) -> list[tuple[int, list[str]]]:
         """Return the whole file as one block of lines; none if the file cannot be read."""
@@ -248,8 +248,8 @@ def _lines_around(findings: Iterable[Finding]) -> dict[tuple[str, int], str]:
     for finding in findings:
         if finding.file is None or finding.line is None:
             continue
-        for number in range(finding.line - CONTEXT, finding.line + CONTEXT + 1):
-            text = _line(finding.file, number)
+        for line_number in range(finding.line - CONTEXT, finding.line + CONTEXT + 1):
+            text = _line(finding.file, line_number)
             if text is not None:
-                lines[finding.file, number] = text
+                lines[finding.file, line_number] = text
     return lines

@@ -1,11 +1,11 @@
-"""A user's choice of the part of the runs that figures are of; `window.py` finds that part."""
+"""The options by which a user selects the part of the runs that figures cover; see `window.py`."""
 
 from dataclasses import dataclass
 from typing import Final
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class RequestedPart:
     """The part of the runs that a user asked for; by default the steady part.
 
     `since` and `until` are offsets from the runs' begin (`2s`, `1.5`, `300ms`), shares of the runs'
@@ -20,5 +20,5 @@ class Asked:
     whole: bool = False
 
 
-STEADY: Final = Asked()
-WHOLE: Final = Asked(whole=True)
+STEADY: Final = RequestedPart()
+WHOLE: Final = RequestedPart(whole=True)

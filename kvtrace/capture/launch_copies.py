@@ -1,8 +1,8 @@
-"""Copies made for launches, held until the copies are complete and the launches have rows.
+"""Copies made for launches, which wait until they are complete and their launches have rows.
 
-Code that copies for a launch has a number, which the hot path writes into the launch's row
-(`Recorder.tag`). Several copies for one launch may share the number. The journal's thread reports
-launches, waits for copies, and writes both together.
+The copies for a launch have a number, which the hot path writes into the launch's row
+(`Recorder.tag`). The journal's thread passes launches with copies to `launches`, and calls `round`,
+which writes the copies that are complete.
 """
 
 import ctypes
@@ -40,8 +40,11 @@ Copied = Copy | tuple[bytes, ...]
 
 
 @dataclass(slots=True)
-class Taken:
-    """Copies made for one launch; `size` is in bytes."""
+class LaunchCopies:
+    """Copies made for one launch, with their number and their size in bytes.
+
+    `lost` is whether a copy failed, `rounds` the number of rounds that they waited for a launch.
+    """
 
     number: int
     size: int
@@ -51,7 +54,7 @@ class Taken:
 
 
 class Devices(Protocol):
-    """Maker of copies of device memory, as far as their readers need it."""
+    """The methods of a maker of device copies that readers of copies call."""
 
     def release(self, copy: Copy) -> None:
         """Free the pinned memory of a copy that has been read or is not needed."""
@@ -60,14 +63,14 @@ class Devices(Protocol):
         """Return whether a copy can never complete because its stream has failed."""
 
 
-T = TypeVar("T", bound=Taken)
+T = TypeVar("T", bound=LaunchCopies)
 
 
-class TakenForLaunches(Generic[T]):
-    """Copies of one kind, of one session. Subclasses write the rows."""
+class LaunchCopier(Generic[T]):
+    """Base class of copiers for launches of one session; subclasses write the rows."""
 
     def __init__(self, session: "Session", arena_bytes: int) -> None:
-        """Make an empty set; the first device copy allocates `arena_bytes` of pinned memory."""
+        """Make a copier; the first device copy allocates `arena_bytes` of pinned memory."""
         self._session = session
         self._arena_bytes = arena_bytes
         self._devices: Devices | None = None
@@ -84,14 +87,14 @@ class TakenForLaunches(Generic[T]):
     # -- in the program's threads -----------------------------------------------------------
 
     def follow(self) -> None:
-        """Listen to the run's journal, which reports launches; backends call this for each call."""
+        """Add this copier to the listeners of the run's journal, once; called for each new call."""
         run = self._session.run_id
         if run is not None and run != self._run:
             self._run = run
             self._session.follow(self)
 
     def has(self, number: int) -> bool:
-        """Return whether copies exist under that number."""
+        """Return whether copies with that number wait to be written."""
         return number in self._launches
 
     def _devices_copies(self) -> DeviceCopies:
@@ -102,9 +105,10 @@ class TakenForLaunches(Generic[T]):
     def _copied(
         self, kind: str, spans: Sequence[tuple[int, int]], stream: int, patient: bool
     ) -> Copied | None:
-        """Copy spans (address, bytes) of host memory, or enqueue a copy of device memory.
+        """Copy ranges (address, bytes) of host memory, or enqueue a copy of device memory.
 
-        If the pinned memory is full, `patient` waits for the stream. None: no copy is possible now.
+        If the pinned memory is full, wait for the stream if `patient`. None if nothing can be
+        copied now.
         """
         if kind == "cpu":
             return tuple(ctypes.string_at(address, size) for address, size in spans)
@@ -113,7 +117,7 @@ class TakenForLaunches(Generic[T]):
         return devices.copied(spans, stream) if copy is None and patient else copy
 
     def _await(self, taken: T) -> None:
-        """Keep copies until they are complete and their launch has a row, for `round` to write."""
+        """Queue copies, which `round` writes once they are complete and their launch has a row."""
         self._launches[taken.number] = None
         self._waiting_bytes += taken.size
         self._waiting.append(taken)
@@ -124,56 +128,58 @@ class TakenForLaunches(Generic[T]):
         """Ignore rows other than launches."""
 
     def launches(self, _columns: Mapping[str, Any], copied: Sequence[tuple[int, int, int]]) -> None:
-        """Note the launches that have copies."""
-        for number, seq, call_id in copied:
-            if number in self._launches:
-                self._launches[number] = (seq, call_id)
+        """Store `seq` and call id of the launches that have copies, by the copies' number."""
+        for copies_number, seq, call_id in copied:
+            if copies_number in self._launches:
+                self._launches[copies_number] = (seq, call_id)
 
     def round(self, journal: "Journal") -> None:
-        """Write complete copies of recorded launches, up to `_ROUND_BYTES`."""
-        written = 0
+        """Write complete copies of recorded launches, in order, up to `_ROUND_BYTES`.
+
+        Copies whose launch has no row after `_PATIENCE` rounds are dropped and reported.
+        """
+        written_bytes = 0
         for _ in range(len(self._waiting)):
-            taken = self._waiting[0]
-            if written > _ROUND_BYTES or not self._has_arrived(taken):
+            oldest_copies = self._waiting[0]
+            if written_bytes > _ROUND_BYTES or not self._has_arrived(oldest_copies):
                 break  # pinned memory is freed in the order of allocation
             self._waiting.popleft()
-            launch = self._launches.get(taken.number)
-            if launch is None and taken.rounds < _PATIENCE:
-                taken.rounds += 1
-                self._waiting.append(taken)
+            launch = self._launches.get(oldest_copies.number)
+            if launch is None and oldest_copies.rounds < _PATIENCE:
+                oldest_copies.rounds += 1
+                self._waiting.append(oldest_copies)
                 continue
-            self._launches.pop(taken.number, None)
-            self._waiting_bytes -= taken.size
-            if launch is not None and not taken.lost:
-                self._write(journal, taken, *launch)
-                written += taken.size
+            self._launches.pop(oldest_copies.number, None)
+            self._waiting_bytes -= oldest_copies.size
+            if launch is not None and not oldest_copies.lost:
+                self._write(journal, oldest_copies, *launch)
+                written_bytes += oldest_copies.size
             elif launch is not None:
                 self._missing[_LOST] += 1
-            elif not taken.lost:  # else the launch was not made
+            elif not oldest_copies.lost:  # else the launch was not made
                 self._missing[_UNKNOWN] += 1
-        self._tell_missing(journal)
+        self._report_missing(journal)
 
-    def _tell_missing(self, journal: "Journal") -> None:
-        """Report how many launches have copies that are not written."""
+    def _report_missing(self, journal: "Journal") -> None:
         for text, count in self._missing.items():
             journal.add("messages", message_row("info", "copy-lost", text, count))
         self._missing.clear()
 
     def _end(self, journal: "Journal") -> None:
-        """Report the copies that still wait as not written."""
-        for taken in self._waiting:
-            if not taken.lost:
-                has_launch = self._launches.get(taken.number) is not None
+        """Count the copies that still wait as missing, and report them."""
+        for copies in self._waiting:
+            if not copies.lost:
+                has_launch = self._launches.get(copies.number) is not None
                 self._missing[_LATE if has_launch else _UNKNOWN] += 1
-        self._tell_missing(journal)
+        self._report_missing(journal)
 
     def finish(self, journal: "Journal") -> None:
         """Write all complete copies; wait `_LAST_SECONDS` at most for copies in progress."""
         until = time.monotonic() + _LAST_SECONDS
         while self._waiting:
-            before = len(self._waiting)
+            waiting_count = len(self._waiting)
             self.round(journal)
-            if len(self._waiting) < before:
+            if len(self._waiting) < waiting_count:
                 continue
             if not any(map(_under_way, self._waiting)) or time.monotonic() > until:
                 break
@@ -185,22 +191,23 @@ class TakenForLaunches(Generic[T]):
         raise NotImplementedError
 
     def _has_arrived(self, taken: T) -> bool:
-        for place, copy in enumerate(taken.copies):
+        """Replace complete copies by their bytes, and return whether none is in progress."""
+        for index, copy in enumerate(taken.copies):
             if isinstance(copy, tuple):
                 continue
             assert self._devices is not None
             if copy.done:
-                taken.copies[place] = copy.read()
+                taken.copies[index] = copy.read()
             elif self._devices.is_lost(copy):
-                taken.copies[place], taken.lost = (), True
+                taken.copies[index], taken.lost = (), True
             else:
                 return False
             self._devices.release(copy)
         return True
 
 
-def _under_way(taken: Taken) -> bool:
+def _under_way(taken: LaunchCopies) -> bool:
     return any(isinstance(copy, Copy) for copy in taken.copies)
 
 
-__all__ = ["Copied", "Taken", "TakenForLaunches"]
+__all__ = ["Copied", "LaunchCopier", "LaunchCopies"]
