@@ -21,7 +21,7 @@ from kvtrace.schema.kept import number_of, weights_of
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.device_time import DeviceTime
-    from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
+    from kvtrace.converters.profile.recompiles import DelayedLaunch, Recompile
     from kvtrace.figures.window import Window
     from kvtrace.schema.trace import Run, Trace
 
@@ -125,7 +125,7 @@ class Overview:
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
     recompiles: "tuple[Recompile, ...]" = ()
-    held: "tuple[HeldLaunch, ...] | None" = None
+    held: "tuple[DelayedLaunch, ...] | None" = None
     since: str | None = None
     device_time: "DeviceTime | None" = None
     window: "Window | None" = None
@@ -148,11 +148,11 @@ def read_overview(
         runs: the runs to look at.
         recompiles: whether to add every compiled variant and its reason.
         warmup: whether to add the launches that waited for their kernel.
-        since: only those from then on; see `held_launches`.
+        since: only those from then on; see `delayed_launches`.
         part: what figures of kernels and devices are of; else the steady part.
 
     Raises:
-        BadSetting: as `held_launches`, or there is no such part.
+        BadSetting: as `delayed_launches`, or there is no such part.
         DamagedFile, NewerFormat: as the reader of the trace.
         ModuleNotFoundError: a package is not installed without which there is nothing of what was
             asked for.
@@ -176,10 +176,10 @@ def read_overview(
             raise
         return replace(overview, missing=missing, notes=_notes(trace, runs))
     if recompiles or warmup:
-        from kvtrace.converters.profile.recompiles import held_launches, read_recompiles
+        from kvtrace.converters.profile.recompiles import delayed_launches, read_recompiles
 
         again = read_recompiles(trace, runs) if recompiles else ()
-        held = held_launches(trace, runs, since) if warmup else None
+        held = delayed_launches(trace, runs, since) if warmup else None
         with_times = replace(with_times, recompiles=again, held=held)
     return replace(with_times, notes=_notes(trace, runs))
 

@@ -23,7 +23,7 @@ from kvtrace.text import (
 )
 
 if TYPE_CHECKING:
-    from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
+    from kvtrace.converters.profile.recompiles import DelayedLaunch, Recompile
 
 _SHOWN_KERNELS: Final = 15
 _SHOWN_ON_DEVICE: Final = 5
@@ -270,7 +270,7 @@ def _reason(variant: "Recompile") -> str:
     return f"{same}, {'compiled again' if variant.recompiled else 'loaded from the cache'}"
 
 
-def _held_text(held: "Sequence[HeldLaunch]", overview: Overview, width: int) -> list[str]:
+def _held_text(held: "Sequence[DelayedLaunch]", overview: Overview, width: int) -> list[str]:
     since = f" from {overview.since} on" if overview.since is not None else ""
     if not held:
         return [f"no launch waited for its kernel to be compiled, loaded or tuned{since}"]

@@ -15,20 +15,21 @@ from kvtrace.schema.window import TraceWindow
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: More spans than this are made fewer by taking the shortest gaps between them for busy time.
+#: Most busy spans to store; beyond that, the shortest gaps between them count as busy time.
 _MOST_SPANS: Final = 1 << 22
-#: A launch that takes longer, in ns, is the first on its thread or so, which sets up the device.
+#: A launch that takes longer, in ns, probably set up the device (the first one of a thread).
 _LONGEST_LAUNCH: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Time of a window of a run, or a sum over runs; of a whole run from the first execution on.
+    """Busy and idle device time of a run's window, or a sum over runs.
 
-    Of a run with several devices, one is busy while any is. `overlapped_ns` is time in which more
-    than one execution ran, counted as often as there were others. `idle_ns` is the rest of
-    `span_ns`: the host was compiling or loading kernels then, was inside a launch, or neither
-    (Python, other libraries, waiting).
+    `span_ns` is the length of the window; without one, the time from the first to the last
+    execution. It is the sum of `busy_ns`, when at least one device ran something, and `idle_ns`.
+    `overlapped_ns` is time with several executions, counted once per additional execution. Idle
+    time is split by what the host did: compile or load kernels, launch, or anything else (Python,
+    other libraries, waiting).
     """
 
     span_ns: int = 0
@@ -46,9 +47,10 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps of a window, of all runs: by the mark `name`, or None by the period of launches.
+    """Number and total time of the steps of a window, over all runs.
 
-    `span_ns` is how long the devices took for all of them, idle time among it.
+    `name` is the mark that separates steps; None if they were found by the period of launches.
+    `span_ns` includes the devices' idle time.
     """
 
     name: str | None
@@ -56,66 +58,80 @@ class Steps:
     span_ns: int
 
 
-def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
-    """Return the busy and idle time of each run whose executions were all timed, without others.
+def busy_times_of_runs(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
+    """Return the busy and idle time of each run with recorded gaps (`Run.has_gaps`).
 
-    Errors as `Trace.table`.
+    Runs without gaps or without a timed execution are left out. Errors as `Trace.table`.
     """
     from kvtrace.figures.times import unsteady_launches  # with DuckDB, which takes a while
 
-    unsteady: dict[str, Integers] | None = None
-    of_runs = []
+    unsteady_by_run: dict[str, Integers] | None = None
+    busy_times = []
     for run in runs:
         if not run.has_gaps:
             continue
-        spans, total = _Spans(), 0
-        low, high = device_limits(trace, run)
+        spans, executions_ns = _Spans(), 0
+        low, high = device_time_range(trace, run)
         for timed in _executions(trace, run):
             start, end = integers(timed["start"]), integers(timed["end"])
             inside = (low <= start) & (start < high)  # as figures of executions have it
             start, end = start[inside], end[inside]
             spans.add(start, end)
-            total += int((end - start).sum())
+            executions_ns += int((end - start).sum())
         if not spans.any:
             continue
         if isinstance(trace, TraceWindow):  # which may begin and end with idle time
-            ends = np.array([low, high], np.int64)
-            spans.add(ends, ends)
-        first, last = spans.merged()
-        unsteady = unsteady_launches(trace, runs) if unsteady is None else unsteady
-        unsteady_calls = unsteady.get(run.run_id, np.zeros(0, np.int64))
-        busy = int((last - first).sum()) - spans.filled_ns
-        of_runs.append(_busy_of(trace, run, (first, last), busy, total, unsteady_calls))
-    return of_runs
+            limits = np.array([low, high], np.int64)
+            spans.add(limits, limits)
+        starts, ends = spans.merged()
+        if unsteady_by_run is None:
+            unsteady_by_run = unsteady_launches(trace, runs)
+        unsteady_launch_ids = unsteady_by_run.get(run.run_id, np.zeros(0, np.int64))
+        busy_ns = int((ends - starts).sum()) - spans.filled_ns
+        busy = _busy_time(trace, run, (starts, ends), busy_ns, executions_ns, unsteady_launch_ids)
+        busy_times.append(busy)
+    return busy_times
 
 
-def _busy_of(
+def _busy_time(
     trace: "Trace",
     run: "Run",
     spans: tuple[Integers, Integers],
-    busy: int,
-    total: int,
+    busy_ns: int,
+    executions_ns: int,
     unsteady: Integers,
 ) -> Busy:
-    """Return the figures of one run: `busy` ns, in which executions took `total` ns in sum."""
-    first, last = spans
-    span = int(last[-1] - first[0])
-    idle = _Idle(first, last)
-    compiling = min(idle.while_compiling(trace, run), span - busy)
-    launching = min(idle.while_launching(trace, run, unsteady), span - busy - compiling)
+    """Return the busy and idle time of one run.
+
+    Args:
+        trace: The trace, or a window of it.
+        run: The run.
+        spans: Sorted starts and ends of busy spans, in ns.
+        busy_ns: Total busy time.
+        executions_ns: Sum of the durations of all executions.
+        unsteady: `seq` of the launches that are not steady (`unsteady_launches`).
+    """
+    starts, ends = spans
+    span_ns = int(ends[-1] - starts[0])
+    idle = _Idle(starts, ends)
+    compiling_ns = min(idle.while_compiling(trace, run), span_ns - busy_ns)
+    launching_ns = min(idle.while_launching(trace, run, unsteady), span_ns - busy_ns - compiling_ns)
     return Busy(
-        span_ns=span,
-        busy_ns=busy,
-        overlapped_ns=total - busy,
-        idle_ns=span - busy,
-        idle_compiling_ns=compiling,
-        idle_launching_ns=launching,
-        idle_elsewhere_ns=span - busy - compiling - launching,
+        span_ns=span_ns,
+        busy_ns=busy_ns,
+        overlapped_ns=executions_ns - busy_ns,
+        idle_ns=span_ns - busy_ns,
+        idle_compiling_ns=compiling_ns,
+        idle_launching_ns=launching_ns,
+        idle_elsewhere_ns=span_ns - busy_ns - compiling_ns - launching_ns,
     )
 
 
-def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
-    """Return the first and last device time, in ns, that a window includes; without one, any."""
+def device_time_range(trace: "Trace", run: "Run") -> tuple[int, int]:
+    """Return the begin (included) and end (excluded) of a window in device time, in ns.
+
+    Without a window, the range includes all times.
+    """
     if not isinstance(trace, TraceWindow):
         return -LATEST, LATEST
     window = trace.window_of(run.run_id)
@@ -123,7 +139,7 @@ def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
 
 
 def _executions(trace: "Trace", run: "Run", *columns: str) -> Iterator[pa.Table]:
-    """Yield tables of the executions whose start and end are known, with additional columns."""
+    """Yield tables of the executions with known start and end, with these and `columns`."""
     for piece in trace.pieces("gpu_kernels", [run], ["start", "end", *columns]):
         yield piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
 
@@ -140,35 +156,35 @@ class _Spans:
 
     @property
     def any(self) -> bool:
-        """Some intervals were added."""
+        """Whether intervals were added."""
         return self._stored > 0
 
     def add(self, start: Integers, end: Integers) -> None:
-        """Add intervals, in any order."""
-        part = _union(start, end)
-        self._parts.append(part)
-        self._stored += len(part[0])
+        """Add intervals, in any order; merges all intervals if more than the limit are stored."""
+        merged_part = _union(start, end)
+        self._parts.append(merged_part)
+        self._stored += len(merged_part[0])
         if self._stored > self._limit:
             self.merged()
 
     def merged(self) -> tuple[Integers, Integers]:
-        """Merge the intervals, and return their sorted starts and ends, in ns.
+        """Merge the stored intervals, and return the sorted starts and ends of their union, in ns.
 
-        If more than half of the limit remain, gaps up to the median gap are filled and added to
-        `filled_ns`.
+        If more than half of `_MOST_SPANS` remain, gaps up to the median gap are filled, and their
+        length is added to `filled_ns`.
         """
         if not self._parts:
             nothing = np.zeros(0, np.int64)
             return nothing, nothing
         start, end = (np.concatenate(list(parts)) for parts in zip(*self._parts, strict=True))
-        first, last = _union(start, end)
-        if len(first) > _MOST_SPANS // 2:
-            gaps = first[1:] - last[:-1]
+        starts, ends = _union(start, end)
+        if len(starts) > _MOST_SPANS // 2:
+            gaps = starts[1:] - ends[:-1]
             short = gaps <= np.partition(gaps, len(gaps) // 2)[len(gaps) // 2]
             self.filled_ns += int(gaps[short].sum())
-            first, last = first[np.append(True, ~short)], last[np.append(~short, True)]
-        self._parts, self._stored = [(first, last)], len(first)
-        return first, last
+            starts, ends = starts[np.append(True, ~short)], ends[np.append(~short, True)]
+        self._parts, self._stored = [(starts, ends)], len(starts)
+        return starts, ends
 
 
 def _union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
@@ -177,9 +193,11 @@ def _union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
     if not (start[1:] >= start[:-1]).all():
         order = np.argsort(start, kind="stable")
         start, end = start[order], end[order]
-    until = np.maximum.accumulate(end)
-    fresh = np.append(True, start[1:] > until[:-1])
-    return start[fresh], until[np.append(np.flatnonzero(fresh)[1:] - 1, len(start) - 1)]
+    latest_end = np.maximum.accumulate(end)
+    begins_span = np.append(True, start[1:] > latest_end[:-1])
+    return start[begins_span], latest_end[
+        np.append(np.flatnonzero(begins_span)[1:] - 1, len(start) - 1)
+    ]
 
 
 class _Idle:
@@ -188,24 +206,27 @@ class _Idle:
     def __init__(self, first: Integers, last: Integers) -> None:
         self._origin = first[0]
         # Idle time grows from where a span ends to where the next begins, and rests in between.
-        times = np.column_stack([first, last]).reshape(-1) - self._origin
-        idle = np.append(0, np.cumsum(first[1:] - last[:-1]))
-        self._times, self._before = times.astype(np.float64), np.repeat(idle, 2).astype(np.float64)
+        boundaries = np.column_stack([first, last]).reshape(-1) - self._origin
+        idle_before_span = np.append(0, np.cumsum(first[1:] - last[:-1]))
+        self._times, self._before = (
+            boundaries.astype(np.float64),
+            np.repeat(idle_before_span, 2).astype(np.float64),
+        )
 
     def within(self, begin: Integers, end: Integers) -> int:
-        """Return the idle time in ranges that do not overlap."""
+        """Return the idle time, in ns, inside ranges that do not overlap each other."""
         if not begin.size:
             return 0
         begin, end = begin - self._origin, end - self._origin
-        # NumPy looks at all moments that it is given, and these are ranges of a short time.
+        # np.interp searches in all times passed, and the ranges cover a short part of them.
         first = max(int(np.searchsorted(self._times, begin.min())) - 1, 0)
-        near = slice(first, int(np.searchsorted(self._times, end.max(), side="right")) + 1)
-        times, before = self._times[near], self._before[near]
+        searched = slice(first, int(np.searchsorted(self._times, end.max(), side="right")) + 1)
+        times, before = self._times[searched], self._before[searched]
         low, high = (np.interp(moment, times, before) for moment in (begin, end))
         return round(float((high - low).sum()))
 
     def while_compiling(self, trace: "Trace", run: "Run") -> int:
-        """Return the idle time while kernels were compiled or loaded."""
+        """Return the idle time, in ns, while the run's kernels were compiled or loaded."""
         names = ["compile_begin", "compile_ns", "load_begin", "load_ns"]
         kernels = trace.table("kernels", [run], names)
         begins, ends = [], []
@@ -217,7 +238,10 @@ class _Idle:
         return self.within(*_union(np.concatenate(begins), np.concatenate(ends)))
 
     def while_launching(self, trace: "Trace", run: "Run", unsteady: Integers) -> int:
-        """Return the idle time within launches that neither compiled nor tuned anything."""
+        """Return the idle time, in ns, within launches that neither compiled nor tuned anything.
+
+        `unsteady` are the launches to skip; those longer than `_LONGEST_LAUNCH` are skipped, too.
+        """
         from kvtrace.figures.times import steady_spans  # with DuckDB, which takes a while
 
         total = 0

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.converters.output import whole_file
-from kvtrace.converters.profile.recompiles import HeldLaunch, held_launches
+from kvtrace.converters.profile.recompiles import DelayedLaunch, delayed_launches
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.scripts.repro import TORCH_NAMES, descriptor, expression, options_of
 from kvtrace.schema.errors import BadSetting
@@ -36,7 +36,7 @@ class WarmupConverter:
 
         """
         reject_unknown_settings("warmup", settings, ("since",))
-        delayed = held_launches(selection.trace, selection.runs, settings.get("since"))
+        delayed = delayed_launches(selection.trace, selection.runs, settings.get("since"))
         calls, left_out = _calls(selection, delayed)
         with whole_file(output) as file:
             file.write(_script(calls, left_out).encode("utf-8"))
@@ -50,7 +50,7 @@ class WarmupConverter:
 CONVERTER: Final = WarmupConverter()
 
 
-def _calls(selection: Selection, delayed: tuple[HeldLaunch, ...]) -> tuple[list[str], list[str]]:
+def _calls(selection: Selection, delayed: tuple[DelayedLaunch, ...]) -> tuple[list[str], list[str]]:
     """Return the distinct calls as Python text, and reasons why others cannot be compiled ahead."""
     trace = selection.trace
     calls: dict[tuple[str, int], Mapping[str, Any]] = {}

@@ -6,7 +6,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from kvtrace.converters.profile.device_busy import busy_of
+from kvtrace.converters.profile.device_busy import busy_times_of_runs
 from kvtrace.figures import tables
 from kvtrace.figures.times import compiling_launches, host_times
 from kvtrace.figures.trials import HoldingTrials
@@ -94,7 +94,7 @@ def test_the_time_of_a_launch_that_tunes_is_no_host_time(tuned):
 
 
 def test_a_device_that_waits_for_a_launch_that_tunes_does_not_wait_for_launches(tuned):
-    (busy,) = busy_of(tuned.trace, tuned.runs[:1])
+    (busy,) = busy_times_of_runs(tuned.trace, tuned.runs[:1])
 
     assert busy.idle_launching_ns == 10 * 10_000
 

@@ -8,9 +8,9 @@ import pytest
 
 import kvtrace
 from kvtrace.clients.recorded import replay
-from kvtrace.converters.profile.advice import _tunings
+from kvtrace.converters.profile.advice import _tuning_advice
 from kvtrace.converters.profile.autotune import Trial, Tuning
-from kvtrace.converters.profile.lost_time import _of_rooflines
+from kvtrace.converters.profile.lost_time import _roofline_advice
 from kvtrace.converters.profile.profile import Measured, profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.profile.roofline import Position
@@ -93,14 +93,14 @@ def test_kernels_far_from_their_roofline_are_added_up():
         kernel("tiny", 500_000, 0.1, 1_000.0),
         *(kernel(f"part_{number}", 18_000, 0.25) for number in range(3)),
     ]
-    large, parts = _of_rooflines(kernels, 1_000_000, ())
+    large, parts = _roofline_advice(kernels, 1_000_000, ())
     assert (large.kernel, large.cost_ns) == ("large", pytest.approx(80_000))
     assert parts.cost_ns == pytest.approx(3 * 18_000 * 0.75)
     assert all(f"part_{number} (25.0 %)" in parts.text for number in range(3))
     advised = {KernelKey("m", "large"), KernelKey("other", "part_0")}
     # What something else is said of is not said to be far away, too, nor what is little together.
-    assert [one.kernel for one in _of_rooflines(kernels, 1_000_000, advised)] == [None]
-    assert list(_of_rooflines(kernels[3:], 10_000_000, ())) == []
+    assert [one.kernel for one in _roofline_advice(kernels, 1_000_000, advised)] == [None]
+    assert list(_roofline_advice(kernels[3:], 10_000_000, ())) == []
 
 
 def tuning(*medians, kept):
@@ -112,14 +112,14 @@ def tuning(*medians, kept):
 
 
 def test_a_choice_that_another_configuration_beats():
-    (advice,) = _tunings([tuning(10_000, 14_000, kept=1)], {})
+    (advice,) = _tuning_advice([tuning(10_000, 14_000, kept=1)], {})
     assert (advice.rule, advice.kernel) == ("autotune-choice", "scale")
     # The kept one is as fast as the best where it is not tried out, but used.
-    assert list(_tunings([tuning(10_000, 14_000, kept=1)], {("run", 1): 10_100.0})) == []
+    assert list(_tuning_advice([tuning(10_000, 14_000, kept=1)], {("run", 1): 10_100.0})) == []
 
 
 def test_configurations_that_are_all_the_same():
-    (advice,) = _tunings([tuning(10_000, 10_100, 10_050, kept=0)], {})
+    (advice,) = _tuning_advice([tuning(10_000, 10_100, 10_050, kept=0)], {})
     assert advice.rule == "autotune-noise"
-    assert list(_tunings([tuning(10_000, 11_000, kept=0)], {})) == []
-    assert list(_tunings([tuning(10_000, None, kept=0)], {})) == []
+    assert list(_tuning_advice([tuning(10_000, 11_000, kept=0)], {})) == []
+    assert list(_tuning_advice([tuning(10_000, None, kept=0)], {})) == []

@@ -75,8 +75,8 @@ def test_the_named_device_goes_before_the_recorded_one_and_the_target():
     assert limits_for_target("hip:gfx942").name == "MI300X"
 
 
-def test_a_device_that_nobody_knows_is_refused_with_the_list_of_those_known():
-    with pytest.raises(BadSetting, match=r"'Voodoo2' are known; there are those of .*H200 SXM"):
+def test_unknown_device_raises_an_error_that_lists_known_devices():
+    with pytest.raises(BadSetting, match=r"'Voodoo2' are not known; known devices: .*H200 SXM"):
         limits_named("Voodoo2")
 
 
