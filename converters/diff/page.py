@@ -37,7 +37,7 @@ from kvtrace.converters.profile.specialization import Change
 from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES
 
 if TYPE_CHECKING:
-    from kvtrace.converters.report import Written
+    from kvtrace.converters.report import WrittenPage
     from kvtrace.schema.trace import Selection
 
 __all__ = ["comparison_object", "write_comparison"]
@@ -67,7 +67,7 @@ def write_comparison(
     gate: Gate | None = None,
     max_mb: float = 20.0,
     source: bool = True,
-) -> "Written":
+) -> "WrittenPage":
     """Write the report of AFTER with the difference as one page.
 
     With `before`, the page shows any two texts of a changed kernel side by side.

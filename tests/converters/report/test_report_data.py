@@ -326,7 +326,7 @@ def test_a_variant_s_occupancy_follows_from_its_resources(report):
 def test_of_very_many_launches_an_even_choice_is_kept_and_bins_count_all(tmp_path, monkeypatch):
     built = build_report_trace(tmp_path, launches=5000, derived=False, stages=("ttir",))
     every = report_of(built.path)
-    monkeypatch.setattr("kvtrace.converters.report.data._KEPT", 500)
+    monkeypatch.setattr("kvtrace.converters.report.data._STORED_ROWS", 500)
     report = report_of(built.path)
     assert report.calls == every.calls
     assert report.totals == every.totals

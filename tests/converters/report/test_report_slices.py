@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.report.slices import (
+    RowSelector,
     Slices,
-    Thinned,
     bin_pieces,
     bin_slices,
     coarser,
@@ -87,7 +87,7 @@ def test_nothing_is_thinned_that_fits():
 def test_rows_are_chosen_as_they_come(rows, every, size):
     columns = np.array(rows, np.int64)
     call, duration = columns[:, 3], columns[:, 1]
-    thinned = Thinned(every)
+    thinned = RowSelector(every)
     parts = range(0, len(rows), size)
     kept = [thinned.chosen(call[at : at + size], duration[at : at + size]) for at in parts]
     found = np.concatenate(kept)
@@ -97,7 +97,7 @@ def test_rows_are_chosen_as_they_come(rows, every, size):
         assert found[own[0]]
         assert found[own[np.argmax(duration[own])]]
     assert not found[(call == -1) & (np.arange(len(rows)) % every > 0)].any()
-    everything = Thinned(1).chosen(call, duration)
+    everything = RowSelector(1).chosen(call, duration)
     assert everything.all()
 
 

@@ -29,7 +29,7 @@ def llama(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def train(tmp_path_factory):
-    """Replayed, so that bytes are known; without a device timeline."""
+    """ReplayedSums, so that bytes are known; without a device timeline."""
     return page_of(tmp_path_factory, "train", "--replay")
 
 
