@@ -146,9 +146,9 @@ def test_a_bound_that_narrowed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("register>0", "is not a rule; one is of findings.new, bounds.narrower, results, regis"),
+        ("register>0", "is not a rule: write a figure .findings.new, bounds.narrower, results"),
         ("spills", "needs one"),
-        ("findings.new>0", "have no bound"), ("time>5%", "a share is of a change"),
+        ("findings.new>0", "have no limit"), ("time>5%", "a percentage needs a sign"),
         ("time>-5%", "write >\\+ for growth"), ("spills>0; x", "is not a rule"), ("", None),
     ],
 )  # fmt: skip

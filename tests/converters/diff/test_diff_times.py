@@ -10,12 +10,12 @@ from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.model import KernelTime, Totals
 from kvtrace.converters.diff.times import (
     Samples,
-    _resampled,
-    _stretches,
-    beyond,
+    _resampled_medians,
+    _stretch_medians,
+    common_host_ratio,
     compare_times,
-    shared_by_all,
     why_not_comparable,
+    with_claims_beyond,
 )
 from kvtrace.schema.runs import Run
 from tests.converters.written_trace import Kernel, Launches, write_trace
@@ -113,9 +113,9 @@ def test_what_all_kernels_of_two_processes_share_blames_none(scales, shared, cla
             drawn(1), drawn(2, scale=scale), kind="host"),))
         for scale in scales
     ]  # fmt: skip
-    found = shared_by_all(times)
+    found = common_host_ratio(times)
     assert found == (None if shared is None else pytest.approx(shared, rel=0.05))
-    judged = times if found is None else beyond(times, found)
+    judged = times if found is None else with_claims_beyond(times, found)
     assert [time.compared[0].claimed for time in judged] == claimed
 
 
@@ -149,16 +149,16 @@ def test_medians_of_stretches_are_those_of_their_launches():
         for each in range(7)
         for part in np.array_split(ns[run == each], min(12, (run == each).sum() // 5))
     ]
-    assert _stretches(side).tolist() == expected
+    assert _stretch_medians(side).tolist() == expected
 
 
 @pytest.mark.parametrize("number", [65, 66, 200])
 def test_medians_of_many_are_drawn_as_if_each_was_drawn_by_itself(number):
     medians = np.random.default_rng(5).lognormal(9, 0.3, number)
-    quick = [_resampled(medians, np.random.default_rng(seed)) for seed in range(10)]
+    quick = [_resampled_medians(medians, np.random.default_rng(seed)) for seed in range(10)]
     singly = mock.patch("kvtrace.converters.diff.times._DRAWN_SINGLY", 1_000)
     with singly:
-        plain = [_resampled(medians, np.random.default_rng(seed)) for seed in range(10)]
+        plain = [_resampled_medians(medians, np.random.default_rng(seed)) for seed in range(10)]
     shares = (0.005, 0.1, 0.5, 0.9, 0.995)
     found, expected = (np.quantile(np.concatenate(each), shares) for each in (quick, plain))
     assert found == pytest.approx(expected, rel=0.01)

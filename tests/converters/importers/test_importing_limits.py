@@ -58,7 +58,7 @@ def test_gigabytes_of_space_are_refused_early(tmp_path):
             file.write(b" " * (8 << 20))
         file.write(b"[]}")
 
-    with pytest.raises(BadSource, match="more than 64 MB of space"):
+    with pytest.raises(BadSource, match="more than 64 MB of white space"):
         import_files([path], tmp_path / "out", "kineto")
 
 
@@ -118,4 +118,4 @@ def test_progress_goes_to_the_end_of_the_file(packed, tmp_path):
 def test_a_pipe_is_refused(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     assert main(["import", str(tmp_path / "pipe"), "-o", str(tmp_path / "out")]) == 2
-    assert "is not a file" in capsys.readouterr().err
+    assert "is not a regular file" in capsys.readouterr().err

@@ -272,7 +272,7 @@ def test_of_several_runs_one_is_to_be_chosen_and_a_kernel_needs_its_ir(
     [
         (["--launch", "99"], "has no launch 99; it has 0 to "),
         (["--call", "99"], "has no call 99; it has 0 to "),
-        (["--finding", "abc"], "has no findings; kvtrace sanitize looks for some"),
+        (["--finding", "abc"], "has no findings; kvtrace sanitize searches for some"),
         ([], "by one of --launch NUMBER, --call ID, --finding ID"),
         (["--launch", "0", "--call", "0"], "by one of --launch NUMBER"),
         (["--launch", "-1"], "has no launch -1"),
