@@ -50,7 +50,7 @@ def test_a_warp_s_sectors_equal_those_of_its_addresses(report_browser, pages, bl
                 arg=32 * warp,
             )
             told = opened.text("#warp p")
-            assert f"{len(asked)} bytes asked for in {len(sectors)} sectors" in told
+            assert f"{len(asked)} bytes requested in {len(sectors)} sectors" in told
             assert f"of the {32 * len(sectors)} bytes moved" in told
             opened.page.get_by_role("button", name="Show as a table (Lines").click()
             cells = [row.split("\t") for row in rows_of(opened, "#warp-lines")]

@@ -70,7 +70,7 @@ def test_the_timeline_is_drawn_on_one_clock_and_says_so(tmp_path):
         int(part.end.max()) for timeline in drawn for part in timeline.slices
     ]  # of the last collective on each rank
     assert abs(apart[0] - apart[1]) < 10_000
-    assert "clock moved by +3.1" in drawn[1].process.name
+    assert "clock shifted by +3.1" in drawn[1].process.name
     assert "moved" not in drawn[0].process.name
     assert "derived from 40 collectives" in tally.sentences()[-1]
     # and Chrome's times count from the earliest of the moved ones

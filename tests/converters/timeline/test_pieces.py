@@ -10,7 +10,7 @@ from kvtrace.converters.timeline.pieces import (
     Constant,
     Decimal,
     Lookup,
-    Some,
+    PartialRows,
     concatenate_rows,
 )
 from kvtrace.converters.timeline.protobuf import Fixed64, Varint, length_prefixed, varint
@@ -54,7 +54,10 @@ def test_rows_are_their_pieces_one_behind_the_other(data):
     rows = np.array(chosen, np.int64)
     words = np.array(numbers, np.uint64)
     lookup = Lookup(ByteTable(entries), np.array(index, np.int64))
-    inner = [lookup, Some(rows, [Constant(b"<"), Varint(words[rows]), Constant(b">")], count)]
+    inner = [
+        lookup,
+        PartialRows(rows, [Constant(b"<"), Varint(words[rows]), Constant(b">")], count),
+    ]
     pieces = [*length_prefixed(b"\x0a", inner, count), Fixed64(words)]
     encoded = concatenate_rows(pieces, count)
 

@@ -631,7 +631,7 @@ export interface Roofline {
  * definition without a stack. `program`, `iteration`, `lane`, `address_offset` and `past_end_bytes`
  * describe the witness, `other_program` and `other_stack` the second access of a race. `calls` and
  * `launches` count, over all runs, the unique calls with an equal finding and their launches.
- * `invocation` is the call as source text, `launched_at` the place of its first launch. A finding
+ * `invocation` is the call as source text, `launched_at` the frame of its first launch. A finding
  * is `suppressed` if a comment in the source says that it is intended, with `suppress_reason`.
  * `generated` means that Inductor wrote the kernel, from `operators`. Findings that one change
  * would fix have the same `cause` (causes.py).

@@ -60,7 +60,7 @@ export function AllThatRan() {
             leaving={["per step", "executions", "findings"]}
             sort="GPU time"
             height={SHOWN}
-            empty={words ? "No kernel matches." : "Nothing but autotuners ran."}
+            empty={words ? "No kernel matches." : "Only autotuners ran."}
           />
           <p class="muted small">{notes(time).join(" ")}</p>
         </>
@@ -161,7 +161,7 @@ function notes(time: DeviceTime): string[] {
   if (time.tuning_executions) {
     const tried = plural(time.tuning_executions, "execution");
     said.push(
-      `Not in the rows: ${tried} of autotuners and warm-ups, ${formatNanoseconds(time.tuning_ns)}.`,
+      `Excluded: ${tried} of autotuners and warm-ups, ${formatNanoseconds(time.tuning_ns)}.`,
     );
   }
   return said;

@@ -100,10 +100,10 @@ const COLUMNS: readonly Column<RuleRow>[] = [
   },
   {
     ...figure<RuleRow>("violations", "derived", (row) => row.found),
-    title: "Distinct ones; some rules count several accesses as one",
+    title: "Distinct violations; some rules count several accesses as one",
     cell: ({ found, severity }) =>
       severity ? <Pill kind={severityKind(severity)}>{plural(found, severity)}</Pill> : "0",
   },
   accesses("unknown", "unknown", "Accesses without a verdict, over unique calls"),
-  accesses("proven", "proven", "Accesses, over unique calls"),
+  accesses("proven", "proven", "Accesses that are proven safe, over unique calls"),
 ];
