@@ -28,7 +28,7 @@ def run_calls(trace):
 
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
-def test_times_on_the_host(tmp_path_factory, runs):
+def test_host_times_are_sampled_per_call(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
     times = host_samples(trace, trace.runs, run_calls(trace), KERNELS_OF)
     steady = []
@@ -53,7 +53,7 @@ def test_times_on_the_host(tmp_path_factory, runs):
 
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
-def test_times_on_the_device(tmp_path_factory, runs):
+def test_device_times_are_sampled_per_call(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
     found = device_samples(trace, trace.runs, run_calls(trace), KERNELS_OF)
     steady = [

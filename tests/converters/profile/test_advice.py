@@ -38,7 +38,7 @@ def marked_line(kernel):
 
 
 @pytest.mark.parametrize("rule", some(list(advice_kernels.PLANTED), 3))
-def test_a_planted_inefficiency_is_named_at_its_line(tmp_path, rule):
+def test_planted_inefficiency_is_reported_at_its_line(tmp_path, rule):
     program, kernel = advice_kernels.PLANTED[rule]
     profile = profile_of(tmp_path / "out", program)
 
@@ -54,14 +54,14 @@ def test_a_planted_inefficiency_is_named_at_its_line(tmp_path, rule):
     assert profile_object(profile)["advice"][0]["figures"]
 
 
-def test_of_good_kernels_nothing_is_said(tmp_path):
+def test_efficient_kernels_give_no_advice(tmp_path):
     profile = profile_of(tmp_path / "out", advice_kernels.run_good_ones)
 
     assert len(profile.kernels) == 10
     assert [f"{one.rule}: {one.kernel} {one.figures}" for one in profile.advice] == []
 
 
-def test_a_program_that_the_device_waits_for_is_told_so():
+def test_program_that_keeps_the_device_idle_gets_advice():
     trace = open_trace(FIXTURES / "llama")
     assert read_profile(trace, trace.runs).advice[0].rule == "host-bound"
 
@@ -86,7 +86,7 @@ def kernel(name, device_ns, achieved, median_ns=50_000.0):
     )
 
 
-def test_kernels_far_from_their_roofline_are_added_up():
+def test_lost_time_of_kernels_far_from_their_roofline_is_summed():
     kernels = [
         kernel("large", 100_000, 0.2),
         kernel("near", 500_000, 0.9),
@@ -111,14 +111,14 @@ def tuning(*medians, kept):
     return Tuning("run", "scale", "kernels", "kernels.py", "x fp32[1000]", trials, "")
 
 
-def test_a_choice_that_another_configuration_beats():
+def test_advice_names_a_configuration_faster_than_the_chosen_one():
     (advice,) = _tuning_advice([tuning(10_000, 14_000, kept=1)], {})
     assert (advice.rule, advice.kernel) == ("autotune-choice", "scale")
     # The kept one is as fast as the best where it is not tried out, but used.
     assert list(_tuning_advice([tuning(10_000, 14_000, kept=1)], {("run", 1): 10_100.0})) == []
 
 
-def test_configurations_that_are_all_the_same():
+def test_advice_names_equally_fast_configurations():
     (advice,) = _tuning_advice([tuning(10_000, 10_100, 10_050, kept=0)], {})
     assert advice.rule == "autotune-noise"
     assert list(_tuning_advice([tuning(10_000, 11_000, kept=0)], {})) == []
