@@ -168,7 +168,7 @@ def loaded(file: str, folder: Path, mutant: Mutant | None = None) -> Any:
 
 
 @dataclass
-class Ran:
+class WorkRow:
     """One run of a case: its output, what should be, and the launch that wrote it."""
 
     actual: np.ndarray
@@ -201,7 +201,7 @@ def called(case: Case, module: Any, given: list[Any]) -> torch.Tensor:
     return case.call(module, *moved).detach()
 
 
-def run(case: Case, module: Any, seed: int) -> Ran:
+def run(case: Case, module: Any, seed: int) -> WorkRow:
     """Run a case in the evaluator on inputs of a seed.
 
     Raises:
@@ -228,7 +228,7 @@ def run(case: Case, module: Any, seed: int) -> Ran:
                     continue  # an autotuner's trial
                 for left in written_storages(earlier.module, before):
                     assert left.address not in ours, f"{case.name}: several launches"
-            return Ran(
+            return WorkRow(
                 out.double().cpu().numpy(), wanted, launch, argument.name, inputs(case, seed)
             )
     raise AssertionError(f"{case.name}: no launch writes the output")
@@ -239,7 +239,7 @@ def _addresses(arguments: Sequence[Any]) -> list[int | None]:
     return [None if each is None else each.address for each in storages]
 
 
-def derived_for(case: Case, ran: Ran) -> tuple[Tolerance, Output]:
+def derived_for(case: Case, ran: WorkRow) -> tuple[Tolerance, Output]:
     given = {str(place): _wide_bytes(value) for place, value in enumerate(ran.given)}
 
     def reference(**named: Any) -> dict[str, Any]:

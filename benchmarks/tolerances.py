@@ -30,7 +30,7 @@ import kvtrace
 from benchmarks.tolerance_cases import (
     F32,
     Case,
-    Ran,
+    WorkRow,
     derived_for,
     folder_of,
     inputs,
@@ -56,7 +56,7 @@ def chosen(part: str) -> list[Case]:
     return [each for each in found if each.library not in missing]
 
 
-def in_another_order(ran: Ran) -> np.ndarray:
+def in_another_order(ran: WorkRow) -> np.ndarray:
     """What the launch gives with sums in the fixed order."""
     arguments = ran.launch.before()
     with in_fixed_order():

@@ -1,9 +1,9 @@
-"""Converters: each reads the tables of a trace and writes one file.
+"""Converters from a trace's tables to files, terminal text and JSON.
 
-Entry points of the group `kvtrace.converters` name them. They import `kvtrace.schema` and
-`kvtrace.figures`, never the evaluator.
+Entry points of the group `kvtrace.converters` register those that write files. Code here imports
+`kvtrace.schema` and `kvtrace.figures`, never the evaluator.
 """
 
-# The folder lies at the top of the repository, from where it could be imported a second time.
+# The folder is at the top of the repository, where it could be imported under a second name.
 if __name__ != "kvtrace.converters":
     raise ImportError("import it as kvtrace.converters")

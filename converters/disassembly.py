@@ -1,6 +1,6 @@
 """Disassembly of recorded cubins to SASS, by `nvdisasm` or `cuobjdump`.
 
-The program is taken from PATH, or else from an installed Triton.
+The program is searched on PATH, then in an installed Triton.
 """
 
 import importlib.util
@@ -15,7 +15,7 @@ _SECONDS: Final = 20
 
 
 def disassembler() -> str | None:
-    """Return the path of a program that disassembles cubins, or None if there is none."""
+    """Return the path of a program that disassembles cubins, or None if none is installed."""
     spec = importlib.util.find_spec("triton")  # does not import triton
     root = None if spec is None or spec.origin is None else Path(spec.origin).parent
     folders = [None] if root is None else [None, str(root / "backends" / "nvidia" / "bin")]
@@ -29,7 +29,7 @@ def disassembled(tool: str, cubin: bytes, *, lines: bool = False) -> str | None:
     Args:
         tool: Path of the program, as `disassembler` returns it.
         cubin: The binary.
-        lines: Whether to add comments with source lines (`nvdisasm` only).
+        lines: Add comments with source lines (`nvdisasm` only).
 
     """
     options = ["-sass"] if Path(tool).stem == "cuobjdump" else ["-c", *(["-g"] if lines else [])]

@@ -1,4 +1,4 @@
-"""Output files that appear complete or not at all."""
+"""Writing of output files that appear only when they are complete."""
 
 import os
 from collections.abc import Iterator
@@ -22,7 +22,7 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
 
     """
     try:
-        _check_place(path)
+        _check_path(path)
         if path.exists() and not path.is_file():
             with path.open("wb") as file:
                 yield file
@@ -39,10 +39,10 @@ def whole_file(path: Path) -> Iterator[BinaryIO]:
             raise
     except OSError as problem:
         reason = problem.strerror or str(problem)
-        raise BadSetting(f"cannot write {path}: {reason}; choose another place.") from problem
+        raise BadSetting(f"cannot write {path}: {reason}") from problem
 
 
-def _check_place(path: Path) -> None:
+def _check_path(path: Path) -> None:
     if path.is_dir():
         raise BadSetting(f"{path} is a folder; name a file to write.")
     if not path.parent.is_dir():
@@ -50,7 +50,7 @@ def _check_place(path: Path) -> None:
 
 
 def _publish(temporary: Path, path: Path) -> None:
-    """Rename the finished file to `path`, with the permissions that a plain open() would give."""
+    """Rename the finished file to `path`, with the permissions that open() would have set."""
     mask = os.umask(0)
     os.umask(mask)
     temporary.chmod(0o666 & ~mask)

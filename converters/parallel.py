@@ -1,4 +1,4 @@
-"""Tasks on several threads, with results in order and few of them in memory."""
+"""Execution of tasks on several threads, with results in order and few of them in memory."""
 
 import os
 from collections import deque
@@ -8,14 +8,14 @@ from typing import Final, TypeVar
 
 Result = TypeVar("Result")
 
-#: Threads gain from NumPy releasing the interpreter on large arrays; more than this gain nothing.
+#: Most threads. They help only while NumPy releases the interpreter lock; more gain nothing.
 _MOST_THREADS: Final = 4
 
 
 def in_order(tasks: Iterable[Callable[[], Result]]) -> Iterator[Result]:
     """Run tasks on threads, and yield their results in the order of the tasks.
 
-    At most two tasks per thread are started before the result of the oldest is taken.
+    At most two tasks per thread are submitted before the oldest result is yielded.
     """
     threads = min(os.cpu_count() or 1, _MOST_THREADS)
     with ThreadPoolExecutor(threads) as pool:

@@ -19,7 +19,8 @@ from kvtrace.text import printable, size
 class Conversion:
     """Result of a converter: the written files, and sentences about their content.
 
-    `differences` are sentences about values in the files that differ from the tables, by a check.
+    `differences` are sentences about values in the files that a check found to differ from the
+    tables.
     """
 
     files: tuple[Path, ...]
@@ -28,18 +29,18 @@ class Conversion:
 
     @property
     def size_bytes(self) -> int:
-        """Size of all files together, in bytes."""
+        """Total size of the files, in bytes."""
         return sum(file.stat().st_size for file in self.files)
 
     def __repr__(self) -> str:
         files = (f"{file} ({size(file.stat().st_size)})" for file in self.files if file.exists())
-        written = f"wrote {', '.join(files) or 'no file that is still there'}"
+        written = f"wrote {', '.join(files) or 'files that were removed since'}"
         return "\n".join(map(printable, (written, *self.notes, *self.differences)))
 
 
 @runtime_checkable
 class Converter(Protocol):
-    """A converter from a trace's tables to files."""
+    """Interface of converters, each of which writes a trace's tables to files of one format."""
 
     @property
     def summary(self) -> str:
@@ -52,9 +53,9 @@ class Converter(Protocol):
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the selected runs to `output`, which appears complete or not at all.
+        """Write the selected runs to `output`, which appears only when it is complete.
 
-        `settings` are the converter's settings by name; an unknown name raises `BadSetting`.
+        `settings` are texts by name; an unknown name raises `BadSetting`.
         """
 
 
@@ -69,14 +70,14 @@ def load_converter(name: str) -> Converter:
     """Import and return a converter.
 
     Raises:
-        BadSetting: no converter has the name, or a package registers an object that is not one.
+        BadSetting: no converter has the name, or the registered object is not a converter.
 
     """
     entry = registry.entry("converters", name)
     if entry is None:
         known = ", ".join(converter_names())
         like = nearest(name, converter_names())
-        raise BadSetting(f"there is no converter {name!r}{like}; choose one of {known}.")
+        raise BadSetting(f"there is no converter {name!r}{like}: choose one of {known}")
     return _checked(name, entry.load())
 
 
@@ -85,9 +86,9 @@ def reject_unknown_settings(name: str, settings: Mapping[str, str], known: tuple
     for setting in settings:
         if setting in known:
             continue
-        choices = f"it has {', '.join(known)}" if known else "it has none"
+        choices = f"its settings are {', '.join(known)}" if known else "it has no settings"
         like = nearest(setting, known)
-        raise BadSetting(f"the converter {name} has no setting {setting!r}{like}; {choices}.")
+        raise BadSetting(f"the converter {name} has no setting {setting!r}{like}; {choices}")
 
 
 def _checked(name: str, candidate: object) -> Converter:
@@ -95,5 +96,5 @@ def _checked(name: str, candidate: object) -> Converter:
         return candidate
     raise BadSetting(
         f"the converter {name!r} is a {type(candidate).__name__} without summary, "
-        "default_output and convert(); correct or remove the package that registers it."
+        "default_output and convert(): correct or remove the package that registers it"
     )

@@ -1,4 +1,4 @@
-"""Source lines of the program as recorded in the trace; files on disk may have changed."""
+"""Source lines of the program as recorded in the trace, since files on disk may have changed."""
 
 from collections.abc import Sequence
 from itertools import zip_longest
@@ -9,9 +9,10 @@ if TYPE_CHECKING:
 
 
 class SourceLines:
-    """Source lines from the artifacts of the runs' kernels; each file is read once.
+    """Reader of recorded source lines; each file is read once.
 
-    A kernel's artifact of a file has the lines that the kernel uses; all other lines are blank.
+    A kernel's artifact of a file has the lines that the kernel uses, and blank lines elsewhere, so
+    the artifacts of all kernels are merged.
     """
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
@@ -33,26 +34,26 @@ class SourceLines:
         if file is None or line is None or line < 1:
             return None
         if file in self._artifacts:
-            return _nth(self._file(file), line)
+            return _line_or_none(self._merged_lines(file), line)
         for path, definition, artifact in self._functions:
-            content = self._content(artifact) if path == file else []
-            text = _nth(content, line - definition + _decorators(content) + 1)
+            content = self._artifact_lines(artifact) if path == file else []
+            text = _line_or_none(content, line - definition + _decorator_lines(content) + 1)
             if text is not None:
                 return text
         return None
 
     def blocks(self, file: str) -> list[tuple[int, list[str]]]:
-        """Return the recorded blocks of a file: the whole file, or each kernel defined in the file.
+        """Return the recorded blocks of a file: the file, or else each kernel defined in it.
 
-        A block is the number of its first line, counted from 1, and its lines.
+        A block is the number of its first line (from 1) and its lines; blocks are sorted.
         """
         if file in self._artifacts:
-            return [(1, self._file(file))]
+            return [(1, self._merged_lines(file))]
         blocks = {}
         for path, definition, artifact in self._functions:
-            content = self._content(artifact) if path == file else []
+            content = self._artifact_lines(artifact) if path == file else []
             if content:
-                blocks[definition - _decorators(content)] = content
+                blocks[definition - _decorator_lines(content)] = content
         return sorted(blocks.items())
 
     def definitions(self) -> list[tuple[str, int, int]]:
@@ -60,31 +61,31 @@ class SourceLines:
         return [
             (file, first, first + len(content) - 1)
             for file, definition, artifact in self._functions
-            if (content := self._content(artifact))
-            for first in (definition - _decorators(content),)
+            if (content := self._artifact_lines(artifact))
+            for first in (definition - _decorator_lines(content),)
         ]
 
-    def _file(self, file: str) -> list[str]:
-        """Return the lines of a file, united from the artifacts of all kernels."""
+    def _merged_lines(self, file: str) -> list[str]:
+        """Return the lines of a file, merged from the artifacts of all kernels."""
         if file not in self._files:
-            contents = [self._content(artifact) for artifact in self._artifacts[file]]
+            contents = [self._artifact_lines(artifact) for artifact in self._artifacts[file]]
             self._files[file] = [
                 next((line for line in lines if line), "")
                 for lines in zip_longest(*contents, fillvalue="")
             ]
         return self._files[file]
 
-    def _content(self, artifact: str) -> list[str]:
+    def _artifact_lines(self, artifact: str) -> list[str]:
         if artifact not in self._lines:
             content = self._trace.artifact(artifact) or b""
             self._lines[artifact] = content.decode("utf-8", "replace").splitlines()
         return self._lines[artifact]
 
 
-def _decorators(content: list[str]) -> int:
-    """Return the number of lines above the `def`, whose line is recorded as the kernel's."""
+def _decorator_lines(content: list[str]) -> int:
+    """Return the number of lines (of decorators) above the `def`, whose line is the kernel's."""
     return next((i for i, line in enumerate(content) if line.lstrip().startswith("def ")), 0)
 
 
-def _nth(lines: list[str], line: int) -> str | None:
+def _line_or_none(lines: list[str], line: int) -> str | None:
     return lines[line - 1] if 1 <= line <= len(lines) else None

@@ -22,14 +22,14 @@ Values = Mapping[str, float]
 
 @dataclass(frozen=True, slots=True)
 class EarlierStage:
-    """A stage of a kernel's source before the compiler's stages; an add-on writes the text.
+    """A stage before the compiler's stages, whose text an add-on writes.
 
-    Kernels whose texts of such a stage differ are different kernels, even if all else is equal.
-    Numbers of other facts are not searched for in these texts.
+    Variants with different texts of such a stage are different variants, even if all else is equal.
+    Changed constants are not ignored in these texts.
 
     Attributes:
         label: The stage's name in outputs.
-        texts: Returns the stage's texts, as MLIR, by run id and kernel id.
+        texts: A function that returns the stage's texts, as MLIR, by run id and kernel id.
     """
 
     label: str
@@ -40,8 +40,8 @@ class EarlierStage:
 class FigureKind:
     """A figure of launches: name, unit (count, bytes, ns or share), worse direction, certainty.
 
-    Figures are combined over launches by their sum, or by the largest. A figure with `part` and
-    `of` is a ratio: the sum of `part` over the largest sum of those in `of`.
+    Over launches, its values are added, or the largest counts (`combined`). A figure with `part`
+    and `of` is a ratio of other figures: `part` over the largest of those in `of`.
     """
 
     name: str
@@ -53,7 +53,7 @@ class FigureKind:
     certainty: Certainty = "derived"
 
     def value(self, totals: "Totals") -> float | None:
-        """Return the figure from sums over launches, or None if unknown."""
+        """Return the figure from `totals.further`, or None if unknown."""
         values = totals.further or {}
         if self.part is None:
             return values.get(self.name)
@@ -64,24 +64,27 @@ class FigureKind:
 
 @dataclass(frozen=True, slots=True)
 class FigureSource:
-    """Kinds of figures of calls, and their reader: values of one launch by run id and call id."""
+    """Additional figures of calls: their kinds, and a function that reads them.
+
+    `read` returns the figures of one launch by name, for each run id and call id.
+    """
 
     read: "Callable[[Trace, Sequence[Run]], Mapping[tuple[str, int], Values]]"
     kinds: tuple[FigureKind, ...]
 
 
-#: Compares kernels, given by name in AFTER and name in BEFORE, for at most some seconds.
+#: Compares results by IR. Arguments: BEFORE, AFTER, names in AFTER → BEFORE, limit in seconds.
 MeaningSource = Callable[
     ["Selection", "Selection", Mapping[str, str], float], Sequence[KernelMeaning]
 ]
 
-#: The same by recorded results, for some outputs of each kernel by name in BEFORE (None: all).
+#: Compares recorded results; a further argument has the outputs to compare by kernel (None: all).
 KeptResultSource = Callable[
     ["Selection", "Selection", Mapping[str, str], Mapping[str, AbstractSet[str] | None], float],
     Sequence[KernelMeaning],
 ]
 
-#: Compares results of launches, given pairs of kernels, and the kernels of AFTER with other code.
+#: Compares launches. Arguments: BEFORE, AFTER, matched kernels, kernels of AFTER with other code.
 ResultSource = Callable[
     [
         "Snapshot",
@@ -98,11 +101,12 @@ class DiffAddition:
     """All additions of one add-on. `kvtrace diff` imports the module, which should import little.
 
     Attributes:
-        stages: Texts of kernels, by the names of their stages.
-        figures: Figures of calls.
-        meanings: Compares by IR whether changed kernels still compute the same.
-        kept: Compares the outputs that `meanings` leave open by recorded results of launches.
-        results: Finds the first launch with another result; None if no results were recorded.
+        stages: Stages before the compiler's, by name.
+        figures: Source of figures of calls.
+        meanings: Function that compares by IR whether changed kernels compute the same results.
+        kept: Function that compares outputs that `meanings` leaves open, by recorded results.
+        results: Function that finds the first launch with another result; it returns None if no
+            results were recorded.
     """
 
     stages: Mapping[str, EarlierStage] = field(default_factory=dict)

@@ -9,9 +9,9 @@ from kvtrace.converters.diff.model import CallChange
 from kvtrace.converters.diff.snapshot import Call, Snapshot, Variant, call_rows
 from kvtrace.converters.profile.specialization import Change, changes, without_addresses
 
-#: Unique calls that are read in full to say what changed; the counts are always of all.
+#: Most unique calls that are read in full to find what changed; counts always cover all calls.
 _MOST_READ: Final = 500
-#: A fact that changes in more ways than this is reported as one change of that many values.
+#: Most changes of one fact that are listed; more are reported as one change of the value counts.
 _MOST_VALUES: Final = 3
 
 
@@ -19,7 +19,7 @@ _MOST_VALUES: Final = 3
 class CallsDifference:
     """Changes of corresponding calls, and the numbers of calls without a counterpart.
 
-    `unread` counts corresponding calls that differ too, but were too many to read one by one.
+    `unread` counts further corresponding calls that differ and were not read.
     """
 
     changes: tuple[CallChange, ...]
@@ -31,37 +31,43 @@ class CallsDifference:
 def compare_calls(
     before: Snapshot, a: Variant, after: Snapshot, b: Variant
 ) -> CallsDifference | None:
-    """Compare the unique calls of a variant; None if both sides have the same calls.
+    """Return the differences of a variant's unique calls; None if both sides have the same calls.
 
     Calls that only an autotuner launched are ignored. The n-th differing call of one side
     corresponds to the n-th of the other, in the order of first launches.
     """
-    calls_before, calls_after = _launched(a), _launched(b)
-    gone = [call for identity, call in calls_before.items() if identity not in calls_after]
-    new = [call for identity, call in calls_after.items() if identity not in calls_before]
-    if not gone and not new:
+    calls_before, calls_after = _launched_calls(a), _launched_calls(b)
+    calls_only_before = [
+        call for identity, call in calls_before.items() if identity not in calls_after
+    ]
+    calls_only_after = [
+        call for identity, call in calls_after.items() if identity not in calls_before
+    ]
+    if not calls_only_before and not calls_only_after:
         return None
-    corresponding = min(len(gone), len(new))
-    read = min(corresponding, _MOST_READ)
+    pair_count = min(len(calls_only_before), len(calls_only_after))
+    read_count = min(pair_count, _MOST_READ)
     change_counts: Counter[Change] = Counter()
-    for first, second in zip(
-        call_rows(before, gone[:read]), call_rows(after, new[:read]), strict=True
+    for row_before, row_after in zip(
+        call_rows(before, calls_only_before[:read_count]),
+        call_rows(after, calls_only_after[:read_count]),
+        strict=True,
     ):
-        change_counts.update(changes(call_facts(first), call_facts(second)))
+        change_counts.update(changes(call_facts(row_before), call_facts(row_after)))
     return CallsDifference(
         changes=tuple(_condensed(change_counts)),
-        unread=corresponding - read,
-        added=max(0, len(new) - len(gone)),
-        removed=max(0, len(gone) - len(new)),
+        unread=pair_count - read_count,
+        added=max(0, len(calls_only_after) - len(calls_only_before)),
+        removed=max(0, len(calls_only_before) - len(calls_only_after)),
     )
 
 
-def _launched(variant: Variant) -> dict[int, Call]:
+def _launched_calls(variant: Variant) -> dict[int, Call]:
     return {identity: call for identity, call in variant.calls.items() if call.launches}
 
 
 def _condensed(change_counts: Counter[Change]) -> list[CallChange]:
-    """Return an entry per change, or one entry per fact with many values."""
+    """Return an entry per change; a fact with more than `_MOST_VALUES` changes is one entry."""
     by_fact: dict[str, list[Change]] = {}
     for change in change_counts:
         by_fact.setdefault(change.what, []).append(change)
@@ -71,22 +77,24 @@ def _condensed(change_counts: Counter[Change]) -> list[CallChange]:
             condensed += [CallChange(change, change_counts[change]) for change in all_changes]
             continue
         condensed.append(
-            CallChange(_summary(fact, all_changes), _total(change_counts, all_changes))
+            CallChange(
+                _change_of_value_counts(fact, all_changes), _call_count(change_counts, all_changes)
+            )
         )
     return condensed
 
 
-def _summary(what: str, all_changes: Sequence[Change]) -> Change:
-    sides = ({c.before for c in all_changes}, {c.after for c in all_changes})
-    return Change(what, *(f"{len(side):,} values" for side in sides))
+def _change_of_value_counts(what: str, all_changes: Sequence[Change]) -> Change:
+    values = ({c.before for c in all_changes}, {c.after for c in all_changes})
+    return Change(what, *(f"{len(values_of_side):,} values" for values_of_side in values))
 
 
-def _total(change_counts: Counter[Change], all_changes: Sequence[Change]) -> int:
+def _call_count(change_counts: Counter[Change], all_changes: Sequence[Change]) -> int:
     return sum(change_counts[change] for change in all_changes)
 
 
 def call_facts(row: Mapping[str, Any]) -> dict[str, str]:
-    """Return comparable facts of a call: grid, shapes, strides, scalars."""
+    """Return the comparable facts of a row of `calls`, by name: grid, shapes, strides, scalars."""
     facts = {"grid": f"({row['grid_x']}, {row['grid_y']}, {row['grid_z']})"}
     for arg in row["args"] or ():
         if arg["kind"] != "constexpr":

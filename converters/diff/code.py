@@ -1,9 +1,9 @@
 """Difference of two compiler texts (TTIR, … PTX, or an add-on's) without value names and locations.
 
-A line that moved in the source changes every location behind it, and one op more renumbers every
-value behind it. So locations are dropped, lines are aligned with value names blanked, and then the
-names of aligned lines must correspond one to one: `%7` may be `%9` on the other side, but not `%9`
-in one line and `%4` in the next. The remaining difference is one of meaning.
+A line added to the source changes all later locations, and an added op renumbers all later values.
+So locations are removed, lines are aligned with value names blanked, and then the names of aligned
+lines must correspond one to one: `%7` may be `%9` on the other side, but not `%9` in one line and
+`%4` in the next. The remaining differences are real.
 """
 
 import re
@@ -20,7 +20,7 @@ _STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx")
 
 _MLIR_LOCATION: Final = re.compile(r"\s*\bloc\(")
 _LLVM_DEBUG: Final = re.compile(r",? ?!(?:dbg|tbaa|srcloc) ![0-9]+")
-#: Places, names of labels, and the dialect's version, which is the compiler's.
+#: Lines of PTX to ignore: locations, labels of debug data, and the compiler's version.
 _PTX_NOISE: Final = re.compile(
     r"^\s*(?:\.loc\b|\.file\b|\.version\b|//|\$L__(?:tmp|func|info|pubN|pubT)\w*:)"
 )
@@ -33,19 +33,20 @@ _PTX_CLASS: Final = re.compile(r"%[a-z]+[0-9]+$|\$L__")
 _DEFINITION: Final = re.compile(r"([%^#][\w$.\-]+)(?=(?::[0-9]+)? = |: )")
 _ALIAS: Final = re.compile(r"^(#\w+) = ")
 _NUMBER: Final = re.compile(r"[0-9]+(?=x)|(?<=x)[0-9]+|(?<![\w%^#.])[0-9]+(?!\w)")
-#: Above this many line pairs the matcher may drop very frequent lines to stay quick.
+#: Above this many line pairs the matcher may ignore very frequent lines, to save time.
 _EXACT_PAIRS: Final = 4_000_000
-#: An attribute of the module that is false, which another version of the compiler leaves out.
-_ABSENT: Final = re.compile(r', "ttn?g\.[\w\-]+" = false(?=[,}])')
+#: A module attribute that is false, which other versions of the compiler omit.
+_FALSE_ATTRIBUTE: Final = re.compile(r', "ttn?g\.[\w\-]+" = false(?=[,}])')
 _CONTEXT: Final = 3
 _MOST_SUBSTITUTIONS: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
-class _Code:
-    """One side's text: lines without locations, the lines with names blanked, and the names.
+class _CodeLines:
+    """One side's text by line: without locations, with names blanked (`keys`), and the names.
 
-    `defined` has the names that each line defines.
+    `symbols` has all names in each line, `defined` those that the line defines. `pattern` matches a
+    name.
     """
 
     lines: tuple[str, ...]
@@ -56,60 +57,62 @@ class _Code:
 
 
 def code_stages() -> tuple[str, ...]:
-    """Return the compared stages, in order; a difference in one explains those in later ones."""
+    """Return the names of the compared stages; a difference in one explains those in later ones."""
     return (*earlier_stages(), *_STAGES)
 
 
 def first_stages() -> tuple[str, ...]:
-    """Return the stages before the number of warps and other options change the code."""
+    """Return the names of the stages that the number of warps and other options do not change."""
     return (*earlier_stages(), _STAGES[0])
 
 
 def compare_code(
     stage: str, before: str, after: str, expected: Mapping[str, str] | None = None
 ) -> CodeDifference | None:
-    """Return the difference of two texts of a stage, or None if they mean the same.
+    """Return the difference of two texts of a stage; None if only names and locations differ.
 
     Args:
-        stage: One of `code_stages()`; it says which language the texts are in.
-        before: One text.
-        after: The other.
-        expected: Numbers that are expected to change, such as values of changed constants. Lines
-            that differ in these numbers alone are counted separately. If a few numbers alone turn
-            one text into the other, they are found without this argument.
+        stage: One of `code_stages()`, which determines the language of the texts.
+        before: The text of BEFORE.
+        after: The text of AFTER.
+        expected: Numbers that are expected to change, such as changed constants: BEFORE → AFTER.
+            Lines that differ in these numbers only are counted separately. If replacing a few
+            numbers turns one text into the other, these numbers are used instead.
     """
     language = {"llir": "llvm", "ptx": "ptx"}.get(stage, "mlir")
-    a, b = _read(language, before), _read(language, after)
-    pairs, foreign = _corresponding(a, b, _align(a.keys, b.keys))
+    a, b = _read_code(language, before), _read_code(language, after)
+    pairs, foreign = _consistent_pairs(a, b, _align(a.keys, b.keys))
     if len(pairs) == len(a.lines) == len(b.lines):
         return None
     script = _script(a, b, pairs, foreign)
     all_lines = tuple(_with_context(script))
     whole = tuple(mark + line for mark, line in script)
-    substitutions = _only_numbers(a, b) or dict(expected or {})
-    folded = [
-        pair for pair in _align_but_for(a, b, substitutions) if _alike(a, b, pair, substitutions)
+    substitutions = _sufficient_substitutions(a, b) or dict(expected or {})
+    substituted_pairs = [
+        pair
+        for pair in _align_with_substitutions(a, b, substitutions)
+        if _is_substituted_line(a, b, pair, substitutions)
     ]
-    folded, foreign = _corresponding(a, b, folded)
-    substituted = [(i, j) for i, j in folded if a.keys[i] != b.keys[j]]
+    substituted_pairs, foreign = _consistent_pairs(a, b, substituted_pairs)
+    substituted = [(i, j) for i, j in substituted_pairs if a.keys[i] != b.keys[j]]
     if not substituted:
         removed, added = len(a.lines) - len(pairs), len(b.lines) - len(pairs)
         return CodeDifference(stage, all_lines, all_lines, removed, added, (), 0, whole)
     used = {pair for i, j in substituted for pair in _number_changes(a.keys[i], b.keys[j])}
     return CodeDifference(
         stage=stage,
-        lines=tuple(_with_context(_script(a, b, folded, foreign))),
+        lines=tuple(_with_context(_script(a, b, substituted_pairs, foreign))),
         all_lines=all_lines,
-        removed=len(a.lines) - len(folded),
-        added=len(b.lines) - len(folded),
+        removed=len(a.lines) - len(substituted_pairs),
+        added=len(b.lines) - len(substituted_pairs),
         substitutions=tuple(pair for pair in substitutions.items() if pair in used),
         substituted_lines=len(substituted),
         whole=whole,
     )
 
 
-def _read(language: str, text: str) -> _Code:
-    lines = _strip(language, text)
+def _read_code(language: str, text: str) -> _CodeLines:
+    lines = _stripped_lines(language, text)
     aliases = (
         [m.group(1) for line in lines if (m := _ALIAS.match(line))] if language == "mlir" else []
     )
@@ -117,24 +120,24 @@ def _read(language: str, text: str) -> _Code:
     if aliases:
         names = "|".join(re.escape(alias) for alias in sorted(aliases, key=len, reverse=True))
         pattern = re.compile(rf"{pattern.pattern}|(?:{names})\b")
-    return _Code(
+    return _CodeLines(
         lines=tuple(lines),
-        keys=tuple(pattern.sub(lambda found: _kind(found.group()), line) for line in lines),
+        keys=tuple(pattern.sub(lambda found: _blanked_name(found.group()), line) for line in lines),
         symbols=tuple(tuple(pattern.findall(line)) for line in lines),
         defined=tuple(_definitions(language, line, pattern) for line in lines),
         pattern=pattern,
     )
 
 
-def _kind(symbol: str) -> str:
-    """Return the rest of a blanked name: its first character, or in PTX its class (`%rd`, `%f`)."""
+def _blanked_name(symbol: str) -> str:
+    """Return the replacement of a name: its first character, or in PTX its class (`%rd`, `%f`)."""
     return symbol.rstrip("0123456789_") if _PTX_CLASS.match(symbol) else symbol[0]
 
 
 def _definitions(language: str, line: str, pattern: re.Pattern[str]) -> frozenset[str]:
     """Return the names that a line defines: results, arguments, loop variables.
 
-    PTX registers are variables, which one line declares for all.
+    None in PTX, where registers are variables that a separate line declares.
     """
     if language == "ptx":
         return frozenset()
@@ -145,13 +148,13 @@ def _definitions(language: str, line: str, pattern: re.Pattern[str]) -> frozense
     return frozenset(names)
 
 
-def _strip(language: str, text: str) -> list[str]:
+def _stripped_lines(language: str, text: str) -> list[str]:
     """Return the lines without locations, debug data, comments and blank lines."""
     if language == "mlir":
         lines = (
             _without_location(line) for line in text.splitlines() if not line.startswith("#loc")
         )
-        return [_ABSENT.sub("", line).rstrip() for line in lines if line.strip()]
+        return [_FALSE_ATTRIBUTE.sub("", line).rstrip() for line in lines if line.strip()]
     if language == "llvm":
         lines = (_LLVM_DEBUG.sub("", line) for line in text.splitlines())
         skipped = ("!", ";", "source_filename")
@@ -165,14 +168,14 @@ def _strip(language: str, text: str) -> list[str]:
 
 
 def _without_location(line: str) -> str:
-    """Return a line without ` loc(…)`, which may nest parentheses and contain quoted ones."""
+    """Return a line without ` loc(…)`, which may contain nested and quoted parentheses."""
     while match := _MLIR_LOCATION.search(line):
-        line = line[: match.start()] + line[_closing(line, match.end()) :]
+        line = line[: match.start()] + line[_closing_index(line, match.end()) :]
     return line
 
 
-def _closing(line: str, position: int) -> int:
-    """Return the position behind the parenthesis that closes the one before `position`."""
+def _closing_index(line: str, position: int) -> int:
+    """Return the index after the parenthesis that closes the one just before `position`."""
     depth = 1
     quoted = False
     while position < len(line) and depth:
@@ -188,36 +191,42 @@ def _closing(line: str, position: int) -> int:
 
 
 def _align(a: Sequence[str], b: Sequence[str]) -> list[tuple[int, int]]:
-    """Return index pairs of equal lines in order; common beginnings and ends are aligned first."""
+    """Return the index pairs of equal lines, ascending; common beginnings and ends always align."""
     start = 0
     while start < min(len(a), len(b)) and a[start] == b[start]:
         start += 1
-    tail = 0
-    while tail < min(len(a), len(b)) - start and a[-1 - tail] == b[-1 - tail]:
-        tail += 1
-    middle_a, middle_b = a[start : len(a) - tail], b[start : len(b) - tail]
-    small = len(middle_a) * len(middle_b) <= _EXACT_PAIRS
-    matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=not small)
+    tail_length = 0
+    while tail_length < min(len(a), len(b)) - start and a[-1 - tail_length] == b[-1 - tail_length]:
+        tail_length += 1
+    middle_a, middle_b = a[start : len(a) - tail_length], b[start : len(b) - tail_length]
+    is_small = len(middle_a) * len(middle_b) <= _EXACT_PAIRS
+    matcher = SequenceMatcher(None, middle_a, middle_b, autojunk=not is_small)
     pairs = [(i, i) for i in range(start)]
     for block in matcher.get_matching_blocks():
         pairs += [(start + block.a + i, start + block.b + i) for i in range(block.size)]
-    return pairs + [(len(a) - tail + i, len(b) - tail + i) for i in range(tail)]
+    return pairs + [
+        (len(a) - tail_length + i, len(b) - tail_length + i) for i in range(tail_length)
+    ]
 
 
 @dataclass(slots=True)
-class _Names:
+class _NameMapping:
     """One-to-one correspondence of value names on both sides.
 
-    The first aligned line with a name binds the name. A use of a value that is defined in a changed
-    line binds too, so that the users of a changed op stay equal. A definition binds again, since
-    sibling regions use the same names for other values.
+    The first aligned line with a name binds the name, in a definition, or in a use if the value is
+    defined in a changed line (so that users of a changed op stay equal). A later definition binds
+    the name anew, since sibling regions use the same names for other values.
     """
 
     forward: dict[str, str] = field(default_factory=dict)
     backward: dict[str, str] = field(default_factory=dict)
 
     def bind(self, ours: Sequence[str], theirs: Sequence[str], defined: frozenset[str]) -> bool:
-        """Bind the names of two aligned lines; return False, binding none, if they contradict."""
+        """Bind the names of two aligned lines to each other and return True.
+
+        If a use contradicts an earlier binding, nothing is bound and False returned. `defined` are
+        the names that our line defines.
+        """
         matches = list(zip(ours, theirs, strict=True))
         uses = [(x, y) for x, y in matches if x not in defined]
         if any(self.forward.get(x, y) != y or self.backward.get(y, x) != x for x, y in uses):
@@ -231,27 +240,30 @@ class _Names:
         return True
 
 
-def _corresponding(
-    a: _Code, b: _Code, aligned: Sequence[tuple[int, int]]
+def _consistent_pairs(
+    a: _CodeLines, b: _CodeLines, aligned: Sequence[tuple[int, int]]
 ) -> tuple[list[tuple[int, int]], dict[int, str]]:
-    """Return the aligned pairs with consistent names, and b's other lines with a's names."""
-    names = _Names()
+    """Return the aligned pairs whose names correspond, and b's other lines written with a's names.
+
+    The latter are by line index of b.
+    """
+    names = _NameMapping()
     consistent = []
     foreign: dict[int, str] = {}
-    following = 0
+    next_line = 0
     for i, j in aligned:
         if not names.bind(a.symbols[i], b.symbols[j], a.defined[i]):
             continue
         consistent.append((i, j))
-        foreign.update((line, _renamed(b, line, names)) for line in range(following, j))
-        following = j + 1
-    rest = range(following, len(b.lines))
-    foreign.update((line, _renamed(b, line, names)) for line in rest)
+        foreign.update((line, _with_names_of_a(b, line, names)) for line in range(next_line, j))
+        next_line = j + 1
+    last_lines = range(next_line, len(b.lines))
+    foreign.update((line, _with_names_of_a(b, line, names)) for line in last_lines)
     return consistent, foreign
 
 
-def _renamed(b: _Code, line: int, names: _Names) -> str:
-    """Return a line of b with a's names; a name with another meaning in a gets a prime."""
+def _with_names_of_a(b: _CodeLines, line: int, names: _NameMapping) -> str:
+    """Return a line of b with a's names; names that mean something else in a get a "'"."""
     symbols = set(b.symbols[line])
     names_in_a = {name: names.backward.get(name) for name in symbols}
     return b.pattern.sub(
@@ -263,11 +275,10 @@ def _renamed(b: _Code, line: int, names: _Names) -> str:
     )
 
 
-def _only_numbers(a: _Code, b: _Code) -> dict[str, str]:
-    """Return the few numbers whose replacement alone turns one text into the other.
+def _sufficient_substitutions(a: _CodeLines, b: _CodeLines) -> dict[str, str]:
+    """Return the few numbers whose replacement turns text a into b; {} if other things differ.
 
-    The result is empty if the texts also differ in other ways. A block size of 64 instead of 128
-    changes the type in nearly every line, which is one fact, not a hundred.
+    A block size of 64 instead of 128 changes the type in nearly every line, but is one change.
     """
     if len(a.keys) != len(b.keys):
         return {}
@@ -282,25 +293,29 @@ def _only_numbers(a: _Code, b: _Code) -> dict[str, str]:
 
 
 def _number_changes(left: str, right: str) -> list[tuple[str, str]]:
-    """Return the differing numbers of two lines that differ in numbers alone."""
+    """Return the pairs of differing numbers of two lines that are equal but for numbers."""
     numbers = zip(_NUMBER.findall(left), _NUMBER.findall(right), strict=True)
     return [pair for pair in numbers if pair[0] != pair[1]]
 
 
-def _align_but_for(a: _Code, b: _Code, substitutions: Mapping[str, str]) -> list[tuple[int, int]]:
+def _align_with_substitutions(
+    a: _CodeLines, b: _CodeLines, substitutions: Mapping[str, str]
+) -> list[tuple[int, int]]:
     """Return aligned line pairs, with each number treated as equal to its substitute."""
     if not substitutions:
         return []
-    merged = {after: before for before, after in substitutions.items()}
+    before_by_after = {after: before for before, after in substitutions.items()}
 
     def key(line: str) -> str:
-        return _NUMBER.sub(lambda found: merged.get(found.group(), found.group()), line)
+        return _NUMBER.sub(lambda found: before_by_after.get(found.group(), found.group()), line)
 
     return _align([key(line) for line in a.keys], [key(line) for line in b.keys])
 
 
-def _alike(a: _Code, b: _Code, pair: tuple[int, int], substitutions: Mapping[str, str]) -> bool:
-    """Return whether two aligned lines differ only by the substitutions, in their direction."""
+def _is_substituted_line(
+    a: _CodeLines, b: _CodeLines, pair: tuple[int, int], substitutions: Mapping[str, str]
+) -> bool:
+    """Return whether two aligned lines are equal after the substitutions (BEFORE → AFTER)."""
     left, right = a.keys[pair[0]], b.keys[pair[1]]
     return left == right or all(
         substitutions.get(before) == after for before, after in _number_changes(left, right)
@@ -308,9 +323,12 @@ def _alike(a: _Code, b: _Code, pair: tuple[int, int], substitutions: Mapping[str
 
 
 def _script(
-    a: _Code, b: _Code, pairs: Sequence[tuple[int, int]], foreign: dict[int, str]
+    a: _CodeLines, b: _CodeLines, pairs: Sequence[tuple[int, int]], foreign: dict[int, str]
 ) -> list[tuple[str, str]]:
-    """Return every line of both sides with its mark (space, - or +), b's names written as a's."""
+    """Return (mark, line) for every line of both sides, in order; the mark is " ", "-" or "+".
+
+    Lines of b are written with a's names (`foreign`).
+    """
     script: list[tuple[str, str]] = []
     i = j = 0
     for next_i, next_j in (*pairs, (len(a.lines), len(b.lines))):
@@ -323,12 +341,12 @@ def _script(
 
 
 def _with_context(script: Sequence[tuple[str, str]]) -> list[str]:
-    """Return the lines of a unified difference with three lines of context."""
+    """Return the changed lines of a script with three lines of context, and "@@" at gaps."""
     changed = [position for position, (mark, _) in enumerate(script) if mark != " "]
-    near = {p for c in changed for p in range(c - _CONTEXT, c + _CONTEXT + 1)}
+    positions_to_show = {p for c in changed for p in range(c - _CONTEXT, c + _CONTEXT + 1)}
     lines: list[str] = []
     previous = -1
-    for position in sorted(p for p in near if 0 <= p < len(script)):
+    for position in sorted(p for p in positions_to_show if 0 <= p < len(script)):
         if position != previous + 1:
             lines.append("@@")
         mark, line = script[position]

@@ -1,10 +1,10 @@
 """Comparison of two snapshots: kernels are matched, then variants, then changes are collected.
 
-Counted as a difference: sources, code, compile options, resources, calls, launches, work (bytes,
-FLOPs), findings, and launches' results where digests of them were recorded. Not counted, because
-two runs of the same program differ in them: times (unless a threshold is given), ids, addresses,
-recorded tensor values, the number of an autotuner's trials, and its choice among the same variants.
-Versions and machines are context.
+These count as differences: sources, code, compile options, resources, calls, launches, work (bytes,
+FLOPs), findings, and results of launches with recorded digests. These do not, since two runs of the
+same program differ in them: times (unless a threshold is given), ids, addresses, recorded tensor
+values, the number of an autotuner's trials, and its choice among the same variants. Versions and
+machines are context.
 """
 
 from collections.abc import Iterable, Sequence
@@ -31,15 +31,20 @@ from kvtrace.converters.diff.model import (
 from kvtrace.converters.diff.renames import find_renamed
 from kvtrace.converters.diff.size_limits import Conditions, bound_changes
 from kvtrace.converters.diff.snapshot import Snapshot, sum_totals, take_snapshot
-from kvtrace.converters.diff.surroundings import compiler_options, context, side_notes, side_of
+from kvtrace.converters.diff.surroundings import (
+    context,
+    described_side,
+    remove_version_options,
+    side_notes,
+)
 from kvtrace.converters.diff.times import (
     NO_DEVICE,
     THRESHOLD,
     Kind,
-    beyond,
+    common_host_ratio,
     compare_times,
-    shared_by_all,
     why_not_comparable,
+    with_claims_beyond,
 )
 from kvtrace.converters.diff.variant import Variant
 from kvtrace.converters.diff.variant_changes import (
@@ -67,16 +72,16 @@ def compare(
     disassemble: bool = True,
     meaning: float | None = None,
 ) -> Difference:
-    """Compare the runs of two selections.
+    """Return the difference between the runs of two selections.
 
     Args:
         before: The runs to start from.
         after: The runs to compare with them.
         labels: Names of the sides in outputs.
-        time_threshold: Share (0.1 is 10 %) from which a change of a variant's median device time,
-            or host time if there is none, is reported and counts as a difference. None: changes
-            from 5 % on are reported, and are no difference.
-        gate: Rules that AFTER is judged by; collects the violations.
+        time_threshold: Least change (0.1 is 10 %) of a variant's median device time, or host time
+            if there is none, that is reported and counts as a difference. None: changes of at least
+            5 % are reported, and do not count as a difference.
+        gate: Rules that AFTER is judged by; violations are added to it.
         conditions: Conditions for all sizes of both sides, as `kvtrace sizes` derives them.
         disassemble: Compare SASS too, which takes a tenth of a second per variant.
         meaning: Seconds for comparing the results of changed kernels; 0: no comparison; None:
@@ -89,60 +94,63 @@ def compare(
     seconds = MEANING_SECONDS if meaning is None else meaning
     sides = zip((before, after), labels, strict=True)
     a, b = in_order(partial(take_snapshot, side, label) for side, label in sides)
-    options = compiler_options(a, b)
+    option_changes = remove_version_options(a, b)
     pairing = Pairing(a, b, count_times=time_threshold is not None)
     pairing.disassembly.wanted = disassemble
-    times = _Times(a, b, THRESHOLD if time_threshold is None else time_threshold)
+    times = _TimesComparer(a, b, THRESHOLD if time_threshold is None else time_threshold)
     matched, removed, added = match_kernels(a.kernels, b.kernels)
     renamed = find_renamed(a, b, removed, added)
-    names = {pair.before[1]: pair.after[1] for pair in renamed}
+    new_names = {pair.before[1]: pair.after[1] for pair in renamed}
     similarities = {pair.after: pair.similarity for pair in renamed}
     matched += [(pair.before, pair.after) for pair in renamed]
     added = [key for key in added if key not in similarities]
     kernels = [
-        _whole_kernel("removed", a.kernels[key])
+        _one_sided_kernel("removed", a.kernels[key])
         for key in removed
         if not any(pair.before == key for pair in renamed)
     ]
-    kernels += [_whole_kernel("added", b.kernels[key]) for key in added]
+    kernels += [_one_sided_kernel("added", b.kernels[key]) for key in added]
     notes: list[str] = []
     other_code: set[KernelKey] = set()
     for keys in matched:
-        kernel_difference = _kernel(pairing, *keys, times, notes)
+        kernel_difference = _kernel_difference(pairing, *keys, times, notes)
         if kernel_difference is not None:
             if kernel_difference.has_other_code:
                 other_code.add(keys[1])
             kernels.append(replace(kernel_difference, similarity=similarities.get(keys[1])))
     old_names = {pair.after[1]: pair.before[1] for pair in renamed}
     changed = [kernel.name for kernel in kernels if kernel.status == "changed"]
-    judged = read_findings(before.trace, before.runs), read_findings(after.trace, after.runs)
-    findings, still = finding_differences(*judged, notes, names)
+    findings_of_sides = (
+        read_findings(before.trace, before.runs),
+        read_findings(after.trace, after.runs),
+    )
+    findings, still = finding_differences(*findings_of_sides, notes, new_names)
     if gate is not None:
-        gate.compare_findings(findings, judged=all(side.analyzed for side in judged))
-        _judge(gate, pairing, (*matched, *((None, key) for key in added)))
-    bounds, unjudged = bound_changes(conditions, names)
-    measured = times.of_kernels(matched)
+        gate.compare_findings(findings, judged=all(side.analyzed for side in findings_of_sides))
+        _judge_kernels(gate, pairing, (*matched, *((None, key) for key in added)))
+    bounds, unjudged_reason = bound_changes(conditions, new_names)
+    kernel_times = times.of_kernels(matched)
     if gate is not None:
-        gate.compare_bounds(bounds, judged=not unjudged)
-        for time in measured:
+        gate.compare_bounds(bounds, judged=not unjudged_reason)
+        for time in kernel_times:
             gate.compare_times(time.name, time.compared)
-    order = order_note(a, b, matched)
-    notes += [order] if order else []
-    sources = (added.results for added in additions() if added.results is not None)
-    compared_results = (compared(a, b, matched, other_code) for compared in sources)
+    order_sentence = order_note(a, b, matched)
+    notes += [order_sentence] if order_sentence else []
+    result_sources = (added.results for added in additions() if added.results is not None)
+    compared_results = (compared(a, b, matched, other_code) for compared in result_sources)
     results = next((r for r in compared_results if r is not None), None)
     difference = Difference(
-        before=side_of(a, judged[0]),
-        after=side_of(b, judged[1]),
+        before=described_side(a, findings_of_sides[0]),
+        after=described_side(b, findings_of_sides[1]),
         kernels=tuple(kernels),
         same_kernels=len(matched) - len(changed),
         findings=findings,
-        context=(*context(a.runs, b.runs), *options),
+        context=(*context(a.runs, b.runs), *option_changes),
         notes=(*side_notes(a, b), *notes, *times.notes, *pairing.disassembly.missing),
-        times=measured,
+        times=kernel_times,
         still=still,
         bounds=bounds,
-        bounds_unjudged=unjudged,
+        bounds_unjudged=unjudged_reason,
         launches=launch_changes(a, b, matched),
         results=results,
         meanings=meanings_of_changed(
@@ -156,8 +164,8 @@ def compare(
 _KINDS: Final[tuple[Kind, ...]] = ("device", "host")
 
 
-class _Times:
-    """Comparison of kernels' and variants' times, with a note for each reason that prevents one."""
+class _TimesComparer:
+    """Comparer of kernels' and variants' times; `notes` has reasons why times are not compared."""
 
     def __init__(self, before: Snapshot, after: Snapshot, threshold: float) -> None:
         self._sides = before, after
@@ -168,57 +176,65 @@ class _Times:
     def compared(
         self, before: Sequence[Variant], after: Sequence[Variant]
     ) -> tuple[TimeComparison, ...]:
-        """Compare the launches of some variants: device times first, then host times."""
+        """Return comparisons of the launches of some variants: device times, then host times."""
         comparisons = []
         for kind in _KINDS:
-            first, second = (
+            samples_before, samples_after = (
                 side.samples(kind, [variant.position for variant in variants])
                 for side, variants in zip(self._sides, (before, after), strict=True)
             )
-            why = self._why[kind]
-            comparison = compare_times(kind, first, second, threshold=self._threshold, why_not=why)
+            why_not = self._why[kind]
+            comparison = compare_times(
+                kind, samples_before, samples_after, threshold=self._threshold, why_not=why_not
+            )
             if comparison is not None:
                 comparisons.append(comparison)
         return tuple(comparisons)
 
     def of_kernels(self, matched: Sequence[tuple[KernelKey, KernelKey]]) -> tuple[KernelTime, ...]:
-        """Return the times of every kernel that both sides launched, and add notes."""
+        """Return the times of every kernel launched on both sides, most host time first.
+
+        `notes` is extended.
+        """
         a, b = self._sides
         totals = [(a.kernel_totals(first), b.kernel_totals(second)) for first, second in matched]
-        launched = [
+        launched_kernels = [
             (keys, sums) for keys, sums in zip(matched, totals, strict=True)
             if sums[0].launches and sums[1].launches
         ]  # fmt: skip
         compared = in_order(
             partial(self.compared, a.kernels[first], b.kernels[second])
-            for (first, second), _ in launched
+            for (first, second), _ in launched_kernels
         )
         kernel_times = [
             KernelTime(key.name, *sums, times, key.module or None, b.kernels[key][0].row["file"])
-            for ((_, key), sums), times in zip(launched, compared, strict=True)
+            for ((_, key), sums), times in zip(launched_kernels, compared, strict=True)
         ]
-        shared = shared_by_all(kernel_times)
-        if shared is not None:
-            judged = beyond(kernel_times, shared)
-            if judged != kernel_times:
+        shared_ratio = common_host_ratio(kernel_times)
+        if shared_ratio is not None:
+            adjusted_times = with_claims_beyond(kernel_times, shared_ratio)
+            if adjusted_times != kernel_times:
                 self.notes.append(
-                    f"launches of every kernel take ×{shared:.2f} as long on the host, which two "
-                    "processes of one program can differ by: it is no change of a kernel"
+                    f"launches of every kernel take {shared_ratio:.2f} times as long on the host: "
+                    "two processes of one program can differ that much, so no kernel changed"
                 )
-            kernel_times = judged
+            kernel_times = adjusted_times
         for kind, why in self._why.items():
-            measured = any(
+            has_times = any(
                 comparison.kind == kind for time in kernel_times for comparison in time.compared
             )
-            if measured and why not in (None, NO_DEVICE):  # that is so wherever no GPU is
+            if has_times and why not in (None, NO_DEVICE):  # no note on machines without a GPU
                 self.notes.append(f"{kind} times are not compared: {why}")
         return tuple(sorted(kernel_times, key=lambda time: -(time.before.host_ns or 0)))
 
 
-def _judge(
+def _judge_kernels(
     gate: Gate, pairing: Pairing, keys: Iterable[tuple[KernelKey | None, KernelKey]]
 ) -> None:
-    """Judge each kernel of AFTER by the gate, against the matching kernel of BEFORE if any."""
+    """Judge each kernel of AFTER by the gate's rules, against the matching kernel of BEFORE.
+
+    `keys` has the kernel's key in BEFORE (None: a new kernel) and in AFTER.
+    """
     a, b = pairing.before, pairing.after
     for before_key, after_key in keys:
         before = [] if before_key is None else a.kernels[before_key]
@@ -231,18 +247,20 @@ def _judge(
         gate.compare_work(name, None if before_key is None else before, after)
 
 
-def _kernel(
+def _kernel_difference(
     pairing: Pairing,
     before_key: KernelKey,
     after_key: KernelKey,
-    times: _Times,
+    times: _TimesComparer,
     notes: list[str],
 ) -> KernelDifference | None:
     pairing = replace(pairing, names=(before_key.name, after_key.name))
     before, after = pairing.before.kernels[before_key], pairing.after.kernels[after_key]
-    pairs, gone, new = match_variants(before, after)
+    pairs, removed_variants, added_variants = match_variants(before, after)
     source = source_difference(pairing, before[0], after[0])
-    chosen_by_tuner = not gone and not new and _same_launches_tuned(before, after)
+    chosen_by_tuner = (
+        not removed_variants and not added_variants and _is_tuned_with_equal_launches(before, after)
+    )
     variants = []
     for a, b in pairs:
         compared = times.compared([a], [b]) if pairing.count_times else ()
@@ -251,15 +269,17 @@ def _kernel(
         )
         if changed_variant is not None:
             variants.append(changed_variant)
-    variants += [_whole_variant("removed", v, nearest(v, after)) for v in gone]
-    variants += [_whole_variant("added", v, nearest(v, before)) for v in new]
-    renames = changes(_place(before[0]), _place(after[0]))
-    if chosen_by_tuner and [_launches(v) for v, _ in pairs] != [_launches(v) for _, v in pairs]:
+    variants += [_one_sided_variant("removed", v, nearest(v, after)) for v in removed_variants]
+    variants += [_one_sided_variant("added", v, nearest(v, before)) for v in added_variants]
+    key_changes = changes(_key_facts(before[0]), _key_facts(after[0]))
+    if chosen_by_tuner and [_launch_count(v) for v, _ in pairs] != [
+        _launch_count(v) for _, v in pairs
+    ]:
         notes.append(
             f"{before[0].key.name}: the autotuner launched other variants of the same set "
             "(it decides by time)"
         )
-    if not variants and source is None and not renames:
+    if not variants and source is None and not key_changes:
         return None
     row = after[0].row
     totals = pairing.before.kernel_totals(before_key), pairing.after.kernel_totals(after_key)
@@ -269,7 +289,7 @@ def _kernel(
         module=row["module"],
         file=row["file"],
         line=row["line"],
-        changes=renames,
+        changes=key_changes,
         source=source,
         variants=tuple(variants),
         before=sum_totals(v.totals for v in before),
@@ -279,18 +299,18 @@ def _kernel(
     )
 
 
-def _launches(variant: Variant) -> int:
+def _launch_count(variant: Variant) -> int:
     return variant.totals.launches
 
 
-def _same_launches_tuned(before: Sequence[Variant], after: Sequence[Variant]) -> bool:
-    """Return whether an autotuner ran on both sides and the numbers of launches are equal."""
+def _is_tuned_with_equal_launches(before: Sequence[Variant], after: Sequence[Variant]) -> bool:
+    """Return whether an autotuner ran on both sides and the kernel has as many launches on both."""
     if len(before) < 2 or not any(v.tuned for v in before) or not any(v.tuned for v in after):
         return False
-    return sum(map(_launches, before)) == sum(map(_launches, after))
+    return sum(map(_launch_count, before)) == sum(map(_launch_count, after))
 
 
-def _place(variant: Variant) -> dict[str, str]:
+def _key_facts(variant: Variant) -> dict[str, str]:
     facts = {
         "module": variant.key.module,
         "name": variant.key.name,
@@ -299,32 +319,36 @@ def _place(variant: Variant) -> dict[str, str]:
     return {what: value for what, value in facts.items() if value}
 
 
-def _whole_kernel(status: str, variants: list[Variant]) -> KernelDifference:
+def _one_sided_kernel(status: str, variants: list[Variant]) -> KernelDifference:
     row = variants[0].row
     totals = sum_totals(v.totals for v in variants)
-    added = status == "added"
+    is_added = status == "added"
     return KernelDifference(
-        status="added" if added else "removed",
+        status="added" if is_added else "removed",
         name=row["name"] or "",
         module=row["module"],
         file=row["file"],
         line=row["line"],
-        variants=tuple(_whole_variant(status, v, None) for v in variants),
-        before=None if added else totals,
-        after=totals if added else None,
+        variants=tuple(_one_sided_variant(status, v, None) for v in variants),
+        before=None if is_added else totals,
+        after=totals if is_added else None,
     )
 
 
-def _whole_variant(status: str, variant: Variant, other: Variant | None) -> VariantDifference:
-    added = status == "added"
+def _one_sided_variant(
+    status: str, variant: Variant, most_similar: Variant | None
+) -> VariantDifference:
+    is_added = status == "added"
     facts: tuple[Change, ...] = ()
-    if other is not None:
-        sides = (other.facts, variant.facts) if added else (variant.facts, other.facts)
+    if most_similar is not None:
+        sides = (
+            (most_similar.facts, variant.facts) if is_added else (variant.facts, most_similar.facts)
+        )
         facts = changes(*sides)
     return VariantDifference(
-        status="added" if added else "removed",
+        status="added" if is_added else "removed",
         label=variant.label,
         changes=facts,
-        before=None if added else variant.totals,
-        after=variant.totals if added else None,
+        before=None if is_added else variant.totals,
+        after=variant.totals if is_added else None,
     )

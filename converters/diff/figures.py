@@ -1,4 +1,4 @@
-"""Figures of variants and kernels on both sides, with worse direction and certainty."""
+"""Figures of variants and kernels that differ between both sides."""
 
 from collections.abc import Callable, Iterable, Sequence
 from typing import TYPE_CHECKING, Final, Literal, NamedTuple
@@ -20,25 +20,24 @@ class _Kind(NamedTuple):
     worse: Literal["more", "less"] | None
 
 
-#: Figures of a variant: `exact` ones are the compiler's; occupancy is derived from them and the
-#: device's documented limits.
-_OF_VARIANTS: Final = (
+#: Figures of a variant: the compiler reports the `exact` ones; occupancy is derived from them and
+#: the device's documented limits.
+_VARIANT_FIGURES: Final = (
     (_Kind("registers", "count", "exact", "more"), lambda v: v.resources.get("registers")),
     (_Kind("spills", "count", "exact", "more"), lambda v: v.resources.get("spills")),
     (_Kind("shared_bytes", "bytes", "exact", "more"), lambda v: v.resources.get("shared_bytes")),
     (_Kind("occupancy", "share", "derived", "less"), lambda v: variant_occupancy(v)),
 )  # type: Final[tuple[tuple[_Kind, Callable[[Variant], float | None]], ...]]
 
-#: Figures over all launches of a kernel; those of `further.py` come before the last ones. The time
-#: of one compilation says nothing about the next one.
-_OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
+#: Figures over all launches of a kernel; those of `further.py` follow, then `_LAST_KERNEL_FIGURES`.
+_KERNEL_FIGURES: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
     (_Kind("bytes", "bytes", "derived", "more"), lambda totals: totals.bytes),
     (_Kind("sectors", "count", "derived", "more"), lambda totals: totals.sectors),
     (_Kind("FLOPs", "count", "derived", "more"), lambda totals: totals.flops),
     (_Kind("lanes on", "share", "derived", None), lambda totals: totals.lanes_share),
 )
 _LAUNCHES: Final = KERNEL_FIGURES["launches"]
-_LAST_OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
+_LAST_KERNEL_FIGURES: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ...]] = (
     (
         _Kind(_LAUNCHES.name, _LAUNCHES.unit, _LAUNCHES.certainty, None),
         lambda totals: totals.launches,
@@ -48,7 +47,7 @@ _LAST_OF_KERNELS: Final[tuple[tuple[_Kind, Callable[[Totals], float | None]], ..
 
 
 def variant_occupancy(variant: "Variant") -> float | None:
-    """Return the share of a multiprocessor's warps that fit at once, or None if unknown."""
+    """Return the share (0 to 1) of a multiprocessor's warps that run at once; None if unknown."""
     row, resources = variant.row, variant.resources
     occupied = occupancy(
         row["target"], row["num_warps"], resources.get("registers"), resources.get("shared_bytes")
@@ -58,7 +57,9 @@ def variant_occupancy(variant: "Variant") -> float | None:
 
 def variant_figures(before: "Variant", after: "Variant") -> tuple[Figure, ...]:
     """Return the figures of a variant that are known on both sides and differ."""
-    return tuple(_differing((kind, read(before), read(after)) for kind, read in _OF_VARIANTS))
+    return tuple(
+        _differing_figures((kind, read(before), read(after)) for kind, read in _VARIANT_FIGURES)
+    )
 
 
 def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
@@ -67,8 +68,8 @@ def kernel_figures(before: Totals, after: Totals) -> tuple[Figure, ...]:
         (_Kind(kind.name, kind.unit, kind.certainty, kind.worse), kind.value)
         for kind in figure_kinds()
     )
-    kinds = (*_OF_KERNELS, *further, *_LAST_OF_KERNELS)
-    return tuple(_differing((kind, read(before), read(after)) for kind, read in kinds))
+    kinds = (*_KERNEL_FIGURES, *further, *_LAST_KERNEL_FIGURES)
+    return tuple(_differing_figures((kind, read(before), read(after)) for kind, read in kinds))
 
 
 def figure_values(figure: Figure) -> tuple[str, str]:
@@ -82,43 +83,50 @@ def figure_values(figure: Figure) -> tuple[str, str]:
 def work_per_launch(
     before: Sequence["Variant"] | None, after: Sequence["Variant"], name: Literal["bytes", "flops"]
 ) -> tuple[float | None, float | None]:
-    """Return bytes or FLOPs of a mean launch on both sides, over comparable launches.
+    """Return the mean bytes or FLOPs (`name`) per launch of both sides, over comparable launches.
 
-    Launches count whose shapes and scalars occur on both sides, weighted by their number in AFTER:
-    neither another number of launches nor other arguments change the figure. Without BEFORE, all
-    launches of AFTER count. None if no launches are comparable or known.
+    Launches are comparable if their shapes and scalars occur on both sides. Those of BEFORE are
+    weighted by their number in AFTER, so that the figure does not depend on numbers of launches.
+    Without BEFORE, all launches of AFTER count. None if no comparable launches are known.
     """
-    second = _works(after, name)
+    works_after = _totals_by_work(after, name)
     if before is None:
-        launches = sum(number for number, _ in second.values())
-        return None, sum(total for _, total in second.values()) / launches if launches else None
-    first = _works(before, name)
-    shared = first.keys() & second.keys()
-    launches = sum(second[work][0] for work in shared)
+        launches = sum(number for number, _ in works_after.values())
+        return None, sum(
+            total for _, total in works_after.values()
+        ) / launches if launches else None
+    works_before = _totals_by_work(before, name)
+    common_works = works_before.keys() & works_after.keys()
+    launches = sum(works_after[work][0] for work in common_works)
     if not launches:
         return None, None
-    old = sum(first[work][1] * second[work][0] / first[work][0] for work in shared)
-    return old / launches, sum(second[work][1] for work in shared) / launches
+    total_before = sum(
+        works_before[work][1] * works_after[work][0] / works_before[work][0]
+        for work in common_works
+    )
+    return total_before / launches, sum(works_after[work][1] for work in common_works) / launches
 
 
-def _works(
+def _totals_by_work(
     variants: Sequence["Variant"], name: Literal["bytes", "flops"]
 ) -> dict[int, tuple[int, int]]:
-    """Return (launches, total) by shapes and scalars, where every total is known."""
+    """Return (launches, total of `name`) by the hash of shapes and scalars, where all are known."""
     sums: dict[int, tuple[int, int]] = {}
-    unknown = set()
+    unknown_works = set()
     for variant in variants:
-        for work, moved in variant.works.items():
-            total = moved.bytes if name == "bytes" else moved.flops
+        for work, work_sums in variant.works.items():
+            total = work_sums.bytes if name == "bytes" else work_sums.flops
             if total is None:
-                unknown.add(work)
+                unknown_works.add(work)
                 continue
             previous = sums.get(work, (0, 0))
-            sums[work] = previous[0] + moved.launches, previous[1] + total
-    return {work: previous for work, previous in sums.items() if work not in unknown}
+            sums[work] = previous[0] + work_sums.launches, previous[1] + total
+    return {work: previous for work, previous in sums.items() if work not in unknown_works}
 
 
-def _differing(pairs: Iterable[tuple[_Kind, float | None, float | None]]) -> Iterable[Figure]:
+def _differing_figures(
+    pairs: Iterable[tuple[_Kind, float | None, float | None]],
+) -> Iterable[Figure]:
     for kind, before, after in pairs:
         if before is not None and after is not None and before != after:
             yield Figure(kind.name, kind.unit, before, after, kind.certainty, kind.worse)

@@ -10,8 +10,9 @@ from kvtrace.converters.findings import Finding, Findings
 def finding_differences(
     a: Findings, b: Findings, notes: list[str], renamed: Mapping[str, str]
 ) -> tuple[tuple[FindingDifference, ...], tuple[Finding, ...]]:
-    """Return findings of one side only, and those of both; none if a side was not judged.
+    """Return the findings of one side only, and those of both sides; none if a side was not judged.
 
+    Rules that judged only one side are left out, and a sentence on each is added to `notes`.
     `renamed` maps names in BEFORE to names in AFTER of renamed kernels.
     """
     if not (a.analyzed and b.analyzed):
@@ -25,39 +26,41 @@ def finding_differences(
             notes.append(
                 f"findings of {', '.join(rules)} are not compared: only {side} was judged by them"
             )
-    left_out = frozenset(rule for rules in rules_of_one_side for rule in rules)
+    uncompared_rules = frozenset(rule for rules in rules_of_one_side for rule in rules)
     sides = [
-        replace(side, listed=tuple(f for f in side.listed if f.rule not in left_out))
+        replace(side, listed=tuple(f for f in side.listed if f.rule not in uncompared_rules))
         for side in (a, b)
     ]
     before = tuple(replace(f, kernel=renamed.get(f.kernel, f.kernel)) for f in sides[0].listed)
     sides[0] = replace(sides[0], listed=before)
     gone, new = _without_counterpart(*sides), _without_counterpart(*reversed(sides))
-    only = [FindingDifference("new", finding) for finding in new]
-    only += [FindingDifference("gone", finding) for finding in gone]
-    alone_after = {id(finding) for finding in new}
-    still = [found for found in _by_location(sides[1]).values() if id(found) not in alone_after]
-    return tuple(only), tuple(still)
+    differences = [FindingDifference("new", finding) for finding in new]
+    differences += [FindingDifference("gone", finding) for finding in gone]
+    ids_of_new = {id(finding) for finding in new}
+    on_both_sides = [
+        found for found in _by_location(sides[1]).values() if id(found) not in ids_of_new
+    ]
+    return tuple(differences), tuple(on_both_sides)
 
 
 def _without_counterpart(findings: Findings, other: Findings) -> list[Finding]:
-    """Return findings of one side that the other lacks, once per location.
+    """Return the findings that the other side lacks, one per location.
 
-    The counterpart is the same defect on the same source text, whatever the line number, or else
-    the same defect of the same argument in the same kernel: an edited line keeps its finding.
+    A counterpart is the same defect on a line with the same source text, or else (the line was
+    edited) the same defect of the same argument in the same kernel.
     """
     unmatched = dict(_by_location(findings))
     others = dict(_by_location(other))
     for key in list(unmatched):
         if key in others:
             del unmatched[key], others[key]
-    loose: dict[tuple[str | None, ...], int] = {}
+    unmatched_others: dict[tuple[str | None, ...], int] = {}
     for key in others:
-        loose[key[:-1]] = loose.get(key[:-1], 0) + 1
+        unmatched_others[key[:-1]] = unmatched_others.get(key[:-1], 0) + 1
     remaining = []
     for key, finding in unmatched.items():
-        if loose.get(key[:-1], 0):
-            loose[key[:-1]] -= 1
+        if unmatched_others.get(key[:-1], 0):
+            unmatched_others[key[:-1]] -= 1
         else:
             remaining.append(finding)
     return remaining

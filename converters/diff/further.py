@@ -1,7 +1,7 @@
 """Additional figures of launches: rows of `kvtrace/figures/kernels.py`, and add-ons' figures.
 
-A source (`added.py`) reads values of one launch of each call, by name, which are combined over
-launches. Over a kernel's variants they are combined as their kinds say. All are in
+An add-on's source (`added.py`) reads figures of one launch of each call. Over launches, and over a
+kernel's variants, they are added, or the largest counts (`FigureKind.combined`). All are in
 `Totals.further`.
 """
 
@@ -18,13 +18,13 @@ if TYPE_CHECKING:
 
 
 def figure_kinds() -> tuple[FigureKind, ...]:
-    """Return the kinds of all sources' figures, in order, then those of further figures."""
+    """Return the kinds of add-ons' figures, then those of kvtrace's further figures."""
     of_sources = (kind for source in figure_sources() for kind in source.kinds)
     return (*of_sources, *map(_kind, FURTHER))
 
 
 def _kind(figure: KernelFigure) -> FigureKind:
-    """Return the kind of a further figure: a sum, or a mean as a ratio of sums."""
+    """Return a further figure of kvtrace as a `FigureKind`: a sum, or a ratio of sums (a mean)."""
     unit, certainty = figure.unit, figure.certainty
     if figure.per is None:
         return FigureKind(figure.name, unit, None, certainty=certainty)
@@ -33,7 +33,7 @@ def _kind(figure: KernelFigure) -> FigureKind:
 
 
 def fill_further(variants: Sequence["Variant"], trace: "Trace", runs: Sequence["Run"]) -> None:
-    """Add a source's figures to the variants for which the source has values of all calls."""
+    """Add add-ons' figures to `totals.further` of each variant whose calls all have values."""
     for source in figure_sources():
         values_by_call = source.read(trace, runs)
         for variant in variants if values_by_call else ():
@@ -45,11 +45,14 @@ def fill_further(variants: Sequence["Variant"], trace: "Trace", runs: Sequence["
                 (values, launches) for values, launches in call_values if values is not None
             ]
             if known_values and len(known_values) == len(call_values):
-                further = {**(variant.totals.further or {}), **_over_launches(source, known_values)}
+                further = {
+                    **(variant.totals.further or {}),
+                    **_combined_over_launches(source, known_values),
+                }
                 variant.totals = replace(variant.totals, further=further)
 
 
-def _over_launches(
+def _combined_over_launches(
     source: FigureSource, call_values: Sequence[tuple[Values, int]]
 ) -> dict[str, float]:
     total: dict[str, float] = {}
@@ -66,15 +69,18 @@ def _over_launches(
     return total
 
 
-def further_together(parts: Iterable[Values | None]) -> dict[str, float] | None:
-    """Return the combined figures of variants; a sum is unknown if a variant has no figures."""
-    all_parts = list(parts)
-    known = [part for part in all_parts if part]
-    total = further_sums(known)
+def combined_further(variant_figures: Iterable[Values | None]) -> dict[str, float] | None:
+    """Return the figures of several variants, combined by kind; None if there are none.
+
+    A sum is left out if a variant has no figures.
+    """
+    all_figures = list(variant_figures)
+    known_figures = [part for part in all_figures if part]
+    total = further_sums(known_figures)
     for kind in (kind for source in figure_sources() for kind in source.kinds):
-        values = [part[kind.name] for part in known if kind.name in part]
+        values = [part[kind.name] for part in known_figures if kind.name in part]
         if values and kind.combined == "most":
             total[kind.name] = max(values)
-        elif values and len(known) == len(all_parts):
+        elif values and len(known_figures) == len(all_figures):
             total[kind.name] = sum(values)
     return total or None

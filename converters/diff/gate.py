@@ -1,12 +1,11 @@
 """Rules that a difference must not violate: `--fail-on 'findings.new, spills>0, registers>+10%'`.
 
-A rule is `findings.new`, `bounds.narrower`, `results` (changed kernels compute something else), or
-a figure and a bound: `registers>128` bounds the value in AFTER, `registers>+8` and `registers>+10%`
+A rule is `findings.new`, `bounds.narrower`, `results` (results of changed kernels differ), or a
+figure with a limit: `registers>128` limits the value in AFTER, `registers>+8` and `registers>+10%`
 the growth, `bytes<-1%` the reduction. `bytes/launch` and `flops/launch` compare launches of the
 same shapes and scalars, so they do not depend on the number of launches. A change of time violates
-a rule if the interval excludes "no change". A rule that ends in `?` is skipped if its figure was
-not measured or judged; any other is then an error, since a gate must not pass what it did not
-check.
+a rule only if its interval excludes "no change". If the figure was not measured or judged, a rule
+that ends in `?` is skipped; any other is an error, since it would pass unchecked.
 """
 
 import re
@@ -34,39 +33,39 @@ FINDINGS: Final = "findings.new"
 BOUNDS: Final = "bounds.narrower"
 RESULTS: Final = "results"
 _WITHOUT_BOUND: Final = (FINDINGS, BOUNDS, RESULTS)
-_Of = TypeVar("_Of")
+_Subject = TypeVar("_Subject")
 _Form = Callable[[float | None], str]
 
 
 @dataclass(frozen=True, slots=True)
-class _Figure(Generic[_Of]):
-    """The reader of a number from a variant or from a kernel's totals, and its text form."""
+class _GateFigure(Generic[_Subject]):
+    """A figure for rules: functions that read it (of a variant, or of totals) and format it."""
 
     form: _Form
-    read: Callable[[_Of], float | None]
+    read: Callable[[_Subject], float | None]
 
 
-OF_VARIANTS: Final[Mapping[str, _Figure["Variant"]]] = {
-    "registers": _Figure(count, lambda variant: variant.resources.get("registers")),
-    "spills": _Figure(count, lambda variant: variant.resources.get("spills")),
-    "shared": _Figure(size, lambda variant: variant.resources.get("shared_bytes")),
-    "occupancy": _Figure(percent, variant_occupancy),
+OF_VARIANTS: Final[Mapping[str, _GateFigure["Variant"]]] = {
+    "registers": _GateFigure(count, lambda variant: variant.resources.get("registers")),
+    "spills": _GateFigure(count, lambda variant: variant.resources.get("spills")),
+    "shared": _GateFigure(size, lambda variant: variant.resources.get("shared_bytes")),
+    "occupancy": _GateFigure(percent, variant_occupancy),
 }
-OF_KERNELS: Final[Mapping[str, _Figure["Totals"]]] = {
-    "time": _Figure(duration, lambda totals: totals.device_median_ns),
-    "host": _Figure(duration, lambda totals: totals.host_median_ns),
-    "compile": _Figure(duration, lambda totals: totals.compile_ns),
-    "launches": _Figure(count, lambda totals: totals.launches),
-    "bytes": _Figure(size, lambda totals: totals.bytes),
-    "flops": _Figure(count, lambda totals: totals.flops),
+OF_KERNELS: Final[Mapping[str, _GateFigure["Totals"]]] = {
+    "time": _GateFigure(duration, lambda totals: totals.device_median_ns),
+    "host": _GateFigure(duration, lambda totals: totals.host_median_ns),
+    "compile": _GateFigure(duration, lambda totals: totals.compile_ns),
+    "launches": _GateFigure(count, lambda totals: totals.launches),
+    "bytes": _GateFigure(size, lambda totals: totals.bytes),
+    "flops": _GateFigure(count, lambda totals: totals.flops),
 }
 """`time` is the median on the device, `host` that of steady launches on the host."""
 _PER_LAUNCH: Final[Mapping[str, tuple[Literal["bytes", "flops"], _Form]]] = {
     "bytes/launch": ("bytes", size),
     "flops/launch": ("flops", count),
 }
-_KNOWN: Final = (*_WITHOUT_BOUND, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
-#: Figures whose growth is judged by a confidence interval, and their kind of time.
+_KNOWN_FIGURES: Final = (*_WITHOUT_BOUND, *OF_VARIANTS, *OF_KERNELS, *_PER_LAUNCH)
+#: Figures whose growth is judged by an interval → kind of time.
 _TIMES: Final = {"time": "device", "host": "host"}
 
 _RULE: Final = re.compile(
@@ -77,7 +76,11 @@ _RULE: Final = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class Rule:
-    """A rule: a bound of AFTER, or with `growth` of the change (a share of BEFORE, if `share`)."""
+    """A rule: the limit of a figure in AFTER, or with `growth`, of its change from BEFORE.
+
+    `above`: larger values violate it, else smaller ones. `share`: the change is relative to BEFORE.
+    An `optional` rule may go unjudged.
+    """
 
     text: str
     figure: str
@@ -88,7 +91,7 @@ class Rule:
     optional: bool = False
 
     def broken(self, before: float | None, after: float) -> bool | None:
-        """Return whether two values break the rule; None if BEFORE is needed and unknown."""
+        """Return whether the values violate the rule; None if `before` is needed but unknown."""
         if not self.growth:
             return after > self.limit if self.above else after < self.limit
         if before is None:
@@ -103,7 +106,7 @@ class Rule:
 
 @dataclass(frozen=True, slots=True)
 class Failure:
-    """A violation of a rule: the kernel or variant, and the values as text."""
+    """A violation of a rule: `what` is the kernel or variant, `text` has the values."""
 
     rule: str
     what: str
@@ -112,9 +115,9 @@ class Failure:
 
 @dataclass(slots=True)
 class Gate:
-    """Rules and their violations; rules whose figures no kernel has are `missing`.
+    """Rules with their violations (`failures`), which the methods `compare_…` add.
 
-    `problem` fails the comparison whatever the rules say, for example a failed program.
+    `problem` is a reason to fail besides the rules, for example a failed program.
     """
 
     rules: Sequence[Rule]
@@ -125,36 +128,36 @@ class Gate:
     def compare_variants(
         self, kernel: str, pairs: Sequence[tuple["Variant | None", "Variant"]]
     ) -> None:
-        """Judge the variants of a kernel of AFTER, each against that of BEFORE, if any."""
+        """Judge the variants of a kernel of AFTER, each against its match in BEFORE, if any."""
         for rule in self.rules:
             figure = OF_VARIANTS.get(rule.figure)
             if figure is None:
                 continue
             for before, after in pairs:
                 label = f"{kernel} ({after.label})" if after.label else kernel
-                first = None if before is None else figure.read(before)
-                self._judge(rule, figure.form, label, first, figure.read(after))
+                value_before = None if before is None else figure.read(before)
+                self._judge(rule, figure.form, label, value_before, figure.read(after))
 
     def compare_kernels(self, kernel: str, before: "Totals | None", after: "Totals") -> None:
-        """Judge the sums over a kernel's launches."""
+        """Judge the sums over a kernel's launches, and values of its median times."""
         for rule in self.rules:
             figure = OF_KERNELS.get(rule.figure)
             if figure is not None and not (rule.growth and rule.figure in _TIMES):
-                numbers = None if before is None else figure.read(before), figure.read(after)
+                values = None if before is None else figure.read(before), figure.read(after)
                 cause = _launch_cause(before, after) if rule.figure in ("bytes", "flops") else ""
-                self._judge(rule, figure.form, kernel, *numbers, cause)
+                self._judge(rule, figure.form, kernel, *values, cause)
 
     def compare_work(
         self, kernel: str, before: "Sequence[Variant] | None", after: "Sequence[Variant]"
     ) -> None:
-        """Judge a kernel's mean launch, compared at the same shapes and scalars."""
+        """Judge the bytes and FLOPs of a kernel's mean launch, at the same shapes and scalars."""
         for rule in self.rules:
             if rule.figure in _PER_LAUNCH:
-                name, form = _PER_LAUNCH[rule.figure]
-                self._judge(rule, form, kernel, *work_per_launch(before, after, name))
+                name, format_value = _PER_LAUNCH[rule.figure]
+                self._judge(rule, format_value, kernel, *work_per_launch(before, after, name))
 
     def compare_findings(self, findings: Sequence["FindingDifference"], *, judged: bool) -> None:
-        """Judge the findings of AFTER only."""
+        """Judge violations that only AFTER has; nothing is judged unless `judged`."""
         for rule in self.rules:
             if rule.figure != FINDINGS or not judged:
                 continue
@@ -162,8 +165,8 @@ class Gate:
             for change in findings:
                 f = change.finding
                 if change.status == "new" and f.verdict == "violation":
-                    where = f"{f.file or '?'}:{f.line or '?'}"
-                    self.failures.append(Failure(rule.text, f.kernel, f"{f.rule} at {where}"))
+                    location = f"{f.file or '?'}:{f.line or '?'}"
+                    self.failures.append(Failure(rule.text, f.kernel, f"{f.rule} at {location}"))
 
     def compare_times(self, kernel: str, compared: Sequence["TimeComparison"]) -> None:
         """Judge the growth of a kernel's times, if their intervals exclude "no change"."""
@@ -177,15 +180,15 @@ class Gate:
                 ):
                     continue
                 self._checked.add(rule.text)
-                certain = interval[0] > 1 or interval[1] < 1
-                if certain and rule.broken(comparison.before_ns, comparison.after_ns):
+                is_certain = interval[0] > 1 or interval[1] < 1
+                if is_certain and rule.broken(comparison.before_ns, comparison.after_ns):
                     change = f"{comparison.after_ns / comparison.before_ns - 1:+.1%}"
                     before, after = duration(comparison.before_ns), duration(comparison.after_ns)
                     text = f"{before} → {after} ({change})"
                     self.failures.append(Failure(rule.text, kernel, text))
 
     def compare_bounds(self, bounds: Sequence["BoundChange"], *, judged: bool) -> None:
-        """Judge the bounds of size ranges that became narrower."""
+        """Judge the bounds of size ranges that became narrower; nothing unless `judged`."""
         for rule in self.rules:
             if rule.figure != BOUNDS or not judged:
                 continue
@@ -197,7 +200,7 @@ class Gate:
                     self.failures.append(Failure(rule.text, bound.kernel, text))
 
     def compare_results(self, answer: "Answer") -> None:
-        """Judge whether changed kernels compute the same results; "not known" is not judged."""
+        """Judge the answer to "same results"; "not known" leaves the rule unjudged."""
         for rule in self.rules:
             if rule.figure == RESULTS and answer.word != "not known":
                 self._checked.add(rule.text)
@@ -206,29 +209,29 @@ class Gate:
 
     @property
     def wants_bounds(self) -> bool:
-        """A rule is about conditions for all sizes, which are expensive to derive."""
+        """Whether a rule needs conditions for all sizes, which are expensive to derive."""
         return any(rule.figure == BOUNDS for rule in self.rules)
 
     def missing(self) -> list[str]:
-        """Return the required rules without a figure."""
+        """Return the texts of required rules that were not judged."""
         return [
             rule.text for rule in self.rules if not rule.optional and rule.text not in self._checked
         ]
 
     def skipped(self) -> list[str]:
-        """Return the optional rules without a figure."""
+        """Return the texts of optional rules that were not judged."""
         return [r.text for r in self.rules if r.optional and r.text not in self._checked]
 
     @property
     def verdict(self) -> tuple[bool, str]:
-        """Whether the gate passes, and a sentence with the reason."""
-        violated = len({failure.rule for failure in self.failures})
-        wrong = [self.problem] if self.problem else []
-        wrong += [f"{plural(violated, 'rule')} violated"] if violated else []
+        """Whether the gate passes, and a phrase with the reason."""
+        violated_count = len({failure.rule for failure in self.failures})
+        reasons = [self.problem] if self.problem else []
+        reasons += [f"{plural(violated_count, 'rule')} violated"] if violated_count else []
         if missing := self.missing():
-            wrong.append(f"{plural(len(missing), 'rule')} not judged")
-        if wrong:
-            return False, ", ".join(wrong)
+            reasons.append(f"{plural(len(missing), 'rule')} not judged")
+        if reasons:
+            return False, ", ".join(reasons)
         total = len(self.rules)
         return (
             True,
@@ -236,19 +239,19 @@ class Gate:
         )
 
     def complaint(self) -> str | None:
-        """Return a sentence on the rules that cannot be judged, or None."""
+        """Return an error message on required rules that cannot be judged, or None."""
         missing = self.missing()
         if not missing:
             return None
         return (
             f"--fail-on {', '.join(missing)} cannot be judged: no kernel has the figure, or a side "
-            "was not judged; end a rule in ? to leave it out then."
+            "was not judged (a rule that ends in ? is skipped then)"
         )
 
     def _judge(
         self,
         rule: Rule,
-        form: _Form,
+        format_value: _Form,
         what: str,
         before: float | None,
         after: float | None,
@@ -259,21 +262,21 @@ class Gate:
             return
         self._checked.add(rule.text)
         if broken:
-            text = f"{cause}{form(before)} → {form(after)}"
+            text = f"{cause}{format_value(before)} → {format_value(after)}"
             if before and after is not None:
                 text += f" ({after / before - 1:+.1%})"
             self.failures.append(Failure(rule.text, what, text))
 
 
 def _launch_cause(before: "Totals | None", after: "Totals") -> str:
-    """Return the change of launches as text, to precede that of sums over launches."""
+    """Return the change of a kernel's launches as text, to precede a sum over launches; else ""."""
     if before is None or before.launches == after.launches:
         return ""
     return f"launches {before.launches:,} → {after.launches:,}; "
 
 
 def read_rules(texts: Sequence[str]) -> list[Rule]:
-    """Read rules; a text may have several, separated by commas.
+    """Return the rules in some texts; a text may have several, separated by commas.
 
     Raises:
         BadSetting: a text is not a rule.
@@ -283,7 +286,7 @@ def read_rules(texts: Sequence[str]) -> list[Rule]:
 
 
 def project_rules(path: Path = Path("pyproject.toml")) -> list[str]:
-    """Return the rules in `[tool.kvtrace.diff]` of a project's file; none without that file.
+    """Return the texts of rules in `[tool.kvtrace.diff]` of a pyproject.toml; [] without the file.
 
     Raises:
         BadSetting: the file cannot be read, or does not hold a list of rules.
@@ -294,31 +297,36 @@ def project_rules(path: Path = Path("pyproject.toml")) -> list[str]:
         settings = tomllib.loads(path.read_text(encoding="utf-8"))
         rules = settings.get("tool", {}).get("kvtrace", {}).get("diff", {}).get("fail-on", [])
     except (tomllib.TOMLDecodeError, OSError, UnicodeDecodeError) as error:
-        raise BadSetting(f"{path} cannot be read ({error}); fix it, or give --fail-on.") from error
+        raise BadSetting(f"{path} cannot be read ({error}): fix it, or pass --fail-on") from error
     if isinstance(rules, str):
         return [rules]
     if not isinstance(rules, list) or not all(isinstance(rule, str) for rule in rules):
-        raise BadSetting(f"fail-on in {path} is not a list of rules, as ['spills>0'].")
+        raise BadSetting(f"fail-on in {path} must be a list of rules, such as ['spills>0']")
     return rules
 
 
 def _rule(text: str) -> Rule:
     match = _RULE.fullmatch(text)
-    figures = ", ".join(_KNOWN)
-    if match is None or match["figure"] not in _KNOWN:
+    figures = ", ".join(_KNOWN_FIGURES)
+    if match is None or match["figure"] not in _KNOWN_FIGURES:
         raise BadSetting(
-            f"--fail-on {text!r} is not a rule; one is of {figures}, as spills>0 or bytes>+1%."
+            f"--fail-on {text!r} is not a rule: write a figure ({figures}) and a limit, such as "
+            "spills>0 or bytes>+1%"
         )
     if (match["figure"] in _WITHOUT_BOUND) != (match["sign"] is None):
         raise BadSetting(
-            f"--fail-on {text!r} is not a rule: {FINDINGS}, {BOUNDS} and {RESULTS} have no bound, "
-            "and any other figure needs one, as registers>+10%."
+            f"--fail-on {text!r} is not a rule: {FINDINGS}, {BOUNDS} and {RESULTS} have no limit, "
+            "and any other figure needs one, such as registers>+10%"
         )
     above = match["sign"] != "<"
     if match["percent"] and not match["change"]:
-        raise BadSetting(f"--fail-on {text!r} is not a rule: a share is of a change, as time>+5%.")
+        raise BadSetting(
+            f"--fail-on {text!r} is not a rule: a percentage needs a sign, such as time>+5%"
+        )
     if match["change"] and (match["change"] == "+") != above:
-        raise BadSetting(f"--fail-on {text!r} is not a rule: write >+ for growth, <- for less.")
+        raise BadSetting(
+            f"--fail-on {text!r} is not a rule: write >+ for growth, <- for a reduction"
+        )
     limit = float(match["limit"] or 0)
     return Rule(
         text,

@@ -18,8 +18,8 @@ _SASS: Final = re.compile(r"/\*[0-9a-f]{4,}\*/\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_
 _WIDTH: Final = re.compile(r"\.[a-z](\d+)")
 _VECTOR: Final = re.compile(r"\.v(\d+)\b")
 
-#: Class by the beginning of an instruction, the first match counts; `{}` is the access's width.
-_OF_PTX: Final = (
+#: Class of an instruction by its beginning; the first match counts, `{}` is the access's width.
+_PTX_CLASSES: Final = (
     (r"ld\.(?:\w+\.)*?global", "global load, {}-bit"),
     (r"st\.(?:\w+\.)*?global", "global store, {}-bit"),
     (r"ld\.(?:\w+\.)*?shared", "shared load, {}-bit"),
@@ -32,7 +32,7 @@ _OF_PTX: Final = (
     (r"(?:add|sub|mul|mad|shl|shr|div|rem)\b.*\.[sub](?:16|32)", "32-bit integer"),
     (r"(?:add|sub|mul|fma|div|max|min)\b.*(?:f16|bf16|f32|f64)", "float"),
 )  # fmt: skip
-_OF_SASS: Final = (
+_SASS_CLASSES: Final = (
     (r"LDG(?!STS)", "global load, {}-bit"), (r"STG", "global store, {}-bit"),
     (r"LDSM|STSM", "matrix access"),
     (r"LDS(?!M)", "shared load, {}-bit"), (r"STS(?!M)", "shared store, {}-bit"),
@@ -46,13 +46,13 @@ _OF_SASS: Final = (
 
 
 def ptx_classes(text: str) -> Counter[str]:
-    """Return the number of PTX instructions by class, with `instructions` for all."""
-    return _counted(_PTX.findall(text), _OF_PTX)
+    """Return the number of instructions by class in a PTX text; `TOTAL` has that of all."""
+    return _counts_by_class(_PTX.findall(text), _PTX_CLASSES)
 
 
 def sass_classes(listing: str) -> Counter[str]:
-    """Return the number of instructions by class in a disassembler's listing."""
-    return _counted(_SASS.findall(listing), _OF_SASS)
+    """Return the number of instructions by class in a SASS listing; `TOTAL` has that of all."""
+    return _counts_by_class(_SASS.findall(listing), _SASS_CLASSES)
 
 
 def class_difference(stage: str, before: Counter[str], after: Counter[str]) -> StageDifference:
@@ -70,30 +70,35 @@ def class_difference(stage: str, before: Counter[str], after: Counter[str]) -> S
 
 def _class_order(name: str) -> tuple[int, str]:
     """Return a class's sort key: local memory (spills, arrays) first, all instructions last."""
-    listed = [class_name.partition(",")[0] for _, class_name in (*_OF_PTX, *_OF_SASS)]
-    head = name.partition(",")[0]
-    if head in listed:
-        return (-1 if head.startswith("local") else listed.index(head), name)
-    return (len(listed) + (name == TOTAL), name)
+    class_names = [
+        class_name.partition(",")[0] for _, class_name in (*_PTX_CLASSES, *_SASS_CLASSES)
+    ]
+    name_without_width = name.partition(",")[0]
+    if name_without_width in class_names:
+        return (
+            -1 if name_without_width.startswith("local") else class_names.index(name_without_width),
+            name,
+        )
+    return (len(class_names) + (name == TOTAL), name)
 
 
-def _counted(names: list[str], classes: tuple[tuple[str, str], ...]) -> Counter[str]:
+def _counts_by_class(names: list[str], classes: tuple[tuple[str, str], ...]) -> Counter[str]:
     counts: Counter[str] = Counter()
-    for name, number in Counter(names).items():
-        counts[_class_of(name, classes)] += number
-        counts[TOTAL] += number
+    for name, count in Counter(names).items():
+        counts[_class_of(name, classes)] += count
+        counts[TOTAL] += count
     return counts
 
 
 def _class_of(name: str, classes: tuple[tuple[str, str], ...]) -> str:
     for pattern, class_name in classes:
         if re.match(pattern, name):
-            return class_name.format(_bits(name))
+            return class_name.format(_access_bits(name))
     return "other"
 
 
-def _bits(name: str) -> int:
-    """Return the width of an access: `.v4.b32` in PTX, `.128` in SASS, by default 32 bits."""
+def _access_bits(name: str) -> int:
+    """Return an access's width in bits: 128 for `.v4.b32` in PTX, `.128` in SASS; default 32."""
     if name[0].isupper():
         return next((int(bits) for bits in re.findall(r"\.[US]?(8|16|64|128)\b", name)), 32)
     lanes = _VECTOR.search(name)

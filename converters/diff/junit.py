@@ -27,14 +27,14 @@ _ILLEGAL: Final = re.compile("[^\t\n\r\x20-\ud7ff\ue000-\ufffd\U00010000-\U0010f
 
 
 def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
-    """Return the JUnit document of a difference."""
+    """Return the JUnit XML document of a difference, and of a judged gate if given."""
     suites = {
-        "merge": list(_answers(difference)),
-        "headline": list(_headline(difference, gate)),
-        "judged": list(_judged(difference)),
+        "merge": list(_answer_cases(difference)),
+        "headline": list(_headline_cases(difference, gate)),
+        "judged": list(_judged_cases(difference)),
     }
     if gate is not None and gate.rules:
-        suites["gate"] = list(_rules(gate))
+        suites["gate"] = list(_rule_cases(gate))
     root = ElementTree.Element("testsuites", name="kvtrace diff")
     for name, cases in suites.items():
         suite = ElementTree.SubElement(root, "testsuite", name=name)
@@ -49,30 +49,30 @@ def difference_junit(difference: Difference, gate: Gate | None = None) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _answers(difference: Difference) -> Iterator[ElementTree.Element]:
-    """Yield a case per question: "no" fails (except for speed), "not known" is skipped."""
+def _answer_cases(difference: Difference) -> Iterator[ElementTree.Element]:
+    """Yield a case per answer: "no" fails (except to "faster"), "not known" is skipped."""
     for answer in difference.answers:
         case = _case("merge", f"{answer.question}?")
         if answer.word == "no" and answer.question != "faster":
-            _add(case, "failure", answer_text(answer), "no")
+            _add_outcome(case, "failure", answer_text(answer), "no")
         elif answer.word == "not known":
-            _add(case, "skipped", answer_text(answer))
+            _add_outcome(case, "skipped", answer_text(answer))
         else:
             text = f"{answer.word}: {answer_text(answer)}"
-            ElementTree.SubElement(case, "system-out").text = _legal(text)
+            ElementTree.SubElement(case, "system-out").text = _xml_text(text)
         yield case
 
 
-def _headline(difference: Difference, gate: Gate | None) -> Iterator[ElementTree.Element]:
-    decided = gate is not None and bool(gate.rules)
+def _headline_cases(difference: Difference, gate: Gate | None) -> Iterator[ElementTree.Element]:
+    has_rules = gate is not None and bool(gate.rules)
     yield _case("kvtrace", summary(difference))
     for row in difference.headline:
         case = _case(row.kernel, f"{row.level}: {row.what}")
         text = _row_text(row)
-        if row.direction == "worse" and not decided:
-            _add(case, "failure", text, "worse")
+        if row.direction == "worse" and not has_rules:
+            _add_outcome(case, "failure", text, "worse")
         else:
-            ElementTree.SubElement(case, "system-out").text = _legal(text)
+            ElementTree.SubElement(case, "system-out").text = _xml_text(text)
         yield case
 
 
@@ -81,38 +81,45 @@ def _row_text(row: HeadlineRow) -> str:
     return f"{row.what}: {', '.join(filter(None, parts))}"
 
 
-def _judged(difference: Difference) -> Iterator[ElementTree.Element]:
-    """Yield a case for findings and one for bounds, skipped if they were not judged."""
+def _judged_cases(difference: Difference) -> Iterator[ElementTree.Element]:
+    """Yield a case for findings and one for size conditions; skipped if they were not judged."""
     for name, reasons in (
         ("findings", [unjudged_sides(difference), *unjudged_rules(difference)]),
         ("bounds", [bounds_text(difference)]),
     ):
         case = _case("judged", name)
         if text := "; ".join(filter(None, reasons)):
-            _add(case, "skipped", text)
+            _add_outcome(case, "skipped", text)
         yield case
 
 
-def _rules(gate: Gate) -> Iterable[ElementTree.Element]:
+def _rule_cases(gate: Gate) -> Iterable[ElementTree.Element]:
     missing = set(gate.missing())
     for rule in gate.rules:
         case = _case("gate", rule.text)
         if rule.text in missing:
-            _add(case, "error", "it cannot be judged: no kernel has the figure, or a side was not")
-        for broken in (failure for failure in gate.failures if failure.rule == rule.text):
-            _add(case, "failure", f"{broken.what}: {broken.text}", "broken")
+            text = "the rule cannot be judged: no kernel has the figure, or a side was not judged"
+            _add_outcome(case, "error", text)
+        for failure_of_rule in (failure for failure in gate.failures if failure.rule == rule.text):
+            _add_outcome(
+                case, "failure", f"{failure_of_rule.what}: {failure_of_rule.text}", "broken"
+            )
         yield case
 
 
 def _case(of: str, name: str) -> ElementTree.Element:
-    return ElementTree.Element("testcase", classname=_legal(of or "(no name)"), name=_legal(name))
+    return ElementTree.Element(
+        "testcase", classname=_xml_text(of or "(no name)"), name=_xml_text(name)
+    )
 
 
-def _add(case: ElementTree.Element, tag: str, message: str, kind: str | None = None) -> None:
-    outcome = ElementTree.SubElement(case, tag, message=_legal(message))
+def _add_outcome(
+    case: ElementTree.Element, tag: str, message: str, kind: str | None = None
+) -> None:
+    outcome = ElementTree.SubElement(case, tag, message=_xml_text(message))
     if kind is not None:
         outcome.set("type", kind)
 
 
-def _legal(text: str) -> str:
+def _xml_text(text: str) -> str:
     return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)

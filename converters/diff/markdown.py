@@ -34,15 +34,15 @@ from kvtrace.converters.profile.specialization import Change
 from kvtrace.text import plural, printable
 
 _MARKS: Final = {"yes": "✅", "no": "❌", "not known": "❔"}
-#: Rows of the headline in a comment; GitHub takes 65,536 characters in all.
+#: Rows of the headline in a comment; GitHub's limit is 65,536 characters in all.
 _SHOWN: Final = 20
 _MOST_CHARACTERS: Final = 60_000
 
 
 def difference_markdown(difference: Difference, gate: Gate | None = None) -> list[str]:
-    """Return lines of Markdown: the verdict of the rules, the headline, folded details.
+    """Return lines of Markdown: merge answers, verdict of the rules, headline, folded details.
 
-    Kernels beyond the size limit of comments are counted only.
+    Kernels beyond the size limit of comments are only counted.
     """
     d = difference
     lines = [
@@ -58,12 +58,12 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
         lines += ["", "#### Meaning", "", *(f"- {_escaped(line)}" for line in sentences)]
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", _escaped(unjudged)]
-    written = sum(map(len, lines))
-    for number, kernel in enumerate(d.kernels):
+    character_count = sum(map(len, lines))
+    for index, kernel in enumerate(d.kernels):
         details = _kernel_markdown(kernel)
-        written += sum(len(line) + 1 for line in details)
-        if written > _MOST_CHARACTERS:
-            hidden = plural(len(d.kernels) - number, "more kernel")
+        character_count += sum(len(line) + 1 for line in details)
+        if character_count > _MOST_CHARACTERS:
+            hidden = plural(len(d.kernels) - index, "more kernel")
             lines += ["", f"{hidden} differ (kvtrace diff --html shows them)"]
             break
         lines += ["", *details]
@@ -78,7 +78,7 @@ def difference_markdown(difference: Difference, gate: Gate | None = None) -> lis
 
 
 def _answers_markdown(difference: Difference) -> list[str]:
-    """Return the heading with the merge answer, and a table of the other answers."""
+    """Return a heading with the merge answer, and a table of the other answers; [] without any."""
     if not difference.answers:
         return []
     *others, merge = difference.answers
@@ -105,7 +105,7 @@ def _headline_markdown(rows: Sequence[HeadlineRow]) -> list[str]:
 
 
 def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:
-    """Return the heading, violations of the rules, and the number of allowed regressions."""
+    """Return the rules' verdict, their violations, and the summary; without rules, the summary."""
     if not gate.rules and not gate.problem:
         return [f"**{_escaped(summary(difference))}**"]
     passed, verdict = gate.verdict
@@ -115,7 +115,8 @@ def _verdict_markdown(difference: Difference, gate: Gate) -> list[str]:
         for failure in gate.failures
     ]
     lines += [
-        f"- {_code_span(rule)}: not judged, no side has the figure" for rule in gate.missing()
+        f"- {_code_span(rule)}: not judged, since no kernel has the figure"
+        for rule in gate.missing()
     ]
     worse = sum(row.direction == "worse" for row in difference.headline)
     if passed and worse:
@@ -137,7 +138,7 @@ def _kernel_markdown(kernel: KernelDifference) -> list[str]:
     for variant in kernel.variants:
         lines += _variant_markdown(variant)
     if kernel.source is not None:
-        lines += _folded(_source_title(kernel.source), kernel.source.lines)
+        lines += _folded_patch(_source_title(kernel.source), kernel.source.lines)
     return [*lines, "", "</details>"]
 
 
@@ -164,28 +165,28 @@ def _variant_markdown(variant: VariantDifference) -> list[str]:
     title = f"{stage_name(code.stage)}: -{code.removed} +{code.added} lines"
     if code.substitutions:
         title += f", besides {substitutions(code)} in {plural(code.substituted_lines, 'line')}"
-    return lines + _folded(title, code.lines or code.all_lines)
+    return lines + _folded_patch(title, code.lines or code.all_lines)
 
 
 def _change_rows(all_changes: Iterable[Change]) -> list[str]:
     return [
-        f"- {_escaped(change.what)}: {_sided(change.before)} → {_sided(change.after)}"
+        f"- {_escaped(change.what)}: {_value_span(change.before)} → {_value_span(change.after)}"
         for change in all_changes
     ]
 
 
-def _sided(value: str | None) -> str:
+def _value_span(value: str | None) -> str:
     return "(none)" if value is None else _code_span(value)
 
 
-def _folded(title: str, lines: Sequence[str]) -> list[str]:
-    fence = "`" * max(3, 1 + max((_longest_ticks(line) for line in lines), default=0))
+def _folded_patch(title: str, lines: Sequence[str]) -> list[str]:
+    fence = "`" * max(3, 1 + max((_longest_backtick_run(line) for line in lines), default=0))
     body = [printable(line.expandtabs(4)) for line in lines]
     opening = ["", f"<details><summary>{_html(title)}</summary>", "", f"{fence}diff"]
     return [*opening, *body, fence, "", "</details>", ""]
 
 
-def _longest_ticks(text: str) -> int:
+def _longest_backtick_run(text: str) -> int:
     longest = run = 0
     for character in text:
         run = run + 1 if character == "`" else 0
@@ -202,7 +203,7 @@ def _code_span(text: str) -> str:
 
 
 def _html(text: str) -> str:
-    """Return text escaped for HTML where no Markdown is read, inside a summary."""
+    """Return text escaped for HTML only, for a <summary>, in which Markdown has no effect."""
     return printable(text).replace("&", "&amp;").replace("<", "&lt;").replace(">", "&gt;")
 
 

@@ -8,7 +8,7 @@ from kvtrace.converters.diff.snapshot import Variant
 from kvtrace.converters.profile.specialization import changes
 from kvtrace.figures.identity import KernelKey
 
-#: Weights of differing facts: another type makes variants less similar than another option.
+#: Weights of differing facts by the first word of their name (1 if not listed).
 _WEIGHTS: Final = {"type": 4, "constexpr": 2, "target": 4}
 #: Above this many possible pairs, remaining variants are paired in the order of compilation.
 _MOST_PAIRS: Final = 40_000
@@ -17,24 +17,23 @@ _MOST_PAIRS: Final = 40_000
 def match_kernels(
     before: Mapping[KernelKey, Sequence[Variant]], after: Mapping[KernelKey, Sequence[Variant]]
 ) -> tuple[list[tuple[KernelKey, KernelKey]], list[KernelKey], list[KernelKey]]:
-    """Pair kernels with the same key, then by name and source, then by name alone.
+    """Return pairs of matching kernels, the kernels only in `before`, and those only in `after`.
 
-    By name alone only if both sides have equally many unmatched kernels of that name: Inductor
-    gives one name to several kernels. Returns the pairs in the order of `before`, then the kernels
-    of one side only.
+    Kernels match if their keys are equal, else by name and source, else by name alone, if both
+    sides have equally many unmatched kernels of that name (Inductor reuses names).
     """
     pairs = {key: key for key in before if key in after}
     removed = [key for key in before if key not in pairs]
     added = [key for key in after if key not in pairs]
     for key in list(removed):
-        twin = next(
+        match = next(
             (k for k in added if k.name == key.name and _source(after[k]) == _source(before[key])),
             None,
         )
-        if twin is not None:
-            pairs[key] = twin
+        if match is not None:
+            pairs[key] = match
             removed.remove(key)
-            added.remove(twin)
+            added.remove(match)
     for name in dict.fromkeys(key.name for key in removed):
         same_name_before = [key for key in removed if key.name == name]
         same_name_after = [key for key in added if key.name == name]
@@ -56,27 +55,28 @@ def _source(variants: Sequence[Variant]) -> str | None:
 def match_variants(
     before: Sequence[Variant], after: Sequence[Variant]
 ) -> tuple[list[tuple[Variant, Variant]], list[Variant], list[Variant]]:
-    """Pair variants with the same facts, then the most similar of the rest, each at most once.
+    """Return pairs of matching variants, the variants only in `before`, and those only in `after`.
 
-    Variants whose texts of earlier stages are equal too are paired first.
+    Variants with the same facts and texts of earlier stages are paired first, then those with the
+    same facts, then the most similar ones.
     """
-    left = list(before)
-    right = list(after)
+    unmatched_before = list(before)
+    unmatched_after = list(after)
     pairs = []
-    for alike in (_same_meaning, _same_facts):
-        for variant in list(left):
-            twin = next((v for v in right if alike(variant, v)), None)
-            if twin is not None:
-                pairs.append((variant, twin))
-                left.remove(variant)
-                right.remove(twin)
-    rest = _most_alike(left, right)
-    pairs += rest
-    paired = {id(variant) for pair in rest for variant in pair}
+    for is_match in (_same_facts_and_stages, _same_facts):
+        for variant in list(unmatched_before):
+            match = next((v for v in unmatched_after if is_match(variant, v)), None)
+            if match is not None:
+                pairs.append((variant, match))
+                unmatched_before.remove(variant)
+                unmatched_after.remove(match)
+    similar_pairs = _most_similar_pairs(unmatched_before, unmatched_after)
+    pairs += similar_pairs
+    paired = {id(variant) for pair in similar_pairs for variant in pair}
     return (
         pairs,
-        [v for v in left if id(v) not in paired],
-        [v for v in right if id(v) not in paired],
+        [v for v in unmatched_before if id(v) not in paired],
+        [v for v in unmatched_after if id(v) not in paired],
     )
 
 
@@ -84,23 +84,25 @@ def _same_facts(a: Variant, b: Variant) -> bool:
     return a.facts == b.facts
 
 
-def _same_meaning(a: Variant, b: Variant) -> bool:
+def _same_facts_and_stages(a: Variant, b: Variant) -> bool:
     same = all(a.stages.get(stage) == b.stages.get(stage) for stage in earlier_stages())
     return a.facts == b.facts and same
 
 
 def nearest(variant: Variant, others: Sequence[Variant]) -> Variant | None:
-    """Return the variant that is most similar to a variant, the first one of several."""
+    """Return the variant of `others` that is most similar to `variant`; None if it is empty."""
     return min(others, key=lambda other: distance(variant, other), default=None)
 
 
 def distance(a: Variant, b: Variant) -> int:
-    """Return the dissimilarity of two variants; 0 for the same facts."""
+    """Return the weighted number of differing facts of two variants."""
     differing = changes(a.facts, b.facts)
     return sum(_WEIGHTS.get(change.what.partition(" ")[0], 1) for change in differing)
 
 
-def _most_alike(left: Sequence[Variant], right: Sequence[Variant]) -> list[tuple[Variant, Variant]]:
+def _most_similar_pairs(
+    left: Sequence[Variant], right: Sequence[Variant]
+) -> list[tuple[Variant, Variant]]:
     if len(left) * len(right) > _MOST_PAIRS:
         return list(zip(left, right, strict=False))
     ranked = sorted((distance(a, b), i, j) for i, a in enumerate(left) for j, b in enumerate(right))

@@ -1,7 +1,7 @@
-"""Meanings of changed kernels, compared by add-ons.
+"""Comparison of the results of changed kernels by add-ons.
 
-Sources (`added.py`) compare both versions by their IR. For outputs that remain open, other sources
-compare recorded results of launches.
+Some sources (`added.py`) compare both versions by their IR. For outputs that these leave open,
+others compare recorded results of launches.
 """
 
 from collections.abc import Mapping, Sequence
@@ -16,8 +16,8 @@ from kvtrace.converters.diff.model import KernelMeaning
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
 
-#: Default time for comparing results of changed kernels, in seconds of processor time, so that
-#: other load on the machine changes no answer.
+#: Default time limit for comparing results of changed kernels, in seconds of processor time (so
+#: that answers do not depend on the load of the machine).
 MEANING_SECONDS: Final = 30.0
 _UNCALLED: Final = "no call has the same tensors on both sides"
 _UNSOURCED: Final = "no add-on that compares results of kernels is installed"
@@ -46,60 +46,63 @@ def meanings_of_changed(
     meanings = [
         meaning for source in sources for meaning in source(before, after, kernels, seconds)
     ]
-    open_ = _open_outputs(kernels, meanings)
-    open_kernels = {name: kernels[name] for name in open_}
+    open_outputs = _open_outputs(kernels, meanings)
+    open_kernels = {name: kernels[name] for name in open_outputs}
     kept_sources = [added.kept for added in additions() if added.kept is not None]
-    for compared_kept in kept_sources if open_ else ():
+    for compared_kept in kept_sources if open_outputs else ():
         remaining = max(0.0, deadline - thread_time())
-        kept = compared_kept(before, after, open_kernels, open_, remaining)
+        kept = compared_kept(before, after, open_kernels, open_outputs, remaining)
         meanings = _combined(meanings, kept)
-    compared = {meaning.kernel for meaning in meanings}
-    why = _UNCALLED if sources else _UNSOURCED
+    compared_kernels = {meaning.kernel for meaning in meanings}
+    reason = _UNCALLED if sources else _UNSOURCED
     meanings += [
-        KernelMeaning(name, None, "unknown", f"unknown: {why}", evidence=f"not compared: {why}")
-        for name in kernels if name not in compared
-    ]  # fmt: skip
+        KernelMeaning(
+            name, None, "unknown", f"unknown: {reason}", evidence=f"not compared: {reason}"
+        )
+        for name in kernels
+        if name not in compared_kernels
+    ]
     return tuple(meanings)
 
 
 def _open_outputs(
     kernels: Mapping[str, str], meanings: Sequence[KernelMeaning]
 ) -> dict[str, AbstractSet[str] | None]:
-    """Return the outputs of each kernel that may still differ; None: all outputs."""
-    open_: dict[str, AbstractSet[str] | None] = {}
+    """Return by kernel the outputs that are "not known" (None: all), without decided kernels."""
+    open_outputs: dict[str, AbstractSet[str] | None] = {}
     for name in kernels:
-        of_kernel = [meaning for meaning in meanings if meaning.kernel == name]
-        if any(meaning.same == "no" for meaning in of_kernel):
+        kernel_meanings = [meaning for meaning in meanings if meaning.kernel == name]
+        if any(meaning.same == "no" for meaning in kernel_meanings):
             continue
-        unknown = [meaning.output for meaning in of_kernel if meaning.same == "not known"]
-        if not of_kernel or None in unknown:
-            open_[name] = None
+        unknown = [meaning.output for meaning in kernel_meanings if meaning.same == "not known"]
+        if not kernel_meanings or None in unknown:
+            open_outputs[name] = None
         elif unknown:
-            open_[name] = {output for output in unknown if output is not None}
-    return open_
+            open_outputs[name] = {output for output in unknown if output is not None}
+    return open_outputs
 
 
 def _combined(
     meanings: Sequence[KernelMeaning], kept: Sequence[KernelMeaning]
 ) -> list[KernelMeaning]:
-    """Return the meanings, with recorded results where IR leaves an answer open."""
+    """Return the meanings, with those from recorded results (`kept`) where IR decides nothing."""
     by_output = {(meaning.kernel, meaning.output): meaning for meaning in kept}
     combined: dict[KernelMeaning, None] = {}
     for meaning in meanings:
-        by_data = by_output.get((meaning.kernel, meaning.output))
-        if by_data is None or meaning.same != "not known":
+        recorded = by_output.get((meaning.kernel, meaning.output))
+        if recorded is None or meaning.same != "not known":
             combined[meaning] = None
-        elif by_data.same != "not known" and meaning.output is not None:
-            combined[by_data] = None
+        elif recorded.same != "not known" and meaning.output is not None:
+            combined[recorded] = None
         else:
-            evidence = f"{meaning.evidence}; {by_data.evidence}"
+            evidence = f"{meaning.evidence}; {recorded.evidence}"
             combined[
-                replace(meaning, text=f"{meaning.text}; {by_data.evidence}", evidence=evidence)
+                replace(meaning, text=f"{meaning.text}; {recorded.evidence}", evidence=evidence)
             ] = None
-    compared = {(meaning.kernel, meaning.output) for meaning in meanings}
+    compared_outputs = {(meaning.kernel, meaning.output) for meaning in meanings}
     kernels = {meaning.kernel for meaning in meanings}
     for meaning in kept:
-        is_new = meaning.same == "yes" and (meaning.kernel, meaning.output) not in compared
+        is_new = meaning.same == "yes" and (meaning.kernel, meaning.output) not in compared_outputs
         if is_new or meaning.same == "no" or meaning.kernel not in kernels:
             combined[meaning] = None
     return list(combined)

@@ -1,8 +1,8 @@
 """Answers to "may this be merged?": four questions about a difference, each yes, no or not known.
 
-*Faster?*, *Same results?* and *Safe?* are answered from measurements, comparisons and verdicts;
-what was not measured, compared or judged is `not known`, never yes. *Merge?* follows from the last
-two and from the rules: whether a change must be faster is up to a rule (`time>+0%`).
+*Faster?*, *Same results?* and *Safe?* are answered from measurements, comparisons and verdicts; the
+answer is `not known` if something was not measured, compared or judged. *Merge?* follows from
+*Same results?*, *Safe?* and the rules; a rule such as `time>+0%` can demand speed.
 """
 
 from collections.abc import Iterable, Sequence
@@ -16,29 +16,29 @@ from kvtrace.text import duration, plural
 #: Most kernels or outputs that a piece of evidence names.
 _NAMED: Final = 2
 _REASONS: Final = {"same results": "results differ", "safe": "a violation is new"}
-_OPEN: Final = {"same results": "whether results differ", "safe": "whether it is safe"}
+_UNKNOWN_REASONS: Final = {"same results": "whether results differ", "safe": "whether it is safe"}
 _BIT_FOR_BIT: Final = ("same", "equal")
 
 
 def merge_answers(difference: Difference, gate: Gate | None = None) -> tuple[Answer, ...]:
-    """Answer "faster", "same results", "safe" and "merge", in this order.
+    """Return the answers to "faster", "same results", "safe" and "merge", in this order.
 
     Args:
         difference: The difference.
-        gate: Judged rules; also judges the answer to "same results".
+        gate: Judged rules; the answer to "same results" is added to its judgments.
 
     """
-    results, safety = _same_results(difference), _safety(difference)
+    results, safety = _results_answer(difference), _safety_answer(difference)
     if gate is not None:
         gate.compare_results(results)
-    return (_speed(difference), results, safety, _merge(results, safety, gate))
+    return (_speed_answer(difference), results, safety, _merge_answer(results, safety, gate))
 
 
-def _same_results(difference: Difference) -> Answer:
-    """Return whether every kernel launched on both sides computes the same results.
+def _results_answer(difference: Difference) -> Answer:
+    """Return the answer to whether every kernel computes the same results on both sides.
 
-    Meanings of changed kernels decide. Digests of results can only revoke a yes, since roundings
-    change digests.
+    Meanings of changed kernels decide. Digests of results can only turn a "yes" into "not known",
+    since another rounding changes digests.
     """
     question = "same results"
     changed = [kernel for kernel in difference.kernels if kernel.status == "changed"]
@@ -53,7 +53,7 @@ def _same_results(difference: Difference) -> Answer:
     if changed and meanings is None:
         return Answer(
             question, "not known", f"{plural(len(changed), 'changed kernel')} not compared",
-            "give --meaning a number of seconds",
+            "pass a number of seconds to --meaning",
         )  # fmt: skip
     if unknown:
         more = f" (and {len(unknown) - 1} more)" if len(unknown) > 1 else ""
@@ -70,8 +70,8 @@ def _same_results(difference: Difference) -> Answer:
     if results is not None and results.first is not None and (exactly or not meanings):
         return Answer(
             question, "not known",
-            f"launch {results.first.order} of {results.first.kernel} left other bits, though no "
-            "changed kernel explains it",
+            f"launch {results.first.order} of {results.first.kernel} wrote different bits, which "
+            "no changed kernel explains",
             "see results below",
         )  # fmt: skip
     return Answer(question, "yes", _evidence(meanings or (), difference, exactly=exactly))
@@ -83,14 +83,14 @@ def _evidence(meanings: Sequence[KernelMeaning], difference: Difference, *, exac
     by_data = [meaning for meaning in meanings if meaning.by_data]
     if by_data:
         more = f" (and {len(by_data) - 1} more)" if len(by_data) > 1 else ""
-        rest = "; all others are equal by IR" if len(by_data) < len(meanings) else ""
-        return f"{meaning_subject(by_data[0])}: {by_data[0].evidence}{more}{rest}"
+        others_text = "; all others are equal by IR" if len(by_data) < len(meanings) else ""
+        return f"{meaning_subject(by_data[0])}: {by_data[0].evidence}{more}{others_text}"
     kernels = plural(len({meaning.kernel for meaning in meanings}), "changed kernel")
     how = "bit for bit" if exactly else "up to rounding"
     return f"results of {kernels} are equal {how}, by IR, at the recorded sizes"
 
 
-def _safety(difference: Difference) -> Answer:
+def _safety_answer(difference: Difference) -> Answer:
     question = "safe"
     unjudged = [side for side in (difference.before, difference.after) if side.judged_by is None]
     if unjudged:
@@ -100,21 +100,25 @@ def _safety(difference: Difference) -> Answer:
     new = [change.finding for change in difference.findings if change.status == "new"]
     violations = [finding for finding in new if finding.verdict == "violation"]
     if violations:
-        first = violations[0]
+        first_violation = violations[0]
         more = f" (and {len(violations) - 1} more)" if len(violations) > 1 else ""
-        location = f", line {first.line}" if first.line else ""
-        return Answer(question, "no", f"new {first.rule} in {first.kernel}{location}{more}")
-    open_ = [finding for finding in new if finding.verdict == "unknown"]
-    if open_:
-        text = f"{open_[0].rule} of {open_[0].kernel} is no longer proven"
+        location = f", line {first_violation.line}" if first_violation.line else ""
+        return Answer(
+            question,
+            "no",
+            f"new {first_violation.rule} in {first_violation.kernel}{location}{more}",
+        )
+    new_unknowns = [finding for finding in new if finding.verdict == "unknown"]
+    if new_unknowns:
+        text = f"{new_unknowns[0].rule} of {new_unknowns[0].kernel} is no longer proven"
         return Answer(question, "not known", text, f"kvtrace sanitize {difference.after.label}")
     still = sum(finding.verdict == "violation" for finding in difference.still)
-    had = f"; {plural(still, 'violation')} on both sides" if still else ""
-    return Answer(question, "yes", f"no new violation{had}")
+    old_violations = f"; {plural(still, 'violation')} on both sides" if still else ""
+    return Answer(question, "yes", f"no new violation{old_violations}")
 
 
-def _speed(difference: Difference) -> Answer:
-    """Answer from the kernels' median device times, weighted by the launches of BEFORE."""
+def _speed_answer(difference: Difference) -> Answer:
+    """Return the answer to "faster", from median device times weighted by launches of BEFORE."""
     question = "faster"
     compared = [
         (time, comparison)
@@ -145,24 +149,28 @@ def _speed(difference: Difference) -> Answer:
         f"{ratio:.2f}× {'faster' if faster else 'slower'}, GPU time {duration(before)} → "
         f"{duration(after)} of {plural(changed, 'launch')}, p < 0.01"
     )
-    against = [time.name for time, comparison in claimed if ((comparison.ratio or 0) > 1) == faster]
-    if against:
-        text += f"; {_names(against)} {'slower' if faster else 'faster'}"
+    opposite_kernels = [
+        time.name for time, comparison in claimed if ((comparison.ratio or 0) > 1) == faster
+    ]
+    if opposite_kernels:
+        text += f"; {_names(opposite_kernels)} {'slower' if faster else 'faster'}"
     return Answer(question, "yes" if faster else "no", text)
 
 
-def _merge(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
+def _merge_answer(results: Answer, safety: Answer, gate: Gate | None) -> Answer:
     question = "merge"
     reasons = [_REASONS[answer.question] for answer in (results, safety) if answer.word == "no"]
     if gate is not None:
         reasons += [gate.problem] if gate.problem else []
-        violated = dict.fromkeys(failure.rule for failure in gate.failures)
-        named = [rule for rule in violated if rule.rstrip("?") not in (RESULTS, FINDINGS)]
-        reasons += [f"{rule} is violated" for rule in named]
+        violated_rules = dict.fromkeys(failure.rule for failure in gate.failures)
+        named_rules = [
+            rule for rule in violated_rules if rule.rstrip("?") not in (RESULTS, FINDINGS)
+        ]
+        reasons += [f"{rule} is violated" for rule in named_rules]
     if reasons:
         return Answer(question, "no", "; ".join(reasons))
     unanswered = [answer for answer in (results, safety) if answer.word == "not known"]
-    reasons = [f"{_OPEN[answer.question]} is not known" for answer in unanswered]
+    reasons = [f"{_UNKNOWN_REASONS[answer.question]} is not known" for answer in unanswered]
     reasons += [f"{rule} cannot be judged" for rule in (gate.missing() if gate else ())]
     if reasons:
         return Answer(question, "not known", "; ".join(reasons))

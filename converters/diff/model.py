@@ -1,4 +1,4 @@
-"""Records of the difference of two selections of runs: plain data that every renderer prints."""
+"""Records of the difference between two selections of runs, the input of all output forms."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -18,9 +18,9 @@ Certainty = Literal["measured", "derived", "exact"]
 class Totals:
     """Measured and derived sums over launches; None where unknown.
 
-    Launches of autotuners and warm-ups are counted separately: their number depends on timing.
-    So are launches in which the kernel was compiled or loaded: their time is `compiling_ns`, which
-    no other host time includes.
+    Launches of autotuners and warm-ups are only in `tuning_launches`, since their number depends on
+    timing. The time of launches in which the kernel was compiled or loaded is only in
+    `compiling_ns`.
     """
 
     launches: int = 0
@@ -65,10 +65,10 @@ class SourceDifference:
 class CodeDifference:
     """The first compiler stage whose text differs, apart from locations and value names.
 
-    `substitutions` are numbers replaced throughout the text, as block sizes are, and
-    `substituted_lines` counts the lines that differ in nothing else. `lines` is the unified
-    difference without substituted lines; `removed` and `added` count `lines`. `all_lines` includes
-    substituted lines, and `whole` every line of both sides.
+    `substitutions` are numbers that are replaced throughout the text, such as block sizes, and
+    `substituted_lines` counts the lines that differ only in them. `lines` is the unified difference
+    without these lines, and `removed` and `added` count its lines. `all_lines` includes substituted
+    lines, and `whole` every line of both sides.
     """
 
     stage: str
@@ -83,7 +83,7 @@ class CodeDifference:
 
 @dataclass(frozen=True, slots=True)
 class CountChange:
-    """Numbers of an op, or of a class of instructions, on both sides."""
+    """The number of occurrences of an op, or of a class of instructions, on both sides."""
 
     what: str
     before: int
@@ -127,7 +127,7 @@ class Figure:
 
     @property
     def direction(self) -> Direction:
-        """Worse or better; "changed" if neither direction is worse."""
+        """Whether the change is worse or better; "changed" if neither direction is worse."""
         if self.worse is None:
             return "changed"
         return "worse" if (self.after > self.before) == (self.worse == "more") else "better"
@@ -166,8 +166,8 @@ class VariantDifference:
     """A compiled variant that is new, gone or changed.
 
     For a new or gone variant, `changes` are those from the most similar variant of the kernel on
-    the other side, if any. `calls` are changes of corresponding unique calls; `calls_unread` more
-    calls differ and were not read one by one.
+    the other side, if any. `calls` are changes of corresponding unique calls; `calls_unread` counts
+    further calls that differ and were not read. `artifacts` has the hashes of both texts by stage.
     """
 
     status: Status
@@ -212,7 +212,7 @@ class KernelDifference:
 
     @property
     def has_other_code(self) -> bool:
-        """The source, the set of variants, their options or a compiler stage differ."""
+        """Whether the source, the set of variants, their options or a compiler stage differ."""
         return self.source is not None or any(
             variant.status != "changed" or variant.changes or variant.code or variant.stages
             for variant in self.variants
@@ -247,12 +247,12 @@ class LaunchChange:
 
 @dataclass(frozen=True, slots=True)
 class KernelMeaning:
-    """Whether an output of a changed kernel means the same as before.
+    """An answer to whether an output of a changed kernel has the same values as before.
 
     `answer` is a word for programs, `text` the answer with its reason or witness. `same` says
-    whether a user gets the same results, and `evidence` why, in half a line. An `output` of None
-    stands for the whole kernel. `by_data`: the answer comes from recorded results, and holds for
-    their inputs.
+    whether a user gets the same results, and `evidence` is the reason in half a line. An `output`
+    of None stands for the whole kernel. `by_data`: the answer comes from recorded results, and
+    holds for their inputs only.
     """
 
     kernel: str
@@ -268,7 +268,7 @@ class KernelMeaning:
 class Answer:
     """An answer to one of the questions of `merge_answers.py`.
 
-    `evidence` is half a line; `settle` is an action that would settle a "not known".
+    `evidence` is a phrase with the reason; `settle` is an action that would settle a "not known".
     """
 
     question: str
@@ -288,11 +288,11 @@ class DifferentResult:
         order: the launch's number among the launches of the kernel, from 1.
         launches: the launch's `launches.seq`, before and after.
         outputs: the arguments whose memory differs after the launch.
-        inputs: the memory it read was equal on both sides; None: not known for all inputs.
-        sampled: one line in `sampled` lines of an input was compared; 1: all lines.
+        inputs: whether the launch's inputs were equal on both sides; None: not known.
+        sampled: n if only every n-th line of an input was compared.
         inputs_differing: the arguments whose memory differed before the launch.
         causes: ops whose result depends on the order of programs, if the inputs were equal.
-        why: the same as text.
+        why: all of this as text.
     """
 
     kernel: str
@@ -313,12 +313,12 @@ class Results:
     """Results of launches, compared by digests (KVTRACE_CHECK=digest).
 
     Attributes:
-        compared: launches paired by kernel and order, with arguments of the same shapes.
-        unpaired: launches with digests without such a partner on the other side.
-        differing: launches whose outputs differ.
+        compared: number of launches paired by kernel and order, with arguments of the same shapes.
+        unpaired: number of launches without such a partner on the other side, per side.
+        differing: number of compared launches whose outputs differ.
         first: the first launch with different outputs, in the order of BEFORE.
-        unlike: kernels with arguments of other shapes in all launches, as another batch size gives
-            them, which may sum in another order therefore; each as text.
+        unlike: sentences on kernels whose arguments have other shapes in all launches (such as
+            another batch size), so that they may sum in another order.
     """
 
     compared: int
@@ -330,7 +330,7 @@ class Results:
 
 @dataclass(frozen=True, slots=True)
 class HeadlineRow:
-    """One line of the headline.
+    """One line of the headline: `what` changed in a kernel, with its values before and after.
 
     `level` is the kind of change: kernel, source, options, a stage, resources, work, launches,
     time, findings, results or bounds. `share` is the change of a number as a share of BEFORE (0.1
@@ -350,7 +350,7 @@ class HeadlineRow:
 
 @dataclass(frozen=True, slots=True)
 class FindingDifference:
-    """A finding of one side only."""
+    """A finding that only one side has."""
 
     status: Literal["new", "gone"]
     finding: Finding
@@ -358,7 +358,7 @@ class FindingDifference:
 
 @dataclass(frozen=True, slots=True)
 class KernelTime:
-    """A kernel's times on both sides, which are shown but are no difference by themselves."""
+    """A kernel's times on both sides, which are shown but do not count as a difference."""
 
     name: str
     before: Totals
@@ -372,7 +372,7 @@ class KernelTime:
 class Side:
     """One side of a difference: its label, runs, commit and totals.
 
-    `judged_by` are the rules that judged all runs of the side; None: it was not judged.
+    `judged_by` are the rules by which all runs of the side were judged; None: not judged.
     """
 
     label: str
@@ -387,12 +387,12 @@ class Side:
 class Difference:
     """All that differs between two sides.
 
-    `findings` are those of one side only, and `still` those of both, under the rules that judged
-    both sides. `context` (versions, machine, settings) and `notes` inform and are no difference;
-    `times` are those of every kernel that both sides launched. `bounds` are conditions for all
-    sizes; `bounds_unjudged` says why they were not judged, or is empty. `results` need digests on
-    both sides; `meanings` are those of changed kernels, None if not requested. `answers` say
-    whether the change may be merged.
+    `findings` are those of one side only, and `still` those of both, by rules that judged both
+    sides. `context` (versions, machine, settings), `notes` and `times` (of every kernel launched on
+    both sides) do not count as differences. `bounds` are changed conditions for all sizes;
+    `bounds_unjudged` is the reason if they were not judged, else "". `results` need digests on both
+    sides; `meanings` are those of changed kernels, None if not requested. `answers` are those to
+    "may this be merged?".
     """
 
     before: Side
@@ -419,7 +419,7 @@ class Difference:
 
     @property
     def empty(self) -> bool:
-        """The sides are the same except for times, ids, addresses and context."""
+        """Whether the sides are equal except for times, ids, addresses and context."""
         narrower = any(bound.direction == "worse" for bound in self.bounds)
         other = self.results is not None and self.results.differing > 0
         return not (self.kernels or self.findings or narrower or other)

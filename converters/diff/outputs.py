@@ -1,4 +1,4 @@
-"""Outputs of a difference: files, standard output, or both in one call."""
+"""Output of a difference in several forms, to files and standard output."""
 
 import json
 from collections.abc import Callable
@@ -17,7 +17,7 @@ from kvtrace.converters.diff.render import (
     gate_text,
     headline_text,
 )
-from kvtrace.converters.diff.shown_paths import folders_of, with_shown_paths
+from kvtrace.converters.diff.shown_paths import path_roots, with_shown_paths
 from kvtrace.converters.output import whole_file
 from kvtrace.schema.errors import BadSetting
 
@@ -29,7 +29,7 @@ STANDARD_OUTPUT: Final = "-"
 
 @dataclass(frozen=True, slots=True)
 class Outputs:
-    """The file for each form, `-` for standard output, None if the form is not requested.
+    """The requested forms: a file's path each, `-` for standard output, None if not requested.
 
     The text for terminals goes to standard output unless another form does.
     """
@@ -40,11 +40,11 @@ class Outputs:
     junit: str | None = None
 
     def __post_init__(self) -> None:
-        """Refuse two forms for standard output."""
+        """Raise BadSetting if several forms go to standard output."""
         chosen = [f"--{form.name}" for form in fields(self) if getattr(self, form.name) == "-"]
         if len(chosen) > 1:
             raise BadSetting(
-                f"{' and '.join(chosen)} cannot both go to standard output; name a file for one."
+                f"{' and '.join(chosen)} cannot both go to standard output: name a file for one"
             )
 
     @property
@@ -65,7 +65,7 @@ def write_outputs(
     width: int = 80,
     tell: Callable[[str], object],
 ) -> list[str]:
-    """Write all requested forms, and return the lines for standard output.
+    """Write the requested files, and return the lines for standard output.
 
     Args:
         difference: The difference that `compare` returned.
@@ -86,22 +86,22 @@ def write_outputs(
         "json": lambda: _json(difference, gate),
         "junit": lambda: difference_junit(difference, gate),
     }
-    printed: list[str] | None = None
+    printed_lines: list[str] | None = None
     for name, form in forms.items():
         destination = getattr(outputs, name)
         if destination == STANDARD_OUTPUT:
-            printed = form().rstrip("\n").split("\n")
+            printed_lines = form().rstrip("\n").split("\n")
         elif destination is not None:
             _write(Path(destination), form(), tell)
     if outputs.html is not None:
         page = _write_page(difference, sides, gate, outputs.html, tell)
-        printed = page if page is not None else printed
-    if printed is not None:
-        return printed
-    detailed = verbose or full
+        printed_lines = page if page is not None else printed_lines
+    if printed_lines is not None:
+        return printed_lines
+    has_details = verbose or full
     text = (
         difference_text(difference, full=full, width=width)
-        if detailed
+        if has_details
         else headline_text(difference, width=width)
     )
     return [*text, *gate_text(gate)]
@@ -110,8 +110,8 @@ def write_outputs(
 def _markdown(
     difference: Difference, gate: Gate, sides: tuple["Selection", "Selection"]
 ) -> list[str]:
-    """Return the comment, without paths of this machine."""
-    folders = folders_of(sides)
+    """Return the lines of the Markdown comment, with relative paths."""
+    folders = path_roots(sides)
     failures = list(with_shown_paths(tuple(gate.failures), folders))
     shown = with_shown_paths(difference, folders)
     return difference_markdown(shown, replace(gate, failures=failures))
@@ -122,8 +122,8 @@ def _text(lines: list[str]) -> str:
 
 
 def _json(difference: Difference, gate: Gate) -> str:
-    form = difference_object(difference) | {"gate": gate_object(gate)}
-    return json.dumps(form, indent=2) + "\n"
+    content = difference_object(difference) | {"gate": gate_object(gate)}
+    return json.dumps(content, indent=2) + "\n"
 
 
 def _write(path: Path, text: str, tell: Callable[[str], object]) -> None:
@@ -139,7 +139,7 @@ def _write_page(
     destination: str,
     tell: Callable[[str], object],
 ) -> list[str] | None:
-    """Write the page to a file and return None, or return its lines for standard output."""
+    """Write the HTML page to a file and return None; for "-", return its lines."""
     from tempfile import TemporaryDirectory
 
     from kvtrace.converters.diff.page import write_comparison

@@ -1,6 +1,6 @@
-"""Page of a `Difference`: data of the view "compare", in the report of AFTER.
+"""Page of a `Difference`: the report of AFTER with the data of the view "compare".
 
-The block "compare" is plain data: texts side by side, line by line, and figures as pairs.
+The block "compare" is JSON: changed texts as rows of lines side by side, and figures as pairs.
 """
 
 from collections.abc import Iterable, Sequence
@@ -37,25 +37,25 @@ from kvtrace.converters.profile.specialization import Change
 from kvtrace.figures.kernels import FURTHER, KERNEL_FIGURES
 
 if TYPE_CHECKING:
-    from kvtrace.converters.report import Written
+    from kvtrace.converters.report import WrittenPage
     from kvtrace.schema.trace import Selection
 
 __all__ = ["comparison_object", "write_comparison"]
 
-_OF_LAUNCHES: Final = ("launches", "host_ns", "host_median_ns", "device_ns", "device_median_ns")
+_LAUNCH_FIGURES: Final = ("launches", "host_ns", "host_median_ns", "device_ns", "device_median_ns")
 #: The figures of `Totals`: name, unit, and whether they were measured.
 _METRICS: Final = (
-    *((name, KERNEL_FIGURES[name].unit, True) for name in _OF_LAUNCHES),
+    *((name, KERNEL_FIGURES[name].unit, True) for name in _LAUNCH_FIGURES),
     ("compile_ns", "ns", True),
     ("bytes", "bytes", False),
     ("flops", "count", False),
     ("sectors", "count", False),
 )
-#: Most rows of code in a page; above, only changed lines with their context.
+#: Most rows of code on a page; if there are more, only changed lines with their context.
 _MOST_ROWS: Final = 20_000
 
 Row = tuple[str, int | None, str | None, int | None, str | None]
-"""Kind (same, changed, removed, added or gap), then number and text of the line on each side."""
+"""Kind (same, changed, removed, added or gap), then number and text of the line, per side."""
 
 
 def write_comparison(
@@ -67,10 +67,11 @@ def write_comparison(
     gate: Gate | None = None,
     max_mb: float = 20.0,
     source: bool = True,
-) -> "Written":
-    """Write the report of AFTER with the difference as one page.
+) -> "WrittenPage":
+    """Write the report of AFTER with the difference as one page of at most `max_mb` MiB.
 
-    With `before`, the page shows any two texts of a changed kernel side by side.
+    With `before`, the page has all texts of changed kernels, to show any two side by side. Without
+    `source`, it has no code of the program.
 
     Raises:
         BadSetting: the budget is too small, or the file cannot be written.
@@ -85,10 +86,10 @@ def write_comparison(
     report = report_data(after.trace, after.runs, title, folder)
     texts = PageTexts((before, after)) if source and before is not None else None
     comparison = comparison_object(difference, gate=gate, source=source, texts=texts)
-    indexes = {(k.name, k.module, k.file): index for index, k in enumerate(report.kernels)}
+    kernel_indexes = {(k.name, k.module, k.file): index for index, k in enumerate(report.kernels)}
     for kernel in comparison["kernels"]:
         identity = kernel["name"] or "(no name)", kernel["module"], kernel["file"]
-        kernel["kernel"] = indexes.get(identity)
+        kernel["kernel"] = kernel_indexes.get(identity)
     blocks = {"compare": json_block(comparison)}
     blocks |= {name: json_block(value) for name, value in (texts.blocks if texts else {}).items()}
     return write_report(report, after, path, max_mb, source=source, blocks=blocks)
@@ -101,17 +102,17 @@ def comparison_object(
     source: bool = True,
     texts: PageTexts | None = None,
 ) -> dict[str, Any]:
-    """Return the block "compare"; without `source`, it has no text of the program.
+    """Return the JSON of the block "compare"; without `source`, it has no code of the program.
 
-    `texts` receives blocks with texts that the page reads on demand.
+    Blocks of texts that the page reads on demand are added to `texts`.
     """
     rows = sum(
-        len(found.whole)
+        len(text_difference.whole)
         for kernel in difference.kernels
-        for found in (kernel.source, *(variant.code for variant in kernel.variants))
-        if found is not None
+        for text_difference in (kernel.source, *(variant.code for variant in kernel.variants))
+        if text_difference is not None
     )
-    whole = rows <= _MOST_ROWS
+    has_whole_texts = rows <= _MOST_ROWS
     return {
         "empty": difference.empty,
         "answers": [
@@ -125,8 +126,10 @@ def comparison_object(
         "gate": gate_object(gate or Gate([])),
         "metrics": _metrics(difference.before.totals, difference.after.totals),
         "same_kernels": difference.same_kernels,
-        "kernels": [_kernel(kernel, source, whole, texts) for kernel in difference.kernels],
-        "findings": [_finding(found, source) for found in difference.findings],
+        "kernels": [
+            _kernel(kernel, source, has_whole_texts, texts) for kernel in difference.kernels
+        ],
+        "findings": [_finding(text_difference, source) for text_difference in difference.findings],
         "unjudged": unjudged_sides(difference),
         "bounds": [asdict(bound) for bound in difference.bounds],
         "bounds_unjudged": bounds_text(difference),
@@ -140,11 +143,11 @@ def comparison_object(
 
 
 def _headline_row(row: HeadlineRow, source: bool) -> dict[str, Any]:
-    """Return a headline row with its words; without `source`, no ops of the code are named."""
-    words = {"values": values_text(row), "by": share_text(row), "sure": sure_text(row)}
+    """Return a headline row as a dict with its texts; without `source`, no ops are named."""
+    texts = {"values": values_text(row), "by": share_text(row), "sure": sure_text(row)}
     if not source and row.level in ("source", "options", "ttir", "glir"):
-        words["what"] = row.level
-    return asdict(row) | words
+        texts["what"] = row.level
+    return asdict(row) | texts
 
 
 def _side(side: Side) -> dict[str, Any]:
@@ -157,7 +160,7 @@ def _side(side: Side) -> dict[str, Any]:
 
 
 def _metrics(before: Totals | None, after: Totals | None) -> list[dict[str, Any]]:
-    """Return the figures that a side knows; None for the other side."""
+    """Return a dict per figure of `Totals` that at least one side has."""
     metrics = []
     for name, unit, measured in _METRICS:
         pair = [None if side is None else getattr(side, name) for side in (before, after)]
@@ -209,7 +212,7 @@ def _variant(
             _metric(
                 change.what,
                 "bytes" if change.what.endswith("bytes") else "count",
-                [_number(change.before), _number(change.after)],
+                [_int_or_none(change.before), _int_or_none(change.after)],
                 measured=True,
             )
             for change in variant.resources
@@ -232,7 +235,7 @@ def _variant(
 
 
 def _aligned(variant: VariantDifference, texts: PageTexts) -> list[dict[str, Any]]:
-    """Return the later stages that differ, each with the name of its block."""
+    """Return a dict per later stage that differs; the block with its rows is added to `texts`."""
     return [
         {
             "stage": stage,
@@ -244,7 +247,7 @@ def _aligned(variant: VariantDifference, texts: PageTexts) -> list[dict[str, Any
     ]
 
 
-def _number(text: str | None) -> int | None:
+def _int_or_none(text: str | None) -> int | None:
     return int(text) if text is not None and text.isdecimal() else None
 
 
@@ -254,7 +257,7 @@ def _source(source: SourceDifference, whole: bool) -> dict[str, Any]:
     return {
         "removed": source.removed,
         "added": source.added,
-        "rows": _rows(lines, first),
+        "rows": _text_rows(lines, first),
     }
 
 
@@ -265,15 +268,15 @@ def _code(code: CodeDifference, whole: bool) -> dict[str, Any]:
         "added": code.added,
         "substitutions": [list(pair) for pair in code.substitutions],
         "substituted_lines": code.substituted_lines,
-        # Locations and comments are gone, so lines have no numbers of the text itself.
-        "rows": _rows(code.whole if whole else code.all_lines, (None, None)),
+        # Locations and comments were removed, so the text's own line numbers are not known.
+        "rows": _text_rows(code.whole if whole else code.all_lines, (None, None)),
     }
 
 
-def _rows(lines: Iterable[str], first: tuple[int | None, int | None]) -> list[Row]:
-    """Return marked lines side by side, removed lines beside the added ones that replace them.
+def _text_rows(lines: Iterable[str], first: tuple[int | None, int | None]) -> list[Row]:
+    """Return lines of a unified difference as rows, removed lines beside the added ones after them.
 
-    `first` has the number of the first line of each side; None: lines have no numbers.
+    `first` has the number of each side's first line; None: its lines have no numbers.
     """
     rows: list[Row] = []
     next_numbers = list(first)
@@ -287,16 +290,18 @@ def _rows(lines: Iterable[str], first: tuple[int | None, int | None]) -> list[Ro
             added.append(text)
         else:
             pairs = zip_longest(removed, added)
-            rows += [_row(next_numbers, before, after) for before, after in pairs]
+            rows += [_text_row(next_numbers, before, after) for before, after in pairs]
             removed, added = [], []
             rows.append(
-                ("gap", None, None, None, None) if mark == "@" else _row(next_numbers, text, text)
+                ("gap", None, None, None, None)
+                if mark == "@"
+                else _text_row(next_numbers, text, text)
             )
     return rows[:-1]
 
 
-def _row(next_numbers: list[int | None], before: str | None, after: str | None) -> Row:
-    """Return the next row, and advance the line numbers of the sides it shows."""
+def _text_row(next_numbers: list[int | None], before: str | None, after: str | None) -> Row:
+    """Return the row of one line per side (None: no line), and advance `next_numbers` in place."""
     numbers = [
         None if text is None else next_numbers[side] for side, text in enumerate((before, after))
     ]

@@ -1,4 +1,4 @@
-"""Texts of both sides for a page: each is a block of its own, read on demand."""
+"""Texts of both sides for a page: a block for each text, which the page reads on demand."""
 
 from typing import TYPE_CHECKING, Any, Final
 
@@ -10,13 +10,13 @@ if TYPE_CHECKING:
 
 #: Most characters of all texts on a page; gzip reduces them to a tenth.
 _MOST_CHARACTERS: Final = 30_000_000
-#: Most lines of a text to align with another, and of all texts: aligning more takes seconds.
+#: Most lines of a text to align with another, and of all aligned texts, since it takes seconds.
 _MOST_LINES: Final = 4_000
 _MOST_ALIGNED: Final = 100_000
 
 
 class PageTexts:
-    """Text blocks of a page; each text is stored once, up to a size limit."""
+    """Builder of a page's text blocks, in `blocks` by name: each text once, up to a size limit."""
 
     def __init__(self, sides: "tuple[Selection, Selection]") -> None:
         self._sides = sides
@@ -26,7 +26,10 @@ class PageTexts:
         self.blocks: dict[str, Any] = {}
 
     def texts(self, variant: VariantDifference) -> list[dict[str, Any]]:
-        """Return each stage with the names of both texts' blocks, None where a text is missing."""
+        """Return a row per stage of a variant: its name, and the names of both texts' blocks.
+
+        The blocks are added. A name is None if the text is missing or does not fit.
+        """
         entries = [
             {"stage": stage, "before": self._block(0, before), "after": self._block(1, after)}
             for stage, before, after in variant.artifacts
@@ -34,7 +37,10 @@ class PageTexts:
         return [entry for entry in entries if entry["before"] or entry["after"]]
 
     def aligned(self, variant: VariantDifference) -> list[tuple[str, CodeDifference]]:
-        """Return differences of later stages; that of the first is in the variant itself."""
+        """Return the differences of the stages after `variant.code`, by stage.
+
+        Stages with too many lines to align are left out.
+        """
         differences = []
         for stage, before, after in variant.artifacts:
             if stage not in code_stages() or (variant.code and variant.code.stage == stage):
@@ -44,17 +50,17 @@ class PageTexts:
             ]
             if len(texts) < 2 or texts[0] is None or texts[1] is None:
                 continue
-            lines = [text.count("\n") for text in texts if text is not None]
-            if max(lines) > _MOST_LINES or sum(lines) > self._lines:
+            line_counts = [text.count("\n") for text in texts if text is not None]
+            if max(line_counts) > _MOST_LINES or sum(line_counts) > self._lines:
                 continue
-            self._lines -= sum(lines)
+            self._lines -= sum(line_counts)
             code = compare_code(stage, texts[0], texts[1])
             if code is not None:
                 differences.append((stage, code))
         return differences
 
     def add(self, value: Any) -> str:
-        """Add a block, and return its name."""
+        """Add a block with a JSON value, and return the block's name."""
         name = f"compare-text/{len(self.blocks)}"
         self.blocks[name] = value
         return name

@@ -1,4 +1,4 @@
-"""Renamed kernels, found by the similarity of source and IR."""
+"""RenamedKernel kernels, found by the similarity of source and IR."""
 
 import re
 from collections import Counter
@@ -19,16 +19,19 @@ _TOKEN: Final = re.compile(r"\w+|[^\w\s]")
 _OP: Final = re.compile(r"\b[a-z]\w*\.[a-z]\w*\b")
 
 
-class Renamed(NamedTuple):
-    """A kernel's keys on both sides, and the similarity: 1 if only the name differs."""
+class RenamedKernel(NamedTuple):
+    """A renamed kernel: its keys on both sides, and the similarity (1: only the name differs)."""
 
     before: KernelKey
     after: KernelKey
     similarity: float
 
 
-class _Text(NamedTuple):
-    """Trigrams of a kernel's source tokens and IR ops, its name blanked; None if unknown."""
+class _KernelTrigrams(NamedTuple):
+    """Trigrams of a kernel's source tokens and of its IR ops; None if the text is missing.
+
+    The kernel's own name is replaced in the source.
+    """
 
     source: "_Trigrams | None"
     ops: "_Trigrams | None"
@@ -39,35 +42,42 @@ def find_renamed(
     after: Snapshot,
     removed: Sequence[KernelKey],
     added: Sequence[KernelKey],
-) -> list[Renamed]:
-    """Return pairs of kernels of one side each, the most similar first, each used at most once."""
+) -> list[RenamedKernel]:
+    """Return pairs of a removed and an added kernel that are similar, the most similar first.
+
+    Each kernel is in at most one pair. [] if there are too many candidates.
+    """
     if not removed or not added or len(removed) * len(added) > _MOST_PAIRS:
         return []
-    ours = {key: _text(before, before.kernels[key][0]) for key in removed}
-    theirs = {key: _text(after, after.kernels[key][0]) for key in added}
+    texts_before = {key: _kernel_trigrams(before, before.kernels[key][0]) for key in removed}
+    texts_after = {key: _kernel_trigrams(after, after.kernels[key][0]) for key in added}
     ranked = sorted(
-        (Renamed(a, b, _alike(ours[a], theirs[b])) for a in removed for b in added),
+        (
+            RenamedKernel(a, b, _similarity(texts_before[a], texts_after[b]))
+            for a in removed
+            for b in added
+        ),
         key=lambda pair: -pair.similarity,
     )
-    pairs: list[Renamed] = []
+    pairs: list[RenamedKernel] = []
     used: set[tuple[str, KernelKey]] = set()
     for pair in ranked:
-        ends = {("before", pair.before), ("after", pair.after)}
-        if pair.similarity >= LEAST_ALIKE and not used & ends:
+        keys_of_pair = {("before", pair.before), ("after", pair.after)}
+        if pair.similarity >= LEAST_ALIKE and not used & keys_of_pair:
             pairs.append(pair)
-            used |= ends
+            used |= keys_of_pair
     return pairs
 
 
 def renamed_source(text: str, before: str, after: str) -> str:
-    """Return a source with the kernel's name in BEFORE replaced by that in AFTER."""
+    """Return a source text with the kernel's name `before` replaced by `after`."""
     return re.sub(rf"(?<![\w.]){re.escape(before)}(?!\w)", lambda _: after, text)
 
 
 def renamed_stage(text: str, before: str, after: str) -> str:
-    """Return a compiler's text with the kernel's name replaced where it is a symbol.
+    """Return a compiler's text with the symbol `before` replaced by `after`.
 
-    An instruction such as `add` may have the name of a kernel.
+    Other uses of the word stay, since an instruction such as `add` may have the name of a kernel.
     """
     name = re.escape(before)
     symbol = (
@@ -77,11 +87,11 @@ def renamed_stage(text: str, before: str, after: str) -> str:
     return re.sub(symbol, lambda _: after, text)
 
 
-def _text(side: Snapshot, variant: Variant) -> _Text:
+def _kernel_trigrams(side: Snapshot, variant: Variant) -> _KernelTrigrams:
     name = variant.key.name
     source = side.text(variant.row["source_artifact"])
     ttir = side.text(variant.stages.get("ttir"))
-    return _Text(
+    return _KernelTrigrams(
         None
         if source is None
         else _trigrams(_TOKEN.findall(renamed_source(source, name, "kernel"))),
@@ -90,22 +100,22 @@ def _text(side: Snapshot, variant: Variant) -> _Text:
 
 
 def _trigrams(tokens: Sequence[str]) -> _Trigrams:
-    """Return the number of occurrences of each three consecutive tokens."""
-    padded = ["", *tokens, ""]  # so that a single token makes a run
-    return Counter(zip(padded, padded[1:], padded[2:], strict=False))
+    """Return the number of occurrences of each sequence of three tokens."""
+    padded_tokens = ["", *tokens, ""]  # so that a single token makes a run
+    return Counter(zip(padded_tokens, padded_tokens[1:], padded_tokens[2:], strict=False))
 
 
-def _alike(a: _Text, b: _Text) -> float:
-    """Return the mean similarity of source and IR, where both are known; else 0."""
+def _similarity(a: _KernelTrigrams, b: _KernelTrigrams) -> float:
+    """Return the mean similarity of source and IR (those known on both sides), between 0 and 1."""
     ratios = [
-        _share(one, other)
+        _common_share(one, other)
         for one, other in zip(a, b, strict=True)
         if one is not None and other is not None
     ]
     return sum(ratios) / len(ratios) if ratios else 0.0
 
 
-def _share(one: _Trigrams, other: _Trigrams) -> float:
-    """Return the share of trigrams that both have."""
+def _common_share(one: _Trigrams, other: _Trigrams) -> float:
+    """Return the share of common trigrams; 1 if both are empty."""
     total = one.total() + other.total()
     return 2 * (one & other).total() / total if total else 1.0

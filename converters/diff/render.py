@@ -45,19 +45,19 @@ _SHOWN_LINES: Final = 40
 _SHOWN_CALLS: Final = 8
 #: Lines that differ in numbers alone are printed up to this number, and only counted above.
 _SHOWN_SUBSTITUTED: Final = 3
-#: Statements on results of kernels that fit a screen.
+#: Statements on results of kernels that fit on a screen.
 _SHOWN_MEANINGS: Final = 4
 _SHOWN_TIMES: Final = 12
 
 
 def difference_object(difference: Difference) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Difference` without whole texts."""
-    form = asdict(difference)
-    for kernel in form["kernels"]:
+    """Return a difference as JSON-ready dicts: its fields, without whole texts."""
+    result = asdict(difference)
+    for kernel in result["kernels"]:
         for text in (kernel["source"], *(variant["code"] for variant in kernel["variants"])):
             for name in ("whole", "first_lines"):
                 (text or {}).pop(name, None)
-    return {"empty": difference.empty, "unjudged": unjudged_sides(difference), **form}
+    return {"empty": difference.empty, "unjudged": unjudged_sides(difference), **result}
 
 
 def difference_text(
@@ -83,17 +83,20 @@ def difference_text(
         lines += [line for bound in d.bounds for line in _bound_text(bound, width)]
     if d.launches:
         lines += ["", "launches by mark"]
-        lines += [f"  {_change(change, width - 2)}" for change in map(_launches, d.launches)]
+        lines += [
+            f"  {_change_text(change, width - 2)}"
+            for change in map(_launch_count_change, d.launches)
+        ]
     if d.context:
         lines += ["", "context (no difference by itself)"]
-        lines += [f"  {_change(change, width - 2)}" for change in d.context]
+        lines += [f"  {_change_text(change, width - 2)}" for change in d.context]
     if times and d.times:
         lines += ["", *_times_text(d, full, width)]
     return lines
 
 
 def headline_text(difference: Difference, *, width: int = 80, full: bool = False) -> list[str]:
-    """Return lines that fit a screen: the changes, worst first, with their basis.
+    """Return lines that fit on a screen: answers, sides, and the changes, the worst first.
 
     Args:
         difference: The difference that `compare` returned.
@@ -112,17 +115,17 @@ def headline_text(difference: Difference, *, width: int = 80, full: bool = False
             *(line for sentence in sentences for line in wrapped(sentence, width, 2)),
         ]
     if sentences := meaning_lines(d):
-        shown = sentences if full else sentences[:_SHOWN_MEANINGS]
+        shown_sentences = sentences if full else sentences[:_SHOWN_MEANINGS]
         lines += [
             "",
             "meaning",
-            *(line for sentence in shown for line in wrapped(sentence, width, 2)),
+            *(line for sentence in shown_sentences for line in wrapped(sentence, width, 2)),
         ]
-        if hidden := len(sentences) - len(shown):
+        if hidden := len(sentences) - len(shown_sentences):
             lines.append(f"  … {hidden} more (-v)")
     for unjudged in filter(None, (unjudged_sides(d), bounds_text(d))):
         lines += ["", *wrapped(unjudged, width)]
-    if facts := [str(change) for change in d.context if _is_telling(change)]:
+    if facts := [str(change) for change in d.context if _may_explain(change)]:
         more = f"; {len(facts) - 4} more (-v)" if len(facts) > 4 else ""
         lines += ["", *wrapped(f"context: {'; '.join(facts[:4])}{more}", width)]
     if d.notes:
@@ -143,8 +146,8 @@ def answers_text(answers: Sequence[Answer], width: int) -> list[str]:
     ]  # fmt: skip
 
 
-def _is_telling(change: Change) -> bool:
-    """Return whether a fact of the context may explain a difference: a version, a device."""
+def _may_explain(change: Change) -> bool:
+    """Return whether a context fact may explain a difference: a version, an option, a device."""
     return change.what.startswith(("version of", "option", "devices"))
 
 
@@ -154,12 +157,12 @@ def _bound_text(bound: BoundChange, width: int) -> list[str]:
     return wrapped(f"{text}: {bound.text}" if bound.text else text, width, 2)
 
 
-def _launches(change: LaunchChange) -> Change:
+def _launch_count_change(change: LaunchChange) -> Change:
     return Change(f"{change.kernel} in {change.mark}", str(change.before), str(change.after))
 
 
 def gate_object(gate: Gate) -> dict[str, Any]:
-    """Return the JSON form of the rules and of what violates them."""
+    """Return the JSON form of a gate: its rules, their violations, and rules not judged."""
     return {
         "rules": [rule.text for rule in gate.rules],
         "failures": [asdict(failure) for failure in gate.failures],
@@ -168,7 +171,7 @@ def gate_object(gate: Gate) -> dict[str, Any]:
 
 
 def gate_text(gate: Gate) -> list[str]:
-    """Return lines for a terminal: the verdict, then the violations."""
+    """Return lines for a terminal: the gate's verdict, then the violations; [] without rules."""
     if not gate.rules:
         return []
     lines = [
@@ -183,12 +186,12 @@ def gate_text(gate: Gate) -> list[str]:
 
 def _kernel_text(kernel: KernelDifference, full: bool, width: int) -> list[str]:
     lines = broken(kernel_heading(kernel), width)
-    lines += [f"    {_change(change, width - 4)}" for change in kernel.changes]
-    lines += [f"    {_change(change, width - 4)}" for change in other_figures(kernel)]
+    lines += [f"    {_change_text(change, width - 4)}" for change in kernel.changes]
+    lines += [f"    {_change_text(change, width - 4)}" for change in other_figures(kernel)]
     for variant in kernel.variants:
         lines += _variant_text(kernel, variant, full, width)
     if kernel.source is not None:
-        lines += ["    source", *_patch(kernel.source.lines, full, width)]
+        lines += ["    source", *_patch_text(kernel.source.lines, full, width)]
     return lines
 
 
@@ -198,62 +201,66 @@ def _variant_text(
     if kernel.status != "changed":
         return wrapped(f"variant {variant.label}", width, 4) if variant.label else []
     lines = []
-    named = variant.status != "changed" or len(kernel.variants) > 1
-    if named:
+    has_heading = variant.status != "changed" or len(kernel.variants) > 1
+    if has_heading:
         label = variant.label or "(no constants)"
         lines += wrapped(f"{SIGNS[variant.status]} variant {label} {variant.status}", width, 2)
     if variant.status != "changed":
-        facts = [f"      {_change(change, width - 6)}" for change in variant.changes]
-        return lines + (["      nearest to one with:", *facts] if facts else [])
+        facts = [f"      {_change_text(change, width - 6)}" for change in variant.changes]
+        return lines + (["      changes from the most similar variant:", *facts] if facts else [])
     for change in (*variant.changes, *variant.resources, *variant.work, *variant.times):
-        lines.append(f"    {_change(change, width - 4)}")
+        lines.append(f"    {_change_text(change, width - 4)}")
     lines += _calls_text(variant, full, width)
     for stage in variant.stages:
-        if inside := stage_words(stage, most=None if full else 8):
+        if op_changes := stage_words(stage, most=None if full else 8):
             name = stage_name(stage.stage)
-            lines += wrapped(f"{name:<20}  {inside}", width, 4)
+            lines += wrapped(f"{name:<20}  {op_changes}", width, 4)
     if variant.code is not None:
         lines += _code_text(variant.code, full, width)
     return lines
 
 
 def _calls_text(variant: VariantDifference, full: bool, width: int) -> list[str]:
-    shown = variant.calls if full else variant.calls[:_SHOWN_CALLS]
-    lines = [f"    {_call_change(change, width - 4)}" for change in shown]
-    if len(shown) < len(variant.calls):
-        lines.append(f"    … {len(variant.calls) - len(shown)} more (--full shows them)")
+    shown_calls = variant.calls if full else variant.calls[:_SHOWN_CALLS]
+    lines = [f"    {_call_change(change, width - 4)}" for change in shown_calls]
+    if len(shown_calls) < len(variant.calls):
+        lines.append(f"    … {len(variant.calls) - len(shown_calls)} more (--full shows them)")
     return lines + [f"    {count}" for count in call_counts(variant)]
 
 
 def _call_change(call: CallChange, width: int) -> str:
-    alike = f"  in {plural(call.calls, 'call')}" if call.calls > 1 else ""
-    return _change(call.change, width - len(alike)) + alike
+    count_text = f"  in {plural(call.calls, 'call')}" if call.calls > 1 else ""
+    return _change_text(call.change, width - len(count_text)) + count_text
 
 
 def _code_text(code: CodeDifference, full: bool, width: int) -> list[str]:
     stage = stage_name(code.stage)
     if full or code.substituted_lines <= _SHOWN_SUBSTITUTED:
         counts = f"-{code.removed} +{code.added} lines " if not code.substitutions else ""
-        heading = f"    {stage} {counts}(places and value names left aside)"
-        return [heading, *_patch(code.all_lines, full, width)]
-    same = f"{substitutions(code)} in {plural(code.substituted_lines, 'line')}"
+        heading = f"    {stage} {counts}(without locations and value names)"
+        return [heading, *_patch_text(code.all_lines, full, width)]
+    substitutions_text = f"{substitutions(code)} in {plural(code.substituted_lines, 'line')}"
     if not code.lines:
-        return [f"    {stage} the same except for {same} (--full shows them)"]
-    heading = f"    {stage} -{code.removed} +{code.added} lines, besides {same}"
-    return [heading, *_patch(code.lines, full, width)]
+        return [f"    {stage} the same except for {substitutions_text} (--full shows them)"]
+    heading = f"    {stage} -{code.removed} +{code.added} lines, besides {substitutions_text}"
+    return [heading, *_patch_text(code.lines, full, width)]
 
 
-def _patch(lines: Sequence[str], full: bool, width: int) -> list[str]:
-    shown = lines if full else lines[:_SHOWN_LINES]
-    cut = [f"      {printable(line.expandtabs(4))}" for line in shown]
+def _patch_text(lines: Sequence[str], full: bool, width: int) -> list[str]:
+    shown_lines = lines if full else lines[:_SHOWN_LINES]
+    printed_lines = [f"      {printable(line.expandtabs(4))}" for line in shown_lines]
     if not full:
-        cut = [line if len(line) <= width else line[: width - 1] + "…" for line in cut]
-    if len(shown) < len(lines):
-        cut.append(f"      … {len(lines) - len(shown)} more lines (--full shows them)")
-    return cut
+        printed_lines = [
+            line if len(line) <= width else line[: width - 1] + "…" for line in printed_lines
+        ]
+    if len(shown_lines) < len(lines):
+        printed_lines.append(
+            f"      … {len(lines) - len(shown_lines)} more lines (--full shows them)"
+        )
+    return printed_lines
 
 
-def _change(change: Change, width: int) -> str:
+def _change_text(change: Change, width: int) -> str:
     name = f"{printable(change.what):<20}  "
     room = max(20, (width - len(name) - 3) // 2)
     before, after = _distinct_texts(change.before, change.after, room)
@@ -269,28 +276,35 @@ def _relative_change(change: Change) -> str:
 
 
 def _distinct_texts(before: str | None, after: str | None, room: int) -> list[str]:
-    """Return both values shortened with their first difference in sight, or whole."""
+    """Return both values as texts, shortened so that their first difference is visible.
+
+    If that is impossible in `room` characters, they are returned whole.
+    """
     texts = ["(none)" if value is None else printable(value) for value in (before, after)]
-    short = [shorten(text, room) for text in texts]
-    if short[0] != short[1] or texts[0] == texts[1]:
-        return short
-    same = sum(1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False)))
-    start = max(0, same - room // 4)
-    short = [shorten("…" + text[start:], room) for text in texts]
-    return short if short[0] != short[1] else texts
+    short_texts = [shorten(text, room) for text in texts]
+    if short_texts[0] != short_texts[1] or texts[0] == texts[1]:
+        return short_texts
+    common_length = sum(
+        1 for _ in takewhile(lambda pair: pair[0] == pair[1], zip(*texts, strict=False))
+    )
+    start = max(0, common_length - room // 4)
+    short_texts = [shorten("…" + text[start:], room) for text in texts]
+    return short_texts if short_texts[0] != short_texts[1] else texts
 
 
 def _times_text(d: Difference, full: bool, width: int) -> list[str]:
-    shown = d.times if full else d.times[:_SHOWN_TIMES]
-    device = any(t.before.device_ns is not None and t.after.device_ns is not None for t in shown)
-    kind = "device" if device else "host"
-    named = zip(shown, names_apart(d.times), strict=False)
-    rows = [_time_row(name, t.before, t.after, device) for t, name in named]
+    shown_times = d.times if full else d.times[:_SHOWN_TIMES]
+    has_device_times = any(
+        t.before.device_ns is not None and t.after.device_ns is not None for t in shown_times
+    )
+    kind = "device" if has_device_times else "host"
+    times_and_names = zip(shown_times, names_apart(d.times), strict=False)
+    rows = [_time_row(name, t.before, t.after, has_device_times) for t, name in times_and_names]
     title = f"measured {kind} time of launches (no difference by itself)"
     header = ("kernel", "total before", "after", "median before", "after", "change")
     reasons = {
         comparison.reason
-        for t in shown
+        for t in shown_times
         for comparison in t.compared
         if comparison.kind == kind and comparison.reason
     }
@@ -298,13 +312,17 @@ def _times_text(d: Difference, full: bool, width: int) -> list[str]:
         line for reason in sorted(reasons) for line in wrapped(f"no claim: {reason}", width, 2)
     ]
     lines = [title, *reason_lines, *columns(header, rows, width, 2, optional=(1, 2))]
-    hidden = len(d.times) - len(shown)
+    hidden = len(d.times) - len(shown_times)
     return [*lines, f"  … {hidden} more kernels (--full shows them)"] if hidden else lines
 
 
 def _time_row(name: str, before: Totals, after: Totals, device: bool) -> tuple[str, ...]:
     totals = [side.device_ns if device else side.host_ns for side in (before, after)]
     medians = [side.device_median_ns if device else side.host_median_ns for side in (before, after)]
-    first, second = medians
-    change = "-" if not first or second is None else f"{second / first - 1:+.1%}"
+    median_before, median_after = medians
+    change = (
+        "-"
+        if not median_before or median_after is None
+        else f"{median_after / median_before - 1:+.1%}"
+    )
     return (name, *map(duration, totals), *map(duration, medians), change)

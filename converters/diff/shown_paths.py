@@ -1,4 +1,4 @@
-"""Paths in review comments: relative to the project's folder, never absolute."""
+"""Replacement of absolute paths in review comments, by paths relative to the project."""
 
 import os
 import re
@@ -13,45 +13,52 @@ _Data = TypeVar("_Data")
 
 #: An absolute path with two or more parts.
 _PATH: Final = re.compile(r"(?<![\w.:/~-])/(?:[\w.+@=~-]+/)+[\w.+@=~-]*")
-#: Paths below these folders are the same on every machine.
+#: Folders of installed packages; paths below them are the same on every machine.
 _SAME_ELSEWHERE: Final = ("/site-packages/", "/dist-packages/")
-#: Shown parts of a path outside the project.
+#: Number of last parts shown of a path outside the project.
 _PARTS: Final = 2
 #: Fields that no comment shows.
 _NOT_SHOWN: Final = frozenset({"whole", "all_lines", "artifacts"})
 
 
-def folders_of(sides: Sequence["Selection"]) -> tuple[str, ...]:
-    """Return the folders that paths are relative to: the current one, and the runs' checkouts."""
+def path_roots(sides: Sequence["Selection"]) -> tuple[str, ...]:
+    """Return the folders that paths are made relative to: the current one, then runs' checkouts."""
     roots = {run.git_root for side in sides for run in side.runs if run.git_root}
     return tuple(dict.fromkeys((os.getcwd(), *sorted(roots))))  # noqa: PTH109 - text is wanted
 
 
 def with_shown_paths(data: _Data, folders: Sequence[str]) -> _Data:
-    """Return a copy of frozen dataclasses in tuples, without absolute paths in texts."""
-    return _mapped(data, folders)  # type: ignore[no-any-return]
+    """Return a copy of `data` (frozen dataclasses, tuples, texts) with relative paths in its texts.
+
+    Fields that no comment shows are left unchanged.
+    """
+    return _with_relative_paths(data, folders)  # type: ignore[no-any-return]
 
 
-def _mapped(data: Any, folders: Sequence[str]) -> Any:
+def _with_relative_paths(data: Any, folders: Sequence[str]) -> Any:
     if isinstance(data, str):
-        return _PATH.sub(lambda match: _shown(match[0], folders), data) if "/" in data else data
+        return (
+            _PATH.sub(lambda match: _relative_path(match[0], folders), data)
+            if "/" in data
+            else data
+        )
     if isinstance(data, tuple):
-        return tuple(_mapped(item, folders) for item in data)
+        return tuple(_with_relative_paths(item, folders) for item in data)
     if not is_dataclass(data) or isinstance(data, type):
         return data
-    shown = {
-        field.name: _mapped(value, folders)
+    replaced_fields = {
+        field.name: _with_relative_paths(value, folders)
         for field in fields(data)
         if field.name not in _NOT_SHOWN and _has_text(value := getattr(data, field.name))
     }
-    return replace(data, **shown)
+    return replace(data, **replaced_fields)
 
 
 def _has_text(value: object) -> bool:
     return isinstance(value, str | tuple) or (is_dataclass(value) and not isinstance(value, type))
 
 
-def _shown(path: str, folders: Sequence[str]) -> str:
+def _relative_path(path: str, folders: Sequence[str]) -> str:
     for folder in folders:
         if path.startswith(f"{folder.rstrip('/')}/"):
             return path[len(folder.rstrip("/")) + 1 :] or "."

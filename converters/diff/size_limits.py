@@ -1,10 +1,9 @@
-"""Conditions for all sizes on both sides: a range that ends earlier than before is worse.
+"""Changes of conditions for all sizes (`kvtrace sizes`): a range that became narrower is worse.
 
-The conditions are those of `kvtrace sizes`. For each quantity of a kernel: the first values above
-and below its range at which an integer overflows, an access leaves its tensor, another rule is
-broken or the grid's limit is reached. For each access: the condition under which it stays inside
-its tensor. The limit of a variant (an argument no longer fits its type, a block no longer covers)
-is not a defect, so it is not a bound.
+A quantity of a kernel has two bounds: the first values above and below its range at which an
+integer overflows, an access leaves its tensor, another rule is violated or the grid's limit is
+reached. An access has a condition under which it stays inside its tensor. The limit of a variant
+(an argument no longer fits its type, a block no longer covers) is not a defect, so not a bound.
 """
 
 from collections.abc import Callable, Mapping, Sequence
@@ -26,7 +25,7 @@ UNJUDGED: Final = "not compared (add --generic)"
 def bound_changes(
     conditions: tuple[Conditions, Conditions] | None, renamed: Mapping[str, str]
 ) -> tuple[tuple[BoundChange, ...], str]:
-    """Return the changed bounds, and the reason if nothing was compared, else "".
+    """Return the changed bounds and conditions, and the reason if nothing was compared, else "".
 
     Args:
         conditions: Conditions of both sides; None if they were not derived.
@@ -42,38 +41,40 @@ def bound_changes(
     all_changes: list[BoundChange] = []
     for kernel, variants in sides[1].items():
         if kernel in sides[0]:
-            all_changes += _ends(kernel, sides[0][kernel], variants)
-            all_changes += _inside(kernel, sides[0][kernel], variants)
+            all_changes += _bound_changes(kernel, sides[0][kernel], variants)
+            all_changes += _condition_changes(kernel, sides[0][kernel], variants)
     return tuple(all_changes), ""
 
 
 def _by_kernel(
     conditions: Conditions, renamed: Mapping[str, str]
 ) -> dict[str, list["KernelConditions"]]:
-    groups: dict[str, list[KernelConditions]] = {}
+    conditions_by_kernel: dict[str, list[KernelConditions]] = {}
     for kernel_conditions in conditions:
-        groups.setdefault(
+        conditions_by_kernel.setdefault(
             renamed.get(kernel_conditions.kernel, kernel_conditions.kernel), []
         ).append(kernel_conditions)
-    return groups
+    return conditions_by_kernel
 
 
-def _ends(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
-    """Return changes of both ends of ranges; of several variants the narrowest range counts."""
+def _bound_changes(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
+    """Return the changes of a kernel's bounds; of several variants the narrowest range counts."""
     bounds = []
-    for name, read in (("first bad", _upper), ("bad below", _lower)):
-        first, second = _nearest(before, read), _nearest(after, read)
-        for quantity in first.keys() & second.keys():
-            change = _change(kernel, quantity, name, first[quantity], second[quantity])
+    for name, read in (("first bad", _upper_end), ("bad below", _lower_end)):
+        ends_before, ends_after = _narrowest_ends(before, read), _narrowest_ends(after, read)
+        for quantity in ends_before.keys() & ends_after.keys():
+            change = _end_change(
+                kernel, quantity, name, ends_before[quantity], ends_after[quantity]
+            )
             bounds += [change] if change is not None else []
     return sorted(bounds, key=lambda bound: bound.what)
 
 
 @dataclass(frozen=True)
-class _End:
-    """One end of a range: the bad value (None: unbounded), and what happens there.
+class _RangeEnd:
+    """One end of a range: the first bad value (None: unbounded), and the defect there as text.
 
-    `distance` is less where the range is narrower.
+    `distance` is smaller for a narrower range. `is_unknown`: the value could not be derived.
     """
 
     bad: int | None
@@ -82,21 +83,23 @@ class _End:
     text: str
 
 
-def _upper(row: "EnvelopeRow") -> _End:
+def _upper_end(row: "EnvelopeRow") -> _RangeEnd:
     bad = row.first_bad if row.kind in _DEFECTS else None
     is_unknown = row.kind == "unknown"
-    return _End(bad, bad, is_unknown, (row.reason if is_unknown else row.what) or "")
+    return _RangeEnd(bad, bad, is_unknown, (row.reason if is_unknown else row.what) or "")
 
 
-def _lower(row: "EnvelopeRow") -> _End | None:
+def _lower_end(row: "EnvelopeRow") -> _RangeEnd | None:
     if row.low is None:
-        return None  # no range, which its upper end says
+        return None  # there is no range; the upper end has the reason
     bad = row.last_bad if row.below_kind in _DEFECTS else None
-    return _End(bad, None if bad is None else -bad, row.below_kind == "unknown", row.below)
+    return _RangeEnd(bad, None if bad is None else -bad, row.below_kind == "unknown", row.below)
 
 
-def _nearest(variants: Conditions, read: Callable[["EnvelopeRow"], _End | None]) -> dict[str, _End]:
-    ends: dict[str, _End] = {}
+def _narrowest_ends(
+    variants: Conditions, read: Callable[["EnvelopeRow"], _RangeEnd | None]
+) -> dict[str, _RangeEnd]:
+    ends: dict[str, _RangeEnd] = {}
     for row in (row for variant in variants for row in variant.envelope):
         end = read(row)
         if end is not None and (row.quantity not in ends or _is_narrower(end, ends[row.quantity])):
@@ -104,8 +107,10 @@ def _nearest(variants: Conditions, read: Callable[["EnvelopeRow"], _End | None])
     return ends
 
 
-def _change(kernel: str, quantity: str, name: str, before: _End, after: _End) -> BoundChange | None:
-    """Return the change of an end, or None."""
+def _end_change(
+    kernel: str, quantity: str, name: str, before: _RangeEnd, after: _RangeEnd
+) -> BoundChange | None:
+    """Return the change of one end of a quantity's range, or None; `name` is that of the end."""
     if before.is_unknown != after.is_unknown:
         side, text = ("before", before.text) if before.is_unknown else ("after", after.text)
         what = quantity if name == "first bad" else f"{quantity}: {name}"
@@ -119,12 +124,12 @@ def _change(kernel: str, quantity: str, name: str, before: _End, after: _End) ->
     return BoundChange(kernel, f"{quantity}: {name}", before.bad, after.bad, direction, text)
 
 
-def _is_narrower(one: _End, other: _End) -> bool:
+def _is_narrower(one: _RangeEnd, other: _RangeEnd) -> bool:
     return one.distance is not None and (other.distance is None or one.distance < other.distance)
 
 
-def _inside(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
-    """Return changed conditions of accesses, if both sides have one variant of the kernel."""
+def _condition_changes(kernel: str, before: Conditions, after: Conditions) -> list[BoundChange]:
+    """Return the accesses whose condition changed; [] unless both sides have just one variant."""
     if len(before) != 1 or len(after) != 1:
         return []
     sides = [
@@ -135,13 +140,13 @@ def _inside(kernel: str, before: Conditions, after: Conditions) -> list[BoundCha
         }
         for side in (before, after)
     ]
-    gone = [key for key in sides[0] if key not in sides[1]]
-    new = [key for key in sides[1] if key not in sides[0]]
+    only_before = [key for key in sides[0] if key not in sides[1]]
+    only_after = [key for key in sides[1] if key not in sides[0]]
     changed = []
-    for access, argument, condition in new:
-        counterpart = next((key for key in gone if key[:2] == (access, argument)), None)
+    for access, argument, condition in only_after:
+        counterpart = next((key for key in only_before if key[:2] == (access, argument)), None)
         if counterpart is not None:
-            gone.remove(counterpart)
+            only_before.remove(counterpart)
             what = f"{access} of {argument or '?'} inside"
             changed.append(BoundChange(kernel, what, counterpart[2], condition, "changed"))
     return changed

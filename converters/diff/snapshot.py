@@ -1,7 +1,7 @@
-"""Snapshot of one side of a difference: compiled variants with sums over their launches.
+"""Snapshot of one side of a comparison: compiled variants with sums over their launches.
 
-Ids mean nothing outside their run, so variants of the ranks of a job, and repeated compilations,
-are merged by their facts. Sums over launches run inside DuckDB, not in Python loops.
+Ids are unique only in their run, so variants of several ranks, and repeated compilations, are
+merged by their facts. Sums over launches are computed in DuckDB, not in Python loops.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
@@ -13,18 +13,18 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.diff.added import earlier_stages
-from kvtrace.converters.diff.further import fill_further, further_together
+from kvtrace.converters.diff.further import combined_further, fill_further
 from kvtrace.converters.diff.model import Totals
-from kvtrace.converters.diff.samples import Times, device_samples, host_samples
-from kvtrace.converters.diff.times import Kind, Places, Samples
+from kvtrace.converters.diff.samples import TimeStore, device_samples, host_samples
+from kvtrace.converters.diff.times import Kind, RunCalls, Samples
 from kvtrace.converters.diff.totals import (
     add_figures,
     fill_calls,
     fill_totals,
     fill_works,
     kernel_medians,
-    places_of,
     prepare,
+    run_calls,
 )
 from kvtrace.converters.diff.variant import Call, Variant
 from kvtrace.converters.profile.specialization import specialization
@@ -46,17 +46,18 @@ __all__ = [
 ]
 
 
-_OF_OPS: Final = (
+_OP_COLUMNS: Final = (
     "call_id", "kind", "bytes", "flops", "sectors", "elements", "masked_off"
 )  # fmt: skip
-_OF_CALLS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args")
+_CALL_COLUMNS: Final = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "args")
 
 
 @dataclass(frozen=True, slots=True)
 class Snapshot:
-    """All variants of a side by kernel, and the runs they were read from.
+    """All variants of a side by kernel, with times of launches, and the runs that they are from.
 
-    `earlier` has the texts of earlier stages by the hashes in `Variant.stages`.
+    `medians` are each kernel's median host and device time. `earlier` has the texts of add-ons'
+    stages by the hashes in `Variant.stages`.
     """
 
     label: str
@@ -66,9 +67,9 @@ class Snapshot:
     medians: dict[KernelKey, tuple[float | None, float | None]]
     has_ops: bool
     earlier: dict[str, str]
-    host: Times
-    device: Times
-    places: tuple[Places, ...] = field(repr=False)
+    host: TimeStore
+    device: TimeStore
+    places: tuple[RunCalls, ...] = field(repr=False)
     _calls: dict[str, pa.Table] = field(default_factory=dict, repr=False)
 
     def text(self, sha256: str | None) -> str | None:
@@ -79,7 +80,7 @@ class Snapshot:
         return None if content is None else content.decode("utf-8", "replace")
 
     def calls_of(self, run: "Run") -> pa.Table:
-        """Return the rows of `calls` of a run, read on first use."""
+        """Return the rows of `calls` of a run; they are read on first use."""
         if run.run_id not in self._calls:
             self._calls[run.run_id] = self.trace.table("calls", [run])
         return self._calls[run.run_id]
@@ -89,7 +90,7 @@ class Snapshot:
         return self.trace.table("launches", [run], ["call_id", "enter", "thread", "phase"])
 
     def samples(self, kind: Kind, variants: Sequence[int]) -> Samples:
-        """Return the times of the launches of some variants, by the variants' positions."""
+        """Return the device or host times (`kind`) of the variants with these positions."""
         return (self.device if kind == "device" else self.host).of(variants)
 
     def kernel_totals(self, key: KernelKey) -> Totals:
@@ -105,7 +106,7 @@ class Snapshot:
 
 
 def take_snapshot(selection: "Selection", label: str) -> Snapshot:
-    """Return the snapshot of one side.
+    """Return the snapshot of a selection's runs; `label` names the side.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -113,14 +114,16 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
     trace, runs = selection.trace, tuple(selection.runs)
     texts = {name: stage.texts(selection) for name, stage in earlier_stages().items()}
     variants, members = _variants(trace, runs, texts)
-    ops = trace.table("ops", runs, list(_OF_OPS))
+    ops = trace.table("ops", runs, list(_OP_COLUMNS))
     with scratch() as database:
-        calls = trace.table("calls", runs, list(_OF_CALLS))
+        calls = trace.table("calls", runs, list(_CALL_COLUMNS))
         prepare(database, members, calls)
-        places = [places_of(database, run) for run in runs]
-        numbers: dict[KernelKey, int] = {}
-        of_variants = [numbers.setdefault(variant.key, len(numbers)) for variant in variants]
-        kernel_numbers = np.array(of_variants, np.int64)
+        places = [run_calls(database, run) for run in runs]
+        number_by_kernel: dict[KernelKey, int] = {}
+        kernel_of_variant = [
+            number_by_kernel.setdefault(variant.key, len(number_by_kernel)) for variant in variants
+        ]
+        kernel_numbers = np.array(kernel_of_variant, np.int64)
         add_figures(
             database,
             host_times(trace, runs, groups=members),
@@ -146,28 +149,31 @@ def take_snapshot(selection: "Selection", label: str) -> Snapshot:
 
 
 def sum_totals(totals: Iterable[Totals]) -> Totals:
-    """Return the sum; medians are unknown, and derived figures that a part lacks."""
-    parts = list(totals)
-    launched = [part for part in parts if part.launches]
+    """Return the sum of totals, without medians.
+
+    Derived figures are None if launches of one part lack them.
+    """
+    all_totals = list(totals)
+    launched_totals = [part for part in all_totals if part.launches]
     return Totals(
-        launches=sum(part.launches for part in parts),
-        tuning_launches=sum(part.tuning_launches for part in parts),
-        host_ns=_known_sum(part.host_ns for part in parts),
-        compiling_launches=sum(part.compiling_launches for part in parts),
-        compiling_ns=sum(part.compiling_ns or 0 for part in parts),
-        device_ns=_known_sum(part.device_ns for part in parts),
-        compile_ns=sum(part.compile_ns or 0 for part in parts),
-        bytes=_sum(part.bytes for part in launched),
-        flops=_sum(part.flops for part in launched),
-        sectors=_sum(part.sectors for part in launched),
-        lanes=_sum(part.lanes for part in launched),
-        lanes_on=_sum(part.lanes_on for part in launched),
-        further=further_together(part.further for part in launched),
+        launches=sum(part.launches for part in all_totals),
+        tuning_launches=sum(part.tuning_launches for part in all_totals),
+        host_ns=_sum_of_known(part.host_ns for part in all_totals),
+        compiling_launches=sum(part.compiling_launches for part in all_totals),
+        compiling_ns=sum(part.compiling_ns or 0 for part in all_totals),
+        device_ns=_sum_of_known(part.device_ns for part in all_totals),
+        compile_ns=sum(part.compile_ns or 0 for part in all_totals),
+        bytes=_sum_if_all_known(part.bytes for part in launched_totals),
+        flops=_sum_if_all_known(part.flops for part in launched_totals),
+        sectors=_sum_if_all_known(part.sectors for part in launched_totals),
+        lanes=_sum_if_all_known(part.lanes for part in launched_totals),
+        lanes_on=_sum_if_all_known(part.lanes_on for part in launched_totals),
+        further=combined_further(part.further for part in launched_totals),
     )
 
 
 def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
-    """Return the rows of `calls` of some calls, in the same order."""
+    """Return the rows of `calls` of some unique calls, in their order."""
     positions = {(call.run, call.call_id): position for position, call in enumerate(calls)}
     rows: list[dict[str, Any] | None] = [None] * len(calls)
     for run in side.runs:
@@ -184,7 +190,10 @@ def call_rows(side: Snapshot, calls: Sequence[Call]) -> list[dict[str, Any]]:
 def _variants(
     trace: "Trace", runs: Sequence["Run"], texts: Mapping[str, Mapping[tuple[str, int], str]]
 ) -> tuple[list[Variant], pa.Table]:
-    """Return variants merged over runs, and a table of run, kernel_id and variant (`grouped`)."""
+    """Return variants merged over runs, and a table of run, kernel_id and variant (`grouped`).
+
+    `texts` has, by stage of an add-on, the text by run id and kernel id.
+    """
     columns = [
         "kernel_id", "name", "module", "file", "line", "source_artifact", "signature", "target",
         "warp_size", "num_warps", "num_ctas", "num_stages", "options", "shared_bytes", "registers",
@@ -195,12 +204,17 @@ def _variants(
     members = []
     for row in trace.table("kernels", runs, columns).to_pylist():
         variant = _variant(row)
-        for stage, written in texts.items():
-            text = written.get((row["run"], row["kernel_id"]))
+        for stage, text_by_kernel in texts.items():
+            text = text_by_kernel.get((row["run"], row["kernel_id"]))
             if text is not None:
                 variant.stages[stage] = _hash(text)
-        earlier = tuple(variant.stages.get(stage) for stage in texts)
-        identity = (variant.key, row["source_artifact"], tuple(variant.facts.items()), earlier)
+        earlier_hashes = tuple(variant.stages.get(stage) for stage in texts)
+        identity = (
+            variant.key,
+            row["source_artifact"],
+            tuple(variant.facts.items()),
+            earlier_hashes,
+        )
         position = positions.setdefault(identity, len(variants))
         if position == len(variants):
             variant.position = position
@@ -214,9 +228,9 @@ def _variants(
         (),
         (),
     )
-    kinds = (pa.string(), pa.int64(), pa.int64())
+    arrow_types = (pa.string(), pa.int64(), pa.int64())
     arrays = [
-        pa.array(column, kind) for column, kind in zip(columns_of_members, kinds, strict=True)
+        pa.array(column, kind) for column, kind in zip(columns_of_members, arrow_types, strict=True)
     ]
     return variants, pa.table(arrays, ["run", "kernel_id", "grouped"])
 
@@ -240,11 +254,11 @@ def _variant(row: Mapping[str, Any]) -> Variant:
     )
 
 
-def _known_sum(values: Iterable[int | None]) -> int | None:
+def _sum_of_known(values: Iterable[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
 
 
-def _sum(values: Iterable[int | None]) -> int | None:
+def _sum_if_all_known(values: Iterable[int | None]) -> int | None:
     listed = list(values)
     return None if None in listed or not listed else sum(v for v in listed if v is not None)

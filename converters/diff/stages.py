@@ -16,7 +16,7 @@ from kvtrace.converters.disassembly import TOOLS, disassembled, disassembler
 if TYPE_CHECKING:
     from kvtrace.converters.diff.variant_changes import Pairing
 
-#: The compiler's stages, in order. A difference in TTIR explains one in its generic form.
+#: The compiler's stages to compare, in order; generic TTIR has the same ops as TTIR.
 _STAGES: Final = ("ttir", "glir", "ttgir", "llir", "ptx", "amdgcn", "cubin")
 _STRUCTURAL: Final = frozenset({"ttir", "glir", "ttgir"})
 #: Most variants to disassemble; a cubin takes a tenth of a second.
@@ -24,7 +24,10 @@ _MOST_DISASSEMBLED: Final = 40
 
 
 class Disassembly:
-    """Listings of cubins by hash, and notes on missing ones; disabled unless `wanted`."""
+    """Cache of disassembled cubins; `missing` has notes on those that could not be read.
+
+    Nothing is disassembled unless `wanted`.
+    """
 
     def __init__(self) -> None:
         self.wanted = True
@@ -33,7 +36,11 @@ class Disassembly:
         self.missing: dict[str, None] = {}
 
     def classes(self, pairing: "Pairing", cubins: tuple[str, str]) -> list[Counter[str]] | None:
-        """Return instruction counts by class of both cubins; None if a listing is missing."""
+        """Return the instruction counts by class of each of two cubins, given by hash.
+
+        None if one cannot be disassembled, too many were, or disassembly is not `wanted`; the
+        reason is added to `missing`.
+        """
         if not self.wanted:
             return None
         tool = self._tool()
@@ -53,7 +60,7 @@ class Disassembly:
                 self._listings[sha256] = listing
             listing = self._listings[sha256]
             if listing is None:
-                self.missing["SASS of some variants is not measured: no listing of them"] = None
+                self.missing["SASS of some variants is not measured: disassembly failed"] = None
                 return None
             counts.append(sass_classes(listing))
         return counts
@@ -66,31 +73,31 @@ def stage_differences(
     numbers: Mapping[str, str],
     first: str | None,
 ) -> tuple[StageDifference, ...]:
-    """Return the stages of a variant that differ.
+    """Return the differences of a variant's stages that differ, in the compiler's order.
 
     Args:
         pairing: Both sides.
         a: The variant of BEFORE.
         b: The variant of AFTER.
-        numbers: Numbers replaced throughout.
-        first: The first stage with a code difference, if any. Earlier ones among `first_stages`
+        numbers: Changed constants, which count as equal.
+        first: The first stage with a code difference, if any; those before it among `first_stages`
             are the same.
 
     """
     differences = []
-    early = first_stages()
-    same = early[: early.index(first) if first in early else None]
+    early_stages = first_stages()
+    same_stages = early_stages[: early_stages.index(first) if first in early_stages else None]
     for stage in (*earlier_stages(), *_STAGES):
         hashes = a.stages.get(stage), b.stages.get(stage)
-        if hashes[0] is None or hashes[1] is None or hashes[0] == hashes[1] or stage in same:
+        if hashes[0] is None or hashes[1] is None or hashes[0] == hashes[1] or stage in same_stages:
             continue
-        difference = _stage(pairing, stage, a, b, numbers)
+        difference = _stage_difference(pairing, stage, a, b, numbers)
         if difference is not None:
             differences.append(difference)
     return tuple(differences)
 
 
-def _stage(
+def _stage_difference(
     pairing: "Pairing", stage: str, a: Variant, b: Variant, numbers: Mapping[str, str]
 ) -> StageDifference | None:
     hashes = a.stages[stage], b.stages[stage]

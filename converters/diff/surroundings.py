@@ -1,4 +1,4 @@
-"""Context of both sides: versions, devices, and notes, which are no difference by themselves."""
+"""Context of both sides: versions, devices and notes, which do not count as differences."""
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from kvtrace.schema.trace import Run
 
 
-def side_of(side: Snapshot, findings: Findings) -> Side:
-    """Return the description of one side."""
+def described_side(side: Snapshot, findings: Findings) -> Side:
+    """Return the description of one side: label, runs, commit, totals, and rules that judged it."""
     commits = {run.git_commit for run in side.runs}
     return Side(
         label=side.label,
@@ -27,12 +27,12 @@ def side_of(side: Snapshot, findings: Findings) -> Side:
 
 
 def context(before: Sequence["Run"], after: Sequence["Run"]) -> tuple[Change, ...]:
-    """Return differing facts of what both sides ran on."""
-    return changes(_surroundings(before), _surroundings(after))
+    """Return differing facts of the sides' first runs: commit, command, versions, devices."""
+    return changes(_context_facts(before), _context_facts(after))
 
 
-def _surroundings(runs: Sequence["Run"]) -> dict[str, str]:
-    """Return the facts of a side's first run that can explain a difference."""
+def _context_facts(runs: Sequence["Run"]) -> dict[str, str]:
+    """Return facts of a side's first run that can explain a difference, by name."""
     if not runs:
         return {}
     first = runs[0]
@@ -51,11 +51,11 @@ def _surroundings(runs: Sequence["Run"]) -> dict[str, str]:
     return {**facts, "devices": devices} if devices else facts
 
 
-def compiler_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
-    """Remove options that two compiler versions give every kernel from the variants' facts.
+def remove_version_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
+    """Remove from all variants' facts the options that every kernel has with one value per side.
 
-    The options are returned once: an option that a version added is not a change of each kernel.
-    With one version they stay, since somebody chose them.
+    The changes of these options are returned, so that an option that another compiler version adds
+    is reported once, not per kernel. Nothing is removed if both sides used the same version.
     """
     versions = [{run.versions.get("triton") for run in side.runs} for side in (a, b)]
     if versions[0] == versions[1]:
@@ -65,14 +65,14 @@ def compiler_options(a: Snapshot, b: Snapshot) -> tuple[Change, ...]:
         for side in (a, b)
     ]
     names = {name for side in sides for facts in side for name in facts if _is_option(name)}
-    removed = []
+    option_changes = []
     for name in sorted(names):
         before, after = ({facts.get(name) for facts in side} for side in sides)
         if len(before) == len(after) == 1 and before != after:
-            removed.append(Change(f"{name} of every kernel", before.pop(), after.pop()))
+            option_changes.append(Change(f"{name} of every kernel", before.pop(), after.pop()))
             for facts in (facts for side in sides for facts in side):
                 facts.pop(name, None)
-    return tuple(removed)
+    return tuple(option_changes)
 
 
 def _is_option(name: str) -> bool:
@@ -80,7 +80,7 @@ def _is_option(name: str) -> bool:
 
 
 def side_notes(a: Snapshot, b: Snapshot) -> list[str]:
-    """Return notes on the runs of both sides, such as missing rows."""
+    """Return notes on the runs of both sides: missing rows, and missing replay."""
     notes = []
     for side, other in ((a, b), (b, a)):
         notes += [f"{side.label}: {note}" for note in side.trace.notes]

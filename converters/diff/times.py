@@ -27,8 +27,8 @@ Real = npt.NDArray[np.float64]
 
 #: Least change that is reported by default.
 THRESHOLD: Final = 0.05
-#: The same for host times of one process per side: processes differ by that much in the speed of
-#: their core and the layout of their memory.
+#: Least change of host times of one process per side: processes of one program differ by that much
+#: (speed of the core, layout of memory).
 _HOST_THRESHOLD: Final = 0.25
 #: Least launches per side: fewer may all be slower than the other side's by chance.
 _LEAST: Final = 5
@@ -39,16 +39,16 @@ _SEED: Final = 20_260_102
 _TAIL: Final = 0.005
 _STRETCHES: Final = 12
 _LEAST_STRETCH: Final = 4
-#: Up to this many medians are drawn one by one; the time grows with their number.
+#: Up to this many medians are resampled directly, which takes time proportional to their number.
 _DRAWN_SINGLY: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """Times of launches in order: all launches, or an even selection.
+    """Times of launches in order: of all launches, or of an even selection.
 
     `work` is equal for launches with the same arguments, `run` for launches of one process.
-    `launched` has the number of launches of each of `works`, including those not selected.
+    `launched` has the number of all launches for each entry of `works`.
     """
 
     variant: Whole
@@ -60,11 +60,11 @@ class Samples:
 
     @property
     def launches(self) -> int:
-        """The number of launches that these times represent."""
+        """The number of launches, including those that are not selected."""
         return int(self.launched.sum())
 
     def of_works(self, works: Whole) -> "Samples":
-        """Return the samples with some arguments."""
+        """Return the samples whose `work` is one of `works`."""
         chosen, listed = np.isin(self.work, works), np.isin(self.works, works)
         return Samples(
             self.variant[chosen],
@@ -77,10 +77,10 @@ class Samples:
 
 
 @dataclass(frozen=True, slots=True)
-class Places:
-    """Unique calls of a run, sorted by id, each with its variant and work.
+class RunCalls:
+    """Unique calls of a run as columns, sorted by call id: variant, work and place of each.
 
-    `place` numbers the calls of all runs of a side.
+    `place` is the call's number among the calls of all runs of a side.
     """
 
     call: Whole
@@ -94,7 +94,8 @@ def compare_times(
 ) -> TimeComparison | None:
     """Return the comparison of a kernel's times; None if a side has no times.
 
-    `why_not` is a reason why times cannot be compared, if any.
+    A change is claimed if it is at least `threshold` (0.1 is 10 %) and its interval excludes 1.
+    `why_not` is the reason if times cannot be compared; the result then has no ratio.
     """
     if not before.launches or not after.launches:
         return None
@@ -110,16 +111,20 @@ def compare_times(
         return TimeComparison(kind, *medians, launches, reason="too few launches")
     ratio = medians[1] / medians[0]
     low, high = _interval(a, b)
-    alone = _single(a, b)
-    least = max(threshold, _HOST_THRESHOLD) if kind == "host" and alone else threshold
-    claimed = (low > 1 or high < 1) and abs(ratio - 1) >= least
-    return TimeComparison(kind, *medians, launches, ratio, (low, high), claimed, alone=alone)
+    single_processes = _are_single_processes(a, b)
+    least_change = (
+        max(threshold, _HOST_THRESHOLD) if kind == "host" and single_processes else threshold
+    )
+    claimed = (low > 1 or high < 1) and abs(ratio - 1) >= least_change
+    return TimeComparison(
+        kind, *medians, launches, ratio, (low, high), claimed, alone=single_processes
+    )
 
 
-def shared_by_all(times: Sequence[KernelTime]) -> float | None:
-    """Return the ratio of host times that all kernels of single processes share, or None.
+def common_host_ratio(times: Sequence[KernelTime]) -> float | None:
+    """Return the ratio of host times that all kernels share: the one nearest to 1.
 
-    The ratio nearest to 1 of at least two kernels.
+    None unless at least two kernels of single processes have a ratio.
     """
     ratios = [
         comparison.ratio
@@ -131,8 +136,11 @@ def shared_by_all(times: Sequence[KernelTime]) -> float | None:
     return min(known, key=lambda ratio: abs(math.log(ratio))) if len(known) > 1 else None
 
 
-def beyond(times: Sequence[KernelTime], shared: float) -> list[KernelTime]:
-    """Return the times, with host-time claims only beyond the ratio that all kernels share."""
+def with_claims_beyond(times: Sequence[KernelTime], shared: float) -> list[KernelTime]:
+    """Return the times, with claims on host times of single processes judged relative to `shared`.
+
+    A claim stays if the kernel's ratio differs from `shared` by `_HOST_THRESHOLD`.
+    """
 
     def judged(comparison: TimeComparison) -> TimeComparison:
         if not _of_one_process(comparison) or not comparison.ratio:
@@ -147,36 +155,36 @@ def _of_one_process(comparison: TimeComparison) -> bool:
     return comparison.kind == "host" and comparison.alone
 
 
-def _single(a: Samples, b: Samples) -> bool:
+def _are_single_processes(a: Samples, b: Samples) -> bool:
     return all(int(side.run.min()) == int(side.run.max()) for side in (a, b))
 
 
 def _same_work(before: Samples, after: Samples) -> tuple[Samples, Samples]:
-    """Return the launches with the same arguments on both sides.
+    """Return the samples of both sides with arguments that occur on both.
 
-    If the mix of arguments differs between the sides, it would shift the medians: then only the
-    arguments with most launches are compared.
+    If the shares of these arguments differ between the sides, which would shift the medians, only
+    samples with the most frequent arguments are returned.
     """
-    common, i, j = np.intersect1d(before.works, after.works, return_indices=True)
-    first, second = before.launched[i], after.launched[j]
-    if np.any(first * second.sum() != second * first.sum()):
-        common = common[[np.argmax(np.minimum(first, second))]]
-    return before.of_works(common), after.of_works(common)
+    common_works, i, j = np.intersect1d(before.works, after.works, return_indices=True)
+    launches_before, launches_after = before.launched[i], after.launched[j]
+    if np.any(launches_before * launches_after.sum() != launches_after * launches_before.sum()):
+        common_works = common_works[[np.argmax(np.minimum(launches_before, launches_after))]]
+    return before.of_works(common_works), after.of_works(common_works)
 
 
 def _interval(a: Samples, b: Samples) -> tuple[float, float]:
     """Return the interval of AFTER's median over BEFORE's: the wider one of two bootstraps."""
     random = np.random.default_rng(_SEED)
-    ratios = [_medians(b.ns, random) / _medians(a.ns, random)]
-    stretches = [_stretches(side) for side in (a, b)]
+    ratios = [_resampled_launch_medians(b.ns, random) / _resampled_launch_medians(a.ns, random)]
+    stretches = [_stretch_medians(side) for side in (a, b)]
     if all(len(sample) >= _LEAST_STRETCH for sample in stretches):
-        drawn = [_resampled(sample, random) for sample in stretches]
-        ratios.append(drawn[1] / drawn[0])
-    ends = [np.quantile(sample, (_TAIL, 1 - _TAIL)) for sample in ratios]
-    return float(min(low for low, _ in ends)), float(max(high for _, high in ends))
+        stretch_medians = [_resampled_medians(sample, random) for sample in stretches]
+        ratios.append(stretch_medians[1] / stretch_medians[0])
+    quantiles = [np.quantile(sample, (_TAIL, 1 - _TAIL)) for sample in ratios]
+    return float(min(low for low, _ in quantiles)), float(max(high for _, high in quantiles))
 
 
-def _medians(ns: Whole, random: np.random.Generator) -> Real:
+def _resampled_launch_medians(ns: Whole, random: np.random.Generator) -> Real:
     """Return medians of resampled launches, each from a single draw.
 
     The k-th smallest of n launches drawn with replacement is the launch at rank n·u, where u is the
@@ -189,34 +197,39 @@ def _medians(ns: Whole, random: np.random.Generator) -> Real:
     return np.asarray(ordered[np.minimum((u * n).astype(np.int64), n - 1)], np.float64)
 
 
-def _stretches(side: Samples) -> Real:
-    """Return the medians of stretches of consecutive launches of a run."""
+def _stretch_medians(side: Samples) -> Real:
+    """Return the medians of stretches of consecutive launches, at most `_STRETCHES` per run."""
     order = np.argsort(side.run, kind="stable")
     _, counts = np.unique(side.run, return_counts=True)
-    parts = [(n, min(_STRETCHES, max(1, n // _LEAST))) for n in counts.tolist()]
-    sizes = np.concatenate([n // many + (np.arange(many) < n % many) for n, many in parts])
+    launches_and_stretches = [(n, min(_STRETCHES, max(1, n // _LEAST))) for n in counts.tolist()]
+    sizes = np.concatenate(
+        [
+            n // stretch_count + (np.arange(stretch_count) < n % stretch_count)
+            for n, stretch_count in launches_and_stretches
+        ]
+    )
     ns = side.ns[order].astype(np.float64)
     ns = ns[np.lexsort((ns, np.repeat(np.arange(sizes.size), sizes)))]
     first = np.cumsum(sizes) - sizes
     return np.asarray((ns[first + (sizes - 1) // 2] + ns[first + sizes // 2]) / 2)
 
 
-def _resampled(medians: Real, random: np.random.Generator) -> Real:
-    """Return medians of resampled medians; of many medians as in `_medians`."""
+def _resampled_medians(medians: Real, random: np.random.Generator) -> Real:
+    """Return `_DRAWS` medians of resampled medians; of many, as in `_resampled_launch_medians`."""
     n = len(medians)
     if n <= _DRAWN_SINGLY:
         drawn = random.integers(0, n, (_DRAWS, n))
         return np.asarray(np.median(medians[drawn], axis=1))
     ordered, middle = np.sort(medians), (n + 1) // 2
     low = random.beta(middle, n + 1 - middle, _DRAWS)
-    # Of an even number two are in the middle: the next one is the least of those above the first.
+    # An even number has two in the middle; the upper is the least of those above the lower one.
     high = low if n % 2 else low + (1 - low) * random.beta(1, n - middle, _DRAWS)
-    at = (np.minimum((uniform * n).astype(np.int64), n - 1) for uniform in (low, high))
-    return np.asarray(sum(ordered[uniform] for uniform in at) / 2)
+    ranks = (np.minimum((uniform * n).astype(np.int64), n - 1) for uniform in (low, high))
+    return np.asarray(sum(ordered[uniform] for uniform in ranks) / 2)
 
 
 def why_not_comparable(kind: Kind, before: Sequence["Run"], after: Sequence["Run"]) -> str | None:
-    """Return a reason why times of both sides cannot be compared, or None."""
+    """Return why times of both sides cannot be compared (other devices or hosts), or None."""
     models = [
         {str(device.get("name")) for run in side for device in run.devices}
         for side in (before, after)

@@ -1,4 +1,7 @@
-"""Sums over the launches of each variant, computed in DuckDB."""
+"""Sums over the launches of each variant, computed in DuckDB.
+
+`prepare` and `add_figures` create tables, which the other functions query.
+"""
 
 from collections.abc import Sequence
 from dataclasses import fields
@@ -9,7 +12,7 @@ import numpy as np
 import pyarrow as pa
 
 from kvtrace.converters.diff.model import Totals
-from kvtrace.converters.diff.times import Places
+from kvtrace.converters.diff.times import RunCalls
 from kvtrace.converters.diff.variant import Call, Variant, Work
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.kernels import (
@@ -27,7 +30,10 @@ if TYPE_CHECKING:
 
 
 def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Table) -> None:
-    """Create the table of numbered unique calls; `members` maps kernels to variants (`grouped`)."""
+    """Create the table `place` of unique calls, with a number, a variant and hashes each.
+
+    `members` has the variant (column `grouped`) of each run and kernel_id.
+    """
     database.register("members", members)
     database.register("all_calls", calls)
     database.execute(_PLACES)
@@ -36,7 +42,7 @@ def prepare(database: duckdb.DuckDBPyConnection, members: pa.Table, calls: pa.Ta
 def add_figures(
     database: duckdb.DuckDBPyConnection, host: Times, device: Times, ops: pa.Table
 ) -> None:
-    """Create the tables of launches and ops that the functions below query."""
+    """Create the table `per_call` with the times and the work of each unique call."""
     for name, times in (("host", host), ("device", device)):
         database.register(f"{name}_figures", times.calls)
         database.register(f"{name}_kernels", times.kernels)
@@ -45,23 +51,22 @@ def add_figures(
     database.execute(_PER_CALL)
 
 
-#: Figures of calls, and their sums over a variant; without launches, counts are 0.
-_OF_CALLS: Final = ", ".join(
-    f"coalesce({of}.{each.name}, 0) AS {each.name}" if each.unit == "count" else f"{of}.{each.name}"
-    for of, figures in (("h", LAUNCHED), ("d", EXECUTED))
-    for each in figures
+#: SQL columns: figures of calls, and their sums over a variant; without launches, counts are 0.
+_CALL_FIGURES: Final = ", ".join(
+    f"coalesce({alias}.{f.name}, 0) AS {f.name}" if f.unit == "count" else f"{alias}.{f.name}"
+    for alias, figures in (("h", LAUNCHED), ("d", EXECUTED))
+    for f in figures
 )
 _ADDED_UP: Final = ", ".join(
-    f"coalesce(sum({each.name}), 0)::BIGINT AS {each.name}"
-    if each.unit == "count"
-    else f"sum({each.name})::BIGINT AS {each.name}"
-    for each in (*LAUNCHED, *EXECUTED)
+    f"coalesce(sum({f.name}), 0)::BIGINT AS {f.name}"
+    if f.unit == "count"
+    else f"sum({f.name})::BIGINT AS {f.name}"
+    for f in (*LAUNCHED, *EXECUTED)
 )
-_FIELDS: Final = frozenset(each.name for each in fields(Totals))
+_FIELDS: Final = frozenset(field.name for field in fields(Totals))
 
-#: `place` numbers (run, call_id). `alike` is a 64-bit hash of all properties of a call that are the
-#: same in another process, without addresses and recorded values; `work` is a hash of shapes and
-#: scalars, whatever the grid and types.
+#: `place` numbers (run, call_id). `alike` is a 64-bit hash of a call's properties without addresses
+#: and recorded values, which another process repeats; `work` is a hash of shapes and scalars only.
 _PLACES: Final = """
     CREATE TEMP TABLE place AS
     SELECT row_number() OVER (ORDER BY c.run, c.call_id) - 1 AS place, c.run, c.call_id,
@@ -83,7 +88,7 @@ _PLACES: Final = """
 
 _PER_CALL: Final = f"""
     CREATE TEMP TABLE per_call AS
-    SELECT p.place, p.variant, p.run, p.call_id, p.alike, p.work, {_OF_CALLS},
+    SELECT p.place, p.variant, p.run, p.call_id, p.alike, p.work, {_CALL_FIGURES},
         o.bytes, o.flops, o.sectors, o.lanes, o.lanes_on
     FROM place p LEFT JOIN host_figures h ON h.run = p.run AND h.call_id = p.call_id
     LEFT JOIN device_figures d ON d.run = p.run AND d.call_id = p.call_id
@@ -136,7 +141,7 @@ _WORKS: Final = """
 
 
 def fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
-    """Set the sums over each variant's launches."""
+    """Set `totals` of each variant to the sums over its launches; `compile_ns` stays."""
     for row in database.sql(_TOTALS).to_arrow_table().to_pylist():
         variant = variants[row.pop("variant")]
         figures = {name: value for name, value in row.items() if name in _FIELDS}
@@ -147,26 +152,30 @@ def fill_totals(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]
 def kernel_medians(
     database: duckdb.DuckDBPyConnection,
 ) -> dict[KernelKey, tuple[float | None, float | None]]:
-    """Return the medians on the host and on devices of each kernel."""
+    """Return each kernel's median host time and median device time, in ns."""
     rows = database.execute(_MEDIANS).fetchall()
     return {KernelKey(*key): (host, device) for *key, host, device in rows}
 
 
 def fill_calls(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
-    """Set each variant's unique calls, with calls that are alike merged."""
-    for position, alike, run, call_id, launches, tuning in database.execute(_CALLS).fetchall():
-        variants[position].calls[alike] = Call(run, call_id, int(launches), int(tuning))
+    """Set `calls` of each variant, by `alike`; calls with the same hash are merged."""
+    for variant_index, alike, run, call_id, launches, tuning_launches in database.execute(
+        _CALLS
+    ).fetchall():
+        variants[variant_index].calls[alike] = Call(
+            run, call_id, int(launches), int(tuning_launches)
+        )
 
 
 def fill_works(database: duckdb.DuckDBPyConnection, variants: Sequence[Variant]) -> None:
-    """Set each variant's work by shapes and scalars."""
-    for position, work, *sums in database.execute(_WORKS).fetchall():
-        variants[position].works[work] = Work(*sums)
+    """Set `works` of each variant: launches, bytes and FLOPs by hash of shapes and scalars."""
+    for variant_index, work, *sums in database.execute(_WORKS).fetchall():
+        variants[variant_index].works[work] = Work(*sums)
 
 
-def places_of(database: duckdb.DuckDBPyConnection, run: "Run") -> Places:
-    """Return the unique calls of a run."""
+def run_calls(database: duckdb.DuckDBPyConnection, run: "Run") -> RunCalls:
+    """Return the unique calls of a run, sorted by id."""
     query = "SELECT call_id, variant, work, place FROM place WHERE run = ? ORDER BY call_id"
     arrays = database.execute(query, [run.run_id]).fetchnumpy()
     columns = (np.asarray(arrays[name]) for name in ("call_id", "variant", "work", "place"))
-    return Places(*(column.astype(np.int64) for column in columns))
+    return RunCalls(*(column.astype(np.int64) for column in columns))

@@ -1,4 +1,4 @@
-"""A compiled variant of a kernel on one side, and its unique calls."""
+"""Record of a compiled variant of a kernel on one side of a comparison, with its unique calls."""
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
@@ -10,7 +10,10 @@ from kvtrace.figures.identity import KernelKey
 
 @dataclass(frozen=True, slots=True)
 class Call:
-    """Calls of a variant that differ in addresses and recorded values only."""
+    """The first of the calls of a variant that are equal but for addresses and recorded values.
+
+    `launches` and `tuning_launches` are those of all these calls.
+    """
 
     run: str
     call_id: int
@@ -32,7 +35,11 @@ class Work:
 
 @dataclass(slots=True)
 class Variant:
-    """A compiled variant of a kernel, with sums over every run of its side."""
+    """A compiled variant of a kernel, with sums over all runs of its side.
+
+    `stages` has the hash of each stage's text, `position` is the variant's index on its side, and
+    `calls` are by a hash of all that is comparable between sides.
+    """
 
     key: KernelKey
     facts: dict[str, str]
@@ -47,7 +54,7 @@ class Variant:
 
     @property
     def label(self) -> str:
-        """The compile-time constants, by which people tell a kernel's variants apart."""
+        """The compile-time constants as text, such as "BLOCK=64, CAUSAL=True"."""
         prefix = "constexpr "
         constants = [
             f"{k.removeprefix(prefix)}={v}" for k, v in self.facts.items() if k.startswith(prefix)
@@ -56,5 +63,5 @@ class Variant:
 
     @property
     def tuned(self) -> bool:
-        """An autotuner tried this variant."""
+        """Whether an autotuner tried this variant."""
         return self.totals.tuning_launches > 0

@@ -1,4 +1,4 @@
-"""Phrases that all forms of a difference share."""
+"""Texts that all output forms of a difference share."""
 
 from typing import Final
 
@@ -21,8 +21,8 @@ SIGNS: Final = {"added": "+", "removed": "-", "changed": "~"}
 _ORDER: Final = ("no", "not known", "yes")
 #: Most named subjects of a statement, and most characters of a name.
 _NAMED: Final = 3
-_WIDEST: Final = 60
-#: Headings of the headline's columns, in every form that is a table of text.
+_LONGEST_NAME: Final = 60
+#: Headings of the headline's columns in text forms.
 HEADLINE_COLUMNS: Final = (
     "kernel", "what changed", "before → after", "change", "verdict", "basis"
 )  # fmt: skip
@@ -38,16 +38,16 @@ def side_line(side: Side) -> str:
 
 
 def summary(d: Difference) -> str:
-    """Return the numbers of changes, in one line."""
-    judged = "" if unjudged_sides(d) == "" else "; findings: not judged"
+    """Return a line with the numbers of changed kernels, findings and results."""
+    unjudged_note = "" if unjudged_sides(d) == "" else "; findings: not judged"
     if d.empty:
-        return f"no difference in {plural(d.same_kernels, 'kernel')}{judged}"
-    parts = [
+        return f"no difference in {plural(d.same_kernels, 'kernel')}{unjudged_note}"
+    kernel_counts = [
         f"{sum(k.status == status for k in d.kernels)} {status}"
         for status in ("changed", "added", "removed")
         if any(k.status == status for k in d.kernels)
     ]
-    kernels = [f"kernels: {', '.join((*parts, f'{d.same_kernels} the same'))}"]
+    kernels = [f"kernels: {', '.join((*kernel_counts, f'{d.same_kernels} the same'))}"]
     findings = [
         f"{sum(f.status == status for f in d.findings)} {status}"
         for status in ("new", "gone")
@@ -55,14 +55,16 @@ def summary(d: Difference) -> str:
     ]
     if d.still and findings:
         findings.append(f"{len(d.still)} still there")
-    other_parts = [f"findings: {', '.join(findings)}"] if findings else []
+    further_texts = [f"findings: {', '.join(findings)}"] if findings else []
     if d.results is not None and d.results.differing:
-        other_parts.append(f"results: {plural(d.results.differing, 'launch')} with another result")
-    return "; ".join(kernels + other_parts) + judged
+        further_texts.append(
+            f"results: {plural(d.results.differing, 'launch')} with another result"
+        )
+    return "; ".join(kernels + further_texts) + unjudged_note
 
 
 def results_lines(d: Difference) -> list[str]:
-    """Return sentences on launches' results compared by digest; none without digests."""
+    """Return sentences on the results of launches, compared by digest; [] without digests."""
     results = d.results
     if results is None:
         return []
@@ -74,25 +76,25 @@ def results_lines(d: Difference) -> list[str]:
     if results.first is None:
         text = f"{compared}: all are equal" if results.compared else compared
         return [text, *results.unlike]
-    after = results.differing - 1
+    later_count = results.differing - 1
     lines = [f"{compared}: {results.differing:,} differ", results.first.why]
     lines += [
         f"{meaning_subject(meaning)}, {meaning_basis(meaning)}: {meaning.evidence}"
         for meaning in d.meanings or ()
         if meaning.kernel == results.first.kernel and results.first.inputs is not False
     ]
-    if after:
-        lines.append(f"{plural(after, 'launch')} with other results after it")
+    if later_count:
+        lines.append(f"{plural(later_count, 'launch')} with other results after it")
     return [*lines, *results.unlike]
 
 
 def answer_text(answer: Answer) -> str:
-    """Return an answer's evidence, with the action that would settle it."""
+    """Return an answer's evidence, with the action that would settle a "not known"."""
     return f"{answer.evidence} ({answer.settle})" if answer.settle else answer.evidence
 
 
 def meaning_lines(d: Difference) -> list[str]:
-    """Return sentences on the meanings of changed kernels, differing ones first."""
+    """Return sentences on the meanings of changed kernels, those that differ first."""
     if d.meanings is None:
         return []
     subjects_by_text: dict[str, list[str]] = {}
@@ -106,23 +108,23 @@ def meaning_lines(d: Difference) -> list[str]:
 
 
 def meaning_subject(meaning: KernelMeaning) -> str:
-    """Return the subject of a meaning: a kernel and an output."""
-    kernel = shorten(meaning.kernel, _WIDEST)
+    """Return the subject of a meaning's sentence: the kernel, and the output if there is one."""
+    kernel = shorten(meaning.kernel, _LONGEST_NAME)
     return kernel if meaning.output is None else f"{kernel}, {meaning.output}"
 
 
 def meaning_basis(meaning: KernelMeaning) -> str:
-    """Return the basis of a meaning: recorded results or IR."""
+    """Return the basis of a meaning as text: recorded results or IR."""
     return "by kept results" if meaning.by_data else "by IR"
 
 
 def unjudged_sides(d: Difference) -> str:
-    """Return a sentence on sides that were not judged, or ""."""
+    """Return a sentence on the sides whose findings were not judged, or ""."""
     sides = [side for side in (d.before, d.after) if side.judged_by is None]
     if not sides:
         return ""
-    which = " and ".join(printable(side.label) for side in sides)
-    return f"findings: not judged in {which}, so none are compared (kvtrace sanitize)"
+    labels = " and ".join(printable(side.label) for side in sides)
+    return f"findings: not judged in {labels}, so none are compared (kvtrace sanitize)"
 
 
 def unjudged_rules(d: Difference) -> list[str]:
@@ -139,12 +141,12 @@ def unjudged_rules(d: Difference) -> list[str]:
 
 
 def bounds_text(d: Difference) -> str:
-    """Return why conditions for all sizes are not compared, or ""."""
+    """Return a phrase on why conditions for all sizes are not compared, or ""."""
     return f"size conditions: {d.bounds_unjudged}" if d.bounds_unjudged else ""
 
 
 def share_text(row: HeadlineRow) -> str:
-    """Return a row's relative change with its sign; "" without a number."""
+    """Return a row's relative change as text, such as "+5.0%" or "×12"; "" without numbers."""
     if row.share is None:
         return "from 0" if row.level in ("resources", "work") else ""
     if row.share >= 9.995:
@@ -153,7 +155,7 @@ def share_text(row: HeadlineRow) -> str:
 
 
 def sure_text(row: HeadlineRow) -> str:
-    """Return a row's basis, with the interval of a measured change."""
+    """Return a row's basis (exact, derived, measured), with the interval of a measured change."""
     if row.interval is None:
         return row.certainty
     low, high = row.interval
@@ -161,7 +163,7 @@ def sure_text(row: HeadlineRow) -> str:
 
 
 def values_text(row: HeadlineRow) -> str:
-    """Return both values of a row, or ""."""
+    """Return both values of a row as "before → after"; "" if it has none."""
     if row.before is None and row.after is None:
         return ""
     return f"{row.before or 'none'} → {row.after or 'none'}"
@@ -185,24 +187,24 @@ def finding_lines(change: FindingDifference) -> list[str]:
 
 
 def kernel_heading(kernel: KernelDifference) -> str:
-    """Return a kernel's name, location and status."""
+    """Return a line with a kernel's status, name, location and former name."""
     location = f" ({printable(kernel.file)}:{kernel.line})" if kernel.file else ""
     totals = kernel.after if kernel.status == "added" else kernel.before
-    launched = ""
+    launches = ""
     if kernel.status != "changed" and totals is not None:
         variants = plural(len(kernel.variants), "variant")
-        launched = f", {variants}, {plural(totals.launches, 'launch')}"
+        launches = f", {variants}, {plural(totals.launches, 'launch')}"
     name = printable(kernel.name or "(no name)")
     renamed = ""
     if kernel.renamed_from is not None:
         renamed = f", renamed from {printable(kernel.renamed_from)}"
         if kernel.similarity is not None:
             renamed += f" ({kernel.similarity:.0%} alike)"
-    return f"{SIGNS[kernel.status]} {name}{location} {kernel.status}{renamed}{launched}"
+    return f"{SIGNS[kernel.status]} {name}{location} {kernel.status}{renamed}{launches}"
 
 
 def other_figures(kernel: KernelDifference) -> list[Change]:
-    """Return a kernel's figures that its variants do not list, with their basis."""
+    """Return the changes of a kernel's figures that its variants do not list, with their basis."""
     listed = {change.what for variant in kernel.variants for change in variant.work}
     figures = [figure for figure in kernel.figures if figure.name not in listed]
     figures += [f for variant in kernel.variants for f in variant.figures if f.name == "occupancy"]
@@ -212,7 +214,7 @@ def other_figures(kernel: KernelDifference) -> list[Change]:
 
 
 def call_counts(variant: VariantDifference) -> list[str]:
-    """Return the numbers of unique calls that are not listed."""
+    """Return phrases with the numbers of unique calls that are new, gone, or changed and unread."""
     counts = (
         (variant.calls_unread, "changed too, not listed"),
         (variant.calls_added, "new"),
@@ -222,5 +224,5 @@ def call_counts(variant: VariantDifference) -> list[str]:
 
 
 def substitutions(code: CodeDifference) -> str:
-    """Return the numbers replaced throughout, as text."""
+    """Return the numbers that are replaced throughout a text, as "64 → 128, …"."""
     return ", ".join(f"{before} → {after}" for before, after in code.substitutions)

@@ -1,9 +1,9 @@
 """Causes of findings: findings that one change would fix are grouped and reported once.
 
-The cause of a violation is its rule and its place in the program's source. In a kernel that
-Inductor generated, the place is the address (without sizes) and the lines of the program that the
-kernel was generated from. All copies that Inductor makes of one kernel of the program share a
-cause. Unknown verdicts share a cause if their reasons are equal up to numbers.
+The cause of a violation is its rule and its location in the program's source. In a kernel that
+Inductor generated, the location is the address expression (without sizes) and the lines of the
+program behind the kernel. All copies that Inductor makes of a user's kernel share a cause. Unknown
+verdicts share a cause if their reasons are equal but for numbers.
 """
 
 import hashlib
@@ -15,9 +15,9 @@ from typing import Any, Final
 from kvtrace.converters.findings.model import Finding, Findings, Operator, RuleText
 from kvtrace.converters.profile.call_paths import fused_operators
 
-#: Lints of traces from before passes recorded which rules are lints. A lint changes no result, and
-#: is expected in generated code: Inductor writes one kernel for several cases, and masks off the
-#: cases that do not apply to a call.
+#: Lint rules of old traces, whose passes did not record which rules are lints. A lint changes no
+#: result and is expected in generated code: Inductor writes one kernel for several cases, and masks
+#: off the cases that do not apply to a call.
 _LINTS_BEFORE: Final = frozenset({"mask-always-false", "mask-always-true"})
 
 #: Inductor's names of arguments, sizes and values, numbered in each kernel.
@@ -39,7 +39,7 @@ def is_of_inductor(kernel: Mapping[str, Any]) -> bool:
 
 
 def is_generated(kernel: Mapping[str, Any]) -> bool:
-    """Return whether Inductor wrote a kernel's code, rather than copying the program's."""
+    """Return whether Inductor wrote a kernel's code, rather than copying a user's kernel."""
     return is_of_inductor(kernel) and _GENERATED.fullmatch(kernel.get("name") or "") is not None
 
 
@@ -56,23 +56,27 @@ def operators_of(kernel: Mapping[str, Any]) -> tuple[Operator, ...]:
         if origin["op"]
     )
     nodes = dict.fromkeys(_COPY.sub("", origin["node"]) for origin in origins if origin["node"])
-    named = () if recorded else nodes or fused_operators(kernel.get("name") or "")
-    return (*recorded, *map(Operator, named))
+    named_operators = () if recorded else nodes or fused_operators(kernel.get("name") or "")
+    return (*recorded, *map(Operator, named_operators))
 
 
 def source_operators(finding: Finding) -> dict[tuple[str, int] | None, list[Operator]]:
-    """Return the operators that a generated kernel comes from, by file and line of the program.
+    """Return the operators behind a generated kernel, by file and line of the program.
 
     Operators without a recorded line (Inductor took the code from its cache) come last, under the
-    line that launched the kernel.
+    line that launched the kernel (None if unknown). {} for other kernels.
     """
-    at = finding.launched_at
-    launch = None if at is None or at.file is None else (at.file, at.line or 0)
-    lines: dict[tuple[str, int] | None, list[Operator]] = {}
+    launch_frame = finding.launched_at
+    launch_line = (
+        None
+        if launch_frame is None or launch_frame.file is None
+        else (launch_frame.file, launch_frame.line or 0)
+    )
+    operators_by_line: dict[tuple[str, int] | None, list[Operator]] = {}
     for operator in sorted(finding.operators, key=lambda operator: operator.file is None):
-        line = launch if operator.file is None else (operator.file, operator.line or 0)
-        lines.setdefault(line, []).append(operator)
-    return lines or ({launch: []} if finding.generated else {})
+        line = launch_line if operator.file is None else (operator.file, operator.line or 0)
+        operators_by_line.setdefault(line, []).append(operator)
+    return operators_by_line or ({launch_line: []} if finding.generated else {})
 
 
 def cause_of(finding: Finding, definition: int | None = None) -> str:
@@ -81,19 +85,19 @@ def cause_of(finding: Finding, definition: int | None = None) -> str:
     `definition` is the line of the kernel's definition in Inductor's copy, for copied kernels.
     """
     is_unknown = finding.verdict == "unknown"
-    key = _unknown_key(finding) if is_unknown else _known_key(finding, definition)
+    key = _unknown_key(finding) if is_unknown else _violation_key(finding, definition)
     return hashlib.sha256(repr(key).encode()).hexdigest()[:16]
 
 
 def _unknown_key(finding: Finding) -> tuple[Any, ...]:
-    """Return a key of the reason, without rule and place: one remedy decides all verdicts."""
+    """Return a key of the verdict's reason and assumption, which are the same for all locations."""
     texts = [_without_numbers(text) or "" for text in (finding.reason, finding.assumption)]
     if finding.generated:
         texts = [_NUMBERED.sub(r"\1", text) for text in texts]
     return (finding.verdict, *texts)
 
 
-def _known_key(finding: Finding, definition: int | None) -> tuple[Any, ...]:
+def _violation_key(finding: Finding, definition: int | None) -> tuple[Any, ...]:
     kind = finding.rule, finding.verdict, finding.access
     if finding.generated:
         sources = sorted(
@@ -115,28 +119,28 @@ def _without_numbers(text: str | None) -> str | None:
 
 
 @dataclass(frozen=True, slots=True)
-class ByCause:
-    """Findings in groups of one cause each, and lints apart.
+class GroupedFindings:
+    """Findings in groups with one cause each, and lints separately.
 
-    `lints` are violations of lint rules in generated code, unless the rule was asked for by name.
+    `lints` are violations of lint rules in generated code, without rules that the user named.
     """
 
     groups: tuple[tuple[Finding, ...], ...]
     lints: tuple[Finding, ...]
 
     def lint_lines(self) -> Iterator[str]:
-        """Yield a line with the number of lints by rule, if there are any."""
+        """Yield a line with the number of lints by rule; nothing without lints."""
         counts: dict[str, int] = {}
         for finding in self.lints:
             counts[finding.rule] = counts.get(finding.rule, 0) + finding.calls
         if counts:
             sums = ", ".join(f"{count:,} {rule}" for rule, count in counts.items())
-            them = "it" if sum(counts.values()) == 1 else "them"
-            yield f"{sums} in generated code (Inductor); --rule {','.join(counts)} lists {them}"
+            pronoun = "it" if sum(counts.values()) == 1 else "them"
+            yield f"{sums} in generated code (Inductor); --rule {','.join(counts)} lists {pronoun}"
 
 
-def by_cause(findings: Findings) -> ByCause:
-    """Group the listed findings by cause."""
+def by_cause(findings: Findings) -> GroupedFindings:
+    """Return the listed findings grouped by cause, in the order of their first findings."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     lints = []
     for finding in findings.listed:
@@ -145,7 +149,7 @@ def by_cause(findings: Findings) -> ByCause:
         else:
             cause = finding.cause or finding.finding_id
             groups.setdefault((cause, finding.suppressed), []).append(finding)
-    return ByCause(tuple(map(tuple, groups.values())), tuple(lints))
+    return GroupedFindings(tuple(map(tuple, groups.values())), tuple(lints))
 
 
 def is_lint(finding: Finding, rules: Mapping[str, RuleText]) -> bool:
@@ -155,5 +159,5 @@ def is_lint(finding: Finding, rules: Mapping[str, RuleText]) -> bool:
 
 
 def is_lint_rule(rule: str, rules: Mapping[str, RuleText]) -> bool:
-    """Return whether a rule is a lint, by the passes' descriptions of rules."""
+    """Return whether a rule is a lint, by the passes' descriptions (`rules`)."""
     return rule in _LINTS_BEFORE or (rule in rules and rules[rule].lint != "")

@@ -19,8 +19,8 @@ _FAILING: Final = ("violation",)
 class AccessLine:
     """A kernel's access, and the condition under which the access stays inside its tensor.
 
-    `condition` is None if none could be derived; `reason` says why. `exact`: if sizes are at least
-    1, the access leaves its tensor whenever the condition does not hold.
+    `condition` is None if none could be derived, for `reason`. `exact`: whenever the condition does
+    not hold (and all sizes are at least 1), the access leaves its tensor.
     """
 
     access: str
@@ -34,10 +34,10 @@ class AccessLine:
 
 @dataclass(frozen=True, slots=True)
 class OutsideCall:
-    """A call that the conditions do not prove to be inside, with its own verdict.
+    """A call that the conditions do not prove safe, with the verdict of judging it separately.
 
-    `outside`: the call's numbers do not satisfy a condition; else an access has no condition, and
-    `reason` says why. `message` is that of the gravest verdict.
+    `outside`: the call's sizes do not satisfy a condition; else an access has no condition, for
+    `reason`. `message` is that of the gravest verdict.
     """
 
     run: str
@@ -53,12 +53,13 @@ class OutsideCall:
 
 @dataclass(frozen=True, slots=True)
 class KernelConditions:
-    """A variant of a kernel, with its constants fixed: the conditions, and its calls.
+    """The conditions of one variant of a kernel (its constants are fixed), and its calls.
 
-    `inside` counts calls whose accesses all satisfy their conditions. `reach` has the conditions
-    under which every element that a mask admits is stored; `short` counts calls that break one of
-    them. `envelope` has the safe range of each quantity, and `at` the verdicts at the sizes of
-    `--at`. `broken` are contracts that recorded launches break.
+    `inside` counts calls whose accesses all satisfy their conditions; `others` are the rest.
+    `widths` are conditions for no overflow. `reach` has the conditions under which every element
+    that a mask admits is stored; `short` counts calls that violate one. `envelope` has the safe
+    range of each quantity, and `at` the verdicts at the sizes of `--at`. `broken` are contracts
+    that recorded launches violate.
     """
 
     kernel: str
@@ -83,9 +84,9 @@ class KernelConditions:
 
 
 def condition_failures(kernels: Sequence[KernelConditions], *, strict: bool = False) -> int:
-    """Count violations of calls, at the sizes of `--at`, and of contracts.
+    """Return the number of violations: of calls, at the sizes of `--at`, and of contracts.
 
-    `strict`: unknown verdicts count, too.
+    With `strict`, unknown verdicts count, too.
     """
     failing = (*_FAILING, "unknown") if strict else _FAILING
     verdicts: list[str] = [call.verdict for kernel in kernels for call in kernel.others]
@@ -102,30 +103,30 @@ def condition_objects(kernels: Iterable[KernelConditions]) -> list[dict[str, Any
 def conditions_text(
     kernels: Sequence[KernelConditions], *, width: int = WIDTH, base: str | None = None
 ) -> list[str]:
-    """Return lines for a terminal: each kernel's conditions and calls, then shares.
+    """Return lines for a terminal: each kernel's conditions and calls, then a summary.
 
     Args:
         kernels: the kernels' variants, in order.
         width: columns of the terminal.
-        base: folder that paths below it are shown relative to.
+        base: a folder; paths of files in it are shown relative to it.
 
     """
     lines: list[str] = []
     for kernel in kernels:
-        lines += [*_kernel(kernel, width, base), ""]
-    return lines + _summary(kernels, width)
+        lines += [*_kernel_text(kernel, width, base), ""]
+    return lines + _summary_text(kernels, width)
 
 
-def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]:
-    location = _location(kernel.file, kernel.line, base)
+def _kernel_text(kernel: KernelConditions, width: int, base: str | None) -> list[str]:
+    location = _location_text(kernel.file, kernel.line, base)
     lines = wrapped(f"{location}: {kernel.kernel}: accesses stay inside their tensors", width)
     for title, exact in (("exactly when", True), ("at least when", False)):
-        conditions = _conditions(kernel, exact=exact)
+        conditions = _accesses_by_condition(kernel, exact=exact)
         if not conditions:
             continue
         lines.append(f"  {title}")
         for condition, accesses in conditions.items():
-            lines += wrapped(f"{condition}  ({_named(accesses)})", width, _INDENT)
+            lines += wrapped(f"{condition}  ({_access_names(accesses)})", width, _INDENT)
     if kernel.widths:
         lines.append("  provided that no integer overflows; none does if")
         for condition in kernel.widths:
@@ -136,19 +137,19 @@ def _kernel(kernel: KernelConditions, width: int, base: str | None) -> list[str]
             lines += wrapped(condition, width, _INDENT)
     if kernel.assumptions:
         lines += wrapped(f"assuming {', '.join(kernel.assumptions)}", width, 2)
-    for reason, accesses in _unknown(kernel).items():
-        lines += wrapped(f"unknown: {_named(accesses)}: {reason}", width, 2)
-    lines += wrapped(f"{plural(kernel.calls, 'unique call')}: {_calls(kernel)}", width, 2)
+    for reason, accesses in _unknown_accesses_by_reason(kernel).items():
+        lines += wrapped(f"unknown: {_access_names(accesses)}: {reason}", width, 2)
+    lines += wrapped(f"{plural(kernel.calls, 'unique call')}: {_calls_text(kernel)}", width, 2)
     for call in kernel.others:
         if call.verdict != "proven":
-            lines += _call(call, width, base)
+            lines += _call_text(call, width, base)
     for text in kernel.broken:
-        lines += wrapped(f"violation: a launch breaks the contract {text}", width, 2)
+        lines += wrapped(f"violation: a launch violates the contract {text}", width, 2)
     lines += envelope_text(kernel.envelope, width, base)
     return lines + (at_text(kernel.at, width, base) if kernel.at else [])
 
 
-def _conditions(kernel: KernelConditions, *, exact: bool) -> dict[str, list[AccessLine]]:
+def _accesses_by_condition(kernel: KernelConditions, *, exact: bool) -> dict[str, list[AccessLine]]:
     accesses: dict[str, list[AccessLine]] = {}
     for access in kernel.accesses:
         if access.condition is not None and access.exact == exact:
@@ -156,7 +157,7 @@ def _conditions(kernel: KernelConditions, *, exact: bool) -> dict[str, list[Acce
     return accesses
 
 
-def _unknown(kernel: KernelConditions) -> dict[str, list[AccessLine]]:
+def _unknown_accesses_by_reason(kernel: KernelConditions) -> dict[str, list[AccessLine]]:
     accesses: dict[str, list[AccessLine]] = {}
     for access in kernel.accesses:
         if access.condition is None:
@@ -164,7 +165,7 @@ def _unknown(kernel: KernelConditions) -> dict[str, list[AccessLine]]:
     return accesses
 
 
-def _named(accesses: Sequence[AccessLine]) -> str:
+def _access_names(accesses: Sequence[AccessLine]) -> str:
     names = (
         f"{access.access} of {access.arg or '?'} in line {access.line or '?'}"
         for access in accesses
@@ -172,28 +173,28 @@ def _named(accesses: Sequence[AccessLine]) -> str:
     return ", ".join(dict.fromkeys(names))
 
 
-def _calls(kernel: KernelConditions) -> str:
-    parts = [f"{kernel.inside:,} within the conditions"]
+def _calls_text(kernel: KernelConditions) -> str:
+    texts = [f"{kernel.inside:,} within the conditions"]
     for verdict in ("violation", "unknown", "proven"):
         for is_outside, group in ((True, "outside"), (False, "without a condition")):
             count = sum(c.verdict == verdict and c.outside == is_outside for c in kernel.others)
             if count:
                 judgment = "a violation" if verdict == "violation" else verdict
-                parts.append(f"{count:,} {group} (judged alone: {judgment})")
+                texts.append(f"{count:,} {group} (judged alone: {judgment})")
     if kernel.short:
-        parts.append(f"{kernel.short:,} with elements that are not stored")
-    return ", ".join(parts)
+        texts.append(f"{kernel.short:,} with elements that are not stored")
+    return ", ".join(texts)
 
 
-def _call(call: OutsideCall, width: int, base: str | None) -> list[str]:
-    location = f" ({_location(call.file, call.line, base)})" if call.file else ""
+def _call_text(call: OutsideCall, width: int, base: str | None) -> list[str]:
+    location = f" ({_location_text(call.file, call.line, base)})" if call.file else ""
     return [
         *wrapped(call.invocation, width, _INDENT),
         *wrapped(f"{call.verdict}: {call.message}{location}", width, _INDENT + 2),
     ]
 
 
-def _summary(kernels: Sequence[KernelConditions], width: int) -> list[str]:
+def _summary_text(kernels: Sequence[KernelConditions], width: int) -> list[str]:
     accesses = [access for kernel in kernels for access in kernel.accesses]
     if not accesses:
         return ["no accesses to memory"]
@@ -213,7 +214,7 @@ def _summary(kernels: Sequence[KernelConditions], width: int) -> list[str]:
     return wrapped(text, width)
 
 
-def _location(file: str | None, line: int | None, base: str | None) -> str:
+def _location_text(file: str | None, line: int | None, base: str | None) -> str:
     if file is None:
         return "?"
     if base is not None and file.startswith(base.rstrip(os.sep) + os.sep):

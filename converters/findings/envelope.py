@@ -1,6 +1,6 @@
-"""Size envelope of a kernel as `kvtrace sizes` prints it: a row for each quantity.
+"""Size envelope of a kernel: for each quantity the values at which all rules are proven.
 
-Plain dataclasses and their text; also the verdicts at the sizes of `--at`.
+Dataclasses and their text for `kvtrace sizes`; also the verdicts at the sizes of `--at`.
 """
 
 import os
@@ -16,15 +16,15 @@ _OTHER_VARIANT: Final = ("argument", "constants")
 
 @dataclass(frozen=True, slots=True)
 class EnvelopeRow:
-    """One quantity of a kernel, and the first value at which something goes wrong.
+    """One quantity of a kernel, such as a size: its safe range, and the values that end the range.
 
-    `kind` says what goes wrong: overflow, tensor (an access leaves one), rule (another rule is
-    broken), grid, argument (the argument no longer fits its type), constants (the blocks no longer
-    cover the quantity), none, or unknown, for `reason`. `contract` is the range of values for which
-    all rules are proven, from `low` to `high`, or None if no value is proven. The range assumes
-    `along`, which the launches of `basis` suggest. `last_bad` is the greatest value below `low` at
-    which something goes wrong; `below` and `below_kind` say what. If `last_bad` is None, `below`
-    says why it is unknown, or is empty if there are no smaller values.
+    `first_bad` is the least value above the range that is a problem of this `kind`: overflow,
+    tensor (an access leaves its tensor), rule (another rule is violated), grid, argument (it no
+    longer fits its type), constants (the blocks no longer cover the quantity), none, or unknown,
+    for `reason`. `contract` is the range as text, from `low` to `high`; None if no value is proven.
+    The range assumes `along` (other quantities that change with this one), which the launches of
+    `basis` suggest. `last_bad` is the greatest value below the range that is a problem, described
+    by `below` and `below_kind`. If it is None, `below` is the reason why it is unknown, or "".
     """
 
     quantity: str
@@ -48,7 +48,7 @@ class EnvelopeRow:
 
 @dataclass(frozen=True, slots=True)
 class SizeVerdict:
-    """Verdict of a rule on an access at a size of `--at`."""
+    """A verdict of a rule on an access, at the sizes of `--at`."""
 
     rule: str
     verdict: str
@@ -61,8 +61,8 @@ class SizeVerdict:
 class AtSizes:
     """Verdicts on a kernel at the sizes of `--at`, without running the kernel.
 
-    `limit`: why there is no such launch, or only one of another variant; `reason`: why the launch
-    was not judged. `proven` counts the proven verdicts; `verdicts` has the others.
+    `limit` is the reason if this variant is not launched at these sizes, `reason` if the launch was
+    not judged. `proven` counts the proven verdicts; `verdicts` has the others.
     """
 
     asked: str
@@ -74,17 +74,17 @@ class AtSizes:
 
 
 def envelope_text(rows: Sequence[EnvelopeRow], width: int, base: str | None) -> list[str]:
-    """Return lines for a terminal: the table of a kernel."""
+    """Return lines for a terminal: a paragraph per quantity of a kernel; [] without rows."""
     if not rows:
         return []
     lines = ["  sizes"]
     for row in rows:
-        lines += wrapped(_row(row, base), width, _INDENT)
+        lines += wrapped(_row_text(row, base), width, _INDENT)
     return lines
 
 
-def _row(row: EnvelopeRow, base: str | None) -> str:
-    location = _location(row.file, row.line, base)
+def _row_text(row: EnvelopeRow, base: str | None) -> str:
+    location = _location_text(row.file, row.line, base)
     assumed = f"assuming {', '.join((*row.along, 'other sizes as recorded'))} ({row.basis})"
     proven = f"proven for {row.contract}, {assumed}" if row.contract else None
     if row.kind == "unknown" and proven is None:
@@ -100,10 +100,10 @@ def _row(row: EnvelopeRow, base: str | None) -> str:
         if row.kind in _OTHER_VARIANT:
             text = f"another variant from {row.first_bad:,} on"
         text += f": {row.what}{location}; {proven or assumed}"
-    return f"{row.quantity} (was {row.recorded:,}): {text}{_below(row)}"
+    return f"{row.quantity} (was {row.recorded:,}): {text}{_lower_end_text(row)}"
 
 
-def _below(row: EnvelopeRow) -> str:
+def _lower_end_text(row: EnvelopeRow) -> str:
     if row.last_bad is not None:
         ends = f"bad at {row.last_bad:,}"
         if row.below_kind in _OTHER_VARIANT:
@@ -121,12 +121,12 @@ def at_text(at: AtSizes, width: int, base: str | None) -> list[str]:
     if at.limit:
         lines += wrapped(f"no launch of this variant: {at.limit}", width, _INDENT)
     for v in at.verdicts:
-        location = _location(v.file, v.line, base)
+        location = _location_text(v.file, v.line, base)
         lines += wrapped(f"{v.verdict}: {v.rule}: {v.message}{location}", width, _INDENT)
     return [*lines, " " * _INDENT + f"{at.proven:,} proven"]
 
 
-def _location(file: str | None, line: int | None, base: str | None) -> str:
+def _location_text(file: str | None, line: int | None, base: str | None) -> str:
     if file is None:
         return ""
     if base is not None and file.startswith(base.rstrip(os.sep) + os.sep):

@@ -1,4 +1,4 @@
-"""Findings as terminal text in the style of a compiler: place, source, caret, witness, hint.
+"""Findings as terminal text in the style of a compiler: location, source, caret, witness, hint.
 
 Lines fit a given width and are readable without color. Findings of one cause are reported once.
 Proofs are counted, not listed.
@@ -24,7 +24,7 @@ from kvtrace.schema.layout import OBSERVED
 from kvtrace.text import WIDTH, display_width, percent, plural, printable, wrapped
 
 #: Terminal codes of highlighted parts.
-_CODES: Final = {
+_COLOR_CODES: Final = {
     "error": "1;31",
     "warning": "1;35",
     "unknown": "1;33",
@@ -37,10 +37,10 @@ _CODES: Final = {
 }
 _LABEL: Final = 10
 _REASONS: Final = 12
-#: Kernels whose verdicts are counted one by one, and the verdicts that select them.
+#: Most kernels with a line of counts each, and the verdicts by which they are selected.
 _KERNELS: Final = 12
 _NOTABLE: Final = ("violation", "unknown", "suppressed")
-#: Most source lines of generated code, and most other places of a cause, that are named.
+#: Most source lines of generated code, and most other locations of a cause, that are listed.
 _SHOWN: Final = 3
 _OTHERS: Final = 6
 _VERBS: Final = {"load": "reads", "store": "writes", "atomic": "updates"}
@@ -55,7 +55,7 @@ def findings_text(
         findings: the findings, as read from the table.
         color: whether to use the terminal's colors.
         width: columns of the terminal.
-        base: folder that paths below it are shown relative to.
+        base: a folder; paths of files in it are shown relative to it.
 
     """
     printer = Printer(findings.lines, color=color, width=width, base=base)
@@ -71,7 +71,7 @@ def findings_text(
 
 
 def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
-    """Return one line for each place with a finding: `path:line:column: severity[rule]: text`.
+    """Return one line for each location with a finding: `path:line:column: severity[rule]: text`.
 
     Lints of generated code share one line at the end.
     """
@@ -82,7 +82,7 @@ def findings_lines(findings: Findings, *, base: str | None = None) -> list[str]:
 
 
 class Printer:
-    """Formats findings for one width and color setting; `lines` has source lines by place."""
+    """Formatter of findings for a width and color; `lines` has source lines by file and line."""
 
     def __init__(
         self,
@@ -98,9 +98,10 @@ class Printer:
         self._base = base
 
     def defect(self, group: Sequence[Finding], above: Finding | None = None) -> list[str]:
-        """Return the lines of one group of findings, which have one cause.
+        """Return the lines of a group of findings with one cause.
 
-        `above` is the first finding of the group printed before; a launch of both is printed once.
+        `above` is the first finding of the previous group; a launch equal to its launch is "as
+        above".
         """
         finding = group[0]
         lines = self._heading(group)
@@ -114,7 +115,7 @@ class Printer:
     def summary(self, findings: Findings, lints: Sequence[Finding] = ()) -> list[str]:
         """Return lines with the counts and shares of verdicts, and the reasons of unknown ones.
 
-        `lints` are findings of lint rules in generated code, which are counted apart.
+        `lints` are findings of lint rules in generated code, which are counted separately.
         """
         if not findings.analyzed and not findings.tallies:
             return ["not analyzed yet: kvtrace sanitize fills the findings"]
@@ -124,95 +125,102 @@ class Printer:
         total = findings.total
         total["violation"] -= lint_counts.total()
         total["lint"] = lint_counts.total()
-        lines = wrapped(f"verdicts on unique calls: {_shares(total)}", self._width)
+        lines = wrapped(f"verdicts on unique calls: {_shares_text(total)}", self._width)
         kernels = {
             kernel: {**sums, "violation": sums["violation"] - lint_counts[kernel]}
             for kernel, sums in findings.counts.items()
         }
-        for text in _by_kernel(kernels):
+        for text in _kernel_lines(kernels):
             lines += wrapped(text, self._width, indent=2)
         if findings.reasons:
             lines.append("unknown because:")
         for reason, count in list(findings.reasons.items())[:_REASONS]:
             lines += wrapped(f"{count:>6,} × {reason}", self._width, indent=2)
-        more = len(findings.reasons) - _REASONS
-        return lines + ([f"  … and {plural(more, 'other reason')}"] if more > 0 else [])
+        hidden_count = len(findings.reasons) - _REASONS
+        return lines + (
+            [f"  … and {plural(hidden_count, 'other reason')}"] if hidden_count > 0 else []
+        )
 
     # -- one defect ---------------------------------------------------------------------------
 
     def line(self, finding: Finding) -> str:
-        """Return a finding as one line of any length."""
-        place, label, _ = self.heading_parts((finding,))
-        source = next((f" (from {names})" for names, _ in self._sources(finding)), "")
-        return printable(f"{place}: {label}: {message_of(finding)}{source}")
+        """Return a finding as one line, however long: location, severity, rule, message."""
+        location, label, _ = self.heading_parts((finding,))
+        source = next((f" (from {names})" for names, _ in self._source_lines(finding)), "")
+        return printable(f"{location}: {label}: {message_of(finding)}{source}")
 
     def heading_parts(self, group: Sequence[Finding]) -> tuple[str, str, str]:
-        """Return the place of a group's first finding, the label `kind[rules]`, and the kind."""
+        """Return the location of a group's first finding, the label `kind[rules]`, and the kind.
+
+        The kind is a severity, "unknown", "proven" or "suppressed".
+        """
         finding = group[0]
         kind = finding.severity if finding.verdict == "violation" else finding.verdict
         if finding.suppressed:
             kind = "suppressed"
-        place = self._place(StackFrame(finding.file, finding.line, finding.column, None))
+        location = self._location_text(StackFrame(finding.file, finding.line, finding.column, None))
         rules = ", ".join(dict.fromkeys(finding.rule for finding in group))
-        return place, f"{kind}[{rules}]", kind
+        return location, f"{kind}[{rules}]", kind
 
     def _heading(self, group: Sequence[Finding]) -> list[str]:
-        place, label, kind = self.heading_parts(group)
-        lines = wrapped(f"{place}: {label}: {message_of(group[0])}", self._width)
-        at = next((i for i, line in enumerate(lines) if label in line), 0)
-        lines[at] = lines[at].replace(label, self._paint(label, kind), 1)
-        if lines[0].startswith(place):
-            lines[0] = self._paint(place, "place") + lines[0][len(place) :]
+        location, label, kind = self.heading_parts(group)
+        lines = wrapped(f"{location}: {label}: {message_of(group[0])}", self._width)
+        label_line = next((i for i, line in enumerate(lines) if label in line), 0)
+        lines[label_line] = lines[label_line].replace(label, self._colored(label, kind), 1)
+        if lines[0].startswith(location):
+            lines[0] = self._colored(location, "place") + lines[0][len(location) :]
         return lines
 
     def excerpt(self, finding: Finding) -> Iterator[str]:
-        """Yield the source line with its neighbors, and a caret under the column."""
+        """Yield the source line with its neighbors, and a caret under the column, if recorded."""
         file, line, column = finding.file, finding.line, finding.column
         if file is None or line is None or (file, line) not in self._lines:
             return
-        gutter = len(str(line + CONTEXT))
+        number_width = len(str(line + CONTEXT))
         for number in range(line - CONTEXT, line + CONTEXT + 1):
             text = self._lines.get((file, number))
             if text is None or (number != line and not text.strip()):
                 continue
-            shown, caret = _window(text.rstrip(), column, self._width - gutter - 5)
-            bar = self._paint(f"  {number:>{gutter}} |", "gutter")
-            yield f"{bar} {shown}".rstrip()
+            visible_text, caret = _visible_part(
+                text.rstrip(), column, self._width - number_width - 5
+            )
+            bar = self._colored(f"  {number:>{number_width}} |", "gutter")
+            yield f"{bar} {visible_text}".rstrip()
             if number == line and caret is not None:
-                bar = self._paint(f"  {'':>{gutter}} |", "gutter")
-                yield f"{bar} {' ' * caret}{self._paint('^', 'caret')}"
+                bar = self._colored(f"  {'':>{number_width}} |", "gutter")
+                yield f"{bar} {' ' * caret}{self._colored('^', 'caret')}"
 
     def labeled_facts(self, group: Sequence[Finding]) -> Iterator[tuple[str, str]]:
-        """Yield the facts below heading and source: pairs of a label and a text."""
+        """Yield the facts below heading and source, as pairs of a label and a text."""
         finding = group[0]
         yield (
             "in",
             f"kernel {finding.kernel}"
-            if not _function(finding)
-            else (f"{_function(finding)}, of kernel {finding.kernel}"),
+            if not _function_name(finding)
+            else (f"{_function_name(finding)}, of kernel {finding.kernel}"),
         )
         for frame in finding.stack[1:]:
-            yield "called at", f"{self._place(frame)} {frame.function or ''}".rstrip()
-        sources = list(self._sources(finding))
+            yield "called at", f"{self._location_text(frame)} {frame.function or ''}".rstrip()
+        sources = list(self._source_lines(finding))
         for names, code in sources[:_SHOWN]:
             yield "from", f"{names}: {code}" if code else names
         if len(sources) > _SHOWN:
             yield "from", f"… and {plural(len(sources) - _SHOWN, 'other line')} of the program"
         facts = (
             ("witness", witness(finding)),
-            ("against", self._other(finding)),
+            ("against", self._second_access(finding)),
             ("address", finding.expression),
             ("nearest", finding.nearest),
-            ("because", _unless_repeated(finding.reason, finding)),
-            ("safe if", _unless_repeated(finding.assumption, finding)),
-            ("decided", _method(finding)),
+            ("because", _none_if_repeated(finding.reason, finding)),
+            ("safe if", _none_if_repeated(finding.assumption, finding)),
+            ("decided", _method_text(finding)),
             (
                 "ignored",
                 (finding.suppress_reason or "no reason given") if finding.suppressed else None,
             ),
             ("launch", self._launch(finding)),
-            ("seen in", None if finding.run is None else reach(group)),
-            ("also in", self._others(group)),
+            ("seen in", None if finding.run is None else calls_and_launches_text(group)),
+            ("also in", self._other_locations(group)),
             ("hint", None if finding.suppressed else finding.hint),
         )
         for label, text in facts:
@@ -230,8 +238,11 @@ class Printer:
             break_on_hyphens=False,
         )
 
-    def _sources(self, finding: Finding) -> Iterator[tuple[str, str | None]]:
-        """Yield operators and place of each line that generated code comes from, and its code."""
+    def _source_lines(self, finding: Finding) -> Iterator[tuple[str, str | None]]:
+        """Yield a text and the source code for each line of the program behind generated code.
+
+        The text has operators and location; the code is None if it is not recorded.
+        """
         for line, operators in source_operators(finding).items():
             names = ", ".join(dict.fromkeys(operator.op for operator in operators)) or "no operator"
             if line is None:
@@ -239,19 +250,28 @@ class Printer:
                 continue
             at = "at" if any(operator.file for operator in operators) else "launched at"
             code = next((operator.code for operator in operators if operator.code), None)
-            yield f"{names} {at} {self._place(StackFrame(*line, None, None))}", code
+            yield f"{names} {at} {self._location_text(StackFrame(*line, None, None))}", code
 
-    def _others(self, group: Sequence[Finding]) -> str | None:
-        """Return the places of a group besides the first, by kernel or file; None without any."""
-        first, *rest = (self._name(finding, group[0]) for finding in group)
-        names: dict[str, list[str]] = {}
-        for where, line in dict.fromkeys(name for name in rest if name != first):
-            names.setdefault(where, []).append(line)
-        if not names:
+    def _other_locations(self, group: Sequence[Finding]) -> str | None:
+        """Return the locations of a group's findings besides the first as text, or None.
+
+        They are grouped by kernel or file.
+        """
+        first_location, *locations = (self._file_and_line(finding, group[0]) for finding in group)
+        lines_by_file: dict[str, list[str]] = {}
+        for file_text, line in dict.fromkeys(name for name in locations if name != first_location):
+            lines_by_file.setdefault(file_text, []).append(line)
+        if not lines_by_file:
             return None
-        return _some([f"{where}{_some(lines, ',')}" for where, lines in names.items()], ", ")
+        return _joined_start(
+            [
+                f"{file_text}{_joined_start(lines, ',')}"
+                for file_text, lines in lines_by_file.items()
+            ],
+            ", ",
+        )
 
-    def _name(self, finding: Finding, first: Finding) -> tuple[str, str]:
+    def _file_and_line(self, finding: Finding, first: Finding) -> tuple[str, str]:
         if finding.generated:
             return f"{finding.kernel}:", str(finding.line or "?")
         if finding.file is None:
@@ -260,20 +280,24 @@ class Printer:
         kernel = "" if finding.kernel == first.kernel else f" ({finding.kernel})"
         return f"{self._path(finding.file)}:", f"{finding.line or '?'}{column}{kernel}"
 
-    def _other(self, finding: Finding) -> str | None:
+    def _second_access(self, finding: Finding) -> str | None:
         if finding.other_program is None and not finding.other_stack:
             return None
         program = "" if finding.other_program is None else f"program {finding.other_program}"
-        place = f"at {self._place(finding.other_stack[0])}" if finding.other_stack else ""
-        return f"{program} {place}".strip()
+        location = (
+            f"at {self._location_text(finding.other_stack[0])}" if finding.other_stack else ""
+        )
+        return f"{program} {location}".strip()
 
     def _launch(self, finding: Finding) -> str | None:
         if finding.invocation is None or finding.rule == UNUSED_IGNORE:
             return None
-        at = finding.launched_at
-        return finding.invocation + (f" at {self._place(at)}" if at is not None else "")
+        launch_frame = finding.launched_at
+        return finding.invocation + (
+            f" at {self._location_text(launch_frame)}" if launch_frame is not None else ""
+        )
 
-    def _place(self, frame: StackFrame) -> str:
+    def _location_text(self, frame: StackFrame) -> str:
         parts = [self._path(frame.file), str(frame.line or "?")]
         return printable(":".join(parts + ([str(frame.column)] if frame.column else [])))
 
@@ -284,12 +308,16 @@ class Printer:
             return os.path.relpath(path, self._base)
         return path
 
-    def _paint(self, text: str, style: str) -> str:
-        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self._color and style in _CODES else text
+    def _colored(self, text: str, style: str) -> str:
+        return (
+            f"\x1b[{_COLOR_CODES[style]}m{text}\x1b[0m"
+            if self._color and style in _COLOR_CODES
+            else text
+        )
 
 
 def witness(finding: Finding) -> str | None:
-    """Describe the witness of a finding: lane, program, grid, and the byte that is accessed."""
+    """Return the witness of a finding as text: lane, program, grid, and accessed byte; or None."""
     if finding.program is None:
         return None
     text = f"program {finding.program}"
@@ -315,12 +343,12 @@ def witness(finding: Finding) -> str | None:
 
 
 def calls_and_launches(group: Sequence[Finding]) -> tuple[int, int]:
-    """Return the number of unique calls with a finding of the group, and of their launches."""
+    """Return the number of unique calls with a finding of the group, and that of their launches."""
     by_call = {(finding.run, finding.call): finding for finding in group}.values()
     return sum(f.calls for f in by_call), sum(f.launches for f in by_call)
 
 
-def reach(group: Sequence[Finding]) -> str:
+def calls_and_launches_text(group: Sequence[Finding]) -> str:
     """Return a text with the number of unique calls and launches that have a group's findings."""
     calls, launches = calls_and_launches(group)
     if group[0].method == OBSERVED and launches > calls:
@@ -328,47 +356,47 @@ def reach(group: Sequence[Finding]) -> str:
     return f"{plural(calls, 'unique call')}, {plural(launches, 'launch')}"
 
 
-def _method(finding: Finding) -> str | None:
+def _method_text(finding: Finding) -> str | None:
     if finding.method == OBSERVED:
         return "seen while the program ran"
     return finding.method if finding.verdict == "proven" else None
 
 
 def message_of(finding: Finding) -> str:
-    """Return the message of a finding's heading."""
+    """Return the message of a finding, else its reason, else access and kernel."""
     return finding.message or finding.reason or f"{finding.access or 'access'} in {finding.kernel}"
 
 
-def _function(finding: Finding) -> str | None:
-    """Return the function that contains the finding, or None if that is the kernel itself."""
+def _function_name(finding: Finding) -> str | None:
+    """Return the function that contains the finding; None if it is the kernel itself."""
     function = finding.stack[0].function if finding.stack else None
     return None if function is None or function.rpartition(".")[2] == finding.kernel else function
 
 
-def _unless_repeated(text: str | None, finding: Finding) -> str | None:
-    """Return the text, or None if the message or the hint contains it."""
+def _none_if_repeated(text: str | None, finding: Finding) -> str | None:
+    """Return `text`, or None if the finding's message or hint contains it."""
     is_repeated = text is not None and (text in message_of(finding) or text in (finding.hint or ""))
     return None if is_repeated else text
 
 
-def _window(text: str, column: int | None, width: int) -> tuple[str, int | None]:
-    """Return the part of a line that fits the width, and the caret's column in that part."""
-    whole = printable(text.expandtabs(4))
+def _visible_part(text: str, column: int | None, width: int) -> tuple[str, int | None]:
+    """Return the part of a line that fits into `width`, and the caret's index in that part."""
+    full_text = printable(text.expandtabs(4))
     caret = None
     if column is not None and column <= len(text) + 1:
         caret = display_width(printable(text[: column - 1].expandtabs(4)))
-    if display_width(whole) <= width:
-        return whole, caret
+    if display_width(full_text) <= width:
+        return full_text, caret
     start = 0 if caret is None or caret < 2 * width // 3 else caret - width // 3
     if start == 0:
-        return whole[: width - 1] + "…", caret
+        return full_text[: width - 1] + "…", caret
     assert caret is not None
-    fits = len(whole) - start < width
-    shown = whole[start : start + width - (1 if fits else 2)]
-    return "…" + shown + ("" if fits else "…"), caret - start + 1
+    fits = len(full_text) - start < width
+    visible_text = full_text[start : start + width - (1 if fits else 2)]
+    return "…" + visible_text + ("" if fits else "…"), caret - start + 1
 
 
-def _shares(total: Mapping[str, int]) -> str:
+def _shares_text(total: Mapping[str, int]) -> str:
     count = sum(total.values())
     names = [*VERDICTS, *(name for name in ("suppressed", "lint") if total.get(name))]
     parts = [
@@ -380,35 +408,41 @@ def _shares(total: Mapping[str, int]) -> str:
     return ", ".join(parts)
 
 
-def _some(names: Sequence[str], between: str) -> str:
-    """Join the first six names, and add how many more there are."""
-    more = f"{between}and {len(names) - _OTHERS:,} more" if len(names) > _OTHERS else ""
-    return between.join(names[:_OTHERS]) + more
+def _joined_start(names: Sequence[str], between: str) -> str:
+    """Return the first six names joined by `between`, and the number of the others."""
+    rest_text = f"{between}and {len(names) - _OTHERS:,} more" if len(names) > _OTHERS else ""
+    return between.join(names[:_OTHERS]) + rest_text
 
 
-def _by_kernel(kernels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
-    """Yield a line for each kernel with violations or unknowns, and one for the proven kernels."""
+def _kernel_lines(kernels: Mapping[str, Mapping[str, int]]) -> Iterator[str]:
+    """Yield a line of counts for each kernel with violations or unknowns, and one for the others.
+
+    `kernels` has the counts of verdicts by kernel.
+    """
     notable = {k: sums for k, sums in kernels.items() if any(map(sums.get, _NOTABLE))}
-    worst = sorted(notable, key=lambda kernel: [-notable[kernel].get(v, 0) for v in _NOTABLE])
-    for kernel in sorted(worst[:_KERNELS]):
-        yield f"{kernel}: {_counts(notable[kernel])}"
-    more: Counter[str] = Counter()
-    for kernel in worst[_KERNELS:]:
-        more.update(notable[kernel])
-    if more:
-        yield f"… and {plural(len(worst) - _KERNELS, 'other kernel')}: {_counts(more)}"
+    sorted_kernels = sorted(
+        notable, key=lambda kernel: [-notable[kernel].get(v, 0) for v in _NOTABLE]
+    )
+    for kernel in sorted(sorted_kernels[:_KERNELS]):
+        yield f"{kernel}: {_counts_text(notable[kernel])}"
+    other_counts: Counter[str] = Counter()
+    for kernel in sorted_kernels[_KERNELS:]:
+        other_counts.update(notable[kernel])
+    if other_counts:
+        others = plural(len(sorted_kernels) - _KERNELS, "other kernel")
+        yield f"… and {others}: {_counts_text(other_counts)}"
     proven = [sums["proven"] for kernel, sums in kernels.items() if kernel not in notable]
     if proven:
         yield f"{plural(len(proven), 'kernel')} with nothing to report: {sum(proven):,} proven"
 
 
-def _counts(sums: Mapping[str, int]) -> str:
+def _counts_text(sums: Mapping[str, int]) -> str:
     names: Iterable[str] = VERDICTS if not sums.get("suppressed") else (*VERDICTS, "suppressed")
     return ", ".join(plural_verdict(sums.get(name, 0), name) for name in names)
 
 
 def plural_verdict(number: int, verdict: str) -> str:
-    """Return `1 violation`, `2 violations`, `3 proven`."""
+    """Return a number of verdicts as text: "1 violation", "2 violations", "3 proven"."""
     if verdict == "lint":
         return f"{plural(number, verdict)} of generated code"
     return plural(number, verdict) if verdict == "violation" else f"{number:,} {verdict}"

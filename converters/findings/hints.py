@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from kvtrace.converters.findings.model import RuleText
 
-_NEIGHBOUR: Final = (
+_NEIGHBOR: Final = (
     "in the same storage: check the strides and the extent that are passed for this view"
 )
 _HINTS: Final = {
@@ -15,19 +15,19 @@ _HINTS: Final = {
     "are off",
     ("out-of-bounds", "store"): "pass mask= to the store, so that lanes past the end are off",
     ("out-of-bounds", "atomic"): "pass mask= to the atomic, so that lanes past the end are off",
-    ("out-of-view", "load"): f"it reads its neighbor {_NEIGHBOUR}",
-    ("out-of-view", "store"): f"it overwrites its neighbor {_NEIGHBOUR}",
-    ("out-of-view", "atomic"): f"it updates its neighbor {_NEIGHBOUR}",
+    ("out-of-view", "load"): f"it reads its neighbor {_NEIGHBOR}",
+    ("out-of-view", "store"): f"it overwrites its neighbor {_NEIGHBOR}",
+    ("out-of-view", "atomic"): f"it updates its neighbor {_NEIGHBOR}",
 }
-#: Start of the reason of a violation by an access with a mask.
+#: Start of the reason for a violation of an access with a mask.
 _MASKED: Final = "the mask admits "
 _GENERATED: Final = (
     "Inductor wrote this kernel: keep the line that it comes from out of the compiled graph "
     "(torch.compiler.disable), and report it to PyTorch"
 )
 _INTEGERS: Final = "record integer tensors with KVTRACE_TENSORS=int, so that indices are known"
-_FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int keeps integer tensors alone"
-#: Names of the tensors without recorded contents, in a reason by the evaluator.
+_FLOATS: Final = "record floats, too, with KVTRACE_TENSORS=all: int records only integer tensors"
+#: The part of a reason that names tensors without recorded contents.
 _DATA_OF: Final = re.compile(r"\bthe data of (\w+(?:, \w+)*)")
 
 
@@ -59,16 +59,16 @@ def hint_for(
     if rule in ("out-of-bounds", "out-of-view") and "wraps around" in reason:
         return "compute the offset in 64 bits: .to(tl.int64) before the product or sum that wraps"
     if rule == "out-of-bounds" and (row["past_end_bytes"] or 0) < 0:
-        return "keep the offset from going below 0: shift the start, or mask those lanes off"
+        return "keep the offset at 0 or above: shift the start, or mask these lanes off"
     if rule == "out-of-bounds" and reason.startswith(_MASKED):
         return f"{reason}: narrow the mask, or pass the size that {row['arg']} has"
     text = rules.get(rule, RuleText())
-    special = None if text.page else _HINTS.get((rule, row["access"] or ""))
-    return special or text.hint or None
+    access_hint = None if text.page else _HINTS.get((rule, row["access"] or ""))
+    return access_hint or text.hint or None
 
 
 def _recording_hint(reason: str, tensors: Mapping[str, str | None]) -> str:
-    """Return the setting that records the tensors that a reason names, by their types."""
+    """Return a hint with the setting that records the tensors that a reason names."""
     names = _DATA_OF.search(reason)
     types = [tensors.get(name) or "" for name in names[1].split(", ")] if names else []
     return _FLOATS if any(t and t[0] not in "iu" for t in types) else _INTEGERS

@@ -9,7 +9,7 @@ from kvtrace.text import printable
 def invocation(
     kernel: str, grid: tuple[int, int, int], args: Iterable[Mapping[str, Any]]
 ) -> str | None:
-    """Return a call as text; tensors have type and shape, and unusual strides and offsets."""
+    """Return a call as source text; tensors have type, shape, and unusual strides and offsets."""
     arguments = ", ".join(f"{arg['name']}={_value(arg)}" for arg in args)
     return printable(f"{kernel}[{grid}]({arguments})")
 

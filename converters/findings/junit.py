@@ -26,13 +26,13 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
 
     Args:
         findings: the findings, read with proven ones so that these are test cases, too.
-        strict: whether a warning or an unknown verdict is a failure.
+        strict: warnings and unknown verdicts are failures.
 
     """
     suites: dict[str, dict[Case, list[Finding]]] = {}
     for finding in findings.listed:
         if finding.rule != UNUSED_IGNORE:
-            suites.setdefault(finding.kernel, {}).setdefault(_case(finding), []).append(finding)
+            suites.setdefault(finding.kernel, {}).setdefault(_case_key(finding), []).append(finding)
     printer = Printer(findings.lines, width=100)
     root = ElementTree.Element("testsuites", name="kvtrace sanitize")
     for kernel in sorted(suites):
@@ -45,7 +45,7 @@ def junit(findings: Findings, *, strict: bool = False) -> str:
     return f'<?xml version="1.0" encoding="UTF-8"?>\n{text}\n'
 
 
-def _case(finding: Finding) -> Case:
+def _case_key(finding: Finding) -> Case:
     place = (finding.file, finding.line, finding.column)
     return (finding.kernel, *place, finding.access, finding.arg, finding.rule)
 
@@ -53,7 +53,7 @@ def _case(finding: Finding) -> Case:
 def _suite(
     kernel: str, cases: Mapping[Case, Sequence[Finding]], printer: Printer, strict: bool
 ) -> ElementTree.Element:
-    suite = ElementTree.Element("testsuite", name=_legal(kernel))
+    suite = ElementTree.Element("testsuite", name=_xml_text(kernel))
     for group in cases.values():
         suite.append(_testcase(group, printer, strict))
     suite.set("tests", str(len(cases)))
@@ -69,11 +69,11 @@ def _testcase(group: Sequence[Finding], printer: Printer, strict: bool) -> Eleme
     place = f"{first.file or '?'}:{first.line or '?'}"
     case = ElementTree.Element(
         "testcase",
-        classname=_legal(first.kernel),
-        name=_legal(f"{first.rule}: {access} at {place}"),
+        classname=_xml_text(first.kernel),
+        name=_xml_text(f"{first.rule}: {access} at {place}"),
     )
     if first.file is not None:
-        case.set("file", _legal(first.file))
+        case.set("file", _xml_text(first.file))
     if first.line is not None:
         case.set("line", str(first.line))
     failing = [f for f in group if f.fails(strict=strict)]
@@ -93,12 +93,14 @@ def _outcome(
         f"suppressed: {finding.suppress_reason or 'no reason given'}" if finding.suppressed else ""
     )
     message = reason or finding.message or finding.reason or finding.rule
-    outcome = ElementTree.Element(tag, message=_legal(f"{message} ({plural(len(group), 'call')})"))
+    outcome = ElementTree.Element(
+        tag, message=_xml_text(f"{message} ({plural(len(group), 'call')})")
+    )
     if severity is not None:
         outcome.set("type", f"{severity}.{finding.rule}")
-        outcome.text = _legal("\n".join(printer.defect(group)))
+        outcome.text = _xml_text("\n".join(printer.defect(group)))
     return outcome
 
 
-def _legal(text: str) -> str:
+def _xml_text(text: str) -> str:
     return _ILLEGAL.sub("\N{REPLACEMENT CHARACTER}", text)

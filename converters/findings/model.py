@@ -1,4 +1,4 @@
-"""Findings as plain data, which `reading.py` makes and every output prints."""
+"""Findings as dataclasses, which `reading.py` creates and all outputs use."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -7,9 +7,9 @@ from typing import Any, Final
 
 VERDICTS: Final = ("violation", "unknown", "proven")
 SEVERITIES: Final = ("error", "warning", "note")
-#: Severities of defects. An error makes a command fail; a warning does with `strict`.
+#: Severities of defects. An error makes a command fail, a warning only with `strict`.
 DEFECTS: Final = ("error", "warning")
-#: Source lines that are shown before and after a place.
+#: Number of source lines that are shown before and after a finding's line.
 CONTEXT: Final = 1
 #: The rule of notes on comments that suppress nothing; the sanitizer does not have it.
 UNUSED_IGNORE: Final = "unused-ignore"
@@ -44,7 +44,7 @@ class Finding:
     definition without a stack. `program`, `iteration`, `lane`, `address_offset` and
     `past_end_bytes` describe the witness, `other_program` and `other_stack` the second access of a
     race. `calls` and `launches` count, over all runs, the unique calls with an equal finding and
-    their launches. `invocation` is the call as source text, `launched_at` the place of its first
+    their launches. `invocation` is the call as source text, `launched_at` the frame of its first
     launch. A finding is `suppressed` if a comment in the source says that it is intended, with
     `suppress_reason`. `generated` means that Inductor wrote the kernel, from `operators`. Findings
     that one change would fix have the same `cause` (causes.py).
@@ -93,7 +93,7 @@ class Finding:
 
     @property
     def is_defect(self) -> bool:
-        """The finding is an error or a warning that no comment suppresses."""
+        """Whether the finding is an error or a warning that no comment suppresses."""
         return self.verdict == "violation" and self.severity in DEFECTS and not self.suppressed
 
     def fails(self, *, strict: bool = False) -> bool:
@@ -108,9 +108,9 @@ class RuleText:
     severity: str = "error"
     summary: str = ""
     hint: str = ""
-    #: Page of the documentation that has the rule; empty if docs/rules has a page for it.
+    #: Page of the documentation that describes the rule; empty if docs/rules has a page for it.
     page: str = ""
-    #: In what code a violation is nothing that anybody can act on; empty: in none.
+    #: The code in which a violation is expected, and only noted; empty if the rule is no lint.
     lint: str = ""
 
 
@@ -135,13 +135,12 @@ class Tally:
 
 @dataclass(frozen=True, slots=True)
 class Findings:
-    """Findings ordered by severity and place, and counts of all verdicts.
+    """Findings ordered by severity and location, and counts of all verdicts.
 
-    `listed` has proven accesses only if they were asked for. `analyzed` means that the pass
-    `sanitizer` has judged every run; otherwise there may be findings made while recording.
-    `reasons` counts unknown verdicts by reason. `rules` has the rules of the passes by id. `lines`
-    has recorded source lines around the places of `listed`, by file and line. `named` are rules
-    that the user asked for by name.
+    `listed` has proven accesses only if requested. `analyzed`: the pass `sanitizer` has judged
+    every run; if not, there may be findings from recording. `reasons` counts unknown verdicts by
+    reason. `rules` has the passes' rules by id. `lines` has recorded source lines around the
+    locations of `listed`, by file and line. `named` are rules that the user requested by name.
     """
 
     listed: tuple[Finding, ...] = ()
@@ -154,7 +153,7 @@ class Findings:
 
     @property
     def counts(self) -> dict[str, dict[str, int]]:
-        """Counts of verdicts by kernel name, with "suppressed" as a verdict of its own."""
+        """Counts of verdicts by kernel name, with "suppressed" as a separate verdict."""
         counts: dict[str, dict[str, int]] = {}
         for tally in self.tallies:
             sums = counts.setdefault(tally.kernel, dict.fromkeys((*VERDICTS, "suppressed"), 0))
@@ -191,7 +190,7 @@ def is_failing(verdict: str, severity: str | None, *, strict: bool) -> bool:
 
 
 def finding_objects(findings: Iterable[Finding]) -> list[dict[str, Any]]:
-    """Return the JSON form: a list of objects with all fields of `Finding`, null if not set."""
+    """Return findings as JSON-ready dicts with all fields of `Finding`, None if not set."""
     return [asdict(finding) for finding in findings]
 
 
@@ -201,12 +200,12 @@ def without_proven(findings: Findings) -> Findings:
 
 
 def in_order(findings: Iterable[Finding]) -> tuple[Finding, ...]:
-    """Return findings sorted by verdict, severity and place, suppressed ones last."""
+    """Return findings sorted by verdict, severity and location; suppressed ones come last."""
     return tuple(sorted(findings, key=_order))
 
 
 def grouped(findings: Sequence[Finding]) -> list[list[Finding]]:
-    """Group findings of several unique calls that have equal place, rule, verdict and access."""
+    """Return groups of findings with equal location, rule, verdict and access, in order."""
     groups: dict[tuple[Any, ...], list[Finding]] = {}
     for f in findings:
         reason = f.reason if f.file is None else None

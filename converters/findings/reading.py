@@ -1,7 +1,7 @@
-"""The only reader of the table `findings`: rows of all runs as plain data.
+"""The only reader of the table `findings`: rows of all runs become `Findings`.
 
-Suppressions by comments in the source, and comments that suppress nothing, are decided here, so
-that all outputs agree.
+Comments in the source that suppress findings are applied here, and comments that suppress nothing
+are reported, so that all outputs agree.
 """
 
 from collections import Counter
@@ -32,7 +32,7 @@ from kvtrace.converters.findings.model import (
     in_order,
 )
 from kvtrace.converters.findings.suppressions import Suppressions
-from kvtrace.converters.findings.unused import Definition, lines_judged, unused_ignores
+from kvtrace.converters.findings.unused import Definition, judged_lines_by_file, unused_ignores
 from kvtrace.converters.source_lines import SourceLines
 from kvtrace.figures.lines import is_plumbing
 from kvtrace.figures.times import host_times
@@ -42,19 +42,23 @@ from kvtrace.schema.layout import pass_parts, run_folder
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: The pass that fills the table, and the key of its settings that describes the rules.
+#: The pass that fills the table, and the key of its settings with the descriptions of rules.
 _WRITER: Final = "sanitizer"
 _RULES_KEY: Final = "rules"
 _TEXTS: Final = ("severity", "summary", "hint")
 
-_OF_KERNELS: Final = ["kernel_id", "name", "file", "line", "origin", "origins"]
+_KERNEL_COLUMNS: Final = ["kernel_id", "name", "file", "line", "origin", "origins"]
 
-Place = tuple[str, int]
+FileAndLine = tuple[str, int]
 
 
 @dataclass(frozen=True, slots=True)
 class CallFacts:
-    """Facts of a unique call that its findings show: kernel, grid, arguments, launches."""
+    """Facts of a unique call for its findings: kernel, grid, arguments, launches.
+
+    `tensors` has type and shape of tensor arguments by name. `generated`: Inductor wrote the
+    kernel; `copied`: Inductor copied a user's kernel.
+    """
 
     kernel: str = "?"
     kernel_id: int | None = None
@@ -78,14 +82,15 @@ def read_findings(
     rules: Iterable[str] | None = None,
     known_rules: Iterable[str] | None = None,
 ) -> Findings:
-    """Read the findings of the runs; the same finding in several runs or calls becomes one.
+    """Return the findings of the runs; equal findings of several runs or calls become one.
 
     Args:
         trace: the opened trace.
         runs: the runs to read.
-        proven: whether to list proven accesses, rather than only count them.
+        proven: list proven accesses, rather than only count them.
         rules: ids of the rules to read; None for all.
-        known_rules: ids of all rules; a comment that names another rule is reported.
+        known_rules: ids of all rules; a comment that names another rule is reported. None: such
+            comments are not reported.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -96,51 +101,51 @@ def read_findings(
     analyzed = all(
         pass_parts(run_folder(trace.path, "findings", run.run_id), _WRITER) for run in runs
     )
-    texts = _rule_texts(settings for by_pass in passes for settings in by_pass.values())
+    rule_texts = _rule_texts(settings for by_pass in passes for settings in by_pass.values())
     if rules is not None:
         selected = rules = frozenset(rules)
-        texts = {rule: text for rule, text in texts.items() if rule in selected}
+        rule_texts = {rule: text for rule, text in rule_texts.items() if rule in selected}
         names = pa.array(sorted(selected))
         table = table.filter(pc.is_in(without_dictionary(table["rule"]), names))
     if not table.num_rows and not analyzed:
-        return Findings(analyzed=analyzed, rules=texts)
+        return Findings(analyzed=analyzed, rules=rule_texts)
     lines = SourceLines(trace, runs)
     suppressions = Suppressions(lines)
-    is_open = pc.not_equal(table["verdict"].cast(pa.string()), "proven")
-    is_open = pc.fill_null(is_open, fill_value=True)
-    rows = table if proven else table.filter(is_open)
-    stacks = _stacks(trace, runs)
-    calls = _calls(trace, runs, rows, stacks)
+    is_not_proven = pc.not_equal(table["verdict"].cast(pa.string()), "proven")
+    is_not_proven = pc.fill_null(is_not_proven, fill_value=True)
+    rows = table if proven else table.filter(is_not_proven)
+    stacks = _frames_by_stack(trace, runs)
+    calls = _facts_by_call(trace, runs, rows, stacks)
     tallies: Counter[Tally] = Counter()
     reasons: Counter[str] = Counter()
-    merged: dict[tuple[str, str], Finding] = {}
+    finding_by_key: dict[tuple[str, str], Finding] = {}
     for row in rows.to_pylist():
         call = calls.get((row["run"], row["call_id"]), CallFacts())
-        finding = suppressed_by(suppressions, finding_of(row, call, stacks, texts, lines.text))
-        tallies[_tally(finding, call, row)] += 1
+        finding = suppressed_by(suppressions, finding_of(row, call, stacks, rule_texts, lines.text))
+        tallies[_tally_of_row(finding, call, row)] += 1
         if finding.verdict == "unknown" and not finding.suppressed:
             reasons[finding.reason or "no reason was given"] += 1
         key = (finding.finding_id, finding.kernel)
-        first = merged.get(key)
-        merged[key] = finding if first is None else _joined(first, finding)
+        earlier = finding_by_key.get(key)
+        finding_by_key[key] = finding if earlier is None else _with_calls_of(earlier, finding)
     if not proven:
-        for tally, count in _proven(table.filter(pc.invert(is_open)), calls):
+        for tally, count in _proven_tallies(table.filter(pc.invert(is_not_proven)), calls):
             tallies[tally] += count
     notes: list[Finding] = []
     if analyzed:
         kernels = {Definition(c.file or "", c.line or 0, c.kernel) for c in calls.values()}
         ids = pc.unique(table["stack_id"]).to_pylist()
-        judged_lines = lines_judged(lines, kernels, (stacks.get(i, ()) for i in ids))
-        judged = texts or rules
+        judged_lines = judged_lines_by_file(lines, kernels, (stacks.get(i, ()) for i in ids))
+        judged = rule_texts or rules
         notes = unused_ignores(suppressions, lines, kernels, judged_lines, judged, known_rules)
-    listed = in_order([*merged.values(), *notes])
+    listed = in_order([*finding_by_key.values(), *notes])
     return Findings(
         listed=listed,
         tallies=tuple(replace(tally, count=count) for tally, count in tallies.items()),
         reasons=dict(sorted(reasons.items(), key=lambda entry: (-entry[1], entry[0]))),
         analyzed=analyzed,
-        rules=texts,
-        lines=dict(_excerpts(listed, lines)),
+        rules=rule_texts,
+        lines=dict(_source_excerpts(listed, lines)),
     )
 
 
@@ -166,10 +171,13 @@ def finding_of(
     rules: Mapping[str, RuleText],
     source: Callable[[str | None, int | None], str | None],
 ) -> Finding:
-    """Return the finding of one row of the table; `source` returns the text of a file's line."""
+    """Return a row of the table as a finding, without suppression.
+
+    `stacks` has frames by stack id; `source` is a function that returns the text of a file's line.
+    """
     stack = stacks.get(row["stack_id"], ())
-    place = stack[0] if stack else StackFrame(call.file, call.line, None, None)
-    file, line = place.file or call.file, place.line or call.line
+    frame = stack[0] if stack else StackFrame(call.file, call.line, None, None)
+    file, line = frame.file or call.file, frame.line or call.line
     finding = Finding(
         finding_id=row["finding_id"],
         rule=row["rule"] or "unnamed",
@@ -178,7 +186,7 @@ def finding_of(
         kernel=call.kernel,
         file=file,
         line=line,
-        column=place.column,
+        column=frame.column,
         access=row["access"],
         arg=row["arg"],
         tensor=call.tensors.get(row["arg"]),
@@ -212,14 +220,14 @@ def finding_of(
 
 
 def _severity(row: Mapping[str, Any], call: CallFacts, rules: Mapping[str, RuleText]) -> str:
-    """Return the severity of a row; lints of generated code are notes: nobody can act on them."""
+    """Return a row's severity; lints in generated code are notes, since users cannot fix them."""
     if call.generated and is_lint_rule(row["rule"], rules):
         return "note"
     return row["severity"] or "note"
 
 
 def suppressed_by(suppressions: Suppressions, finding: Finding) -> Finding:
-    """Return the finding, marked as suppressed if a comment applies and it is not proven."""
+    """Return the finding, marked as suppressed if a comment applies to it and it is not proven."""
     if finding.verdict == "proven":
         return finding
     frames = finding.stack or (_own_frame(finding),)
@@ -229,8 +237,8 @@ def suppressed_by(suppressions: Suppressions, finding: Finding) -> Finding:
     return replace(finding, suppressed=True, suppress_reason=ignore.reason)
 
 
-def _joined(first: Finding, again: Finding) -> Finding:
-    calls, launches = first.calls + again.calls, first.launches + again.launches
+def _with_calls_of(first: Finding, other: Finding) -> Finding:
+    calls, launches = first.calls + other.calls, first.launches + other.launches
     return replace(first, calls=calls, launches=launches)
 
 
@@ -244,13 +252,13 @@ def _program(row: Mapping[str, Any], prefix: str) -> tuple[int, int, int] | None
 
 
 def _rule_texts(passes: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleText]:
-    """Return the rules of passes by id, from the passes' settings; older passes have names only."""
+    """Return the rules in the settings of passes, by id; old passes recorded names only."""
     rules: dict[str, RuleText] = {}
     for settings in passes:
-        described = (settings or {}).get(_RULES_KEY, {})
-        if isinstance(described, str):
-            described = {name.strip(): {} for name in described.split(",") if name.strip()}
-        for name, texts in described.items():
+        descriptions = (settings or {}).get(_RULES_KEY, {})
+        if isinstance(descriptions, str):
+            descriptions = {name.strip(): {} for name in descriptions.split(",") if name.strip()}
+        for name, texts in descriptions.items():
             fields = {
                 key: str(texts[key])
                 for key in ("severity", "summary", "hint", "page", "lint")
@@ -260,18 +268,18 @@ def _rule_texts(passes: Iterable[Mapping[str, Any] | None]) -> dict[str, RuleTex
     return rules
 
 
-def _calls(
+def _facts_by_call(
     trace: "Trace",
     runs: Sequence["Run"],
     findings: pa.Table,
     stacks: Mapping[int, tuple[StackFrame, ...]],
 ) -> dict[tuple[str, int], CallFacts]:
-    """Return the facts of every call, with arguments only for calls that have a finding."""
+    """Return the facts of every call by run and call id; arguments only for calls in `findings`."""
     kernels = {
         (row["run"], row["kernel_id"]): row
-        for row in trace.table("kernels", runs, _OF_KERNELS).to_pylist()
+        for row in trace.table("kernels", runs, _KERNEL_COLUMNS).to_pylist()
     }
-    launches = _launches(trace, runs)
+    launches = _launches_by_call(trace, runs)
     columns = ["call_id", "kernel_id", "grid_x", "grid_y", "grid_z", "stack_id"]
     table = trace.table("calls", runs, [*columns, "args"])
     needed = pc.unique(findings["call_id"])
@@ -298,7 +306,7 @@ def _calls(
 
 
 def generation(kernel: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the fields of `CallFacts` on generated code, by the kernel's row of `kernels`."""
+    """Return the fields of `CallFacts` on generated code, from the kernel's row of `kernels`."""
     generated = is_generated(kernel)
     return {
         "generated": generated,
@@ -314,7 +322,10 @@ def call_facts(
     stack: Sequence[StackFrame],
     **facts: Any,
 ) -> CallFacts:
-    """Return the facts of a call, from its rows of `calls.args` and its first launch's stack."""
+    """Return the facts of a call from its arguments (`calls.args`) and its first launch's stack.
+
+    `facts` are further fields of `CallFacts`.
+    """
     return CallFacts(
         kernel=kernel,
         grid=grid,
@@ -326,24 +337,24 @@ def call_facts(
 
 
 def _program_frame(stack: Sequence[StackFrame]) -> StackFrame | None:
-    """Return the innermost frame of the program, or of torch or Triton if there is none."""
+    """Return the innermost frame of the program; else the innermost of all; None without frames."""
     frames = (frame for frame in stack if not is_plumbing(frame.file))
     return next(frames, stack[0] if stack else None)
 
 
-def _launches(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
+def _launches_by_call(trace: "Trace", runs: Sequence["Run"]) -> Counter[tuple[str, int]]:
     calls = host_times(trace, runs, with_medians=False).calls
     names = ("run", "call_id", "launches", "tuning_launches")
     columns = (calls[name].to_pylist() for name in names)
     return Counter(
         {
-            (run, call): launches + tuning
-            for run, call, launches, tuning in zip(*columns, strict=True)
+            (run, call): launches + tuning_launches
+            for run, call, launches, tuning_launches in zip(*columns, strict=True)
         }
     )
 
 
-def _stacks(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame, ...]]:
+def _frames_by_stack(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame, ...]]:
     return {
         row["stack_id"]: tuple(
             StackFrame(f["file"], f["line"], f["column"], f["function"])
@@ -353,17 +364,20 @@ def _stacks(trace: "Trace", runs: Sequence["Run"]) -> dict[int, tuple[StackFrame
     }
 
 
-def _tally(finding: Finding, call: CallFacts, row: Mapping[str, Any]) -> Tally:
+def _tally_of_row(finding: Finding, call: CallFacts, row: Mapping[str, Any]) -> Tally:
     return Tally(
         row["run"], call.kernel_id, call.kernel, row["rule"], finding.verdict, finding.severity,
         suppressed=finding.suppressed, count=0,
     )  # fmt: skip
 
 
-def _proven(
+def _proven_tallies(
     table: pa.Table, calls: Mapping[tuple[str, int], CallFacts]
 ) -> Iterator[tuple[Tally, int]]:
-    """Yield tallies of the proven rows with their counts, without a Python object for each row."""
+    """Yield each tally of the proven rows (with count 0) and its count.
+
+    Rows are counted in Arrow, which is much faster than in Python.
+    """
     names = ["run", "call_id", "rule", "severity"]
     plain = pa.table({name: without_dictionary(table[name]) for name in names})
     for row in plain.group_by(names).aggregate([([], "count_all")]).to_pylist():
@@ -375,9 +389,11 @@ def _proven(
         yield tally, row["count_all"]
 
 
-def _excerpts(listed: Iterable[Finding], lines: SourceLines) -> Iterator[tuple[Place, str]]:
-    """Yield the recorded source lines around every frame of the findings, with file and line."""
-    places = {
+def _source_excerpts(
+    listed: Iterable[Finding], lines: SourceLines
+) -> Iterator[tuple[FileAndLine, str]]:
+    """Yield file, line and text of the recorded source lines around each frame of the findings."""
+    locations = {
         (frame.file, frame.line)
         for finding in listed
         if finding.verdict != "proven"
@@ -387,10 +403,10 @@ def _excerpts(listed: Iterable[Finding], lines: SourceLines) -> Iterator[tuple[P
             StackFrame(finding.file, finding.line, None, None),
         )
     }
-    for file, line in places:
+    for file, line in locations:
         if file is None or line is None:
             continue
-        for number in range(line - CONTEXT, line + CONTEXT + 1):
-            text = lines.text(file, number)
+        for line_number in range(line - CONTEXT, line + CONTEXT + 1):
+            text = lines.text(file, line_number)
             if text is not None:
-                yield (file, number), text
+                yield (file, line_number), text

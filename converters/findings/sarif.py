@@ -28,7 +28,7 @@ from kvtrace.converters.findings.model import (
 
 _SCHEMA: Final = "https://json.schemastore.org/sarif-2.1.0.json"
 _ROOT: Final = "SRCROOT"
-#: Pages of docs/rules, written by `docs_site/rules.py` (`make docs`); a test finds old ones.
+#: Pages of docs/rules, written by `docs_site/rules.py` (`make docs`); a test detects stale ones.
 _RULE_PAGES: Final = "rule_pages.json"
 _KINDS: Final = {"violation": "fail", "proven": "pass"}
 _UNUSED: Final = RuleText(
@@ -41,7 +41,7 @@ Object = dict[str, Any]
 
 
 def sarif(findings: Findings, version: str, *, root: str | None = None) -> Object:
-    """Return a SARIF log with one run.
+    """Return the findings as a SARIF log (a JSON-ready dict) with one run.
 
     Args:
         findings: the findings; proven accesses are reported if they are listed.
@@ -72,7 +72,7 @@ def _text_of(rule: str, rules: Mapping[str, RuleText]) -> RuleText:
 
 
 def _descriptor(rule: str, text: RuleText) -> Object:
-    """Describe a rule, with its page of the documentation (or the page's name) as help.
+    """Return SARIF's descriptor of a rule; its help is the rule's documentation, or where it is.
 
     `helpUri` and `informationUri` are left out: they must be absolute, and the documentation is in
     the repository.
@@ -81,15 +81,15 @@ def _descriptor(rule: str, text: RuleText) -> Object:
     summary = text.summary or rule.replace("-", " ")
     sentence = summary[0].upper() + summary[1:].rstrip(".") + "."
     advice = f" {text.hint[0].upper()}{text.hint[1:].rstrip('.')}." if text.hint else ""
-    where = f" See {text.page or f'docs/rules/{rule}.md'} in kvtrace's documentation."
-    whole = f"{sentence}{advice}\n\n{page}" if page else f"{sentence}{advice}{where}"
+    page_sentence = f" See {text.page or f'docs/rules/{rule}.md'} in kvtrace's documentation."
+    help_text = f"{sentence}{advice}\n\n{page}" if page else f"{sentence}{advice}{page_sentence}"
     level = text.severity if text.severity in SEVERITIES else "warning"
     return {
         "id": rule,
         "name": "".join(part.capitalize() for part in rule.split("-")),
         "shortDescription": {"text": sentence},
         "fullDescription": {"text": sentence + advice},
-        "help": {"text": whole, "markdown": whole},
+        "help": {"text": help_text, "markdown": help_text},
         "defaultConfiguration": {"level": level},
     }
 
@@ -116,14 +116,14 @@ def _result(
         location = _location(place, root, finding.source)
         location["logicalLocations"] = [{"name": finding.kernel, "kind": "function"}]
         result["locations"] = [location]
-    inlined = [frame for frame in finding.stack if frame.file is not None]
-    if len(inlined) > 1:
+    frames_with_file = [frame for frame in finding.stack if frame.file is not None]
+    if len(frames_with_file) > 1:
         steps = [
             {
                 "location": _location(frame, root, _line(frame, lines), frame.function),
                 "nestingLevel": depth,
             }
-            for depth, frame in enumerate(reversed(inlined))
+            for depth, frame in enumerate(reversed(frames_with_file))
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
     if finding.other_stack and finding.other_stack[0].file is not None:
@@ -146,9 +146,11 @@ def _line(frame: StackFrame, lines: Mapping[tuple[str, int], str]) -> str | None
 def _message(finding: Finding) -> str:
     text = finding.message or finding.reason or f"{finding.rule} in {finding.kernel}"
     operators = ", ".join(dict.fromkeys(operator.op for operator in finding.operators))
-    places = ", ".join(f"{place[0]}:{place[1]}" for place in source_operators(finding) if place)
+    locations = ", ".join(
+        f"{location[0]}:{location[1]}" for location in source_operators(finding) if location
+    )
     facts = {
-        "From": f"{operators} ({places})" if places else operators,
+        "From": f"{operators} ({locations})" if locations else operators,
         "Witness": witness(finding),
         "Reason": finding.reason,
         "Hint": finding.hint,
@@ -158,12 +160,12 @@ def _message(finding: Finding) -> str:
 
 
 def _properties(finding: Finding, calls: int) -> Object:
-    """Return the fields of a finding that SARIF has no property for, without nulls."""
-    in_sarif = (
+    """Return the fields of a finding for which SARIF has no property, unless they are None."""
+    excluded = (
         "rule", "finding_id", "file", "line", "column", "message", "source", "stack", "other_stack",
         "suppressed", "suppress_reason", "hint", "reason", "calls", "operators",
     )  # fmt: skip
-    values = {k: v for k, v in asdict(finding).items() if k not in in_sarif and v is not None}
+    values = {k: v for k, v in asdict(finding).items() if k not in excluded and v is not None}
     return values | {"distinct_calls": calls}
 
 
@@ -181,10 +183,10 @@ def _location(
 
 
 def _columns(column: int | None, source: str | None) -> Object:
-    """Return a region's columns: from `column` to the end of its call, or the text of the line.
+    """Return the columns of a region: from `column` to the end of the call that begins there.
 
-    Without the source line, the region is one character. Without source and column it has no
-    columns, which means the whole line.
+    Without the source line, the region is one character. Without `column` it is the text of the
+    line, and without both, {}, which means the whole line.
     """
     if column is not None and column >= 1:
         is_inside = source is not None and column <= len(source)
@@ -192,15 +194,14 @@ def _columns(column: int | None, source: str | None) -> Object:
         return {"startColumn": column, "endColumn": end}
     if source is None or not source.strip():
         return {}
-    first = len(source) - len(source.lstrip()) + 1
-    return {"startColumn": first, "endColumn": len(source.rstrip()) + 1}
+    first_column = len(source) - len(source.lstrip()) + 1
+    return {"startColumn": first_column, "endColumn": len(source.rstrip()) + 1}
 
 
 def _end_column(source: str, column: int) -> int:
-    """Return the column after the call that begins at `column`, or after the line.
+    """Return the column after the closing parenthesis of the call that begins at `column`.
 
-    The call ends with the parenthesis that closes its first one; a call that continues on the next
-    line ends with this line.
+    It is the column after the line's end if the call continues on the next line.
     """
     depth = 0
     for index, letter in enumerate(source[column - 1 :], column):
@@ -219,23 +220,23 @@ def _artifact(path: str, root: str | None) -> Object:
     if root is not None:
         folder = root.rstrip("/\\")
         if path.startswith((f"{folder}/", f"{folder}\\")):
-            inner = path[len(folder) + 1 :].replace("\\", "/")
-            return {"uri": quote(inner), "uriBaseId": _ROOT}
+            relative_path = path[len(folder) + 1 :].replace("\\", "/")
+            return {"uri": quote(relative_path), "uriBaseId": _ROOT}
     return {"uri": _absolute(path)}
 
 
 def _absolute(path: str) -> str:
-    plain = path.replace("\\", "/")
-    if plain.startswith("/"):
-        return "file://" + quote(plain)
-    if plain[1:2] == ":":  # a drive of Windows
-        return f"file:///{plain[0]}:{quote(plain[2:])}"
-    return quote(plain)
+    posix_path = path.replace("\\", "/")
+    if posix_path.startswith("/"):
+        return "file://" + quote(posix_path)
+    if posix_path[1:2] == ":":  # a drive of Windows
+        return f"file:///{posix_path[0]}:{quote(posix_path[2:])}"
+    return quote(posix_path)
 
 
 @cache
 def rule_pages() -> dict[str, str]:
-    """Return each rule's page of docs/rules as Markdown, without title and links to others."""
+    """Return each rule's page of docs/rules as Markdown, by rule, without title and links."""
     text = files(__package__).joinpath(_RULE_PAGES).read_text(encoding="utf-8")
     pages: dict[str, str] = json.loads(text)
     return pages

@@ -1,8 +1,8 @@
 """Suppressions: comments `# kvtrace: ignore[rule] reason` that mark a finding as intended.
 
-A comment applies to the statement that contains it or, on a line of its own, to the statement
-below. `ignore` without rules applies to every rule. A finding in an inlined function is suppressed
-by a comment at any frame of its stack, such as the line of the call.
+A comment applies to the statement that contains it or, on its own line, to the next statement.
+`ignore` without rules applies to every rule. A finding in an inlined function is suppressed by a
+comment at any frame of its stack, such as the line of the call.
 """
 
 import io
@@ -16,14 +16,14 @@ from kvtrace.converters.findings.model import StackFrame
 
 _MARK: Final = "kvtrace:"
 _COMMENT: Final = re.compile(r"#\s*kvtrace:\s*ignore\b(?:\s*\[([^\]]*)\])?[\s:–-]*(.*)")
-#: Tokens that are not part of a statement.
+#: Types of tokens between statements.
 _BETWEEN: Final = frozenset(
     {tokenize.NL, tokenize.INDENT, tokenize.DEDENT, tokenize.ENCODING, tokenize.ENDMARKER}
 )
 
 
 class SourceTexts(Protocol):
-    """A source of the text of files."""
+    """Protocol: an object with the recorded text of source files."""
 
     def blocks(self, file: str) -> Sequence[tuple[int, Sequence[str]]]:
         """Return the known blocks of a file: number of the first line, and lines."""
@@ -31,7 +31,7 @@ class SourceTexts(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class Ignore:
-    """One comment: its line, the lines `first` to `last` that it applies to, rules and reason.
+    """A suppressing comment: its line, the lines it applies to (`first` to `last`), rules, reason.
 
     Empty `rules` means all rules. Lines count from 1; `last` is included.
     """
@@ -51,7 +51,7 @@ class Ignore:
 
 
 class Suppressions:
-    """The comments of source files. Each file is read once, at the first finding in the file."""
+    """The suppressing comments of source files, read on first use, and a record of those used."""
 
     def __init__(self, texts: SourceTexts) -> None:
         self._texts = texts
@@ -59,7 +59,10 @@ class Suppressions:
         self._used: set[tuple[Ignore, str | None]] = set()
 
     def of(self, stack: Iterable[StackFrame], rule: str) -> Ignore | None:
-        """Return the comment that suppresses a finding of the rule, and note that it is used."""
+        """Return the comment that suppresses a finding of `rule` with this stack, or None.
+
+        The comment is recorded as used.
+        """
         for frame in stack:
             for ignore in self.in_file(frame.file):
                 if ignore.covers(frame.line, rule):
@@ -68,7 +71,7 @@ class Suppressions:
         return None
 
     def in_file(self, file: str | None) -> tuple[Ignore, ...]:
-        """Return the comments of one file, in order."""
+        """Return the comments of one file, sorted by line; () for None."""
         if file is None:
             return ()
         if file not in self._ignores:
@@ -90,19 +93,19 @@ class Suppressions:
                 does not count as unused.
 
         """
-        rules = None if judged is None else frozenset(judged)
+        judged_rules = None if judged is None else frozenset(judged)
         for file, ranges in sorted(judged_lines.items()):
             for ignore in self.in_file(file):
                 if not any(r.start <= ignore.last and ignore.first < r.stop for r in ranges):
                     continue
                 for rule in ignore.rules or (None,):
-                    is_judged = rule is None or rules is None or rule in rules
+                    is_judged = rule is None or judged_rules is None or rule in judged_rules
                     if is_judged and (ignore, rule) not in self._used:
                         yield ignore, rule
 
 
 def ignores_in(file: str, lines: Sequence[str], first_line: int = 1) -> list[Ignore]:
-    """Return the comments in a block of source lines; `first_line` is the number of the first.
+    """Return the suppressing comments in a block of source lines, which begins at `first_line`.
 
     Text that Python cannot tokenize (such as an indented part of a file) is read line by line: a
     comment then applies to its line or, if the line has no code, to the next one.
@@ -113,15 +116,22 @@ def ignores_in(file: str, lines: Sequence[str], first_line: int = 1) -> list[Ign
         if match is None:
             continue
         rules = tuple(name for part in (match[1] or "").split(",") if (name := part.strip()))
-        shift = first_line - 1
+        line_offset = first_line - 1
         ignores.append(
-            Ignore(file, line + shift, first + shift, last + shift, rules, match[2].strip() or None)
+            Ignore(
+                file,
+                line + line_offset,
+                first + line_offset,
+                last + line_offset,
+                rules,
+                match[2].strip() or None,
+            )
         )
     return ignores
 
 
 def marked_comments(lines: Sequence[str]) -> list[tuple[int, int, int, str]]:
-    """Return all comments of a block of lines that contains `kvtrace:`, else nothing.
+    """Return all comments of a block of lines; [] unless the block contains `kvtrace:`.
 
     Each comment has its line, the first and last line of the statement that it applies to, and its
     text. Lines count from 1.
@@ -135,28 +145,31 @@ def marked_comments(lines: Sequence[str]) -> list[tuple[int, int, int, str]]:
 
 
 def _comments(lines: Sequence[str]) -> Iterator[tuple[int, int, int, str]]:
-    """Yield line, first and last line of the statement, and text of each comment."""
+    """Yield the entries of `marked_comments`, found by Python's tokenizer."""
     text = "".join(f"{line}\n" for line in lines)
-    pending: list[tuple[int, str]] = []
-    begin: int | None = None
+    pending_comments: list[tuple[int, str]] = []
+    statement_line: int | None = None
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         row = token.start[0]
         if token.type == tokenize.COMMENT:
-            pending.append((row, token.string))
+            pending_comments.append((row, token.string))
         elif token.type == tokenize.NEWLINE:
-            first = row if begin is None else begin
-            attached = _attached(pending, first)
-            for line, comment in pending:
+            first = row if statement_line is None else statement_line
+            attached = _comments_of_statement(pending_comments, first)
+            for line, comment in pending_comments:
                 is_attached = (line, comment) in attached
                 start, end = (min(first, line), row) if is_attached else (line, line)
                 yield line, start, end, comment
-            pending, begin = [], None
-        elif token.type not in _BETWEEN and begin is None:
-            begin = row
+            pending_comments, statement_line = [], None
+        elif token.type not in _BETWEEN and statement_line is None:
+            statement_line = row
 
 
-def _attached(pending: list[tuple[int, str]], first: int) -> set[tuple[int, str]]:
-    """Return the comments inside a statement and on the lines right above its first line."""
+def _comments_of_statement(pending: list[tuple[int, str]], first: int) -> set[tuple[int, str]]:
+    """Return the (line, text) of comments inside a statement, or directly above its first line.
+
+    `pending` are the comments since the previous statement.
+    """
     expected = first - 1
     attached = {entry for entry in pending if entry[0] >= first}
     for entry in reversed([entry for entry in pending if entry[0] < first]):
@@ -168,8 +181,8 @@ def _attached(pending: list[tuple[int, str]], first: int) -> set[tuple[int, str]
 
 
 def _comments_by_line(lines: Sequence[str]) -> Iterator[tuple[int, int, int, str]]:
-    for number, line in enumerate(lines, start=1):
+    for line_number, line in enumerate(lines, start=1):
         if _MARK not in line or "#" not in line:
             continue
         has_no_code = line.lstrip().startswith("#")
-        yield number, number, number + has_no_code, line[line.index("#") :]
+        yield line_number, line_number, line_number + has_no_code, line[line.index("#") :]

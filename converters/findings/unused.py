@@ -1,4 +1,4 @@
-"""Notes on comments that suppress nothing: the defect is fixed, or the comment has a typo."""
+"""Notes on comments that suppress nothing, since the defect is fixed or the rule is misspelled."""
 
 import hashlib
 from collections.abc import Collection, Iterable, Mapping, Sequence
@@ -17,10 +17,10 @@ class Definition(NamedTuple):
     kernel: str
 
 
-def lines_judged(
+def judged_lines_by_file(
     lines: SourceLines, kernels: Collection[Definition], stacks: Iterable[Sequence[StackFrame]]
 ) -> dict[str, list[range]]:
-    """Return the judged lines of each file: whole kernels, and lines of inlined functions.
+    """Return ranges of judged lines by file: whole kernels, and lines of inlined functions.
 
     `stacks` are the source stacks of all verdicts.
     """
@@ -45,12 +45,12 @@ def unused_ignores(
     """Return a note for each comment in judged lines that suppresses nothing.
 
     Args:
-        suppressions: the comments, after all findings have been compared with them.
+        suppressions: the comments, after they were applied to all findings.
         lines: the recorded source.
-        kernels: the kernels that were judged.
+        kernels: definitions of the kernels that were judged.
         judged_lines: the lines of each file that were judged.
-        judged: the rules that judged the lines; None if not known. A comment for another rule may
-            be useful, unless that rule does not exist.
+        judged: the rules that judged the lines; None if not known. A comment for another rule is
+            reported only if no rule has that name.
         known: ids of all rules; None if not known.
 
     """
@@ -66,7 +66,7 @@ def unused_ignores(
 def _unknown_rules(
     suppressions: Suppressions, files: Iterable[str], known: frozenset[str] | None
 ) -> frozenset[str]:
-    """Return the names in comments that are not the id of a rule."""
+    """Return the names in the files' comments that are no rule's id; none if `known` is None."""
     if known is None:
         return frozenset()
     named = (name for file in files for i in suppressions.in_file(file) for name in i.rules)
@@ -80,19 +80,19 @@ def _note(
     source: str | None,
     kernels: Iterable[Definition],
 ) -> Finding:
-    above = sorted(k for k in kernels if k.file == ignore.file and k.line <= ignore.line)
+    kernels_above = sorted(k for k in kernels if k.file == ignore.file and k.line <= ignore.line)
     if rule is not None and known is not None and rule not in known:
         text = f"there is no rule {rule!r}, so this comment suppresses nothing"
     else:
-        named = "any rule" if rule is None else rule
-        text = f"this comment suppresses nothing: no finding of {named} here"
-    what = f"{UNUSED_IGNORE} {ignore.file} {ignore.line} {rule}"
+        rule_text = "any rule" if rule is None else rule
+        text = f"this comment suppresses nothing: no finding of {rule_text} here"
+    identity = f"{UNUSED_IGNORE} {ignore.file} {ignore.line} {rule}"
     return Finding(
-        finding_id=hashlib.sha256(what.encode()).hexdigest()[:32],
+        finding_id=hashlib.sha256(identity.encode()).hexdigest()[:32],
         rule=UNUSED_IGNORE,
         verdict="violation",
         severity="note",
-        kernel=above[-1].kernel if above else "?",
+        kernel=kernels_above[-1].kernel if kernels_above else "?",
         file=ignore.file,
         line=ignore.line,
         message=text,

@@ -1,4 +1,4 @@
-"""Executions on devices, as importers collect them: by column, joined to what asked for them."""
+"""Collector of an importer's device executions, which are joined to the host calls behind them."""
 
 from collections.abc import Mapping
 from typing import Final
@@ -7,7 +7,7 @@ import numpy as np
 
 from kvtrace.converters.importers.host_stacks import HostRanges
 from kvtrace.converters.importers.kernel_rows import add_calls
-from kvtrace.converters.importers.rows import NONE, Integers, Names, Packed, RunRows
+from kvtrace.converters.importers.rows import NONE, IntegerRows, Integers, Names, RunRows
 from kvtrace.figures.causes import RequestRows
 
 _COLUMNS: Final = (
@@ -15,12 +15,12 @@ _COLUMNS: Final = (
     "grid_x", "grid_y", "grid_z", "block_x", "block_y", "block_z", "registers", "shared_bytes",
     "kind", "bytes", "weight", "stack_id",
 )  # fmt: skip
-#: Values of the column `kind`, as `kind=` of `add` counts them.
+#: Values of the column `kind`: indexes into `_KINDS`, NONE for kernels.
 KERNEL, COPY, FILL = NONE, 0, 1
 _KINDS: Final = ("copy", "fill")
-_UNKNOWN: Final = (NONE, NONE, NONE)
+_UNKNOWN_SIZE: Final = (NONE, NONE, NONE)
 _NARROW: Final = frozenset({"device", "block_x", "block_y", "block_z", "registers", "weight"})
-#: What the host did while the device may have waited, by the function's name without its API's.
+#: Kinds of host events during which the device may wait, and the functions (without API) of each.
 _EVENTS: Final = ("synchronize", "allocate", "free", "allocate_host")
 _SYNCHRONIZING: Final = frozenset(
     {"DeviceSynchronize", "StreamSynchronize", "EventSynchronize", "CtxSynchronize"}
@@ -36,18 +36,18 @@ _FREEING: Final = frozenset({"Free", "FreeAsync", "MemFree", "MemFreeAsync", "Me
 
 
 class Executions:
-    """Executions, calls of the device's API, and what its host threads did, of one process.
+    """Executions, calls of the device's API, and ranges of host threads (`host`) of one process.
 
-    Times are ns, on one clock; `finish` moves all of them.
+    Times are ns, on one clock; `finish` writes all rows, with a shift added to the times.
     """
 
     def __init__(self) -> None:
         self.host = HostRanges()
         self.kernels = 0
         self._names = Names()
-        self._rows = Packed(*_COLUMNS)
-        self._requests = Packed("correlation", "begin", "end", "thread")
-        self._events = Packed("kind", "begin", "end", "thread")
+        self._rows = IntegerRows(*_COLUMNS)
+        self._requests = IntegerRows("correlation", "begin", "end", "thread")
+        self._events = IntegerRows("kind", "begin", "end", "thread")
 
     def add(
         self,
@@ -60,8 +60,8 @@ class Executions:
         correlation: int = NONE,
         graph: int = NONE,
         node: int = NONE,
-        grid: tuple[int, int, int] = _UNKNOWN,
-        block: tuple[int, int, int] = _UNKNOWN,
+        grid: tuple[int, int, int] = _UNKNOWN_SIZE,
+        block: tuple[int, int, int] = _UNKNOWN_SIZE,
         registers: int = NONE,
         shared: int = NONE,
         kind: int = KERNEL,
@@ -71,7 +71,8 @@ class Executions:
     ) -> None:
         """Add an execution; ValueError if it ends before it starts.
 
-        `stack` is the stack that asked for it, where the tool names it.
+        `correlation` is the id by which `call` is joined; `stack` is the id of the requesting stack
+        if the tool records it.
         """
         if end < start:
             raise ValueError(f"{name[:40]} ends {start - end:,} ns before it starts")
@@ -82,10 +83,10 @@ class Executions:
         )  # fmt: skip
 
     def call(self, name: str, begin: int, end: int, thread: int, correlation: int) -> None:
-        """Add a call of the device's API, such as cudaLaunchKernel."""
+        """Add a call of the device's API, such as cudaLaunchKernel; times in ns."""
         if correlation != NONE:
             self._requests.add(correlation, begin, max(begin, end), thread)
-        kind = _event(name)
+        kind = _event_kind(name)
         if kind is not None and end >= begin:
             self._events.add(kind, begin, end, thread)
 
@@ -93,37 +94,41 @@ class Executions:
         return len(self._rows)
 
     def finish(self, rows: RunRows, shift: int = 0) -> tuple[int, int] | None:
-        """Write all rows, with `shift` added to the times; return the first and last of them.
+        """Write all rows, with `shift` added to the times; return the first and last time.
 
-        None where there are no rows.
+        None if there are no rows.
         """
         columns = dict(self._rows.arrays())
         events = dict(self._events.arrays())
-        asked, returned, thread = self._asked(columns["correlation_id"])
-        _narrow(columns)
-        moments = np.concatenate([asked, events["begin"]])
+        request_begins, request_ends, thread = self._requests_of(columns["correlation_id"])
+        _clear_overflows(columns)
+        moments = np.concatenate([request_begins, events["begin"]])
         stacks = self._stacks(rows, np.concatenate([thread, events["thread"]]), moments)
         order = np.argsort(columns["start"], kind="stable")
         count = order.size
         columns |= {
-            "requested": asked,
+            "requested": request_begins,
             "request_thread": thread,
             "stack_id": np.where(columns["stack_id"] == NONE, stacks[:count], columns["stack_id"]),
         }
-        moved = {name: _moved(name, values[order], shift) for name, values in columns.items()}
-        add_calls(rows, moved, self._names.texts, _moved("end", returned[order], shift))
+        written_columns = {
+            name: _shifted(name, values[order], shift) for name, values in columns.items()
+        }
+        add_calls(
+            rows, written_columns, self._names.texts, _shifted("end", request_ends[order], shift)
+        )
         if count:
             rows.columns(
                 "gpu_kernels",
-                {"record": np.arange(count), **moved},
+                {"record": np.arange(count), **written_columns},
                 {"name": self._names.texts, "kind": _KINDS},
             )
         if len(self._events):
             numbers = np.arange(len(self._events))
-            own = {name: _moved(name, values, shift) for name, values in events.items()}
+            event_columns = {name: _shifted(name, values, shift) for name, values in events.items()}
             rows.columns(
                 "host_events",
-                {"record": numbers, **own, "stack_id": stacks[count:]},
+                {"record": numbers, **event_columns, "stack_id": stacks[count:]},
                 {"kind": _EVENTS},
             )
         host = self.host.ranges.arrays()
@@ -131,37 +136,40 @@ class Executions:
         ends = np.concatenate([columns["end"], events["end"], host["end"]])
         return (int(begins.min()) + shift, int(ends.max()) + shift) if begins.size else None
 
-    def _asked(self, correlation: Integers) -> tuple[Integers, Integers, Integers]:
-        """Return for each execution when its request began and ended, and the thread."""
+    def _requests_of(self, correlation: Integers) -> tuple[Integers, Integers, Integers]:
+        """Return the begin, end and thread of each execution's request; NONE if unknown."""
         requests = self._requests.arrays()
         order = np.argsort(requests["begin"], kind="stable")
         row = RequestRows(requests["correlation"][order]).of(correlation)
-        known = row >= 0
+        is_known = row >= 0
         begin, end, thread = (np.full(correlation.size, NONE) for _ in range(3))
         for name, column in (("begin", begin), ("end", end), ("thread", thread)):
-            column[known] = requests[name][order[row[known]]]
+            column[is_known] = requests[name][order[row[is_known]]]
         return begin, end, thread
 
     def _stacks(self, rows: RunRows, threads: Integers, moments: Integers) -> Integers:
-        """Return the ids of the stacks at moments; NONE where nothing was open."""
-        found = np.full(moments.size, NONE)
+        """Return the id of the host stack of each thread and moment; NONE if no range was open.
+
+        New stacks are written.
+        """
+        stack_ids = np.full(moments.size, NONE)
         if not len(self.host.ranges):
-            return found
-        known: dict[tuple[int, ...], int] = {}
-        wanted = np.flatnonzero(moments != NONE)
+            return stack_ids
+        id_by_stack: dict[tuple[int, ...], int] = {}
+        known_rows = np.flatnonzero(moments != NONE)
         for row, stack in zip(
-            wanted.tolist(), self.host.at(threads[wanted], moments[wanted]), strict=True
+            known_rows.tolist(), self.host.at(threads[known_rows], moments[known_rows]), strict=True
         ):
             if not stack:
                 continue
-            if stack not in known:
-                known[stack] = rows.stack(self.host.frames(stack))
-            found[row] = known[stack]
-        return found
+            if stack not in id_by_stack:
+                id_by_stack[stack] = rows.stack(self.host.frames(stack))
+            stack_ids[row] = id_by_stack[stack]
+        return stack_ids
 
 
-def _event(name: str) -> int | None:
-    """Return which kind of event a call is, as a position of `_EVENTS`."""
+def _event_kind(name: str) -> int | None:
+    """Return the index in `_EVENTS` of the kind of an API function, or None."""
     function = name
     for api in ("cuda", "hip", "cu"):
         if name.startswith(api):
@@ -177,30 +185,30 @@ def _event(name: str) -> int | None:
     return 3 if function in _HOST_MEMORY else None
 
 
-def _narrow(columns: dict[str, Integers]) -> None:
-    """Have no number in a column of 32 bits that does not fit: it is not known then."""
+def _clear_overflows(columns: dict[str, Integers]) -> None:
+    """Replace numbers that exceed the 32 bits of their column by NONE, in `columns`."""
     for name in _NARROW:
         values = columns[name]
         columns[name] = np.where(np.abs(values) < 2**31, values, np.int64(NONE))
 
 
-def _moved(name: str, values: Integers, shift: int) -> Integers:
+def _shifted(name: str, values: Integers, shift: int) -> Integers:
     if name not in ("start", "end", "requested", "begin"):
         return values
     return np.where(values == NONE, values, values + shift)
 
 
-def marks(rows: RunRows, found: list[tuple[str, int, int, int]], shift: int, **facts: str) -> None:
-    """Write a user's ranges, given as name, begin, end and thread, with facts about each."""
-    listed: list[Mapping[str, object]] = [
+def marks(rows: RunRows, ranges: list[tuple[str, int, int, int]], shift: int, **facts: str) -> None:
+    """Write a user's ranges to `marks`: (name, begin, end, thread), with `facts` as attributes."""
+    mark_rows: list[Mapping[str, object]] = [
         {
-            "mark_id": rows.following("marks"),
+            "mark_id": rows.reserve_ids("marks"),
             "name": name,
             "begin": begin + shift,
             "end": None if end == NONE else end + shift,
             "thread": None if thread == NONE else thread,
             "attributes": facts,
         }
-        for name, begin, end, thread in found
+        for name, begin, end, thread in ranges
     ]
-    rows.rows("marks", listed)
+    rows.rows("marks", mark_rows)

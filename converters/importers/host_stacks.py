@@ -1,4 +1,4 @@
-"""Stacks of host threads at given moments, from the ranges that were open."""
+"""Stacks of host threads at given moments, from the ranges that were open then."""
 
 import re
 from collections.abc import Iterator, Sequence
@@ -6,30 +6,30 @@ from typing import Final
 
 import numpy as np
 
-from kvtrace.converters.importers.rows import Integers, Names, Packed
+from kvtrace.converters.importers.rows import IntegerRows, Integers, Names
 
-#: torch.profiler's name of a Python function: file, line and name.
+#: A Python function's name in torch.profiler: file, line and name.
 _FUNCTION: Final = re.compile(r"(?P<file>.+\.\w+|<[^>]*>)\((?P<line>\d+)\): (?P<function>.*)")
 
 Frame = tuple[str | None, int | None, int | None, str | None]
 
 
 class HostRanges:
-    """Python functions and operators of all threads, with their begins and ends."""
+    """Ranges of Python functions and operators in all host threads, by number of the name."""
 
     def __init__(self) -> None:
         self.names = Names()
-        self.ranges = Packed("thread", "begin", "end", "name")
+        self.ranges = IntegerRows("thread", "begin", "end", "name")
 
     def add(self, thread: int, begin: int, end: int, name: str) -> None:
         """Add a range of a thread; times in ns."""
         self.ranges.add(thread, begin, end, self.names.number(name))
 
     def at(self, threads: Integers, moments: Integers) -> Iterator[tuple[int, ...]]:
-        """Return numbers of the names of the ranges open at each moment, the innermost first.
+        """Return the stack of each moment: numbers of the open ranges' names, innermost first.
 
-        Moments and ranges of a thread are walked together in order of time, so the cost of a moment
-        is that of its stack.
+        A thread's moments and ranges are walked together in time order, so that the cost of a
+        moment is that of its stack.
 
         Args:
             threads: the thread of each moment.
@@ -41,12 +41,12 @@ class HostRanges:
         order = np.lexsort((-columns["end"], columns["begin"], columns["thread"]))
         thread, begin = columns["thread"][order], columns["begin"][order]
         end, name = columns["end"][order], columns["name"][order]
-        by_thread = np.lexsort((moments, threads))
-        for one in np.unique(threads):
-            ranges = slice(*np.searchsorted(thread, [one, one + 1]).tolist())
-            limits = np.searchsorted(threads[by_thread], [one, one + 1])
-            rows = by_thread[slice(*limits.tolist())]
-            _walk(
+        rows_by_thread = np.lexsort((moments, threads))
+        for thread_id in np.unique(threads):
+            ranges = slice(*np.searchsorted(thread, [thread_id, thread_id + 1]).tolist())
+            row_limits = np.searchsorted(threads[rows_by_thread], [thread_id, thread_id + 1])
+            rows = rows_by_thread[slice(*row_limits.tolist())]
+            _set_stacks(
                 begin[ranges].tolist(), end[ranges].tolist(), name[ranges].tolist(),
                 rows.tolist(), moments[rows].tolist(), stacks,
             )  # fmt: skip
@@ -57,7 +57,7 @@ class HostRanges:
         return [_frame(self.names.texts[number]) for number in stack]
 
 
-def _walk(
+def _set_stacks(
     begins: list[int],
     ends: list[int],
     names: list[int],
@@ -66,18 +66,18 @@ def _walk(
     stacks: list[tuple[int, ...]],
 ) -> None:
     """Set `stacks` at `rows` to the stacks of one thread's moments; all lists are in time order."""
-    stack: list[tuple[int, int]] = []
+    open_ranges: list[tuple[int, int]] = []
     index, count = 0, len(begins)
     for row, moment in zip(rows, moments, strict=True):
         while index < count and begins[index] <= moment:
             begin = begins[index]
-            while stack and stack[-1][0] <= begin:
-                stack.pop()
-            stack.append((ends[index], names[index]))
+            while open_ranges and open_ranges[-1][0] <= begin:
+                open_ranges.pop()
+            open_ranges.append((ends[index], names[index]))
             index += 1
-        while stack and stack[-1][0] < moment:
-            stack.pop()
-        stacks[row] = tuple(name for end, name in reversed(stack) if end >= moment)
+        while open_ranges and open_ranges[-1][0] < moment:
+            open_ranges.pop()
+        stacks[row] = tuple(name for end, name in reversed(open_ranges) if end >= moment)
 
 
 def _frame(name: str) -> Frame:

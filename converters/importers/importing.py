@@ -1,4 +1,4 @@
-"""Import of other tools' files as runs of a trace, which appear complete or not at all."""
+"""Import of other tools' files as runs of a trace: either all runs are added, or none."""
 
 import gzip
 import io
@@ -28,12 +28,11 @@ from kvtrace.schema.errors import BadSetting, TraceNotFound, TraceWriteError
 from kvtrace.schema.layout import JOURNAL, refuse_links
 from kvtrace.schema.writer import RunWriter, new_run_id
 
-#: A function that shows progress: called with bytes read so far and in all, of the current file.
+#: A function that shows progress; its arguments are the current file's bytes read and in all.
 Progress = Callable[[int, int], None]
 _progress: ContextVar[Progress | None] = ContextVar("progress", default=None)
 
-#: A packed file of more than `_SMALL_BYTES` may unpack to this multiple of its size; files of tools
-#: unpack to about 20 times their size.
+#: Largest ratio of unpacked to packed size, above `_SMALL_BYTES`; tools' files have about 20.
 _RATIO: Final = 50
 _SMALL_BYTES: Final = 64 << 20
 #: Bytes of a file by which its tool is recognized.
@@ -41,8 +40,8 @@ _HEAD: Final = 1 << 16
 #: Bytes that are unpacked in one read.
 _PIECE: Final = 1 << 20
 _GZIP: Final = b"\x1f\x8b"
-#: Errors that importers raise for files in another form than the tool writes.
-_UNFIT: Final = (
+#: Errors that importers raise for files with unexpected contents.
+_FORM_ERRORS: Final = (
     ValueError, TypeError, KeyError, IndexError, AttributeError, RecursionError, OverflowError,
     pa.ArrowException,
 )  # fmt: skip
@@ -51,8 +50,8 @@ FILE: Final = "imported_from"
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
-    """One imported run: its tool and file, and sentences about what the file lacks."""
+class ImportedRunFile:
+    """One imported run: its tool and file, and sentences about data that the file lacks."""
 
     run_id: str
     source: str
@@ -61,7 +60,7 @@ class Imported:
 
 
 class _UnpackedContent(io.RawIOBase):
-    """Content of a file, limited to a multiple of the file's size; reading reports progress."""
+    """Stream of a file's unpacked content; reading reports progress, and fails at `_RATIO`."""
 
     def __init__(self, path: Path, plain: io.BufferedReader, content: io.BufferedIOBase) -> None:
         self._path = path
@@ -78,8 +77,8 @@ class _UnpackedContent(io.RawIOBase):
         self._done += count
         if self._done > max(_SMALL_BYTES, _RATIO * self._total) and self._content != self._plain:
             raise BadSource(
-                f"{self._path} unpacks to more than {_RATIO} times its size, as no tool's file "
-                "does; if it is right, unpack it with gunzip and import that"
+                f"{self._path} unpacks to more than {_RATIO} times its size, so it is probably "
+                "damaged; if it is not, unpack it with gunzip and import the result"
             )
         progress = _progress.get()
         if progress is not None:
@@ -89,7 +88,7 @@ class _UnpackedContent(io.RawIOBase):
 
 @contextmanager
 def unpacked(path: Path) -> Iterator[BinaryIO]:
-    """Open a file for reading, and unpack it if it is packed with gzip.
+    """Open a file for reading, and unpack its content if it is packed with gzip.
 
     Raises:
         BadSource: the file cannot be read, or its packed content is damaged or far too large.
@@ -103,16 +102,14 @@ def unpacked(path: Path) -> Iterator[BinaryIO]:
             with gzip.open(plain) as content:
                 yield io.BufferedReader(_UnpackedContent(path, plain, content))
     except (EOFError, zlib.error, gzip.BadGzipFile) as problem:
-        raise BadSource(
-            f"{path} is damaged or was not written to its end ({problem}); copy it again."
-        ) from problem
+        raise BadSource(f"{path} is damaged or incomplete ({problem}): copy it again") from problem
     except OSError as problem:
         reason = problem.strerror or problem
-        raise BadSource(f"{path} cannot be read ({reason}); name a file of the tool.") from problem
+        raise BadSource(f"{path} cannot be read ({reason})") from problem
 
 
 def _unpack_once(path: Path) -> None:
-    """Unpack a packed file to check it; parsing would find damage fifty times as slowly."""
+    """Unpack a packed file to detect damage at once; parsing is fifty times as slow."""
     if path.is_file():
         with path.open("rb") as file:
             is_packed = file.read(2) == _GZIP
@@ -123,7 +120,7 @@ def _unpack_once(path: Path) -> None:
 
 
 def head_of(path: Path) -> bytes:
-    """Return the first bytes of a file's content, none for a folder. Errors as `unpacked`."""
+    """Return the first unpacked bytes of a file; b"" for a folder. Errors as `unpacked`."""
     if path.is_dir():
         return b""
     with unpacked(path) as file:
@@ -138,18 +135,18 @@ def import_files(
     group: str | None = None,
     to_generic: ToGeneric | None = None,
     shown: Progress | None = None,
-) -> list[Imported]:
-    """Add the runs of files to the trace `out`, which is created if it does not exist.
+) -> list[ImportedRunFile]:
+    """Add the runs of files to the trace `out`, which is created if it does not exist; return them.
 
-    Either all runs appear or none. All runs get one group: they are treated as ranks of one job.
+    Either all runs are added or none. They get one group: they are treated as ranks of one job.
 
     Args:
         paths: Files, or folders for tools that write folders.
         out: The trace.
-        source: Name of the tool; None recognizes the tool by the content of each file.
-        group: The `group_id` of the runs; None for a new one.
-        to_generic: Converts Triton's IR to MLIR's generic form; None if Triton is not installed.
-        shown: Called with the progress.
+        source: Name of the tool; None: recognize the tool by the content of each file.
+        group: The `group_id` of the runs; None: a new id.
+        to_generic: Function from Triton's IR to MLIR's generic form; None: Triton is not installed.
+        shown: Function that is called with the progress.
 
     Raises:
         BadSource: no known tool wrote a file, or a file is damaged.
@@ -161,38 +158,40 @@ def import_files(
     """
     for path in paths:
         if not path.exists():
-            raise TraceNotFound(f"{path} does not exist; name a file to import.")
+            raise TraceNotFound(f"{path} does not exist")
         if not (path.is_file() or path.is_dir()):
-            raise BadSetting(f"{path} is not a file, and might never end; name a file.")
+            raise BadSetting(f"{path} is not a regular file: copy its content to a file")
     if out.exists() and not out.is_dir():
-        raise BadSetting(f"{out} is a file; name a folder for the trace.")
+        raise BadSetting(f"{out} is a file: name a folder for the trace")
     for path in paths:
         _unpack_once(path)
     tools = [(path, source or importer_of(path, head_of(path))) for path in paths]
     for _, name in tools:
         load_importer(name)
     group = group or f"imported-{secrets.token_hex(6)}"
-    work = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
+    work_folder = out.with_name(f".{out.name or 'trace'}.{secrets.token_hex(4)}.tmp")
     token = _progress.set(shown)
     try:
-        runs = [run for path, name in tools for run in _read(path, name, work, group, to_generic)]
+        runs = [
+            run for path, name in tools for run in _read(path, name, work_folder, group, to_generic)
+        ]
         if not runs:
-            raise BadSource(f"{paths[0]} describes no process; was anything traced?")
-        _publish(work, out)
+            raise BadSource(f"{paths[0]} describes no process: nothing was traced")
+        _publish(work_folder, out)
     except OSError as problem:
         raise TraceWriteError(
             f"the trace {out} cannot be written ({problem.strerror or problem})"
         ) from problem
     finally:
         _progress.reset(token)
-        shutil.rmtree(work, ignore_errors=True)
+        shutil.rmtree(work_folder, ignore_errors=True)
     return runs
 
 
 def _read(
     path: Path, name: str, work: Path, group: str | None, to_generic: ToGeneric | None
-) -> Iterator[Imported]:
-    """Write the runs of one file into the folder `work`, and yield each once it is sealed."""
+) -> Iterator[ImportedRunFile]:
+    """Write the runs of one file into the folder `work`, and yield each when it is complete."""
     importer = load_importer(name)
     writer = RunWriter(work, new_run_id(), of_this_process=False)
     rows = RunRows(writer, to_generic)
@@ -203,25 +202,25 @@ def _read(
             rows.begin(writer)
     except MemoryError:
         raise  # also Arrow's, which is an ArrowException too
-    except _UNFIT as problem:
-        raise _not_as_written(path, name, problem) from problem
+    except _FORM_ERRORS as problem:
+        raise _unexpected_form(path, name, problem) from problem
     finally:
         writer.close()
         shutil.rmtree(work / JOURNAL, ignore_errors=True)
 
 
-def _not_as_written(path: Path, name: str, problem: BaseException) -> BadSource:
+def _unexpected_form(path: Path, name: str, problem: BaseException) -> BadSource:
     detail = " ".join(str(problem).split())[:120]
     return BadSource(
-        f"{path} is not as {name} writes it ({type(problem).__name__}: {detail}); is it damaged, "
-        f"or of another tool ({', '.join(importer_names())})?"
+        f"{path} does not have the form that {name} writes ({type(problem).__name__}: {detail}): "
+        f"it is damaged, or from another tool ({', '.join(importer_names())})"
     )
 
 
 def _sealed(
     run: ImportedRun, writer: RunWriter, rows: RunRows, name: str, path: Path, group: str | None
-) -> Imported:
-    """Write the run's messages and its row of `runs`, which makes the run complete."""
+) -> ImportedRunFile:
+    """Write a run's messages and its row of `runs`, which completes the run; return its facts."""
     begin = run.row.get("started") or time.time_ns()
     for text in run.lacks:
         rows.message(f"import-{name}", text)
@@ -238,11 +237,14 @@ def _sealed(
             "source": name,
         }
     )
-    return Imported(writer.run_id, name, path.name, run.lacks)
+    return ImportedRunFile(writer.run_id, name, path.name, run.lacks)
 
 
 def _publish(work: Path, out: Path) -> None:
-    """Move the runs' files into the trace; rows of `runs`, which complete the runs, come last."""
+    """Move the runs' folders from `work` into the trace `out`; those of the table `runs` come last.
+
+    If one cannot be moved, those moved before are removed again.
+    """
     shutil.rmtree(work / JOURNAL, ignore_errors=True)
     if not out.exists():
         out.parent.mkdir(parents=True, exist_ok=True)

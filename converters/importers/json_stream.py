@@ -1,7 +1,7 @@
-"""JSON streams: values of a file of gigabytes, decoded one at a time by the standard library.
+"""Reader of JSON files of gigabytes, which decodes one value at a time with the standard library.
 
-Decoding takes half of an import's time (benchmarks/import.py). orjson needs three quarters of the
-standard library's time, and would save an eighth in all, which is not worth a dependency.
+Decoding takes half of an import's time (benchmarks/import.py). orjson takes three quarters of the
+standard library's time, so it would save an eighth of it, which is not worth a dependency.
 """
 
 import codecs
@@ -16,18 +16,18 @@ from kvtrace.converters.importers.registry import BadSource
 
 #: Bytes of one read.
 _PIECE: Final = 8 << 20
-#: The most characters of one value.
+#: Most characters of one value.
 _LONGEST: Final = 256 << 20
-#: The most characters of space between two values.
+#: Most characters of white space between two values.
 _BLANK: Final = 64 << 20
 _SPACE: Final = re.compile(r"[ \t\r\n]*")
 _NEXT: Final = re.compile(r"[ \t\r\n]*,[ \t\r\n]*")
 
 
 class JsonFile:
-    """A JSON file that is read in pieces.
+    """A JSON file that is read in pieces, value by value.
 
-    If `exact` is set, numbers with a fraction are `Decimal`: µs since 1970 with a fraction have
+    With `exact`, numbers with a fraction become `Decimal`, since µs since 1970 with a fraction have
     more digits than a float.
     """
 
@@ -36,14 +36,14 @@ class JsonFile:
         self._file = file
         self._decode = codecs.getincrementaldecoder("utf-8")(errors="replace").decode
         self._text = ""
-        self._at = 0
-        self._over = False
-        self._before = 0
+        self._position = 0
+        self._is_at_end = False
+        self._consumed = 0
         self.exact = exact
 
     @property
     def exact(self) -> bool:
-        """Numbers with a fraction are `Decimal`, not float."""
+        """Whether numbers with a fraction become `Decimal`, not float."""
         return self._exact
 
     @exact.setter
@@ -52,16 +52,16 @@ class JsonFile:
         self._decoder = json.JSONDecoder(strict=False, parse_float=Decimal if exact else None)
 
     def peek(self) -> str:
-        """Return the next character that is not white space; empty at the end of the file."""
-        begin = self._before + self._at
+        """Return the next character after white space, without consuming it; "" at the end."""
+        begin_offset = self._consumed + self._position
         while True:
-            self._at = _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
-            if self._at < len(self._text):
-                return self._text[self._at]
-            if self._before + self._at - begin > _BLANK:
+            self._position = _SPACE.match(self._text, self._position).end()  # type: ignore[union-attr]
+            if self._position < len(self._text):
+                return self._text[self._position]
+            if self._consumed + self._position - begin_offset > _BLANK:
                 raise BadSource(
-                    f"{self._path} has more than {_BLANK >> 20} MB of space from character "
-                    f"{begin:,} on, as no tool writes it; record it again"
+                    f"{self._path} has more than {_BLANK >> 20} MB of white space from character "
+                    f"{begin_offset:,} on, so it is damaged: record it again"
                 )
             if not self._read(_PIECE):
                 return ""
@@ -70,30 +70,30 @@ class JsonFile:
         """Consume the expected character; BadSource if the next one is different."""
         if self.peek() != expected:
             raise self._problem()
-        self._at += 1
+        self._position += 1
 
     def value(self) -> Any:
-        """Return the next value; BadSource if it is not JSON, or does not end."""
+        """Read and return the next value; BadSource if it is not JSON, or incomplete."""
         self.peek()
         piece = _PIECE
         while True:
             try:
-                value, end = self._decoder.raw_decode(self._text, self._at)
+                value, end = self._decoder.raw_decode(self._text, self._position)
             except (ValueError, RecursionError) as problem:
                 if isinstance(problem, RecursionError) or not self._read(piece):
                     raise self._problem() from problem
-                piece *= 2  # a value of any length is decoded a few times at most
+                piece *= 2  # so that a long value is decoded only a few times
                 continue
             if end == len(self._text) and self._read(piece):
                 continue  # a number may continue
-            self._at = end
+            self._position = end
             return value
 
     def members(self) -> Iterator[str]:
         """Yield the keys of an object; the caller reads each value before the next key."""
         self.take("{")
         if self.peek() == "}":
-            self._at += 1
+            self._position += 1
             return
         while True:
             key = self.value()
@@ -104,13 +104,13 @@ class JsonFile:
             if self.peek() != ",":
                 self.take("}")
                 return
-            self._at += 1
+            self._position += 1
 
     def entries(self) -> Iterator[Any]:
-        """Yield the values of an array."""
+        """Yield the values of the array that comes next."""
         self.take("[")
         if self.peek() == "]":
-            self._at += 1
+            self._position += 1
             return
         while True:
             yield from self._entries_in_memory()
@@ -118,50 +118,53 @@ class JsonFile:
             if self.peek() != ",":
                 self.take("]")
                 return
-            self._at += 1
+            self._position += 1
 
     def _entries_in_memory(self) -> Iterator[Any]:
-        """Yield the next values that are in memory with the comma after them, as nearly all are."""
-        following, decode = _NEXT.match, self._decoder.scan_once  # type: ignore[attr-defined]
-        text, at = self._text, _SPACE.match(self._text, self._at).end()  # type: ignore[union-attr]
+        """Yield the next values that are in memory together with the comma after them.
+
+        This is much faster than `value`, and nearly all values are of this kind.
+        """
+        match_comma, decode = _NEXT.match, self._decoder.scan_once  # type: ignore[attr-defined]
+        text, position = self._text, _SPACE.match(self._text, self._position).end()  # type: ignore[union-attr]
         while True:
             try:
-                value, end = decode(text, at)
+                value, end = decode(text, position)
             except (StopIteration, ValueError, RecursionError):
                 break
-            comma = following(text, end)
+            comma = match_comma(text, end)
             if comma is None:
                 break
-            at = comma.end()
-            self._at = at
+            position = comma.end()
+            self._position = position
             yield value
-        self._at = at
+        self._position = position
 
     def _read(self, size: int) -> bool:
-        """Read more of the file into memory; return False at the end of the file."""
-        if self._over:
+        """Read up to `size` more bytes into `_text`; return False at the end of the file."""
+        if self._is_at_end:
             return False
-        if len(self._text) - self._at > _LONGEST:
+        if len(self._text) - self._position > _LONGEST:
             raise BadSource(
                 f"{self._path} has a value of more than {_LONGEST >> 20} MB at character "
-                f"{self._before + self._at:,}, which is not imported."
+                f"{self._consumed + self._position:,}, which is too long to import"
             )
         data = self._file.read(size)
-        self._over = not data
-        more = self._decode(data, final=self._over)
-        self._before += self._at
-        self._text, self._at = self._text[self._at :] + more, 0
-        return bool(more) or not self._over
+        self._is_at_end = not data
+        new_text = self._decode(data, final=self._is_at_end)
+        self._consumed += self._position
+        self._text, self._position = self._text[self._position :] + new_text, 0
+        return bool(new_text) or not self._is_at_end
 
     def _problem(self) -> BadSource:
-        place = f"character {self._before + self._at:,}"
-        if self._over and not self._text[self._at :].strip():
+        location = f"character {self._consumed + self._position:,}"
+        if self._is_at_end and not self._text[self._position :].strip():
             return BadSource(
-                f"{self._path} ends too early, at {place}: the program may have been killed while "
-                "it was written; import a file that was written to its end."
+                f"{self._path} ends too early, at {location}: the program may have been killed "
+                "while writing the file; import a complete file"
             )
-        excerpt = " ".join(self._text[self._at : self._at + 40].split())
+        excerpt = " ".join(self._text[self._position : self._position + 40].split())
         return BadSource(
-            f"{self._path} is not JSON, or ends too early, at {place} ({excerpt!r}); import a file "
-            "that was written to its end."
+            f"{self._path} is not JSON, or ends too early, at {location} ({excerpt!r}): import a "
+            "complete file"
         )

@@ -1,4 +1,4 @@
-"""Conversion of JSON values of other tools to the values of columns."""
+"""Conversion of values in other tools' JSON to the values of columns."""
 
 from decimal import Decimal
 from typing import Any
@@ -7,12 +7,15 @@ from kvtrace.converters.importers.rows import NONE
 
 #: Below this number of µs, a float is exact to the ns.
 _EXACT = 2.0**53 / 1000
-#: The largest integer that 64 bits hold.
+#: Largest integer of 64 bits.
 _LARGEST = 2**63 - 1
 
 
 def integer(value: Any) -> int:
-    """Return the integer of a number or of a text with a number; NONE for other values."""
+    """Return a number, or a text with an integer, as an integer; NONE for other values.
+
+    Fractions are cut off.
+    """
     if type(value) is int and -_LARGEST <= value <= _LARGEST:
         return value
     if isinstance(value, str):
@@ -26,7 +29,7 @@ def integer(value: Any) -> int:
 
 
 def nanoseconds(microseconds: Any) -> int:
-    """Return a number of µs, or a text of one, in ns, rounded; ValueError for other values."""
+    """Return a number of µs, or a text with one, as rounded ns; ValueError for other values."""
     if type(microseconds) is float and -_EXACT < microseconds < _EXACT:
         return round(microseconds * 1000)
     try:
@@ -49,17 +52,17 @@ def text(value: Any) -> str | None:
 
 
 def mapping(value: Any) -> dict[str, Any]:
-    """Return the value if it is an object, else an empty one."""
+    """Return the value if it is a JSON object, else {}."""
     return value if isinstance(value, dict) else {}
 
 
 def entries(value: Any) -> list[Any]:
-    """Return the value if it is an array, else an empty one."""
+    """Return the value if it is a JSON array, else []."""
     return value if isinstance(value, list) else []
 
 
 def three(value: Any) -> tuple[int, int, int]:
-    """Return the three sizes of a grid or block, NONE for unknown ones."""
+    """Return the three sizes in an array (of a grid or block), NONE for those that are unknown."""
     sizes = [integer(size) for size in entries(value)[:3]]
     x, y, z = (*sizes, NONE, NONE, NONE)[:3]
     return x, y, z

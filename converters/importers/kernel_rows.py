@@ -1,7 +1,7 @@
-"""Kernels, calls and launches of executions: those that no library is known to have made.
+"""Rows of kernels, calls and launches for imported executions of the user's kernels.
 
-What cuBLAS, NCCL or torch made stays an execution alone, as in kvtrace's own recordings. A call is
-then a name, a grid, a block, registers and shared memory, as far as known, without arguments.
+Kernels of known libraries (cuBLAS, NCCL, torch) get none, as in kvtrace's own recordings. Calls are
+distinguished by name, grid, block, registers and shared memory; they have no arguments.
 """
 
 from collections.abc import Iterator
@@ -15,8 +15,8 @@ from kvtrace.figures.makers import kind_of
 from kvtrace.schema.layout import IMPORTED
 from kvtrace.schema.symbols import titled
 
-#: What makes two executions of one name two variants of the kernel.
-_VARIANT: Final = ("name", "block_x", "block_y", "block_z", "registers", "shared_bytes")
+#: Columns whose values distinguish variants of kernels.
+_VARIANT_COLUMNS: Final = ("name", "block_x", "block_y", "block_z", "registers", "shared_bytes")
 _GRID: Final = ("grid_x", "grid_y", "grid_z")
 
 
@@ -26,60 +26,65 @@ def add_calls(
     """Write kernels, calls and launches, and add `call_id` and `launch_seq` to the columns.
 
     Args:
-        rows: Where they are written.
-        columns: Columns of `gpu_kernels`, in the order of `start`.
-        names: What the numbers in the column `name` mean.
-        spans: When the request of each execution ended, or NONE.
+        rows: The run that rows are added to.
+        columns: Columns of `gpu_kernels`, in the order of `start`; they are extended.
+        names: Texts that the numbers in the column `name` refer to.
+        spans: End of each execution's request, or NONE.
 
     """
     count = columns["name"].size
     columns |= {"call_id": np.full(count, NONE), "launch_seq": np.full(count, NONE)}
-    own = np.array([kind_of(name) == "other" for name in names], bool)
-    shown = own[columns["name"]] & (columns["kind"] == NONE) if count else np.zeros(0, bool)
-    where = np.flatnonzero(shown)
-    if not where.size:
+    is_user_kernel = np.array([kind_of(name) == "other" for name in names], bool)
+    has_call = (
+        is_user_kernel[columns["name"]] & (columns["kind"] == NONE) if count else np.zeros(0, bool)
+    )
+    call_rows = np.flatnonzero(has_call)
+    if not call_rows.size:
         return
-    variants, kernel = _distinct([columns[name][where] for name in _VARIANT])
-    grids, call = _distinct([kernel, *(columns[name][where] for name in _GRID)])
-    columns["call_id"][where] = call
+    variants, kernel = _distinct([columns[name][call_rows] for name in _VARIANT_COLUMNS])
+    grids, call = _distinct([kernel, *(columns[name][call_rows] for name in _GRID)])
+    columns["call_id"][call_rows] = call
     rows.rows(
         "kernels",
         [
             {
-                "kernel_id": number,
+                "kernel_id": index,
                 "name": titled(names[name]),
                 "function": names[name],
                 "registers": None if registers == NONE else registers,
                 "shared_bytes": None if shared == NONE else shared,
                 "origin": IMPORTED,
             }
-            for number, (name, _, _, _, registers, shared) in enumerate(variants.tolist())
+            for index, (name, _, _, _, registers, shared) in enumerate(variants.tolist())
         ],
     )
-    first = np.unique(call, return_index=True)[1]
-    stacks = columns["stack_id"][where][first].tolist()
+    first_rows = np.unique(call, return_index=True)[1]
+    stacks = columns["stack_id"][call_rows][first_rows].tolist()
     rows.rows(
         "calls",
         [
             {
-                "call_id": number,
+                "call_id": index,
                 "kernel_id": row[0],
                 **{name: None if size == NONE else size for name, size in _sizes(row)},
                 "stack_id": None if stack == NONE else stack,
             }
-            for number, (row, stack) in enumerate(zip(grids.tolist(), stacks, strict=True))
+            for index, (row, stack) in enumerate(zip(grids.tolist(), stacks, strict=True))
         ],
     )
-    _add_launches(rows, columns, where, spans)
+    _add_launches(rows, columns, call_rows, spans)
 
 
 def _add_launches(
-    rows: RunRows, columns: dict[str, Integers], where: Integers, spans: Integers
+    rows: RunRows, columns: dict[str, Integers], call_rows: Integers, spans: Integers
 ) -> None:
-    """Write a launch for each request of one of these kernels alone: a graph's has several."""
-    alone = ~share_request(columns["correlation_id"]) & (columns["requested"] != NONE)
-    alone &= (columns["graph_id"] == NONE) & (columns["graph_node_id"] == NONE)
-    launched = where[alone[where]]
+    """Write a launch for each request that started exactly one execution, of those in `where`.
+
+    Graph launches start several. `columns["launch_seq"]` is set.
+    """
+    is_single = ~share_request(columns["correlation_id"]) & (columns["requested"] != NONE)
+    is_single &= (columns["graph_id"] == NONE) & (columns["graph_node_id"] == NONE)
+    launched = call_rows[is_single[call_rows]]
     launched = launched[np.argsort(columns["requested"][launched], kind="stable")]
     if not launched.size:
         return
@@ -106,10 +111,10 @@ def _sizes(row: list[int]) -> Iterator[tuple[str, int]]:
 
 
 def _distinct(columns: list[Integers]) -> tuple[Integers, Integers]:
-    """Return the distinct rows of columns in the order in which they first come, and each one's."""
+    """Return the distinct rows of columns, by first occurrence, and the index of each row's."""
     table = np.stack(columns, 1)
-    rows, first, place = np.unique(table, axis=0, return_index=True, return_inverse=True)
-    order = np.argsort(first, kind="stable")
+    rows, first_rows, row_index = np.unique(table, axis=0, return_index=True, return_inverse=True)
+    order = np.argsort(first_rows, kind="stable")
     rank = np.empty_like(order)
     rank[order] = np.arange(order.size)
-    return rows[order], rank[place.reshape(-1)]
+    return rows[order], rank[row_index.reshape(-1)]

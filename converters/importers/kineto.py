@@ -23,19 +23,26 @@ from kvtrace.converters.importers.registry import BadSource, ImportedRun
 from kvtrace.converters.importers.rows import NONE, RunRows
 
 _KINDS: Final = {"kernel": KERNEL, "gpu_memcpy": COPY, "gpu_memset": FILL}
-_CALLS: Final = frozenset({"cuda_runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"})
-_HOST: Final = frozenset({"cpu_op", "user_annotation"})
+_CALL_CATEGORIES: Final = frozenset(
+    {"cuda_runtime", "cuda_driver", "hip_runtime", "privateuse1_runtime"}
+)
+_HOST_CATEGORIES: Final = frozenset({"cpu_op", "user_annotation"})
 #: Start of torch.profiler's name of a step of its schedule, before the step's number.
 _STEP: Final = "ProfilerStep#"
 #: Traces without a base have times since 1970, which are above this many ns.
 _EPOCH_NS: Final = 10**18
-_FACTS: Final = ("cuda_driver_version", "cuda_runtime_version", "cupti_version", "hip_version")
+_VERSION_KEYS: Final = (
+    "cuda_driver_version",
+    "cuda_runtime_version",
+    "cupti_version",
+    "hip_version",
+)
 
 
 class Kineto:
-    """Reads torch.profiler's JSON."""
+    """Importer of torch.profiler's JSON."""
 
-    summary = "torch.profiler: .pt.trace.json, also .gz; one file a rank"
+    summary = "torch.profiler: .pt.trace.json, also .gz; one file per rank"
 
     def recognizes(self, path: Path, head: bytes) -> bool:  # noqa: ARG002 - others need it
         """Return whether the file begins with keys or categories of Kineto."""
@@ -45,12 +52,12 @@ class Kineto:
         )
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-        """Add the rows of one rank. Errors as `Importer.read`."""
-        reading = _Reading(path)
+        """Add the rows of one rank, and yield its facts. Errors as `Importer.read`."""
+        reading = _KinetoEvents(path)
         with unpacked(path) as file:
             source = JsonFile(path, file)
             for key in source.members():
-                # Since 2024 times count from a base; before, they have more digits than a float.
+                # Since 2024 times count from a base; older times have more digits than a float.
                 source.exact = "baseTimeNanoseconds" not in reading.facts
                 if key == "traceEvents":
                     reading.add_events(source)
@@ -59,8 +66,8 @@ class Kineto:
         yield reading.finished(rows)
 
 
-class _Reading:
-    """The state of reading one file."""
+class _KinetoEvents:
+    """Events and facts of one file, as they are collected."""
 
     def __init__(self, path: Path) -> None:
         self.facts: dict[str, Any] = {}
@@ -74,15 +81,15 @@ class _Reading:
         self._events = 0
 
     def add_events(self, source: JsonFile) -> None:
-        """Add all events of the array that comes next in the file."""
+        """Add all events of the array that comes next in the file; BadSource for malformed ones."""
         for number, event in enumerate(source.entries()):
             try:
                 self._add(event)
             except (ValueError, TypeError, AttributeError, OverflowError) as problem:
                 detail = " ".join(str(problem).split())[:100]
                 raise BadSource(
-                    f"{self._path} has an event (number {number:,}) that is not as Kineto writes "
-                    f"it: {detail}; record it again, or take the event out."
+                    f"{self._path} has an event (number {number:,}) that Kineto does not write: "
+                    f"{detail}; record the trace again, or remove the event"
                 ) from problem
             self._events = number + 1
 
@@ -95,17 +102,17 @@ class _Reading:
             self._functions += 1
             name = text(event.get("name")) or "?"
             self._device.host.add(integer(event.get("tid")), begin, end, name)
-        elif kind in _HOST:
+        elif kind in _HOST_CATEGORIES:
             self._add_host(kind, event)
         elif kind in _KINDS:
             self._add_execution(_KINDS[kind], event)
-        elif kind in _CALLS:
+        elif kind in _CALL_CATEGORIES:
             begin, end = self._times(event)
             self._calls += 1
             correlation = integer(mapping(event.get("args")).get("correlation"))
             name = text(event.get("name")) or "?"
             self._device.call(name, begin, end, integer(event.get("tid")), correlation)
-            self._of_process(event)
+            self._set_process(event)
 
     def _times(self, event: Mapping[str, Any]) -> tuple[int, int]:
         begin = nanoseconds(event.get("ts"))
@@ -116,13 +123,13 @@ class _Reading:
         thread, name = integer(event.get("tid")), text(event.get("name")) or "?"
         if kind != "user_annotation":
             self._device.host.add(thread, begin, end, name)
-            self._of_process(event)
+            self._set_process(event)
         elif name.startswith(_STEP):
             self._steps.append((name, begin, end, thread))
         else:
             self._marks.append((name, begin, end, thread))
 
-    def _of_process(self, event: Mapping[str, Any]) -> None:
+    def _set_process(self, event: Mapping[str, Any]) -> None:
         if self._process == NONE:
             self._process = integer(event.get("pid"))
 
@@ -136,7 +143,7 @@ class _Reading:
             device=integer(args.get("device", event.get("pid"))),
             stream=integer(args.get("stream", event.get("tid"))),
             correlation=integer(args.get("correlation")),
-            graph=integer(args.get("graph id")) or NONE,  # 0: it was launched, no graph was
+            graph=integer(args.get("graph id")) or NONE,  # 0: not part of a graph
             node=integer(args.get("graph node id")) or NONE,
             grid=three(args.get("grid")),
             block=three(args.get("block")),
@@ -150,13 +157,13 @@ class _Reading:
         """Write the collected rows, and return the facts of the process."""
         if "traceEvents" not in self.facts and not self._events:
             raise BadSource(
-                f"{self._path} has no events of torch.profiler; import a file that "
-                "export_chrome_trace or tensorboard_trace_handler wrote."
+                f"{self._path} has no events of torch.profiler: import a file that "
+                "export_chrome_trace or tensorboard_trace_handler wrote"
             )
         base = integer(self.facts.get("baseTimeNanoseconds"))
         shift = 0 if base == NONE else base
         marks(rows, self._marks, shift)
-        for name, begin, end, thread in self._steps:  # one name, so that they are seen to repeat
+        for name, begin, end, thread in self._steps:  # with one name, to be recognized as steps
             marks(rows, [(_STEP[:-1], begin, end, thread)], shift, step=name[len(_STEP) :])
         times = self._device.finish(rows, shift)
         job = mapping(self.facts.get("distributedInfo"))
@@ -168,25 +175,26 @@ class _Reading:
                 "rank": _or_none(integer(job.get("rank"))),
                 "world_size": _or_none(integer(job.get("world_size"))),
                 "devices": [_device(d) for d in entries(self.facts.get("deviceProperties"))],
-                "versions": {name: str(self.facts[name]) for name in _FACTS if name in self.facts},
+                "versions": {
+                    name: str(self.facts[name]) for name in _VERSION_KEYS if name in self.facts
+                },
             },
             tuple(self._lacks(times)),
         )
 
     def _lacks(self, times: tuple[int, int] | None) -> Iterator[str]:
         yield (
-            "torch.profiler's trace has no arguments of Triton's launches and no IR: what needs "
-            "them is left out; kvtrace join adds these times to a recording that has both"
+            "torch.profiler records neither arguments of Triton's launches nor IR, so figures that "
+            "need them are missing; kvtrace join adds these times to a recording that has both"
         )
         if not self._calls:
             yield (
-                "the trace has no calls of the driver, so it is not known when kernels were "
-                "asked for"
+                "the trace has no calls of the driver, so the times of kernel launches are unknown"
             )
         if not self._functions:
             yield (
-                "the trace has no Python stacks (with_stack=True records them); stacks are of "
-                "operators alone"
+                "the trace has no Python stacks (with_stack=True records them); stacks have only "
+                "operators"
             )
         if times and times[0] < _EPOCH_NS:
             yield "the trace has no time of day; its times count from an unknown moment"
@@ -199,12 +207,17 @@ def _or_none(value: int) -> int | None:
 def _device(properties: Any) -> dict[str, Any]:
     """Return the entry of `runs.devices` for a device of `deviceProperties`."""
     device = mapping(properties)
-    major, minor = integer(device.get("computeMajor")), integer(device.get("computeMinor"))
+    major_version, minor_version = (
+        integer(device.get("computeMajor")),
+        integer(device.get("computeMinor")),
+    )
     memory = integer(device.get("totalGlobalMem"))
     return {
         "index": _or_none(integer(device.get("id"))),
         "name": text(device.get("name")),
-        "capability": None if NONE in (major, minor) else f"{major}.{minor}",
+        "capability": None
+        if NONE in (major_version, minor_version)
+        else f"{major_version}.{minor_version}",
         "memory_bytes": None if memory == NONE else memory,
     }
 

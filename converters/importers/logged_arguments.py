@@ -7,7 +7,7 @@ from typing import Any, Final
 from kvtrace.converters.importers.json_values import entries, integer, mapping, text
 from kvtrace.converters.importers.rows import NONE
 
-#: Triton's short names of torch's element types that do not follow from letter and width.
+#: Triton's names of torch's element types that do not follow from letter and width.
 _TYPES: Final = {
     "bool": "i1",
     "bfloat16": "bf16",
@@ -17,20 +17,20 @@ _TYPES: Final = {
     "float8_e5m2fnuz": "fp8e5b16",
 }
 _LETTERS: Final = {"float": "fp", "int": "i", "uint": "u"}
-#: A type as a kernel's argument, as written in Triton's metadata.
+#: A type as a kernel's constant, in Triton's metadata.
 _DTYPE: Final = re.compile(r"triton\.language\.core\.dtype\('(\w+)'\)")
 #: Modulus in bytes of the recorded alignment of data pointers.
 _ALIGNED: Final = 16
 
 
 def element_type(name: str) -> str | None:
-    """Return Triton's short name of a torch element type: `fp32` for `torch.float32`."""
-    plain = name.removeprefix("torch.")
-    letters = plain.rstrip("0123456789")
-    short = _TYPES.get(plain)
-    if short is None and letters in _LETTERS and letters != plain:
-        short = f"{_LETTERS[letters]}{plain[len(letters) :]}"
-    return short
+    """Return Triton's name of a torch element type (`fp32` for `torch.float32`), or None."""
+    torch_name = name.removeprefix("torch.")
+    letters = torch_name.rstrip("0123456789")
+    triton_name = _TYPES.get(torch_name)
+    if triton_name is None and letters in _LETTERS and letters != torch_name:
+        triton_name = f"{_LETTERS[letters]}{torch_name[len(letters) :]}"
+    return triton_name
 
 
 def signature(
@@ -39,9 +39,10 @@ def signature(
     """Return the rows of `kernels.signature`, from the arguments of a launch and its compilation.
 
     Args:
-        logged: The arguments, in the order of the kernel's parameters.
-        constants: Compiled-in values, by position written as `(4,)`.
-        attributes: Compiler attributes of other parameters, such as `[["tt.divisibility", 16]]`.
+        logged: The logged arguments by name, in the order of the kernel's parameters.
+        constants: Values of constants by position, which is a text such as `(4,)`.
+        attributes: Compiler attributes of other parameters by position, such as
+            `[["tt.divisibility", 16]]`.
 
     """
     parameters = []
@@ -62,7 +63,10 @@ def signature(
 def arguments(
     logged: Mapping[str, Any], parameters: Sequence[Mapping[str, Any]]
 ) -> list[dict[str, Any]]:
-    """Return the entries of `calls.args`; `storage_bytes` is null, as logs do not have it."""
+    """Return the entries of `calls.args` for logged arguments and the kernel's `parameters`.
+
+    `storage_bytes` is null, since logs do not have it.
+    """
     args: list[dict[str, Any]] = []
     storages: dict[tuple[str | None, int], int] = {}
     for position, (name, value) in enumerate(logged.items()):
@@ -91,13 +95,20 @@ def _argument(name: str, logged: Mapping[str, Any], *, constant: bool) -> dict[s
 def _tensor(name: str, logged: Mapping[str, Any]) -> dict[str, Any]:
     shape = [integer(size) for size in entries(logged.get("shape"))]
     strides = [integer(stride) for stride in entries(logged.get("stride"))]
-    width, first = integer(logged.get("element_size")), integer(logged.get("storage_offset"))
+    element_bytes, first_element = (
+        integer(logged.get("element_size")),
+        integer(logged.get("storage_offset")),
+    )
     dtype = element_type(text(logged.get("dtype")) or "")
     device = text(logged.get("device"))
     entry: dict[str, Any] = {"name": name, "kind": "tensor", "dtype": dtype, "device": device}
-    if dtype is None or len(shape) != len(strides) or NONE in (*shape, *strides, width, first):
+    if (
+        dtype is None
+        or len(shape) != len(strides)
+        or NONE in (*shape, *strides, element_bytes, first_element)
+    ):
         return {**entry, "kind": "other"}
-    entry |= {"shape": shape, "strides": strides, "offset_bytes": first * width}
+    entry |= {"shape": shape, "strides": strides, "offset_bytes": first_element * element_bytes}
     address = text(logged.get("data_ptr"))
     if address is not None:
         entry["address"] = int(address, 16)
@@ -105,7 +116,7 @@ def _tensor(name: str, logged: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def _type(logged: Mapping[str, Any]) -> str | None:
-    """Return Triton's type of an argument, or None if its kind is not known."""
+    """Return Triton's type of a logged argument (`*fp32`, `i32`), or None if unknown."""
     kind, value = logged.get("type"), logged.get("value")
     if kind == "tensor":
         dtype = element_type(text(logged.get("dtype")) or "")

@@ -1,8 +1,8 @@
 """Importer of Nsight Systems' exports: SQLite, and folders of Parquet (`--type parquetdir`).
 
 Tables and columns are those of the user guide's "SQLite Schema Reference", 2021 to 2026. Exports
-have no tables without rows, columns differ between versions, and a table's name may end in a
-version, so every table and column is optional; values of missing ones are null.
+omit empty tables, columns differ between versions, and a table's name may end in a version, so
+every table and column is optional; missing values are null.
 """
 
 import re
@@ -35,13 +35,13 @@ _COPIES: Final = {1: "HtoD", 2: "DtoH", 3: "HtoA", 4: "AtoH", 5: "AtoA", 6: "Ato
                   8: "DtoD", 9: "HtoH", 10: "PtoP"}  # fmt: skip
 #: Values of NVTX_EVENTS.eventType: a mark, a range that is pushed and popped, one that is started.
 _MARK, _PUSHED, _STARTED = 34, 59, 60
-#: A serialized id has the process above the thread, 24 bits each.
+#: A serialized id has 24 bits for the thread, and above them 24 bits for the process.
 _BITS: Final = 24
 _ID: Final = (1 << _BITS) - 1
 
 
 class Nsys:
-    """Reads the exports of Nsight Systems."""
+    """Importer of Nsight Systems' exports."""
 
     summary = "Nsight Systems: nsys export --type sqlite, or parquetdir"
 
@@ -54,7 +54,7 @@ class Nsys:
         return head.startswith(_SQLITE)
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-        """Add the rows of each process. Errors as `Importer.read`."""
+        """Add the rows of each process, and yield its facts. Errors as `Importer.read`."""
         try:
             if path.is_dir():
                 yield from _runs(_Parquet(path), path, rows)
@@ -66,7 +66,7 @@ class Nsys:
         except (sqlite3.Error, pa.ArrowException, OSError) as problem:
             detail = " ".join(str(problem).split())[:120]
             raise BadSource(
-                f"{path} cannot be read as an export of nsys ({detail}); export the report again."
+                f"{path} cannot be read as an export of nsys ({detail}): export the report again"
             ) from problem
 
 
@@ -80,7 +80,10 @@ class _Tables:
         return table in self._names
 
     def rows(self, table: str, columns: Sequence[str]) -> Iterator[tuple[Any, ...]]:
-        """Yield the rows of a table, with None in missing columns; none if the table is missing."""
+        """Yield the rows of a table as tuples of `columns`, None for missing columns.
+
+        Nothing is yielded if the table is missing.
+        """
         raise NotImplementedError
 
 
@@ -119,10 +122,10 @@ class _Parquet(_Tables):
 
 
 def _runs(tables: _Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-    """Write and yield the processes with executions, or all processes if none has any."""
+    """Write rows and yield facts of each process with executions (or of all, if none has any)."""
     if not any(name in tables for name in (*_EXECUTED, "CUPTI_ACTIVITY_KIND_RUNTIME")):
         raise BadSource(
-            f"{path} has no table of CUPTI's activities; profile with --trace=cuda and export it."
+            f"{path} has no table of CUDA activities: profile with --trace=cuda and export again"
         )
     names = dict(tables.rows("StringIds", ("id", "value")))
     processes = _Processes(names)
@@ -137,14 +140,14 @@ def _runs(tables: _Tables, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
     ):
         processes.add_range(*row)
     starts = list(tables.rows("TARGET_INFO_SESSION_START_TIME", ("utcEpochNs",)))
-    began = integer(starts[0][0]) if starts else NONE
+    session_start = integer(starts[0][0]) if starts else NONE
     devices = list(_devices(tables))
     lacks = (
-        "nsys has no arguments of launches and no IR: what needs them is left out",
-        "nsys has no Python stacks in the tables that are imported",
-        *(("the export has no time of day",) if began == NONE else ()),
+        "nsys records neither arguments of launches nor IR, so figures that need them are missing",
+        "the imported tables of nsys have no Python stacks",
+        *(("the export has no time of day",) if session_start == NONE else ()),
     )
-    shift = 0 if began == NONE else began
+    shift = 0 if session_start == NONE else session_start
     for process in processes.ids():
         run_row = processes.finish(process, rows, shift)
         yield ImportedRun({**run_row, "devices": devices}, lacks)
@@ -155,7 +158,7 @@ def _devices(tables: _Tables) -> Iterator[dict[str, Any]]:
     for number, name, major, minor, memory in tables.rows("TARGET_INFO_GPU", columns):
         numbers = integer(major), integer(minor)
         yield {
-            "index": _small(number),
+            "index": _int32_or_none(number),
             "name": text(name),
             "capability": None if NONE in numbers else f"{numbers[0]}.{numbers[1]}",
             "memory_bytes": None if integer(memory) == NONE else integer(memory),
@@ -163,18 +166,18 @@ def _devices(tables: _Tables) -> Iterator[dict[str, Any]]:
 
 
 class _Processes:
-    """Executions, calls and ranges of an export, by process id."""
+    """Executions, calls and ranges of an export, collected by process id."""
 
     def __init__(self, names: dict[Any, Any]) -> None:
         self._names = names
         self._devices: dict[int, Executions] = {}
         self._marks: dict[int, list[tuple[str, int, int, int]]] = {}
 
-    def _of(self, process: int) -> Executions:
+    def _executions_of(self, process: int) -> Executions:
         return self._devices.setdefault(process, Executions())
 
     def add_execution(self, kind: int, row: Sequence[Any]) -> None:
-        """Add a row of an activity on the device, with the columns `_ACTIVITY`."""
+        """Add an execution (`kind`: KERNEL, COPY, FILL) from a row with the columns `_ACTIVITY`."""
         (start, end, device, stream, correlation, node, process, long, short) = row[:9]
         grid, block = (tuple(map(integer, part)) for part in (row[9:12], row[12:15]))
         shared = [size for size in map(integer, row[16:18]) if size != NONE]
@@ -183,7 +186,7 @@ class _Processes:
         else:
             name = "Memset" if kind == FILL else self._name(long, short)
         serialized = integer(process)
-        self._of(NONE if serialized == NONE else serialized >> _BITS & _ID).add(
+        self._executions_of(NONE if serialized == NONE else serialized >> _BITS & _ID).add(
             name, _time(start), _time(end), device=integer(device), stream=integer(stream),
             correlation=integer(correlation), node=integer(node) or NONE,
             grid=(grid[0], grid[1], grid[2]), block=(block[0], block[1], block[2]),
@@ -196,26 +199,29 @@ class _Processes:
         serialized = integer(thread)
         process = NONE if serialized == NONE else serialized >> _BITS & _ID
         tid = NONE if serialized == NONE else serialized & _ID
-        device = self._of(process)
+        device = self._executions_of(process)
         device.call(self._name(name), _time(begin), _time(end), tid, integer(correlation))
 
     def add_range(
         self, begin: Any, end: Any, kind: Any, thread: Any, label: Any, text_id: Any
     ) -> None:
-        """Add a range or mark of NVTX, named by `label` or by its number in StringIds."""
-        number = integer(thread)
-        if kind not in (_MARK, _PUSHED, _STARTED) or number == NONE:
+        """Add a range or mark of NVTX, named by `label`, or by `text_id` in StringIds.
+
+        Other kinds of events, and ranges that were never closed, are ignored.
+        """
+        serialized = integer(thread)
+        if kind not in (_MARK, _PUSHED, _STARTED) or serialized == NONE:
             return
         name = text(label) or self._name(text_id)
         stop = NONE if kind == _MARK or end is None else _time(end)
         if stop != NONE and stop < _time(begin):
             return  # a range that was never closed
-        self._marks.setdefault(number >> _BITS & _ID, []).append(
-            (name, _time(begin), stop, number & _ID)
+        self._marks.setdefault(serialized >> _BITS & _ID, []).append(
+            (name, _time(begin), stop, serialized & _ID)
         )
 
     def _name(self, *names: Any) -> str:
-        """Return the first name that is a text, or the number of a text in StringIds; else `?`."""
+        """Return the first of `names` that is a text or a text's number in StringIds, else "?"."""
         for name in names:
             string = text(name) or text(self._names.get(name))
             if string:
@@ -223,12 +229,12 @@ class _Processes:
         return "?"
 
     def ids(self) -> list[int]:
-        """Return the processes with executions, or all if none has any."""
+        """Return the sorted ids of processes with executions, or of all if none has any."""
         executing = [process for process, device in self._devices.items() if len(device)]
         return sorted(executing or self._devices)[:1024]
 
     def finish(self, process: int, rows: RunRows, shift: int) -> dict[str, Any]:
-        """Write the rows of a process, and return its values of columns of `runs`."""
+        """Write the rows of a process, and return its values for columns of `runs`."""
         marks(rows, self._marks.get(process, []), shift)
         times = self._devices.pop(process).finish(rows, shift)
         return {
@@ -245,7 +251,7 @@ def _time(value: Any) -> int:
     return ns
 
 
-def _small(value: Any) -> int | None:
+def _int32_or_none(value: Any) -> int | None:
     number = integer(value)
     return number if 0 <= number < 2**31 else None
 

@@ -21,19 +21,20 @@ from kvtrace.schema.layout import SUMS, TIMES
 
 _ROOT: Final = "ROOT"
 _LACKS: Final = (
-    "Proton has no arguments of launches, no grids and no IR: what needs them is left out",
+    "Proton records neither arguments of launches nor grids nor IR, so figures that need them are "
+    "missing",
     "Proton has no time of day; its times count from an unknown moment",
 )
 _SUMS: Final = (
-    "the tree has sums: each kernel of a context is one row for all its executions, as long as "
-    "their mean, and where they lie in time is not known"
+    "the tree has only sums: each kernel of a context is one row for all its executions, with "
+    "their mean duration, and the times of executions are unknown"
 )
-#: Depth of contexts above which a file is refused.
+#: Most levels of nested contexts; a deeper file is rejected.
 _DEEPEST: Final = 10_000
 
 
 class Proton:
-    """Reads Proton's tree and its Chrome trace."""
+    """Importer of Proton's trees and Chrome traces."""
 
     summary = "Proton: .hatchet trees and .chrome_trace files"
 
@@ -45,34 +46,34 @@ class Proton:
         return start.startswith(b"{") and b'"call_stack"' in start and b'"traceEvents"' in start
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-        """Add the rows of the file's only process. Errors as `Importer.read`."""
+        """Add the rows of the only process, and yield its facts. Errors as `Importer.read`."""
         with unpacked(path) as file:
             source = JsonFile(path, file)
             if source.peek() == "[":
-                yield _tree(path, source.value(), rows)
+                yield _import_tree(path, source.value(), rows)
                 return
-            device, stacks = Executions(), _Stacks(rows)
+            device, stacks = Executions(), _ContextStacks(rows)
             while source.peek():
                 for key in source.members():
                     if key != "traceEvents":
                         source.value()
                         continue
                     for event in source.entries():
-                        _add(device, stacks, event)
+                        _add_event(device, stacks, event)
         if not len(device):
             raise BadSource(f"{path} has no kernel; was anything launched while Proton ran?")
         yield _finished(device, rows, _LACKS, {})
 
 
-class _Stacks:
-    """Ids of the stacks of contexts; frames are innermost first, without root and kernel."""
+class _ContextStacks:
+    """Ids of the stacks of contexts, which are written on first use; without root and kernel."""
 
     def __init__(self, rows: RunRows) -> None:
         self._rows = rows
         self._ids: dict[tuple[str, ...], int] = {}
 
     def of(self, names: tuple[str, ...]) -> int:
-        """Return the id of a context's stack, NONE for the root."""
+        """Return the stack id of a context (names from the root inwards); NONE for the root."""
         context = names[1:] if names[:1] == (_ROOT,) else names
         if not context:
             return NONE
@@ -82,7 +83,7 @@ class _Stacks:
         return self._ids[context]
 
 
-def _add(device: Executions, stacks: _Stacks, event: Mapping[str, Any]) -> None:
+def _add_event(device: Executions, stacks: _ContextStacks, event: Mapping[str, Any]) -> None:
     """Add an event of a Chrome trace, if it is a kernel."""
     if event.get("ph") != "X" or event.get("cat") != "kernel":
         return
@@ -97,36 +98,38 @@ def _add(device: Executions, stacks: _Stacks, event: Mapping[str, Any]) -> None:
     )
 
 
-def _tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
-    """Add the kernels of a tree as executions that follow one another from time 0."""
+def _import_tree(path: Path, content: Any, rows: RunRows) -> ImportedRun:
+    """Add the kernels of a tree as executions one after the other from time 0; return the facts."""
     trees = [entry for entry in entries(content) if "frame" in mapping(entry)]
-    others = [mapping(entry) for entry in entries(content) if "frame" not in mapping(entry)]
-    device, stacks, clock = Executions(), _Stacks(rows), 0
+    device_entries = [mapping(entry) for entry in entries(content) if "frame" not in mapping(entry)]
+    device, stacks, next_start = Executions(), _ContextStacks(rows), 0
     pending: list[tuple[tuple[str, ...], Any]] = [((), node) for node in reversed(trees)]
     while pending:
         context, node = pending.pop()
         name = text(mapping(node.get("frame")).get("name")) or "?"
         path_of_node = (*context, name)
         if len(path_of_node) > _DEEPEST:
-            raise BadSource(f"{path} has contexts {_DEEPEST:,} deep; is it Proton's tree?")
+            raise BadSource(
+                f"{path} has more than {_DEEPEST:,} nested contexts, so Proton did not write it"
+            )
         metrics = mapping(node.get("metrics"))
         count, time = integer(metrics.get("count")), integer(metrics.get("time (ns)"))
         if count > 0 and time >= 0 and "device_id" in metrics:
             mean = round(time / count)
             device.add(
                 name,
-                clock,
-                clock + mean,
+                next_start,
+                next_start + mean,
                 device=integer(metrics.get("device_id")),
                 stack=stacks.of(context),
                 weight=count,
             )
-            clock += mean
+            next_start += mean
         children = reversed(entries(node.get("children")))
         pending += [(path_of_node, child) for child in children]
     if not len(device):
         raise BadSource(f"{path} has no kernel; was anything launched while Proton ran?")
-    run = _finished(device, rows, (*_LACKS, _SUMS), others[0] if others else {})
+    run = _finished(device, rows, (*_LACKS, _SUMS), device_entries[0] if device_entries else {})
     # A tree does not record when the device was busy.
     return replace(run, row={**run.row, "settings": {TIMES: SUMS}})
 

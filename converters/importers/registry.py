@@ -11,7 +11,7 @@ from kvtrace.schema.errors import BadSetting, KvtraceError, nearest
 
 
 class BadSource(KvtraceError):
-    """A file of another tool cannot be read: it is truncated, or of another form."""
+    """Error: a file of another tool cannot be imported, since it is damaged or malformed."""
 
     slug = "bad-source"
 
@@ -32,20 +32,20 @@ class ImportedRun:
 
 @runtime_checkable
 class Importer(Protocol):
-    """An importer from files of one tool to rows of runs."""
+    """Interface of importers, each of which converts one tool's files to rows of runs."""
 
     @property
     def summary(self) -> str:
         """Description in one line, for `kvtrace import --help`."""
 
     def recognizes(self, path: Path, head: bytes) -> bool:
-        """Return whether the tool wrote a file or folder; `head` has its first bytes, unpacked."""
+        """Return whether the tool wrote a file or folder; `head` has its first unpacked bytes."""
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
         """Add the rows of a process and yield its facts, for each process of the file.
 
         Raises:
-            BadSource: the file has another form than the tool writes.
+            BadSource: the file does not have the form that the tool writes.
 
         """
 
@@ -56,21 +56,21 @@ def importer_names() -> tuple[str, ...]:
 
 
 def load_importer(name: str) -> Importer:
-    """Import and return an importer.
+    """Import the module of the importer with a name, and return the importer.
 
     Raises:
-        BadSetting: no importer has the name, or a package registers an object that is not one.
+        BadSetting: no importer has the name, or the registered object is not an importer.
 
     """
     entry = registry.entry("importers", name)
     if entry is None:
         known, like = ", ".join(importer_names()), nearest(name, importer_names())
-        raise BadSetting(f"there is no importer {name!r}{like}; choose one of {known}.")
+        raise BadSetting(f"there is no importer {name!r}{like}: choose one of {known}")
     importer = entry.load()
     if not isinstance(importer, Importer):
         raise BadSetting(
             f"the importer {name!r} is a {type(importer).__name__} without summary, recognizes() "
-            "and read(); correct or remove the package that registers it."
+            "and read(): correct or remove the package that registers it"
         )
     return importer
 
@@ -87,5 +87,5 @@ def importer_of(path: Path, head: bytes) -> str:
             return name
     raise BadSource(
         f"{path} is not recognized as a file of a tool that kvtrace imports "
-        f"({', '.join(importer_names())}); if it is one, name the tool before the file."
+        f"({', '.join(importer_names())}); if it is, name the tool before the file"
     )

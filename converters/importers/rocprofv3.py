@@ -26,14 +26,15 @@ _APIS: Final = ("hip_api", "hsa_api")
 _KERNEL_COLUMNS: Final = ("Kernel_Name", "Start_Timestamp", "End_Timestamp")
 _AXES: Final = "XYZ"
 _LACKS: Final = (
-    "rocprofv3 has no arguments of Triton's launches and no IR: what needs them is left out",
-    "rocprofv3 has no Python stacks and no ranks",
+    "rocprofv3 records neither arguments of Triton's launches nor IR, so figures that need them "
+    "are missing",
+    "rocprofv3 records neither Python stacks nor ranks",
     "rocprofv3's times count from the start of the machine, not from 1970",
 )
 
 
 class Rocprofv3:
-    """Reads rocprofv3's JSON, CSV and Perfetto trace."""
+    """Importer of rocprofv3's JSON, CSV and Perfetto traces."""
 
     summary = "rocprofv3: _results.json, _kernel_trace.csv, _memory_copy_trace.csv, .pftrace"
 
@@ -47,7 +48,7 @@ class Rocprofv3:
         )
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-        """Add the rows of each process. Errors as `Importer.read`."""
+        """Add the rows of each process, and yield its facts. Errors as `Importer.read`."""
         if path.suffix == ".pftrace":
             device = Executions()
             marks(rows, read_perfetto(path, device), 0)
@@ -59,32 +60,31 @@ class Rocprofv3:
                     content = json.loads(b"{" + file.read())
                 except (ValueError, RecursionError) as problem:
                     raise BadSource(
-                        f"{path} is not JSON, or ends too early ({problem}); import a file that "
-                        "was written to its end."
+                        f"{path} is not JSON, or ends too early ({problem}): import a complete file"
                     ) from problem
                 tools = content.get(_TOOL)
                 for tool in tools if isinstance(tools, list) else [tools]:
-                    yield _process(path, mapping(tool), rows)
+                    yield _import_process(path, mapping(tool), rows)
                 return
         with unpacked(path) as file:
             lines = io.TextIOWrapper(file, "utf-8", errors="replace", newline="")
-            yield _csv(path, csv.DictReader(lines), rows)
+            yield _import_csv(path, csv.DictReader(lines), rows)
 
 
-def _process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
-    """Add the rows of one process's JSON."""
+def _import_process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
+    """Add the rows of one process from its JSON, and return its facts."""
     records = mapping(tool.get("buffer_records"))
     agents = map(mapping, entries(tool.get("agents")))
     gpus = sorted(
         (agent for agent in agents if agent.get("type") == _GPU),
         key=lambda agent: integer(agent.get("logical_node_id", agent.get("node_id"))),
     )
-    numbers = {_handle(agent.get("id")): index for index, agent in enumerate(gpus)}
+    device_by_agent = {_handle(agent.get("id")): index for index, agent in enumerate(gpus)}
     symbols = {
         integer(symbol.get("kernel_id")): symbol
         for symbol in map(mapping, entries(tool.get("kernel_symbols")))
     }
-    operations = _operations(tool)
+    operations = _operation_namer(tool)
     device = Executions()
     for record in entries(records.get("kernel_dispatch")):
         info = record["dispatch_info"]
@@ -92,10 +92,10 @@ def _process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
         start, end = _span(record)
         block = _sizes(info.get("workgroup_size"))
         device.add(
-            _symbol(symbol),
+            _kernel_name(symbol),
             start,
             end,
-            device=numbers.get(_handle(info.get("agent_id")), NONE),
+            device=device_by_agent.get(_handle(info.get("agent_id")), NONE),
             stream=_stream(record, info),
             correlation=integer(mapping(record.get("correlation_id")).get("internal")),
             graph=integer(record.get("graph_exec_id")) or NONE,
@@ -107,8 +107,8 @@ def _process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
         )
     for record in entries(records.get("memory_copy")):
         start, end = _span(record)
-        source = numbers.get(_handle(record.get("src_agent_id")), NONE)
-        target = numbers.get(_handle(record.get("dst_agent_id")), NONE)
+        source = device_by_agent.get(_handle(record.get("src_agent_id")), NONE)
+        target = device_by_agent.get(_handle(record.get("dst_agent_id")), NONE)
         device.add(
             operations(record) or "memory copy",
             start,
@@ -126,49 +126,51 @@ def _process(path: Path, tool: Mapping[str, Any], rows: RunRows) -> ImportedRun:
             thread = integer(record.get("thread_id"))
             device.call(operations(record) or "?", start, end, thread, correlation)
     marks(rows, list(_ranges(tool, records)), 0)
-    facts = mapping(tool.get("metadata"))
-    pid = integer(facts.get("pid"))
-    command = [text(word) or "" for word in entries(facts.get("command"))]
+    metadata = mapping(tool.get("metadata"))
+    pid = integer(metadata.get("pid"))
+    command = [text(word) or "" for word in entries(metadata.get("command"))]
     row = {"pid": None if pid == NONE else pid, "command": " ".join(command) or None}
-    return _finished(path, device, rows, row, [_agent(n, gpu) for n, gpu in enumerate(gpus)])
+    return _finished(path, device, rows, row, [_device_entry(n, gpu) for n, gpu in enumerate(gpus)])
 
 
-def _csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> ImportedRun:
-    """Add the rows of a CSV table of kernels or of copies."""
+def _import_csv(path: Path, lines: "csv.DictReader[str]", rows: RunRows) -> ImportedRun:
+    """Add the rows of a CSV table of kernels or of copies, and return the process's facts."""
     device = Executions()
     columns = lines.fieldnames or ()
-    kernels = all(name in columns for name in _KERNEL_COLUMNS)
-    if not kernels and "Direction" not in columns:
+    has_kernels = all(name in columns for name in _KERNEL_COLUMNS)
+    if not has_kernels and "Direction" not in columns:
         raise BadSource(
-            f"{path} is neither rocprofv3's table of kernels nor that of memory copies; import "
-            "_kernel_trace.csv or _memory_copy_trace.csv."
+            f"{path} is neither rocprofv3's table of kernels nor that of memory copies: import "
+            "_kernel_trace.csv or _memory_copy_trace.csv"
         )
-    for number, row in enumerate(lines, 2):
+    for line_number, row in enumerate(lines, 2):
         start, end = integer(row.get("Start_Timestamp")), integer(row.get("End_Timestamp"))
         if NONE in (start, end):
-            raise BadSource(f"{path}, line {number:,} has no times; was it written to its end?")
+            raise BadSource(
+                f"{path}, line {line_number:,} has no times: the file may be incomplete"
+            )
         stream = integer(row.get("Stream_Id") or row.get("Queue_Id"))
         correlation = integer(row.get("Correlation_Id"))
-        if not kernels:
+        if not has_kernels:
             agent = row.get("Destination_Agent_Id")
             name = text(row.get("Direction")) or "memory copy"
             device.add(
                 name,
                 start,
                 end,
-                device=_number(agent),
+                device=_agent_number(agent),
                 stream=stream,
                 correlation=correlation,
                 kind=COPY,
             )
             continue
-        block = _columns(row, "Workgroup_Size")
+        block = _sizes_in_columns(row, "Workgroup_Size")
         device.add(
             text(row.get("Kernel_Name")) or "?",
             start,
             end,
-            device=_number(row.get("Agent_Id")),
-            grid=_blocks(_columns(row, "Grid_Size"), block),
+            device=_agent_number(row.get("Agent_Id")),
+            grid=_blocks(_sizes_in_columns(row, "Grid_Size"), block),
             block=block,
             registers=integer(row.get("VGPR_Count")),
             shared=integer(row.get("LDS_Block_Size")),
@@ -186,7 +188,7 @@ def _finished(
     devices: list[dict[str, Any]],
 ) -> ImportedRun:
     if not len(device):
-        raise BadSource(f"{path} has no kernel and no copy; trace with --kernel-trace.")
+        raise BadSource(f"{path} has neither kernels nor copies: trace with --kernel-trace")
     times = device.finish(rows)
     return ImportedRun(
         {**row, "started": times and times[0], "ended": times and times[1], "devices": devices},
@@ -194,8 +196,8 @@ def _finished(
     )
 
 
-def _agent(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
-    """Return the entry of `runs.devices` for a GPU, with AMD's name of the architecture."""
+def _device_entry(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
+    """Return the entry of `runs.devices` for a GPU; the capability is AMD's architecture name."""
     memory = sum(
         integer(bank.get("size_in_bytes"))
         for bank in map(mapping, entries(agent.get("mem_banks")))
@@ -209,8 +211,8 @@ def _agent(number: int, agent: Mapping[str, Any]) -> dict[str, Any]:
     }
 
 
-def _operations(tool: Mapping[str, Any]) -> Any:
-    """Return a function that returns the name of a record's operation, or None."""
+def _operation_namer(tool: Mapping[str, Any]) -> Any:
+    """Return a function from a record to the name of its operation, or None."""
     kinds = entries(mapping(tool.get("strings")).get("buffer_records"))
     names = [
         [text(name) or "" for name in entries(mapping(kind).get("operations"))] for kind in kinds
@@ -227,7 +229,7 @@ def _operations(tool: Mapping[str, Any]) -> Any:
 def _ranges(
     tool: Mapping[str, Any], records: Mapping[str, Any]
 ) -> Iterator[tuple[str, int, int, int]]:
-    """Yield the ranges of roctx that have a message, which is found by correlation id."""
+    """Yield (name, start, end, thread) of roctx's ranges whose correlation id has a message."""
     strings = mapping(tool.get("strings"))
     messages = {
         integer(message.get("key")): text(message.get("value"))
@@ -246,7 +248,7 @@ def _handle(value: Any) -> int:
 
 
 def _stream(record: Mapping[str, Any], info: Mapping[str, Any]) -> int:
-    """Return the stream of a record, or its queue (older versions record no stream)."""
+    """Return the stream of a record, else its queue (old versions), else NONE."""
     for identity in (record.get("stream_id"), info.get("queue_id")):
         if _handle(identity) != NONE:
             return _handle(identity)
@@ -260,8 +262,8 @@ def _span(record: Mapping[str, Any]) -> tuple[int, int]:
     return start, end
 
 
-def _symbol(symbol: Mapping[str, Any]) -> str:
-    """Return a kernel's name without the suffix `.kd` of its descriptor."""
+def _kernel_name(symbol: Mapping[str, Any]) -> str:
+    """Return the name of a kernel's symbol without the suffix `.kd` of its descriptor, or "?"."""
     keys = ("formatted_kernel_name", "demangled_kernel_name", "kernel_name")
     name = next((name for key in keys if (name := text(symbol.get(key)))), "?")
     return name.removesuffix(".kd")
@@ -272,13 +274,13 @@ def _sizes(value: Any) -> tuple[int, int, int]:
     return integer(sizes.get("x")), integer(sizes.get("y")), integer(sizes.get("z"))
 
 
-def _columns(row: Mapping[str, Any], name: str) -> tuple[int, int, int]:
+def _sizes_in_columns(row: Mapping[str, Any], name: str) -> tuple[int, int, int]:
     x, y, z = (integer(row.get(f"{name}_{axis}")) for axis in _AXES)
     return x, y, z
 
 
 def _blocks(threads: tuple[int, int, int], block: tuple[int, int, int]) -> tuple[int, int, int]:
-    """Return the size of a grid in blocks from its size in threads, NONE where unknown."""
+    """Return the sizes of a grid in blocks, from its sizes in threads; NONE where unknown."""
     x, y, z = (
         -(-grid // size) if grid != NONE and size > 0 else NONE
         for grid, size in zip(threads, block, strict=True)
@@ -286,8 +288,8 @@ def _blocks(threads: tuple[int, int, int], block: tuple[int, int, int]) -> tuple
     return x, y, z
 
 
-def _number(agent: Any) -> int:
-    """Return the number of an agent written as `Agent 4` or `4`."""
+def _agent_number(agent: Any) -> int:
+    """Return the number of an agent that is written as `Agent 4` or `4`; NONE for other values."""
     return integer((text(agent) or "").rpartition(" ")[2])
 
 

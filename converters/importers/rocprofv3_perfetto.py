@@ -1,6 +1,6 @@
-"""Reader of rocprofv3's Perfetto traces by Perfetto's engine (`kvtrace[perfetto]`).
+"""Reader of rocprofv3's Perfetto traces, which uses Perfetto's engine (`kvtrace[perfetto]`).
 
-The engine is the `trace_processor_shell` on PATH, else the one that the package fetches.
+The engine is the `trace_processor_shell` on PATH, else the one that the package downloads.
 Categories, arguments and names of tracks are those of rocprofiler-sdk,
 source/lib/output/generatePerfetto.cpp of https://github.com/ROCm/rocprofiler-sdk.
 """
@@ -17,8 +17,8 @@ from kvtrace.converters.importers.registry import BadSource
 from kvtrace.converters.importers.rows import NONE
 
 _ENGINE: Final = "trace_processor_shell"
-#: Seconds that the engine has to start.
-_PATIENCE_S: Final = 30
+#: Seconds within which the engine has to start.
+_START_TIMEOUT_S: Final = 30
 #: A range's name, begin and end in ns, and thread.
 Range = tuple[str, int, int, int]
 
@@ -51,12 +51,12 @@ def read_perfetto(path: Path, device: Executions) -> list[Range]:
     """
     if find_spec("perfetto") is None:
         raise BadSource(
-            f"{path} is read by Perfetto's engine: pip install 'kvtrace[perfetto]', or import "
-            "rocprofv3's JSON."
+            f"reading {path} needs Perfetto's engine: pip install 'kvtrace[perfetto]', or import "
+            "rocprofv3's JSON"
         )
     from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
 
-    config = TraceProcessorConfig(bin_path=shutil.which(_ENGINE), load_timeout=_PATIENCE_S)
+    config = TraceProcessorConfig(bin_path=shutil.which(_ENGINE), load_timeout=_START_TIMEOUT_S)
     ranges: list[Range] = []
     try:
         with TraceProcessor(str(path), config=config) as engine:
@@ -72,24 +72,24 @@ def read_perfetto(path: Path, device: Executions) -> list[Range]:
     except Exception as problem:
         detail = " ".join(str(problem).split())[:120]
         raise BadSource(
-            f"{path} cannot be read by Perfetto's engine ({detail}); put {_ENGINE} on PATH if "
-            "it cannot be fetched, or import rocprofv3's JSON."
+            f"Perfetto's engine cannot read {path} ({detail}): put {_ENGINE} on PATH if it cannot "
+            "be downloaded, or import rocprofv3's JSON"
         ) from problem
     return ranges
 
 
 def _add_execution(device: Executions, row: Any, name: str, end: int) -> None:
     kind = _KINDS[row.category]
-    in_name = _STREAM.search(text(row.track) or "")
+    stream_match = _STREAM.search(text(row.track) or "")
     stream = integer(row.queue if row.stream_ID is None else row.stream_ID)
-    if in_name is not None:
-        stream = int(in_name[1])
+    if stream_match is not None:
+        stream = int(stream_match[1])
     device.add(
         name,
         row.ts,
         end,
         stream=stream,
-        device=_agent(row.dst_agent if kind == COPY else row.agent),
+        device=_agent_number(row.dst_agent if kind == COPY else row.agent),
         correlation=integer(row.corr_id),
         shared=integer(row.group_segment_size),
         size=integer(row.copy_bytes),
@@ -97,7 +97,7 @@ def _add_execution(device: Executions, row: Any, name: str, end: int) -> None:
     )
 
 
-def _agent(value: Any) -> int:
-    """Return the number of an agent; newer versions write it behind a word."""
+def _agent_number(value: Any) -> int:
+    """Return the number at the end of an agent's name (new versions write a word before it)."""
     number = _NUMBER.search(str(value))
     return NONE if number is None else integer(number[1])

@@ -1,4 +1,4 @@
-"""Rows of one imported run: integers are packed while the file is read, and written as columns."""
+"""Collectors of an imported run's rows, and their writing as columns."""
 
 from array import array
 from collections.abc import Callable, Iterable, Mapping, Sequence
@@ -14,15 +14,15 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.writer import RunWriter
 from kvtrace.text import plural
 
-#: A function from TTIR, and the version of Triton that printed it, to MLIR's generic form; it
-#: raises KvtraceError.
+#: Function from TTIR and the version of Triton that printed it to MLIR's generic form; it raises
+#: KvtraceError.
 ToGeneric = Callable[[str, str | None], str]
 Integers = npt.NDArray[np.int64]
 
 #: Marks an unknown integer, which is null in the table.
 NONE: Final = -(2**63)
-#: Rows of one write.
-_AT_ONCE: Final = 1 << 17
+#: Rows that are written at once.
+_BATCH_ROWS: Final = 1 << 17
 
 
 class Names:
@@ -33,7 +33,7 @@ class Names:
         self._numbers: dict[str, int] = {}
 
     def number(self, text: str) -> int:
-        """Return the number of a text."""
+        """Return the number of a text, which is added if it is new."""
         number = self._numbers.get(text)
         if number is None:
             number = self._numbers[text] = len(self.texts)
@@ -41,13 +41,8 @@ class Names:
         return number
 
 
-class Packed:
-    """Rows of 64-bit integers in one array, so that millions of rows fit in memory.
-
-    `add` takes a row's values in the order of the columns, NONE for unknown ones. It raises
-    OverflowError for a value of more than 64 bits and TypeError for one that is not an integer;
-    earlier rows stay in place.
-    """
+class IntegerRows:
+    """Rows of 64-bit integers in one array, so that millions of rows fit into memory."""
 
     def __init__(self, *columns: str) -> None:
         self.columns = columns
@@ -57,7 +52,10 @@ class Packed:
         return len(self._values) // len(self.columns)
 
     def add(self, *row: int) -> None:
-        """Add a row."""
+        """Add a row with its values in the order of the columns, NONE for unknown values.
+
+        Raises OverflowError for more than 64 bits, TypeError for other types; no row is added then.
+        """
         self._values.extend(array("q", row))
 
     def arrays(self) -> dict[str, Integers]:
@@ -67,16 +65,16 @@ class Packed:
 
 
 class RunRows:
-    """Receives the rows of a run from an importer; `begin` starts the next run."""
+    """Writer of the rows of a run, for importers; `begin` starts the next run."""
 
     def __init__(self, writer: RunWriter, to_generic: ToGeneric | None = None) -> None:
         self._to_generic = to_generic
         self.begin(writer)
 
     def begin(self, writer: RunWriter) -> None:
-        """Write to another run from now on."""
+        """Write further rows to another run, with ids from 0."""
         self._writer = writer
-        self._unread = 0
+        self._unreadable = 0
         self._stacks: set[int] = set()
         self._artifacts: set[str] = set()
         self._messages: dict[tuple[str, str], list[Any]] = {}
@@ -85,43 +83,46 @@ class RunRows:
     def columns(
         self, table: str, columns: Mapping[str, Integers], texts: Mapping[str, Sequence[str]]
     ) -> None:
-        """Add rows as columns of integers; text columns have indices into lists in `texts`."""
+        """Add rows as columns of integers; NONE is null.
+
+        A column with an entry in `texts` is a text column: its integers are indexes into that list.
+        """
         kinds = {column.name: column.type for column in TABLES[table].columns}
         count = len(next(iter(columns.values())))
         dictionaries = {name: pa.array(listed, pa.string()) for name, listed in texts.items()}
-        for first in range(0, count, _AT_ONCE):
+        for first_row in range(0, count, _BATCH_ROWS):
             batch = {}
             for name, values in columns.items():
-                piece = np.ascontiguousarray(values[first : first + _AT_ONCE])
-                is_unknown = piece == NONE
+                batch_values = np.ascontiguousarray(values[first_row : first_row + _BATCH_ROWS])
+                is_unknown = batch_values == NONE
                 if name in dictionaries:
-                    codes = pa.array(piece.astype(np.int32), mask=is_unknown)
+                    codes = pa.array(batch_values.astype(np.int32), mask=is_unknown)
                     batch[name] = pa.DictionaryArray.from_arrays(codes, dictionaries[name])
                 else:
-                    batch[name] = pa.array(piece, mask=is_unknown).cast(kinds[name])
+                    batch[name] = pa.array(batch_values, mask=is_unknown).cast(kinds[name])
             self._writer.append(table, batch)
 
-    def rows(self, table: str, rows: Iterable[Mapping[str, Any]]) -> None:
-        """Add rows as mappings."""
-        self._writer.append_rows(table, rows)
+    def rows(self, table: str, row_mappings: Iterable[Mapping[str, Any]]) -> None:
+        """Add rows as mappings from column names to values."""
+        self._writer.append_rows(table, row_mappings)
 
-    def following(self, table: str, count: int = 1) -> int:
+    def reserve_ids(self, table: str, count: int = 1) -> int:
         """Reserve `count` ids of a table, and return the first."""
-        first = self._next.get(table, 0)
-        self._next[table] = first + count
-        return first
+        first_id = self._next.get(table, 0)
+        self._next[table] = first_id + count
+        return first_id
 
     def stack(self, frames: Sequence[tuple[str | None, int | None, int | None, str | None]]) -> int:
         """Add a call stack, innermost frame first, to `stacks` if it is new; return its id."""
         row = stack_row(frames)
-        number = int(row["stack_id"])
-        if number not in self._stacks:
-            self._stacks.add(number)
+        stack_id = int(row["stack_id"])
+        if stack_id not in self._stacks:
+            self._stacks.add(stack_id)
             self._writer.append_rows("stacks", [row])
-        return number
+        return stack_id
 
     def artifact(self, kind: str, content: bytes) -> str:
-        """Add a content to `artifacts` if it is new; return its hash."""
+        """Add a content of a kind to `artifacts` if it is new; return its SHA-256."""
         row = artifact_row(kind, content)
         if row["sha256"] not in self._artifacts:
             self._artifacts.add(row["sha256"])
@@ -129,24 +130,27 @@ class RunRows:
         return str(row["sha256"])
 
     def generic(self, ttir: str, version: str | None) -> str | None:
-        """Return TTIR in MLIR's generic form, which the evaluator reads; None if Triton cannot."""
+        """Return TTIR in MLIR's generic form; None if Triton is missing or cannot parse it.
+
+        `version` is that of the Triton that printed it.
+        """
         try:
             return None if self._to_generic is None else self._to_generic(ttir, version)
         except KvtraceError:
-            self._unread += 1
+            self._unreadable += 1
             return None
 
-    def unread(self) -> list[str]:
-        """Return sentences on why IR is not in generic form, empty if all of it is."""
+    def unread_ir_notes(self) -> list[str]:
+        """Return sentences on why some IR is not in generic form; [] if all of it is."""
         if self._to_generic is None:
             return [
                 "Triton is not installed here, so the IR cannot be evaluated: install it and "
                 "import again"
             ]
-        if self._unread:
+        if self._unreadable:
             return [
-                f"the IR of {plural(self._unread, 'kernel')} cannot be read by the Triton that is "
-                "installed here: import with the version that compiled it"
+                f"the IR of {plural(self._unreadable, 'kernel')} cannot be read by the installed "
+                "Triton: import with the version that compiled it"
             ]
         return []
 
@@ -155,7 +159,7 @@ class RunRows:
         self._messages.setdefault((code, text), [level, 0])[1] += count
 
     def write_messages(self, time: int) -> None:
-        """Write the collected messages with a time in ns, and clear them."""
+        """Write the collected messages with one time, in ns, and clear them."""
         self._writer.append_rows(
             "messages",
             [

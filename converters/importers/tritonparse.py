@@ -20,7 +20,7 @@ from kvtrace.converters.importers.rows import NONE, RunRows
 #: Files of a compilation that are stages, in the compiler's order.
 _STAGES: Final = ("ttir", "ttgir", "llir", "ptx", "amdgcn")
 #: Keys of a compilation's metadata that have a column, or repeat another key.
-_COLUMNS: Final = frozenset(
+_COLUMN_KEYS: Final = frozenset(
     {"name", "hash", "target", "num_warps", "num_ctas", "num_stages", "shared", "warp_size"}
     | {"env", "src_attrs", "src_constants", "src_cache_key", "times", "cache_hit"}
 )
@@ -30,12 +30,12 @@ _LACKS: Final = (
     "tensor is out of bounds is unknown",
 )
 _SECONDS: Final = (
-    "tritonparse's times of launches are whole seconds, which are left out; their order is kept"
+    "tritonparse's times of launches are whole seconds, which are not imported; their order is"
 )
 
 
 class Tritonparse:
-    """Reads tritonparse's NDJSON, one file a process."""
+    """Importer of tritonparse's NDJSON, which has one file per process."""
 
     summary = "tritonparse: .ndjson, also .gz and .bin.ndjson; IR and launches with arguments"
 
@@ -44,10 +44,10 @@ class Tritonparse:
         return head.startswith(b"{") and b'"event_type"' in head[: 1 << 12]
 
     def read(self, path: Path, rows: RunRows) -> Iterator[ImportedRun]:
-        """Add the rows of one process. Errors as `Importer.read`."""
-        reading = _Reading(rows)
+        """Add the rows of one process, and yield its facts. Errors as `Importer.read`."""
+        reading = _LogContents(rows)
         with unpacked(path) as file:
-            for number, line in enumerate(file, 1):
+            for line_number, line in enumerate(file, 1):
                 if not line.strip():
                     continue
                 try:
@@ -58,16 +58,16 @@ class Tritonparse:
                 except (ValueError, TypeError, AttributeError, OverflowError, RecursionError) as e:
                     detail = " ".join(str(e).split())[:100]
                     raise BadSource(
-                        f"{path}, line {number:,} is not an event of tritonparse ({detail}); if "
-                        "the program was killed while it wrote the line, remove the line."
+                        f"{path}, line {line_number:,} is not an event of tritonparse ({detail}): "
+                        "if the program was killed while writing the line, remove the line"
                     ) from e
         if not reading.events:
-            raise BadSource(f"{path} has no compilation and no launch; import another log.")
+            raise BadSource(f"{path} has neither compilations nor launches: import another log")
         yield reading.finished()
 
 
-class _Reading:
-    """The state of reading one log: kernels by hash, and distinct calls."""
+class _LogContents:
+    """Contents of one log, as they are collected: kernels by hash, and distinct calls."""
 
     def __init__(self, rows: RunRows) -> None:
         self.events = 0
@@ -76,7 +76,7 @@ class _Reading:
         self._calls: dict[str, int] = {}
         self._process = NONE
         self._times: list[int] = []
-        self._rough = False
+        self._has_whole_seconds = False
         self._device: int | None = None
 
     def add(self, event: Mapping[str, Any]) -> None:
@@ -92,8 +92,8 @@ class _Reading:
         else:
             self._add_launch(event)
 
-    def _kernel(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
-        """Return the row of the kernel of a compilation or launch; a new kernel gets a row."""
+    def _kernel_row(self, metadata: Mapping[str, Any]) -> dict[str, Any]:
+        """Return the row of the kernel that an event's metadata describes, added if it is new."""
         key = text(metadata.get("hash")) or text(metadata.get("name")) or "?"
         row = self._kernels.get(key)
         if row is None:
@@ -105,11 +105,11 @@ class _Reading:
                 "origin": "jit",
                 "cache_key": text(metadata.get("hash")),
                 "target": f"{target['backend']}:{target['arch']}" if len(target) >= 2 else None,
-                "warp_size": _small(target.get("warp_size", metadata.get("warp_size"))),
-                "num_warps": _small(metadata.get("num_warps")),
-                "num_ctas": _small(metadata.get("num_ctas")),
-                "num_stages": _small(metadata.get("num_stages")),
-                "shared_bytes": _small(metadata.get("shared")),
+                "warp_size": _int32_or_none(target.get("warp_size", metadata.get("warp_size"))),
+                "num_warps": _int32_or_none(metadata.get("num_warps")),
+                "num_ctas": _int32_or_none(metadata.get("num_ctas")),
+                "num_stages": _int32_or_none(metadata.get("num_stages")),
+                "shared_bytes": _int32_or_none(metadata.get("shared")),
                 "options": _options(metadata),
                 "stages": None,
             }
@@ -118,19 +118,23 @@ class _Reading:
     def _add_kernel(self, event: Mapping[str, Any]) -> None:
         payload = mapping(event.get("payload"))
         metadata = mapping(payload.get("metadata"))
-        row = self._kernel(metadata)
+        row = self._kernel_row(metadata)
         constants, attributes = mapping(metadata.get("src_constants")), metadata.get("src_attrs")
         row["constants"], row["attributes"] = constants, mapping(attributes)
         if isinstance(metadata.get("cache_hit"), bool):
             row["cache_hit"] = metadata["cache_hit"]
         source = mapping(payload.get("python_source"))
         code, path = text(source.get("code")), text(source.get("file_path"))
-        first = _small(source.get("start_line"))
+        first_line = _int32_or_none(source.get("start_line"))
         if code is not None:
             lines = code.splitlines(keepends=True)
-            above = next((n for n, line in enumerate(lines) if line.lstrip()[:4] == "def "), 0)
-            row["source_artifact"] = self._rows.artifact("source", "".join(lines[above:]).encode())
-            row["line"] = None if first is None else first + above
+            decorator_lines = next(
+                (n for n, line in enumerate(lines) if line.lstrip()[:4] == "def "), 0
+            )
+            row["source_artifact"] = self._rows.artifact(
+                "source", "".join(lines[decorator_lines:]).encode()
+            )
+            row["line"] = None if first_line is None else first_line + decorator_lines
         row["file"] = path
         if row["stages"] is None:
             version = row["options"].get("triton_version")
@@ -151,7 +155,7 @@ class _Reading:
         return {"stage": stage, "artifact": self._rows.artifact(stage, content.encode())}
 
     def _add_launch(self, event: Mapping[str, Any]) -> None:
-        row = self._kernel(
+        row = self._kernel_row(
             {"name": event.get("name"), **mapping(event.get("compilation_metadata"))}
         )
         logged = mapping(event.get("extracted_args"))
@@ -185,29 +189,32 @@ class _Reading:
             "launches",
             [
                 {
-                    "seq": self._rows.following("launches"),
+                    "seq": self._rows.reserve_ids("launches"),
                     "call_id": call,
                     "enter": time,
-                    "device": _index(device),
+                    "device": _device_index(device),
                     "stream": None if stream == NONE else stream,
                 }
             ],
         )
 
     def _time(self, timestamp: Any) -> int | None:
-        """Return the time of an event in ns since 1970, or None if it has only whole seconds."""
-        written = text(timestamp)
-        if written is None:
+        """Return an event's time in ns since 1970, or None if it is missing or in whole seconds.
+
+        The time is also recorded for the run's begin and end.
+        """
+        timestamp_text = text(timestamp)
+        if timestamp_text is None:
             return None
-        seconds, _, fraction = written.removesuffix("Z").partition(".")
+        seconds, _, fraction = timestamp_text.removesuffix("Z").partition(".")
         has_fraction = fraction.isdecimal()
-        moment = int(datetime.fromisoformat(f"{seconds}+00:00").timestamp()) * 10**9
-        self._times.append(moment)
-        self._rough = self._rough or not has_fraction
-        return moment + int(fraction[:9].ljust(9, "0")) if has_fraction else None
+        whole_second_ns = int(datetime.fromisoformat(f"{seconds}+00:00").timestamp()) * 10**9
+        self._times.append(whole_second_ns)
+        self._has_whole_seconds = self._has_whole_seconds or not has_fraction
+        return whole_second_ns + int(fraction[:9].ljust(9, "0")) if has_fraction else None
 
     def finished(self) -> ImportedRun:
-        """Write the kernels, and return the facts of the process."""
+        """Write the collected kernels, and return the facts of the process."""
         kernels = list(self._kernels.values())
         for row in kernels:
             row.pop("constants", None)
@@ -224,31 +231,40 @@ class _Reading:
                 "pid": None if self._process == NONE else self._process,
                 "versions": {"triton": version} if version else {},
             },
-            (*_LACKS, *((_SECONDS,) if self._rough else ()), *self._rows.unread()),
+            (
+                *_LACKS,
+                *((_SECONDS,) if self._has_whole_seconds else ()),
+                *self._rows.unread_ir_notes(),
+            ),
         )
 
 
-def _small(value: Any) -> int | None:
+def _int32_or_none(value: Any) -> int | None:
     number = integer(value)
     return number if 0 <= number < 2**31 else None
 
 
 def _options(metadata: Mapping[str, Any]) -> dict[str, str]:
-    """Return the options without a column in `kernels`, as texts."""
+    """Return the metadata without a column in `kernels`, as texts by name."""
     return {
         str(name): value if isinstance(value, str) else str(value)
         for name, value in metadata.items()
-        if name not in _COLUMNS and value is not None
+        if name not in _COLUMN_KEYS and value is not None
     }
 
 
 def _frame(entry: Any) -> tuple[str | None, int | None, int | None, str | None]:
     frame = mapping(entry)
-    return text(frame.get("filename")), _small(frame.get("line")), None, text(frame.get("name"))
+    return (
+        text(frame.get("filename")),
+        _int32_or_none(frame.get("line")),
+        None,
+        text(frame.get("name")),
+    )
 
 
-def _index(device: str | None) -> int | None:
-    return _small((device or "").partition(":")[2])
+def _device_index(device: str | None) -> int | None:
+    return _int32_or_none((device or "").partition(":")[2])
 
 
 IMPORTER = Tritonparse()

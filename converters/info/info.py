@@ -21,7 +21,7 @@ from kvtrace.schema.kept import number_of, weights_of
 
 if TYPE_CHECKING:
     from kvtrace.converters.profile.device_time import DeviceTime
-    from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
+    from kvtrace.converters.profile.recompiles import DelayedLaunch, Recompile
     from kvtrace.figures.window import Window
     from kvtrace.schema.trace import Run, Trace
 
@@ -30,7 +30,7 @@ _LEVELS: Final = ("error", "warning", "info")
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of kvtrace on a run, and how often it occurred."""
+    """A message that kvtrace recorded in a run, and how often it occurred."""
 
     run: str
     level: str
@@ -43,9 +43,9 @@ class Message:
 class RunOverview:
     """A run and the counts of its rows. Times are nanoseconds since 1970, UTC.
 
-    `overhead` is the column of `runs`; `overhead_percent` see `kvtrace.converters.info.overhead`.
-
-    `known_contents` counts launches whose tensor contents were recorded.
+    `overhead` is the column of `runs`, and `overhead_percent` what `overhead.py` computes from it.
+    `known_contents` counts launches whose tensor contents were recorded. `passes` are those that
+    have run. `source` is the tool of an imported run.
     """
 
     run_id: str
@@ -110,12 +110,12 @@ class KernelOverview:
 
 @dataclass(frozen=True, slots=True)
 class Overview:
-    """A trace at a glance: the chosen runs, the number of others, kernels by time.
+    """Overview of a trace: the chosen runs, the number of other runs, and kernels by time.
 
     `window` is the part of the runs that `kernels` and `device_time` cover; None if nothing was
     timed. `device_time` is None without a device timeline. `held` lists launches that waited for
-    their kernel, from `since` on; None if not requested. `missing` says which package is not
-    installed that `kernels`, `device_time` and `window` need.
+    their kernel, from `since` on; None if not requested. `missing` is a phrase on a package that is
+    not installed, if `kernels`, `device_time` and `window` are left out for that reason.
     """
 
     path: str
@@ -125,7 +125,7 @@ class Overview:
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
     recompiles: "tuple[Recompile, ...]" = ()
-    held: "tuple[HeldLaunch, ...] | None" = None
+    held: "tuple[DelayedLaunch, ...] | None" = None
     since: str | None = None
     device_time: "DeviceTime | None" = None
     window: "Window | None" = None
@@ -141,25 +141,24 @@ def read_overview(
     since: str | None = None,
     part: RequestedPart = STEADY,
 ) -> Overview:
-    """Read the overview of some runs.
+    """Return the overview of some runs.
 
     Args:
         trace: the trace.
-        runs: the runs to look at.
-        recompiles: whether to add every compiled variant and its reason.
-        warmup: whether to add the launches that waited for their kernel.
-        since: only those from then on; see `held_launches`.
-        part: what figures of kernels and devices are of; else the steady part.
+        runs: the runs.
+        recompiles: add every compiled variant and the reason for its compilation.
+        warmup: add the launches that waited for their kernel.
+        since: leave out earlier ones of these launches; see `delayed_launches`.
+        part: the part of the runs that figures of kernels and devices cover.
 
     Raises:
-        BadSetting: as `held_launches`, or there is no such part.
+        BadSetting: as `delayed_launches`, or there is no such part.
         DamagedFile, NewerFormat: as the reader of the trace.
-        ModuleNotFoundError: a package is not installed without which there is nothing of what was
-            asked for.
+        ModuleNotFoundError: a package is not installed that a requested addition or part needs.
     """
     overview = Overview(
         path=str(trace.path),
-        runs=tuple(_run(trace, run) for run in runs),
+        runs=tuple(_run_overview(trace, run) for run in runs),
         other_runs=len(trace.run_ids) - len(runs),
         kernels=(),
         messages=_messages(trace, runs),
@@ -176,11 +175,11 @@ def read_overview(
             raise
         return replace(overview, missing=missing, notes=_notes(trace, runs))
     if recompiles or warmup:
-        from kvtrace.converters.profile.recompiles import held_launches, read_recompiles
+        from kvtrace.converters.profile.recompiles import delayed_launches, read_recompiles
 
-        again = read_recompiles(trace, runs) if recompiles else ()
-        held = held_launches(trace, runs, since) if warmup else None
-        with_times = replace(with_times, recompiles=again, held=held)
+        variants = read_recompiles(trace, runs) if recompiles else ()
+        delayed = delayed_launches(trace, runs, since) if warmup else None
+        with_times = replace(with_times, recompiles=variants, held=delayed)
     return replace(with_times, notes=_notes(trace, runs))
 
 
@@ -190,14 +189,14 @@ def _notes(trace: "Trace", runs: "Sequence[Run]") -> tuple[str, ...]:
 
 
 def overview_object(overview: Overview) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Overview`, with further figures in their kernel."""
+    """Return an overview as JSON-ready dicts; `further` is merged into each kernel."""
     fields = asdict(overview)
     for kernel in fields["kernels"]:
         kernel |= kernel.pop("further")
     return fields
 
 
-def _run(trace: "Trace", run: "Run") -> RunOverview:
+def _run_overview(trace: "Trace", run: "Run") -> RunOverview:
     phases = _phases(trace, run)
     return RunOverview(
         run_id=run.run_id,
@@ -217,13 +216,13 @@ def _run(trace: "Trace", run: "Run") -> RunOverview:
         ending=run.ending,
         versions=dict(run.versions),
         devices=tuple(str(device.get("name")) for device in run.devices),
-        kernels=_rows(trace, run, "kernels", "kernel_id"),
-        calls=_rows(trace, run, "calls", "call_id"),
+        kernels=_row_count(trace, run, "kernels", "kernel_id"),
+        calls=_row_count(trace, run, "calls", "call_id"),
         launches=sum(launches for launches, _ in phases.values()),
         known_contents=len(pc.unique(trace.table("contents", [run], ["seq"])["seq"])),
         phases={phase: launches for phase, (launches, _) in sorted(phases.items())},
-        gpu_kernels=_executions(trace, run),
-        marks=_rows(trace, run, "marks", "mark_id"),
+        gpu_kernels=_execution_count(trace, run),
+        marks=_row_count(trace, run, "marks", "mark_id"),
         self_overhead_ns=run.self_overhead_ns,
         overhead=None if run.overhead is None else dict(run.overhead),
         overhead_percent=overhead_percent(run),
@@ -235,28 +234,28 @@ def _run(trace: "Trace", run: "Run") -> RunOverview:
 
 
 def _phases(trace: "Trace", run: "Run") -> dict[str, tuple[int, int | None]]:
-    """Return launches by phase, each with the end of the last launch."""
+    """Return by phase the number of launches and the end of the last one, in ns since 1970."""
     phases: dict[str, tuple[int, int | None]] = {}
-    # Times are read as pairs, or those that are set back would not be repaired.
+    # Both times are read, since the reader repairs times that were set back only in pairs.
     for piece in trace.pieces("launches", [run], ["phase", "weight", "enter", "exit"]):
         phase = pc.fill_null(without_dictionary(piece["phase"]), "run")
         ends = piece["exit"].cast(pa.int64())
         rows = pa.table({"phase": phase, "weight": weights_of(piece), "exit": ends})
         sums = rows.group_by("phase").aggregate([("weight", "sum"), ("exit", "max")])
         for row in sums.to_pylist():
-            count, last = phases.get(row["phase"], (0, None))
-            latest = [end for end in (last, row["exit_max"]) if end is not None]
-            phases[row["phase"]] = count + row["weight_sum"], max(latest, default=None)
+            count, last_end = phases.get(row["phase"], (0, None))
+            known_ends = [end for end in (last_end, row["exit_max"]) if end is not None]
+            phases[row["phase"]] = count + row["weight_sum"], max(known_ends, default=None)
     return phases
 
 
-def _executions(trace: "Trace", run: "Run") -> int:
+def _execution_count(trace: "Trace", run: "Run") -> int:
     if run.settings.get("sample"):
         return number_of(trace.pieces("gpu_kernels", [run], ["weight"]))
-    return _rows(trace, run, "gpu_kernels", "record")
+    return _row_count(trace, run, "gpu_kernels", "record")
 
 
-def _rows(trace: "Trace", run: "Run", table: str, column: str) -> int:
+def _row_count(trace: "Trace", run: "Run", table: str, column: str) -> int:
     rows = sound_rows(trace, run, table, [column])
     if rows is not None:
         return rows
@@ -275,8 +274,8 @@ def _messages(trace: "Trace", runs: Sequence["Run"]) -> tuple[Message, ...]:
         )
         for row in rows
     ]
-    return tuple(sorted(messages, key=lambda message: _level(message.level)))
+    return tuple(sorted(messages, key=lambda message: _severity_order(message.level)))
 
 
-def _level(name: str) -> int:
+def _severity_order(name: str) -> int:
     return _LEVELS.index(name) if name in _LEVELS else len(_LEVELS)

@@ -1,4 +1,4 @@
-"""Text of an `Overview` for a terminal: warnings first, then runs, then kernels."""
+"""Text of an `Overview` for a terminal: messages first, then runs, then kernels."""
 
 import shlex
 import textwrap
@@ -24,7 +24,7 @@ from kvtrace.text import (
 )
 
 if TYPE_CHECKING:
-    from kvtrace.converters.profile.recompiles import HeldLaunch, Recompile
+    from kvtrace.converters.profile.recompiles import DelayedLaunch, Recompile
 
 _SHOWN_KERNELS: Final = 15
 _SHOWN_ON_DEVICE: Final = 5
@@ -33,68 +33,74 @@ _NANOSECONDS: Final = 1_000_000_000
 
 
 def overview_text(overview: Overview, *, full: bool = False, width: int = 80) -> list[str]:
-    """Return lines for a terminal: warnings first, then runs, then kernels."""
+    """Return lines for a terminal: messages, runs, kernels, recompiles and delayed launches.
+
+    Unless `full`, runs without launches, and all but the first notes and kernels, are only counted.
+    """
     lines = [printable(overview.path)]
     lines += [line for note in overview.notes for line in wrapped(f"note: {note}", width)]
     lines += _messages_text(overview.messages, len(overview.runs), full, width)
-    idle = (
+    runs_without_calls = (
         []
         if full or len(overview.runs) == 1
         else [run for run in overview.runs if not run.calls and not run.source]
     )
     for run in overview.runs:
-        if run not in idle:
+        if run not in runs_without_calls:
             lines += ["", *_run_text(run, width)]
-    if idle:
-        processes = plural(len(idle), "more process")
+    if runs_without_calls:
+        processes = plural(len(runs_without_calls), "more process")
         text = f"{processes} launched no kernels (for example a compiler's worker)"
-        overhead_ns = sum(run.self_overhead_ns or 0 for run in idle)
+        overhead_ns = sum(run.self_overhead_ns or 0 for run in runs_without_calls)
         overhead = f"; kvtrace overhead {duration(overhead_ns)}" if overhead_ns else ""
         lines += ["", *wrapped(f"{text}{overhead} (--all shows each)", width)]
     if overview.other_runs:
-        more = plural(overview.other_runs, "more run")
-        lines += ["", f"{more} in this directory (--run chooses, --all shows every one)"]
+        other_runs = plural(overview.other_runs, "more run")
+        lines += ["", f"{other_runs} in this directory (--run chooses, --all shows every one)"]
     if overview.window is not None and overview.window.how != "whole":
         lines += ["", *wrapped(overview.window.sentence, width)]
     time = overview.device_time
     if time is not None:
-        most = None if full else _SHOWN_ON_DEVICE
-        lines += ["", *device_text(time, most, "--all", width)]
+        most_rows = None if full else _SHOWN_ON_DEVICE
+        lines += ["", *device_text(time, most_rows, "--all", width)]
         lines += wrapped(busy_sentence(time.busy, None, time.devices), width)
     if overview.missing is None:
         lines += ["", *_kernels_text(overview.kernels, full, width)]
     else:
-        text = f"times of kernels and devices are left out: that {overview.missing}"
+        text = f"times of kernels and devices are missing: reading them {overview.missing}"
         lines += ["", *wrapped(text, width)]
     if overview.recompiles:
         lines += ["", *_recompiles_text(overview.recompiles, width)]
     if overview.held is not None:
-        lines += ["", *_held_text(overview.held, overview, width)]
+        lines += ["", *_delayed_text(overview.held, overview, width)]
     return lines
 
 
 def _messages_text(messages: Sequence[Message], runs: int, full: bool, width: int) -> list[str]:
-    """Return a line for each distinct message, with counts; many notes become one line."""
-    groups: dict[tuple[str, str], list[Message]] = {}
+    """Return a line for each distinct message, with counts.
+
+    Unless `full`, more than `_SHOWN_NOTES` notes become one line. `runs` is the number of runs.
+    """
+    messages_by_text: dict[tuple[str, str], list[Message]] = {}
     for message in messages:
-        groups.setdefault((message.level, message.text), []).append(message)
-    notes = [key for key in groups if key[0] == "info"]
-    folded = notes if len(notes) > _SHOWN_NOTES and not full else []
+        messages_by_text.setdefault((message.level, message.text), []).append(message)
+    notes = [key for key in messages_by_text if key[0] == "info"]
+    hidden_notes = notes if len(notes) > _SHOWN_NOTES and not full else []
     lines = []
-    for (level, text), group in groups.items():
-        if (level, text) in folded:
+    for (level, text), group in messages_by_text.items():
+        if (level, text) in hidden_notes:
             continue
         total = sum(message.count for message in group)
         times = f" ({total:,} times)" if total > 1 else ""
-        where = f" [{len({m.run for m in group})} of {runs} runs]" if runs > 1 else ""
+        runs_text = f" [{len({m.run for m in group})} of {runs} runs]" if runs > 1 else ""
         label = "note" if level == "info" else level
-        lines += wrapped(f"{label}: {text}{times}{where}", width)
-    if folded:
-        lines.append(f"{plural(len(folded), 'note')} on the recording (--all shows them)")
+        lines += wrapped(f"{label}: {text}{times}{runs_text}", width)
+    if hidden_notes:
+        lines.append(f"{plural(len(hidden_notes), 'note')} on the recording (--all shows them)")
     return lines
 
 
-def _contents(run: RunOverview) -> str | None:
+def _contents_text(run: RunOverview) -> str | None:
     if not run.known_contents:
         return None
     return f"tensor contents recorded for {plural(run.known_contents, 'launch')}"
@@ -104,36 +110,36 @@ def _run_text(run: RunOverview, width: int) -> list[str]:
     heading = f"run {run.run_id}"
     if run.rank is not None:
         heading += f", rank {run.rank} of {run.world_size}"
-    launched = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'unique call')}"
+    launches_text = f"{plural(run.launches, 'launch')} of {plural(run.calls, 'unique call')}"
     phases = [f"{number:,} {phase}" for phase, number in run.phases.items()]
     if len(phases) > 1:
-        launched += f" ({', '.join(phases)})"
+        launches_text += f" ({', '.join(phases)})"
     facts = {
         "imported": run.source and f"from a trace of {run.source}",
         "command": run.command,
-        "started": _started(run),
-        "commit": _commit(run),
+        "started": _started_text(run),
+        "commit": _commit_text(run),
         "host": ", ".join((str(run.host), *run.devices)) if run.host else None,
         "versions": ", ".join(f"{name} {version}" for name, version in run.versions.items()),
-        "launches": launched,
-        "contents": _contents(run),
+        "launches": launches_text,
+        "contents": _contents_text(run),
         "kernels": plural(run.kernels, "compiled variant"),
         "device": plural(run.gpu_kernels, "execution") if run.gpu_kernels else None,
         "passes": ", ".join(run.passes) or "none yet (kvtrace replay, kvtrace sanitize)",
         "left out": run.redacted and f"{run.redacted.replace(',', ', ')} (kvtrace trace redact)",
-        "overhead": _overhead(run),
-        "lost": _lost(run),
+        "overhead": _overhead_line(run),
+        "lost": _lost_text(run),
     }
     lines = [printable(heading)]
     for what, value in facts.items():
         if value:
-            first, *more = broken(printable(value), width - 12)
-            lines.append(f"  {what:<9} {first}")
-            lines += [f"{' ' * 12}{line}" for line in more]
+            first_line, *further_lines = broken(printable(value), width - 12)
+            lines.append(f"  {what:<9} {first_line}")
+            lines += [f"{' ' * 12}{line}" for line in further_lines]
     return lines
 
 
-def _started(run: RunOverview) -> str | None:
+def _started_text(run: RunOverview) -> str | None:
     if run.started is None:
         return None
     began = datetime.fromtimestamp(run.started // _NANOSECONDS, UTC)
@@ -143,7 +149,7 @@ def _started(run: RunOverview) -> str | None:
     return text
 
 
-def _commit(run: RunOverview) -> str | None:
+def _commit_text(run: RunOverview) -> str | None:
     if run.git_commit is None:
         return None
     branch = f" on {run.git_branch}" if run.git_branch else ""
@@ -151,7 +157,7 @@ def _commit(run: RunOverview) -> str | None:
     return f"{run.git_commit[:12]}{branch}{dirty}"
 
 
-def _overhead(run: RunOverview) -> str | None:
+def _overhead_line(run: RunOverview) -> str | None:
     if run.overhead_percent is not None and run.overhead is not None:
         begin, end = duration(run.overhead["start_ns"]), duration(run.overhead["end_ns"])
         text = overhead_text(run.overhead_percent)
@@ -164,18 +170,18 @@ def _overhead(run: RunOverview) -> str | None:
     return f"{text}, {100 * run.self_overhead_ns / (run.ended - run.started):.2f} % of the run"
 
 
-def _lost(run: RunOverview) -> str | None:
-    parts = []
+def _lost_text(run: RunOverview) -> str | None:
+    texts = []
     if run.dropped_rows:
-        parts.append(f"{plural(run.dropped_rows, 'row')} could not be kept")
+        texts.append(f"{plural(run.dropped_rows, 'row')} could not be kept")
     if not run.sealed:
         last = _last_launch_text(run)
-        parts.append(f"not sealed: still running or killed; {last}kvtrace trace recover seals")
-    return "; ".join(parts) or None
+        texts.append(f"not sealed: still running or killed; {last}kvtrace trace recover seals")
+    return "; ".join(texts) or None
 
 
 def _last_launch_text(run: RunOverview) -> str:
-    """Return the time of the last recorded launch of a run without an end, as text."""
+    """Return a text on the last recorded launch of a run that did not end; "" if unknown."""
     if run.last_launch is None or run.started is None:
         return ""
     return f"known until {duration(run.last_launch - run.started)} after its start; "
@@ -184,7 +190,7 @@ def _last_launch_text(run: RunOverview) -> str:
 def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> list[str]:
     if not kernels:
         return ["no kernel was recorded"]
-    shown = kernels if full else kernels[:_SHOWN_KERNELS]
+    shown_kernels = kernels if full else kernels[:_SHOWN_KERNELS]
     on_device = any(k.device_ns is not None for k in kernels)
     rows = [
         (
@@ -197,12 +203,12 @@ def _kernels_text(kernels: Sequence[KernelOverview], full: bool, width: int) -> 
             duration(k.compiling_ns),
             *(quantity(k.further[figure.name], figure.unit) for figure in FURTHER),
         )
-        for k, name in zip(shown, names_apart(kernels), strict=False)
+        for k, name in zip(shown_kernels, names_apart(kernels), strict=False)
     ]
     times = (*(["GPU time"] if on_device else []), "host time", "first launch")
     header = ("kernel", "variants", "calls", "launches", *times, *(f.label for f in FURTHER))
     lines = columns(header, rows, width, optional=(2, 1))
-    hidden = len(kernels) - len(shown)
+    hidden = len(kernels) - len(shown_kernels)
     return [*lines, f"… {plural(hidden, 'more kernel')} (--all shows them)"] if hidden else lines
 
 
@@ -210,23 +216,29 @@ def _recompiles_text(recompiles: "Sequence[Recompile]", width: int) -> list[str]
     by_kernel: dict[tuple[str, str | None, str], list[Recompile]] = {}
     for variant in recompiles:
         by_kernel.setdefault((variant.run, variant.file, variant.kernel), []).append(variant)
-    recompiles_of = [sum(variant.recompiled for variant in group) for group in by_kernel.values()]
-    loads = [variant for variant in recompiles if _is_same_loaded(variant)]
-    kernels = plural(sum(map(bool, recompiles_of)), "kernel")
+    recompile_counts = [
+        sum(variant.recompiled for variant in group) for group in by_kernel.values()
+    ]
+    loaded_variants = [variant for variant in recompiles if _is_same_loaded(variant)]
+    kernels = plural(sum(map(bool, recompile_counts)), "kernel")
     lines = (
-        [f"recompiles: {kernels}, {plural(sum(recompiles_of), 'time')}"]
-        if any(recompiles_of)
+        [f"recompiles: {kernels}, {plural(sum(recompile_counts), 'time')}"]
+        if any(recompile_counts)
         else []
     )
     lines = lines or ["no kernel was compiled more than once"]
     for (_, _, kernel), group in by_kernel.items():
-        listed = [
+        listed_variants = [
             variant for variant in group if not variant.first and not _is_same_loaded(variant)
         ]
-        lines += wrapped(f"{kernel}, {plural(len(group), 'variant')}", width, 2) if listed else []
-        lines += [line for variant in listed for line in _recompile_lines(variant, width)]
-    if loads:
-        text = f"{plural(len(loads), 'variant')} more: {_SAME_LOADED}"
+        lines += (
+            wrapped(f"{kernel}, {plural(len(group), 'variant')}", width, 2)
+            if listed_variants
+            else []
+        )
+        lines += [line for variant in listed_variants for line in _recompile_lines(variant, width)]
+    if loaded_variants:
+        text = f"{plural(len(loaded_variants), 'variant')} more: {_SAME_LOADED}"
         lines += wrapped(text, width)
     return lines
 
@@ -235,7 +247,7 @@ _SAME_LOADED: Final = "same IR, loaded from the cache (not a recompile)"
 
 
 def _is_same_loaded(variant: "Recompile") -> bool:
-    """Return whether a variant equals an earlier one, and was loaded from the cache."""
+    """Return whether a variant has the code of an earlier one and was loaded from the cache."""
     return variant.same_code and not (
         variant.first or variant.changes or variant.distinguished_by or variant.recompiled
     )
@@ -262,22 +274,22 @@ def _reason(variant: "Recompile") -> str:
     if scalars:
         text = f"the compiler's key distinguishes {scalars}"
         return f"{text}, and the TTIR is the same" if variant.same_code else text
-    same = "same IR" if variant.same_code else "same options, other IR"
-    return f"{same}, {'compiled again' if variant.recompiled else 'loaded from the cache'}"
+    code_text = "same IR" if variant.same_code else "same options, other IR"
+    return f"{code_text}, {'compiled again' if variant.recompiled else 'loaded from the cache'}"
 
 
-def _held_text(held: "Sequence[HeldLaunch]", overview: Overview, width: int) -> list[str]:
+def _delayed_text(delayed: "Sequence[DelayedLaunch]", overview: Overview, width: int) -> list[str]:
     since = f" from {overview.since} on" if overview.since is not None else ""
-    if not held:
+    if not delayed:
         return [f"no launch waited for its kernel to be compiled, loaded or tuned{since}"]
-    waiting = [launch for launch in held if not launch.trial]
+    waiting = [launch for launch in delayed if not launch.trial]
     waited = duration(sum(launch.waited_ns for launch in waiting))
     text = (
         f"{plural(len(waiting), 'launch')} waited for a kernel to be compiled, loaded or tuned"
         f"{since}, {waited} (measured):"
     )
     lines = wrapped(text, width)
-    for launch in held:
+    for launch in delayed:
         after = "" if launch.after_ns is None else f"{duration(launch.after_ns)} in, "
         text = (
             f"{after}launch {launch.seq} (call {launch.call_id}), {duration(launch.waited_ns)}: "
@@ -288,7 +300,7 @@ def _held_text(held: "Sequence[HeldLaunch]", overview: Overview, width: int) -> 
         lines += [f"  {line}" for line in wrapped_text]
     option = "" if overview.since is None else f" --set since={shlex.quote(overview.since)}"
     lines += wrapped(
-        "a script that compiles and loads them ahead: kvtrace convert warmup "
+        "to write a script that compiles and loads them before: kvtrace convert warmup "
         f"{shlex.quote(overview.path)}{option}",
         width,
     )

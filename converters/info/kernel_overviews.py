@@ -20,18 +20,18 @@ from kvtrace.figures.window import windowed
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Figures of launches that an overview has.
+#: Figures of launches in an overview, and SQL columns that sum and select them.
 _FIGURES: Final = ("launches", "tuning_launches", "host_ns", "compiling_ns")
 _SUMS: Final = tuple(figure for figure in LAUNCHED if figure.name in {*_FIGURES, *FURTHER_SUMS})
-_ADDED_UP: Final = ", ".join(f"sum({each.name}) AS {each.name}" for each in _SUMS)
-_OF_KERNEL: Final = ", ".join(
-    f"coalesce(any_value(c.{each.name}), 0)::BIGINT AS {each.name}"
-    if each.unit == "count"
-    else f"any_value(c.{each.name})::BIGINT AS {each.name}"
-    for each in _SUMS
+_ADDED_UP: Final = ", ".join(f"sum({figure.name}) AS {figure.name}" for figure in _SUMS)
+_KERNEL_SUMS: Final = ", ".join(
+    f"coalesce(any_value(c.{figure.name}), 0)::BIGINT AS {figure.name}"
+    if figure.unit == "count"
+    else f"any_value(c.{figure.name})::BIGINT AS {figure.name}"
+    for figure in _SUMS
 )
-_FIELDS: Final = frozenset(each.name for each in fields(KernelOverview))
-#: Variants and calls are those of the run that has most of them.
+_FIELDS: Final = frozenset(field.name for field in fields(KernelOverview))
+#: Numbers of variants and calls are the largest of any run.
 _KERNELS: Final = f"""
     WITH named AS (
         SELECT *, dense_rank() OVER (
@@ -55,7 +55,7 @@ _KERNELS: Final = f"""
         any_value(source) AS source, arg_min_null(file, place) AS file,
         arg_min_null(line, place) AS line,
         arg_min_null(origin, place) AS origin, any_value(v.variants) AS variants,
-        coalesce(any_value(c.calls), 0) AS calls, {_OF_KERNEL}
+        coalesce(any_value(c.calls), 0) AS calls, {_KERNEL_SUMS}
     FROM named JOIN variants v USING (kernel) LEFT JOIN called c USING (kernel)
     GROUP BY kernel ORDER BY min(place)
 """  # noqa: S608
@@ -64,15 +64,15 @@ _KERNELS: Final = f"""
 def with_kernels(
     overview: Overview, trace: "Trace", runs: Sequence["Run"], part: RequestedPart
 ) -> Overview:
-    """Return an overview with its kernels, device times, and the part of the runs they cover.
+    """Return the overview with its kernels, device times, and the part of the runs they cover.
 
     Raises:
         BadSetting: there is no such part.
     """
-    host_times(trace, runs, with_medians=False)  # cached; most of what follows uses the result
-    inside, window = windowed(trace, runs, part)
-    time = read_device_time(inside, runs, window)
-    times = host_times(inside, runs, with_medians=False)
+    host_times(trace, runs, with_medians=False)  # cached for the calls below
+    windowed_trace, window = windowed(trace, runs, part)
+    time = read_device_time(windowed_trace, runs, window)
+    times = host_times(windowed_trace, runs, with_medians=False)
     kernels = _kernels(trace, runs, times, time)
     return replace(overview, kernels=kernels, device_time=time, window=window)
 
@@ -88,14 +88,14 @@ def _kernels(
         database.register("calls", known_rows(trace, runs, "calls", ("call_id", "kernel_id")))
         database.register("times", times.calls)
         rows = database.sql(_KERNELS).to_arrow_table().to_pylist()
-    executed = {
+    device_ns_by_key = {
         row.key: row.device_ns
         for row in (device.rows if device is not None else ())
         if row.kind in OWN
     }
     overviews = [
         KernelOverview(
-            device_ns=executed.get(
+            device_ns=device_ns_by_key.get(
                 KernelKey(row["module"] or "", row["name"], row["source"] or "")
             ),
             further={figure.name: figure.shown(row) for figure in FURTHER},

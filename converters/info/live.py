@@ -1,6 +1,6 @@
-"""Live figures of recorded programs: launches, kernels, variants and findings, as data.
+"""Live figures of running programs: launches, kernels, variants and findings, as data.
 
-A follower of the journals delivers new rows with each look. Memory does not grow with time: sums by
+A follower of the journals delivers new rows at each update. Memory does not grow with time: sums by
 call are stored, and seconds and events of the last minute.
 """
 
@@ -28,7 +28,7 @@ from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.symbols import titled
 from kvtrace.text import duration
 
-#: Columns read of each table; tables that others refer to come last.
+#: Columns to read of each table; tables that others refer to come last.
 COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
     "gpu_kernels": ("call_id", "start", "end", "name", "kind", "weight"),
     "launches": ("call_id", "enter", "exit", "thread", "phase", "weight", *LAUNCH_COLUMNS),
@@ -39,7 +39,7 @@ COLUMNS: Final[Mapping[str, tuple[str, ...]]] = {
         "load_begin", "cache_hit",
     ),
 }  # fmt: skip
-#: Tables that identify a launch's kernel: they have few rows, and none may be missing.
+#: Tables that identify a launch's kernel, which are read from their first row on.
 FROM_START: Final = frozenset({"calls", "kernels"})
 _ORDER: Final = ("kernels", "calls", "messages", "launches", "gpu_kernels")
 
@@ -48,7 +48,7 @@ _SECOND: Final = 1_000_000_000
 RATE_SECONDS: Final = 10
 EVENT_SECONDS: Final = 60
 _MOST_EVENTS: Final = 100
-#: Codes of messages on defects, found by judging or running a launch.
+#: Codes of messages on defects that were found while the program ran.
 _FINDINGS: Final = frozenset({"defect", "out-of-bounds"})
 
 
@@ -56,8 +56,8 @@ _FINDINGS: Final = frozenset({"defect", "out-of-bounds"})
 class ProcessLine:
     """A process: launches so far and per second, its devices' busy share, and its variants.
 
-    `device_share` is None where no device timeline is recorded; executions that overlap count each.
-    `state` is recording, not running (its journal was left), or how it ended.
+    `device_share` is None without a device timeline; overlapping executions are added. `state` is
+    "recording", "not running" (it left a journal), or how the process ended.
     """
 
     name: str
@@ -70,11 +70,11 @@ class ProcessLine:
 
 @dataclass(frozen=True, slots=True)
 class KernelLine:
-    """A kernel of all processes; `of` is the library, or "launched". Times are measured.
+    """A kernel over all processes; `of` is its library, or "launched". Times are measured.
 
-    Launches and times are the figures of `figures/kernels.py`; executions of trials, however,
-    are among the others. They are of the page's last seconds; `in_all_ns` is the time on devices,
-    or else of the host, since the beginning.
+    Launches and times are figures of `figures/kernels.py` over the page's last seconds, except that
+    device times include trials of autotuners. `in_all_ns` is the device time, or without one the
+    host time, since the beginning.
     """
 
     name: str
@@ -98,9 +98,10 @@ class Event:
 
 @dataclass(frozen=True, slots=True)
 class LivePage:
-    """All that one look shows; `whole` is False if rows of a process were sealed before.
+    """All data of one update of the page.
 
-    Kernels are those of the last `seconds`; None: since the beginning.
+    `kernels` cover the last `seconds`; None: the time since the beginning. `idle` counts processes
+    without launches. `whole` is False if rows of a process were sealed before, and do not count.
     """
 
     processes: tuple[ProcessLine, ...]
@@ -121,21 +122,21 @@ _Sums = Counter[str]
 
 @dataclass(slots=True)
 class _CallSums:
-    """Figures by call, and by name and kind for executions without a known call."""
+    """Sums of figures by call, and by name and kind for executions without a known call."""
 
     calls: dict[int, _Sums] = field(default_factory=dict)
     others: dict[tuple[str, str | None], _Sums] = field(default_factory=dict)
 
-    def of_call(self, call: int) -> _Sums:
+    def sums_of_call(self, call: int) -> _Sums:
         return self.calls.setdefault(call, _Sums())
 
-    def of_other(self, name: str, kind: str | None) -> _Sums:
+    def sums_of_name(self, name: str, kind: str | None) -> _Sums:
         return self.others.setdefault((name, kind), _Sums())
 
 
 @dataclass(slots=True)
 class _Process:
-    """State of a run: its kernels, and sums over launches and executions."""
+    """State of a process: its kernels, and sums over launches and executions."""
 
     run: Run
     live: bool = True
@@ -144,13 +145,13 @@ class _Process:
     kernel_of: dict[int, int] = field(default_factory=dict)
     sums: _CallSums = field(default_factory=_CallSums)
     recent: dict[int, _CallSums] = field(default_factory=dict)
-    """Sums of each of the last seconds."""
+    """Sums by second since 1970, for the last minute."""
     launched: Counter[int] = field(default_factory=Counter)
-    """Launches in each second."""
+    """Number of launches by second."""
     compiled: set[tuple[KernelKey, str | None]] = field(default_factory=set)
-    """Kernels that have a variant, with its file."""
+    """Key and file of kernels that have a variant."""
     busy: Counter[int] = field(default_factory=Counter)
-    """Nanoseconds of executions that began in each second."""
+    """Nanoseconds of executions by the second in which they began."""
     holding: HoldingTrials = field(default_factory=HoldingTrials)
 
     @property
@@ -158,7 +159,7 @@ class _Process:
         return sum(sums["launches"] + sums["tuning_launches"] for sums in self.sums.calls.values())
 
     def kernel(self, call: int) -> Mapping[str, Any]:
-        """Return the row of a call's kernel; empty if unknown."""
+        """Return the row of the kernel of the call with this id; {} if unknown."""
         return self.kernels.get(self.kernel_of.get(call, -1), {})
 
     def sums_at(self, second: int | None) -> tuple[_CallSums, ...]:
@@ -173,19 +174,19 @@ class _Process:
 
 
 class Live:
-    """Sums over a follower's rows, and pages made from the sums."""
+    """Collector of a follower's rows, which `add` sums up and `page` returns as a page."""
 
     def __init__(self) -> None:
         self._database = scratch()
         self._processes: dict[str, _Process] = {}
         self._variants: Counter[KernelKey] = Counter()
-        self._new: deque[Event] = deque(maxlen=_MOST_EVENTS)
+        self._new_variants: deque[Event] = deque(maxlen=_MOST_EVENTS)
         self._recompiled: deque[int] = deque(maxlen=_MOST_EVENTS)
         self._findings: deque[Event] = deque(maxlen=_MOST_EVENTS)
         self._warnings: deque[Event] = deque(maxlen=_MOST_EVENTS)
 
     def add(self, news: Iterable[News], now: int) -> None:
-        """Add the rows that were new at `now`, in ns since 1970."""
+        """Add the new rows of runs at the time `now`, in ns since 1970; forget old seconds."""
         for run_news in news:
             process = self._processes.setdefault(run_news.run.run_id, _Process(run_news.run))
             process.run, process.live, process.whole = run_news.run, run_news.live, run_news.whole
@@ -194,48 +195,56 @@ class Live:
                 tables.setdefault(table, []).append(piece)
             for table in _ORDER:
                 for piece in tables.get(table, ()):
-                    self._take(process, table, piece, now)
+                    self._add_rows(process, table, piece, now)
             by_second: tuple[dict[int, Any], ...] = (process.launched, process.busy, process.recent)
             for seconds in by_second:
                 for second in [s for s in seconds if s < now // _SECOND - EVENT_SECONDS]:
                     del seconds[second]
 
-    def _take(self, process: _Process, table: str, piece: pa.Table, now: int) -> None:
+    def _add_rows(self, process: _Process, table: str, table_rows: pa.Table, now: int) -> None:
         if table == "kernels":
-            for row in plain_rows(piece):
+            for row in plain_rows(table_rows):
                 self._add_variant(process, row, now)
         elif table == "calls":
-            pairs = zip(piece["call_id"].to_pylist(), piece["kernel_id"].to_pylist(), strict=True)
+            pairs = zip(
+                table_rows["call_id"].to_pylist(), table_rows["kernel_id"].to_pylist(), strict=True
+            )
             process.kernel_of.update(pair for pair in pairs if pair[1] is not None)
         elif table == "messages":
-            self._add_messages(process, piece)
+            self._add_messages(process, table_rows)
         elif table == "launches":
-            for second, part in _by_second(piece, "exit", now):
-                for row in launch_sums(self._database, part, process.kernel, process.holding):
+            for second, rows_of_second in _rows_by_second(table_rows, "exit", now):
+                for row in launch_sums(
+                    self._database, rows_of_second, process.kernel, process.holding
+                ):
                     call = row.pop("call_id")
                     for sums in process.sums_at(second):
-                        _add(sums.of_call(call), row)
-            _add_seconds(process.launched, piece, "enter", weights(piece))
+                        _add_figures(sums.sums_of_call(call), row)
+            _add_seconds(process.launched, table_rows, "enter", weights(table_rows))
         else:
-            piece = piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
-            for second, part in _by_second(piece, "end", now):
-                for row in execution_sums(self._database, part):
+            table_rows = table_rows.filter(
+                pc.and_(pc.is_valid(table_rows["start"]), pc.is_valid(table_rows["end"]))
+            )
+            for second, rows_of_second in _rows_by_second(table_rows, "end", now):
+                for row in execution_sums(self._database, rows_of_second):
                     call, name, kind = (row.pop(key) for key in ("call_id", "name", "kind"))
                     for sums in process.sums_at(second):
                         sums_of_name = (
-                            sums.of_other(name or "", kind) if call is None else sums.of_call(call)
+                            sums.sums_of_name(name or "", kind)
+                            if call is None
+                            else sums.sums_of_call(call)
                         )
-                        _add(sums_of_name, row)
-            busy_ns = np.maximum(integers(piece["end"]) - integers(piece["start"]), 0)
-            _add_seconds(process.busy, piece, "start", busy_ns * weights(piece))
+                        _add_figures(sums_of_name, row)
+            busy_ns = np.maximum(integers(table_rows["end"]) - integers(table_rows["start"]), 0)
+            _add_seconds(process.busy, table_rows, "start", busy_ns * weights(table_rows))
 
     def _add_variant(self, process: _Process, row: dict[str, Any], now: int) -> None:
         process.kernels[row["kernel_id"]] = row
         name = str(row["name"] or "kernel without a name")
         key = key_of(row)
         self._variants[key] += 1
-        number, began = self._variants[key], row["compile_begin"]
-        time = now if began is None else began + (row["compile_ns"] or 0)
+        variant_number, compile_begin = self._variants[key], row["compile_begin"]
+        time = now if compile_begin is None else compile_begin + (row["compile_ns"] or 0)
         is_compiled = compiled_here(row["cache_hit"], row["compile_ns"])
         if is_compiled and (key, row["file"]) in process.compiled:
             self._recompiled.append(time)
@@ -244,11 +253,15 @@ class Live:
             "compiled" if is_compiled else "from the cache" if row["cache_hit"] else "first seen"
         )
         duration_text = "" if row["compile_ns"] is None else f" in {duration(row['compile_ns'])}"
-        self._new.append(Event(time, f"{name}: variant {number}, {origin}{duration_text}"))
+        self._new_variants.append(
+            Event(time, f"{name}: variant {variant_number}, {origin}{duration_text}")
+        )
 
     def _add_messages(self, process: _Process, piece: pa.Table) -> None:
         for row in plain_rows(piece):
-            event = Event(row["time"] or 0, f"{_name(process.run)}: {row['text'] or row['code']}")
+            event = Event(
+                row["time"] or 0, f"{_process_name(process.run)}: {row['text'] or row['code']}"
+            )
             if row["code"] in _FINDINGS:
                 self._findings.append(event)
             elif row["level"] in ("warning", "error"):
@@ -259,41 +272,43 @@ class Live:
 
         Kernels are those of the last minute, or of the whole time if nothing ran or `whole` is set.
         """
-        busy = [p for p in self._processes.values() if p.sums.calls or p.sums.others or p.kernels]
-        shown = sorted(busy, key=lambda p: (p.run.rank or 0, p.run.run_id))
+        active_processes = [
+            p for p in self._processes.values() if p.sums.calls or p.sums.others or p.kernels
+        ]
+        sorted_processes = sorted(active_processes, key=lambda p: (p.run.rank or 0, p.run.run_id))
         on_device = any(
             p.sums.others or any(s["device_executions"] for s in p.sums.calls.values())
-            for p in shown
+            for p in sorted_processes
         )
-        recent = not whole and any(p.recent for p in shown)
+        has_recent = not whole and any(p.recent for p in sorted_processes)
         return LivePage(
-            processes=tuple(_line(process, now) for process in shown),
-            idle=len(self._processes) - len(shown),
-            kernels=tuple(_kernels(shown, on_device=on_device, recent=recent)),
+            processes=tuple(_process_line(process, now) for process in sorted_processes),
+            idle=len(self._processes) - len(sorted_processes),
+            kernels=tuple(_kernel_lines(sorted_processes, on_device=on_device, recent=has_recent)),
             on_device=on_device,
-            variants=_recent(self._new, now),
+            variants=_recent_events(self._new_variants, now),
             recompiles=sum(time >= now - EVENT_SECONDS * _SECOND for time in self._recompiled),
-            findings=_recent(self._findings, now),
-            warnings=_recent(self._warnings, now),
-            whole=all(process.whole for process in shown),
-            seconds=EVENT_SECONDS if recent else None,
+            findings=_recent_events(self._findings, now),
+            warnings=_recent_events(self._warnings, now),
+            whole=all(process.whole for process in sorted_processes),
+            seconds=EVENT_SECONDS if has_recent else None,
         )
 
 
-def _recent(events: Iterable[Event], now: int) -> tuple[Event, ...]:
-    """Return the events of the last minute, the newest first."""
+def _recent_events(events: Iterable[Event], now: int) -> tuple[Event, ...]:
+    """Return the events of the last minute before `now`, the newest first."""
     first = now - EVENT_SECONDS * _SECOND
     return tuple(sorted((e for e in events if e.time >= first), key=lambda e: -e.time))
 
 
-def _add(sums: _Sums, figures: Mapping[str, int | None]) -> None:
+def _add_figures(sums: _Sums, figures: Mapping[str, int | None]) -> None:
     sums.update({name: value or 0 for name, value in figures.items()})
 
 
-def _by_second(piece: pa.Table, name: str, now: int) -> Iterator[tuple[int | None, pa.Table]]:
-    """Yield the rows of each of the last seconds, by a column of times; older rows first, as None.
+def _rows_by_second(piece: pa.Table, name: str, now: int) -> Iterator[tuple[int | None, pa.Table]]:
+    """Yield each of the last seconds with its rows, by the column `name` of times.
 
-    Rows without a time are of the last second. The order of a second's rows is kept.
+    Older rows come first, with None. Rows without a time belong to the second of `now`.
     """
     first = now // _SECOND - EVENT_SECONDS
     seconds = np.maximum(integers(piece[name], now) // _SECOND, first - 1)
@@ -303,36 +318,41 @@ def _by_second(piece: pa.Table, name: str, now: int) -> Iterator[tuple[int | Non
 
 
 def _add_seconds(seconds: Counter[int], piece: pa.Table, name: str, added: Integers) -> None:
-    """Add numbers to the seconds of a column of times; rows without a time are skipped."""
+    """Add a number per row (`added`) to the counter of the row's second; skip rows without a time.
+
+    `name` is the column of times.
+    """
     has_time = pc.is_valid(piece[name]).to_numpy()
     if not has_time.any():
         return
-    present, codes = np.unique(integers(piece[name])[has_time] // _SECOND, return_inverse=True)
+    seconds_in_column, codes = np.unique(
+        integers(piece[name])[has_time] // _SECOND, return_inverse=True
+    )
     sums = summed_by(codes.reshape(-1), added[has_time])
-    seconds.update(dict(zip(present.tolist(), sums.tolist(), strict=True)))
+    seconds.update(dict(zip(seconds_in_column.tolist(), sums.tolist(), strict=True)))
 
 
-def _line(process: _Process, now: int) -> ProcessLine:
+def _process_line(process: _Process, now: int) -> ProcessLine:
     run, second = process.run, now // _SECOND
-    began = second - RATE_SECONDS
+    rate_begin = second - RATE_SECONDS
     span = RATE_SECONDS
-    if run.started is not None and run.started // _SECOND > began:
-        span = max(second - run.started // _SECOND, 1)  # it has not run for so long yet
-    # The current second is left out, unless there is none before it.
-    counted = range(second - span, second)
-    launched = sum(process.launched[past_second] for past_second in counted)
-    busy = sum(process.busy[past_second] for past_second in counted)
+    if run.started is not None and run.started // _SECOND > rate_begin:
+        span = max(second - run.started // _SECOND, 1)  # the process is younger than that
+    # The current second is not complete, so it is left out.
+    counted_seconds = range(second - span, second)
+    launch_count = sum(process.launched[past_second] for past_second in counted_seconds)
+    busy_ns = sum(process.busy[past_second] for past_second in counted_seconds)
     return ProcessLine(
-        name=_name(run),
-        state=_state(process),
+        name=_process_name(run),
+        state=_process_state(process),
         launches=process.launches,
-        launches_per_second=launched / span if process.live else 0.0,
-        device_share=busy / (span * _SECOND) if process.has_device and process.live else None,
+        launches_per_second=launch_count / span if process.live else 0.0,
+        device_share=busy_ns / (span * _SECOND) if process.has_device and process.live else None,
         variants=len(process.kernels),
     )
 
 
-def _state(process: _Process) -> str:
+def _process_state(process: _Process) -> str:
     if process.live:
         sample = process.run.settings.get("sample")
         return f"recording {sample} in detail" if sample else "recording"
@@ -341,26 +361,29 @@ def _state(process: _Process) -> str:
     return "not running"
 
 
-def _name(run: Run) -> str:
+def _process_name(run: Run) -> str:
     parts = [] if run.rank is None else [f"rank {run.rank}"]
     return " · ".join([*parts, f"{script_name(run.command)} {run.pid or '?'}"])
 
 
-def _kernels(
+def _kernel_lines(
     processes: Sequence[_Process], *, on_device: bool, recent: bool
 ) -> Iterator[KernelLine]:
-    """Yield the kernels of all processes, by device time and then launches."""
+    """Yield the kernels of all processes, by falling device time, then launches.
+
+    `recent`: of the last minute. `on_device`: device times are recorded.
+    """
     files = {key_of(row): row["file"] for process in processes for row in process.kernels.values()}
-    merged: dict[tuple[KernelKey, str], _Sums] = {}
-    in_all: dict[tuple[KernelKey, str], _Sums] = {}
+    sums_by_kernel: dict[tuple[KernelKey, str], _Sums] = {}
+    all_sums: dict[tuple[KernelKey, str], _Sums] = {}
     for process in processes:
-        _merge(in_all, process, process.sums)
-        for kept in process.recent.values() if recent else ():
-            _merge(merged, process, kept)
-    merged = merged if recent else in_all
-    total = sum(sums["device_ns"] for sums in merged.values())
+        _add_to_kernels(all_sums, process, process.sums)
+        for sums_of_second in process.recent.values() if recent else ():
+            _add_to_kernels(sums_by_kernel, process, sums_of_second)
+    sums_by_kernel = sums_by_kernel if recent else all_sums
+    total = sum(sums["device_ns"] for sums in sums_by_kernel.values())
     order = sorted(
-        merged.items(),
+        sums_by_kernel.items(),
         key=lambda item: (-item[1]["device_ns"], -item[1]["launches"], item[0][0].name),
     )
     for (key, of), sums in order:
@@ -371,17 +394,19 @@ def _kernels(
             host_ns=sums["host_ns"],
             device_ns=sums["device_ns"] if on_device else None,
             share=sums["device_ns"] / total if total else None,
-            in_all_ns=in_all[key, of]["device_ns" if on_device else "host_ns"],
+            in_all_ns=all_sums[key, of]["device_ns" if on_device else "host_ns"],
             module=key.module or None,
             file=files.get(key),
         )
 
 
-def _merge(merged: dict[tuple[KernelKey, str], _Sums], process: _Process, kept: _CallSums) -> None:
-    for call, sums in kept.calls.items():
+def _add_to_kernels(
+    sums_by_kernel: dict[tuple[KernelKey, str], _Sums], process: _Process, call_sums: _CallSums
+) -> None:
+    for call, sums in call_sums.calls.items():
         kernel = process.kernel(call)
         key = key_of(kernel) if kernel else KernelKey("", "")
-        merged.setdefault((key, "launched"), _Sums()).update(sums)
-    for (symbol, kind), sums in kept.others.items():
+        sums_by_kernel.setdefault((key, "launched"), _Sums()).update(sums)
+    for (symbol, kind), sums in call_sums.others.items():
         key = KernelKey("", titled(symbol))
-        merged.setdefault((key, kind_of(symbol, kind)), _Sums()).update(sums)
+        sums_by_kernel.setdefault((key, kind_of(symbol, kind)), _Sums()).update(sums)

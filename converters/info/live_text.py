@@ -1,4 +1,4 @@
-"""Text of a live page for a terminal."""
+"""Text of a `LivePage` for a terminal."""
 
 import time
 from collections.abc import Iterator, Sequence
@@ -9,29 +9,32 @@ from kvtrace.text import columns, count, duration, percent, plural, printable, s
 
 _MOST_PROCESSES = 16
 _MOST_EVENTS = 5
-#: Lines of one event.
+#: Most lines of one event.
 _MOST_LINES = 3
 _FEWEST_KERNELS = 5
 
 
 def page_lines(page: LivePage, out: str, now: int, width: int, height: int) -> list[str]:
-    """Return the lines of a page, at most `width` columns and about `height` lines."""
+    """Return the lines of a page of the trace `out`, at most `width` columns, about `height` lines.
+
+    `now` is the time to show, in ns since 1970.
+    """
     clock = time.strftime("%H:%M:%S", time.localtime(now / 1e9))
     running = sum(process.state.startswith("recording") for process in page.processes)
     rate = sum(process.launches_per_second for process in page.processes)
-    facts = f"{clock}  {plural(running, 'process')} recording, {_rate(rate)} launches/s"
+    facts = f"{clock}  {plural(running, 'process')} recording, {_rate_text(rate)} launches/s"
     lines = [f"{shorten(printable(out), max(width - len(facts) - 2, 12))}  {facts}", ""]
-    lines += _processes(page, width)
+    lines += _process_lines(page, width)
     events = [
-        *_events(f"new variants (recompiles: {page.recompiles})", page.variants, width),
-        *_events("findings", page.findings, width),
-        *_events("warnings", page.warnings, width),
+        *_event_lines(f"new variants (recompiles: {page.recompiles})", page.variants, width),
+        *_event_lines("findings", page.findings, width),
+        *_event_lines("warnings", page.warnings, width),
     ]
     room = max(_FEWEST_KERNELS, height - len(lines) - len(events) - 4)
-    return [*lines, *_kernels(page, room, width), *events]
+    return [*lines, *_kernel_lines(page, room, width), *events]
 
 
-def _processes(page: LivePage, width: int) -> Iterator[str]:
+def _process_lines(page: LivePage, width: int) -> Iterator[str]:
     if not page.processes:
         yield "no recorded process has launched a kernel yet (ended runs: kvtrace info)"
     else:
@@ -40,7 +43,7 @@ def _processes(page: LivePage, width: int) -> Iterator[str]:
             (
                 process.name,
                 count(process.launches),
-                _rate(process.launches_per_second),
+                _rate_text(process.launches_per_second),
                 percent(process.device_share),
                 count(process.variants),
                 process.state,
@@ -57,21 +60,21 @@ def _processes(page: LivePage, width: int) -> Iterator[str]:
         yield "rows sealed before kvtrace top started are not counted: kvtrace info counts all"
 
 
-def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
+def _kernel_lines(page: LivePage, most: int, width: int) -> Iterator[str]:
     if not page.kernels:
         return
     yield ""
-    named = zip(page.kernels[:most], names_apart(page.kernels), strict=False)
-    part = "since the beginning" if page.seconds is None else f"of the last {page.seconds} s"
+    kernels_and_names = zip(page.kernels[:most], names_apart(page.kernels), strict=False)
+    period = "since the beginning" if page.seconds is None else f"of the last {page.seconds} s"
     if page.on_device:
-        yield f"kernels {part}, by GPU time (measured)"
+        yield f"kernels {period}, by GPU time (measured)"
         header = ["kernel", "library", "launches", "time", "share"]
         rows = [
             [name, k.of, count(k.launches or None), duration(k.device_ns), percent(k.share)]
-            for k, name in named
+            for k, name in kernels_and_names
         ]
     else:
-        yield f"kernels {part}, by launches"
+        yield f"kernels {period}, by launches"
         header = ["kernel", "library", "launches", "host time", "per launch"]
         rows = [
             [
@@ -81,7 +84,7 @@ def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
                 duration(k.host_ns),
                 duration(k.host_ns / k.launches) if k.launches else "-",
             ]
-            for k, name in named
+            for k, name in kernels_and_names
         ]
     if page.seconds is not None:
         header.append("in all")
@@ -92,7 +95,7 @@ def _kernels(page: LivePage, most: int, width: int) -> Iterator[str]:
         yield f"… {plural(len(page.kernels) - most, 'more kernel')}"
 
 
-def _events(what: str, events: Sequence[Event], width: int) -> Iterator[str]:
+def _event_lines(what: str, events: Sequence[Event], width: int) -> Iterator[str]:
     if not events:
         return
     yield ""
@@ -103,6 +106,6 @@ def _events(what: str, events: Sequence[Event], width: int) -> Iterator[str]:
         yield from (shorten(line, width) for line in lines[:_MOST_LINES])
 
 
-def _rate(rate: float) -> str:
-    """Return launches a second, the mean of the last `RATE_SECONDS`."""
+def _rate_text(rate: float) -> str:
+    """Return a rate as text, with a decimal if it is below `RATE_SECONDS`."""
     return f"{rate:,.0f}" if rate >= RATE_SECONDS or not rate else f"{rate:.1f}"

@@ -10,28 +10,28 @@ _LASTING: Final = ("launches_ns", "waits_ns", "profiler_ns")
 
 
 def overhead_percent(run: "Run") -> dict[str, float] | None:
-    """Return the overhead while compiled kernels were launched: `total` and its parts.
+    """Return the overhead of recording after all kernels were compiled: `total` and its parts.
 
     Returns:
-        Per cent by part: `launches`, what recording ran in the program's threads; `waits`, how long
-        they were kept waiting by the thread that writes; `profiler`, what CUPTI took in them,
-        which is left out of parts and sum where it is not known. None where no time passed with
-        known kernels only, and in runs of format 1.7 and before.
+        Per cent by part: `launches`, the time of recording in the program's threads; `waits`, the
+        time that these waited for the writing thread; `profiler`, CUPTI's time in these threads,
+        which is left out of parts and sum if unknown. None if launches never stopped compiling, and
+        in runs of format 1.7 and before.
     """
-    parts = {name: part for name, part in (run.overhead or {}).items() if part is not None}
-    costs = {name: parts[name] for name in _LASTING if name in parts}
-    without = parts.get("running_ns", 0) - sum(costs.values())
-    if without <= 0 or not costs:
+    ns_by_part = {name: part for name, part in (run.overhead or {}).items() if part is not None}
+    costs = {name: ns_by_part[name] for name in _LASTING if name in ns_by_part}
+    own_ns = ns_by_part.get("running_ns", 0) - sum(costs.values())
+    if own_ns <= 0 or not costs:
         return None
-    shares = {name.removesuffix("_ns"): 100 * cost / without for name, cost in costs.items()}
+    shares = {name.removesuffix("_ns"): 100 * cost / own_ns for name, cost in costs.items()}
     return {"total": sum(shares.values()), **shares}
 
 
 def overhead_text(shares: dict[str, float]) -> str:
-    """Return the result of `overhead_percent` as one line; CUPTI's part may be unknown.
+    """Return the result of `overhead_percent` as one line.
 
-    "At least": the program also loses cache lines to what recording reads and writes, which no
-    clock inside the recorder sees (benchmarks/RESULTS.md compares it with whole processes).
+    It is "at least" that much, since recording also evicts cache lines of the program, which is not
+    measured (benchmarks/RESULTS.md compares whole processes).
     """
     parts = [f"launches {shares['launches']:.1f}", f"waits {shares['waits']:.1f}"]
     profiler = shares.get("profiler")

@@ -1,9 +1,8 @@
 """Performance advice on the kernels that take most time, each piece with the figures behind it.
 
-Each rule has a threshold from which on the figure costs more than it is worth to look at; kernels
-that take less than `IMPORTANT` of all time are left alone. A figure is measured (taken while the
-program ran), derived (worked out from the IR) or assumed (a data sheet's, for a device that was not
-recorded).
+Each rule has a threshold, below which the loss is too small to report; kernels that take less than
+`IMPORTANT` of all time get no advice. A figure is measured (taken while the program ran), derived
+(computed from the IR) or assumed (from a data sheet, for a device that was not recorded).
 """
 
 import re
@@ -30,28 +29,28 @@ if TYPE_CHECKING:
     from kvtrace.converters.profile.profile import KernelProfile
     from kvtrace.schema.trace import Run, Trace
 
-#: Kernels with a smaller share of all time are left alone.
+#: Kernels with a smaller share of all time get no advice.
 IMPORTANT: Final = 0.03
 #: Advice that would save a smaller share of the time is left out.
 _LITTLE: Final = 0.01
-#: Accesses with a smaller share of their kernel's bytes are left alone.
+#: Accesses with a smaller share of their kernel's bytes get no advice.
 _PART: Final = 0.1
 #: Elements per 32-byte sector, on average, below which an access is uncoalesced: (nearly) each
 #: element has its own sector. An access that the compiler splits for lack of known divisibility
 #: has two or more elements per sector.
-_ALONE: Final = 1.5
+_ELEMENTS_PER_SECTOR: Final = 1.5
 _LANES_OFF: Final = 0.4
 _FEW_WARPS: Final = 0.25
-#: Loads of each byte, and time of all loads over the best time, from which a load is redundant.
+#: Thresholds of a redundant load: loads of each byte, and time without caches over the best time.
 _REUSE: Final = 8.0
-_UNCACHED: Final = 2.0
-#: Share of a launch that the last wave leaves idle, from which advice is given.
+_UNCACHED_SLOWDOWN: Final = 2.0
+#: Threshold of the idle share of the device, over a launch's waves, for advice on the last wave.
 _TAIL: Final = 0.25
 #: Share of the roofline above which fuller waves have nothing to gain.
 _FAST: Final = 0.6
 _MOST_WAVES: Final = 4
 _STORM: Final = 4
-#: Configurations that differ by less are the same, within what trials vary.
+#: Configurations whose times differ by a smaller share count as equally fast.
 _NOISE: Final = 0.03
 _LEAST_TRIALS: Final = 3
 
@@ -65,53 +64,58 @@ def read_advice(
     time: DeviceTime | None,
     gaps: Gaps | None = None,
 ) -> tuple[Advice, ...]:
-    """Return what to try, the largest possible saving first; errors as `Trace.table`.
+    """Return pieces of advice, the largest possible saving first; errors as `Trace.table`.
 
     Args:
         trace: the trace, or a window of it.
-        runs: its runs.
-        kernels: their profiles, with calls.
-        accesses: what each access of a kernel did, by its key (`ProfileTables.accesses`).
-        device: whose limits are compared with.
-        time: all that devices did.
-        gaps: why they were idle.
+        runs: the runs to advise on.
+        kernels: profiles of the kernels, with calls.
+        accesses: rows of `ProfileTables.accesses`, by the kernel's key.
+        device: the device whose limits kernels are compared with; None: unknown.
+        time: all that devices did; None without device times.
+        gaps: causes of the devices' idle time; None: unknown.
     """
-    important = _important(kernels)
-    tuned = any(kernel.tuning_launches for kernel in kernels)
-    keys = {k.key for k in (*important, *(k for k in kernels if k.tuning_launches))}
+    important_kernels = _important_kernels(kernels)
+    has_trials = any(kernel.tuning_launches for kernel in kernels)
+    keys = {k.key for k in (*important_kernels, *(k for k in kernels if k.tuning_launches))}
     variants = _variants(trace, runs, keys) if keys else {}
     advice: list[Advice] = []
     advised: set[KernelKey] = set()
     caches = device is None or device.limits.has_caches
-    for kernel in important:
-        of_kernel = [
-            *_of_accesses(kernel, accesses.get(kernel.key, ()), caches),
-            *_of_variants(kernel, variants.get(kernel.key, ()), device),
+    for kernel in important_kernels:
+        kernel_advice = [
+            *_access_advice(kernel, accesses.get(kernel.key, ()), caches),
+            *_variant_advice(kernel, variants.get(kernel.key, ()), device),
         ]
-        advised |= {kernel.key} if of_kernel else set()
-        advice += of_kernel
-    of_program: list[Advice] = []
-    if _compiled_again(trace, runs):
-        of_program += _recompiles(read_recompiles(trace, runs))
-    if tuned:
-        of_program += _tunings(read_tunings(trace, runs), _steady(kernels, variants))
-    advice += of_program
+        advised |= {kernel.key} if kernel_advice else set()
+        advice += kernel_advice
+    program_advice: list[Advice] = []
+    if _has_recompiles(trace, runs):
+        program_advice += _recompile_advice(read_recompiles(trace, runs))
+    if has_trials:
+        program_advice += _tuning_advice(
+            read_tunings(trace, runs), _steady_medians(kernels, variants)
+        )
+    advice += program_advice
     if time is not None and time.busy.span_ns:
-        named = {piece.kernel for piece in of_program}
-        advised |= {kernel.key for kernel in kernels if kernel.name in named}
+        advised_names = {piece.kernel for piece in program_advice}
+        advised |= {kernel.key for kernel in kernels if kernel.name in advised_names}
         advice += lost_time(kernels, time, gaps, advised)
-        least = _LITTLE * time.busy.span_ns
-        advice = [piece for piece in advice if piece.cost_ns is None or piece.cost_ns >= least]
+        least_ns = _LITTLE * time.busy.span_ns
+        advice = [piece for piece in advice if piece.cost_ns is None or piece.cost_ns >= least_ns]
     return tuple(sorted(advice, key=lambda piece: -(piece.cost_ns or 0)))
 
 
-def _important(kernels: Sequence["KernelProfile"]) -> list["KernelProfile"]:
+def _important_kernels(kernels: Sequence["KernelProfile"]) -> list["KernelProfile"]:
     shares = _shares(kernels)
     return [k for k in kernels if shares.get(k.key, 0.0) >= IMPORTANT]
 
 
 def _shares(kernels: Sequence["KernelProfile"]) -> dict[KernelKey, float]:
-    """Return each kernel's share in device time, else in the time at best, else in bytes."""
+    """Return each kernel's share in the total device time, by key.
+
+    Without device times it is the share in the best times, and without these in the bytes.
+    """
     for figure in (_device_ns, _best_ns, _bytes):
         values = {k.key: figure(k) for k in kernels}
         total = sum(values.values())
@@ -137,30 +141,32 @@ def _bytes(kernel: "KernelProfile") -> float:
 _Location = tuple[str, str | None, int | None]
 
 
-def _of_accesses(
+def _access_advice(
     kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], caches: bool
 ) -> Iterator[Advice]:
-    moved = sum(int(row["sectors"] or 0) * 32 for row in accesses)
-    requested = sum(int(row["bytes"] or 0) for row in accesses)
+    sector_bytes = sum(int(row["sectors"] or 0) * 32 for row in accesses)
+    requested_bytes = sum(int(row["bytes"] or 0) for row in accesses)
     for row in accesses:
         location = (kernel.name, row["file"], row["line"])
-        sectors, used = int(row["sectors"] or 0) * 32, int(row["sector_bytes"] or 0)
-        wasted = sectors - used
-        alone = _ALONE * _element_bytes(row["dtype"]) * (sectors / 32)
-        if sectors and used < alone and wasted > _PART * moved:
+        moved_bytes, used_bytes = int(row["sectors"] or 0) * 32, int(row["sector_bytes"] or 0)
+        wasted_bytes = moved_bytes - used_bytes
+        uncoalesced_bytes = _ELEMENTS_PER_SECTOR * _element_bytes(row["dtype"]) * (moved_bytes / 32)
+        if moved_bytes and used_bytes < uncoalesced_bytes and wasted_bytes > _PART * sector_bytes:
+            used_share = percent(used_bytes / moved_bytes)
             yield Advice(
                 "uncoalesced", *location,
-                f"the {row['kind']} uses {percent(used / sectors)} of the 32-byte sectors that "
-                "it requests: let neighboring lanes touch neighboring elements (the order of the "
-                "block's axes, or a transposed copy)",
+                f"the {row['kind']} uses {used_share} of the 32-byte sectors that it requests: let "
+                "neighboring lanes touch neighboring elements (the order of the block's axes, or a "
+                "transposed copy)",
                 (
-                    Figure("share of sectors' bytes asked for", percent(used / sectors), "derived"),
-                    Figure("share of the kernel's sectors", percent(sectors / moved), "derived"),
+                    Figure("share of sectors' bytes requested", used_share, "derived"),
+                    Figure("share of the kernel's sectors", percent(moved_bytes / sector_bytes),
+                           "derived"),
                 ),
-                _part(kernel, wasted / moved),
+                _share_of_device_time(kernel, wasted_bytes / sector_bytes),
             )  # fmt: skip
-        yield from _redundant(kernel, row, location, requested, caches)
-    yield from _masked_off(kernel, accesses, requested)
+        yield from _redundant_load_advice(kernel, row, location, requested_bytes, caches)
+    yield from _masked_off_advice(kernel, accesses, requested_bytes)
 
 
 def _element_bytes(dtype: str | None) -> int:
@@ -168,60 +174,79 @@ def _element_bytes(dtype: str | None) -> int:
     return max(int(bits[0]) // 8, 1) if bits else 4
 
 
-def _masked_off(
+def _masked_off_advice(
     kernel: "KernelProfile", accesses: Sequence[Mapping[str, Any]], requested: int
 ) -> Iterator[Advice]:
-    """Yield advice if every access that matters has most of its lanes masked off."""
-    matter = [row for row in accesses if int(row["bytes"] or 0) > _PART * requested]
-    shares = [int(row["masked"] or 0) / int(row["lanes"]) if row["lanes"] else 0 for row in matter]
-    if not matter or min(shares) < _LANES_OFF:
+    """Yield advice if every access with enough bytes has at least `_LANES_OFF` of its lanes off.
+
+    `requested` are the kernel's bytes. The advice is on the access with most bytes.
+    """
+    large_accesses = [row for row in accesses if int(row["bytes"] or 0) > _PART * requested]
+    shares = [
+        int(row["masked"] or 0) / int(row["lanes"]) if row["lanes"] else 0 for row in large_accesses
+    ]
+    if not large_accesses or min(shares) < _LANES_OFF:
         return
-    off, row = max(zip(shares, matter, strict=True), key=lambda pair: int(pair[1]["bytes"]))
+    share_off, row = max(
+        zip(shares, large_accesses, strict=True), key=lambda pair: int(pair[1]["bytes"])
+    )
     yield Advice(
         "masked-off", kernel.name, row["file"], row["line"],
-        f"{percent(off)} of the lanes of this {row['kind']} are masked off, and of no other access "
-        f"less than {percent(min(shares))}: a smaller block, or several rows in one program",
-        (Figure("lanes off", percent(off), "derived"),),
+        f"{percent(share_off)} of the lanes of this {row['kind']} are masked off, and at least "
+        f"{percent(min(shares))} of every large access: use a smaller block, or several rows in "
+        "one program",
+        (Figure("lanes off", percent(share_off), "derived"),),
     )  # fmt: skip
 
 
-def _redundant(
+def _redundant_load_advice(
     kernel: "KernelProfile",
     row: Mapping[str, Any],
     location: _Location,
     requested: int,
     caches: bool,
 ) -> Iterator[Advice]:
-    """Yield advice on a load that reads each byte many times, if caches cannot absorb that."""
-    once, times = int(row["unique_once"] or 0), int(row["unique_asked"] or 0)
-    roof = kernel.roofline
-    if row["kind"] != "load" or not once or roof is None or roof.uncached_ns is None:
+    """Yield advice if `row` is a load that reads each byte many times and bounds the kernel.
+
+    If the device has `caches`, only where its requests take much longer than the best time.
+    `requested` are the kernel's bytes.
+    """
+    unique_bytes, loaded_bytes = int(row["unique_once"] or 0), int(row["unique_asked"] or 0)
+    roofline = kernel.roofline
+    if (
+        row["kind"] != "load"
+        or not unique_bytes
+        or roofline is None
+        or roofline.uncached_ns is None
+    ):
         return
-    if times < _REUSE * once or times < 0.5 * requested:
+    if loaded_bytes < _REUSE * unique_bytes or loaded_bytes < 0.5 * requested:
         return
-    if caches and roof.uncached_ns < _UNCACHED * roof.best_ns:
+    if caches and roofline.uncached_ns < _UNCACHED_SLOWDOWN * roofline.best_ns:
         return
-    if roof.bound == "compute" or kernel.derived.flops_by_type is None:
+    if roofline.bound == "compute" or kernel.derived.flops_by_type is None:
         return
     if caches and kernel.derived.flops_by_type.dot:  # tiles of products are loaded again by design
         return
     remedy = (
-        "caches must serve that; load it once and keep it" if caches else "load it once, keep it"
+        "caches must serve these loads; load it once and keep it"
+        if caches
+        else "load it once and keep it"
     )
     yield Advice(
         "redundant-load", *location,
-        f"each byte is loaded {times / once:.0f} times: {remedy}, or let one program do more of "
-        "the work that needs it",
+        f"each byte is loaded {loaded_bytes / unique_bytes:.0f} times: {remedy}, or let one "
+        "program do more of the work on it",
         (
-            Figure("loads of a byte", f"{times / once:.1f}", "derived"),
+            Figure("loads of a byte", f"{loaded_bytes / unique_bytes:.1f}", "derived"),
             Figure("time of all bytes over time at best",
-                   f"{roof.uncached_ns / roof.best_ns:.1f}", "derived"),
+                   f"{roofline.uncached_ns / roofline.best_ns:.1f}", "derived"),
         ),
     )  # fmt: skip
 
 
-def _part(kernel: "KernelProfile", share: float) -> float | None:
-    """Return a share of the kernel's device time, or None unless memory bounds the kernel."""
+def _share_of_device_time(kernel: "KernelProfile", share: float) -> float | None:
+    """Return `share` of the kernel's device time, in ns; None if unknown or bounded by compute."""
     measured = kernel.measured.device_ns
     if measured is None or kernel.roofline is None or kernel.roofline.bound == "compute":
         return None
@@ -234,14 +259,17 @@ def _part(kernel: "KernelProfile", share: float) -> float | None:
 def _variants(
     trace: "Trace", runs: Sequence["Run"], keys: Collection[KernelKey]
 ) -> dict[KernelKey, list[dict[str, Any]]]:
-    """Return the variants of some kernels, each with `calls`: programs by run and call id."""
-    columns = (
+    """Return the rows of `kernels` with the given keys, by key.
+
+    Each row has an added entry `calls`: the number of programs of each call, by run and call id.
+    """
+    kernel_columns = (
         "kernel_id", "module", "name", "target", "num_warps", "registers", "spills", "shared_bytes",
         "file", "line", "source",
     )  # fmt: skip
-    kernels = known_rows(trace, runs, "kernels", columns)
-    named = without_dictionary(pc.fill_null(without_dictionary(kernels["name"]), ""))
-    kernels = kernels.filter(pc.is_in(named, pa.array({key.name for key in keys}, pa.string())))
+    kernels = known_rows(trace, runs, "kernels", kernel_columns)
+    names = without_dictionary(pc.fill_null(without_dictionary(kernels["name"]), ""))
+    kernels = kernels.filter(pc.is_in(names, pa.array({key.name for key in keys}, pa.string())))
     variants: dict[KernelKey, list[dict[str, Any]]] = {}
     by_id: dict[tuple[str, int], dict[str, Any]] = {}
     for row in kernels.to_pylist():
@@ -251,8 +279,8 @@ def _variants(
         row["calls"] = {}
         by_id[row["run"], row["kernel_id"]] = row
         variants.setdefault(key, []).append(row)
-    grids = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z")
-    calls = known_rows(trace, runs, "calls", grids)
+    call_columns = ("call_id", "kernel_id", "grid_x", "grid_y", "grid_z")
+    calls = known_rows(trace, runs, "calls", call_columns)
     ids = pa.array({kernel_id for _, kernel_id in by_id}, calls.schema.field("kernel_id").type)
     for call in calls.filter(pc.is_in(calls["kernel_id"], ids)).to_pylist():
         variant = by_id.get((call["run"], call["kernel_id"]))
@@ -262,33 +290,33 @@ def _variants(
     return variants
 
 
-def _of_variants(
+def _variant_advice(
     kernel: "KernelProfile", variants: Sequence[Mapping[str, Any]], device: ChosenDevice | None
 ) -> Iterator[Advice]:
     launched = {(call.run, call.call_id): call for call in kernel.calls}
-    run = [v for v in variants if not launched.keys().isdisjoint(v["calls"])]
+    launched_variants = [v for v in variants if not launched.keys().isdisjoint(v["calls"])]
     location = (kernel.name, kernel.file, kernel.line)
-    spilled = [v for v in run if v["spills"]]
-    if spilled:
-        words = max(v["spills"] for v in spilled)
+    spilling = [v for v in launched_variants if v["spills"]]
+    if spilling:
+        words = max(v["spills"] for v in spilling)
         yield Advice(
             "spills", *location,
-            f"{plural(words, 'word')} of a thread's registers are kept in local memory: a "
+            f"{plural(words, 'word')} of a thread's registers are kept in local memory: use a "
             "smaller tile, more warps, or fewer stages",
             (Figure("spilled words", f"{words:,}", "measured"),),
         )  # fmt: skip
-    yield from _few_warps(kernel, run, location)
+    yield from _occupancy_advice(kernel, launched_variants, location)
     if device is not None and device.limits.multiprocessors:
-        yield from _tail(kernel, run, launched, device, location)
+        yield from _tail_wave_advice(kernel, launched_variants, launched, device, location)
 
 
-def _few_warps(
+def _occupancy_advice(
     kernel: "KernelProfile", variants: Sequence[Mapping[str, Any]], location: _Location
 ) -> Iterator[Advice]:
     by_type = kernel.derived.flops_by_type
     if kernel.roofline is None or kernel.roofline.bound == "compute":
         return
-    if by_type is None or by_type.dot:  # which hides latency in other ways
+    if by_type is None or by_type.dot:  # kernels with dots hide latency in other ways
         return
     for variant in variants:
         occupancy = occupancy_of(variant)
@@ -297,7 +325,7 @@ def _few_warps(
         yield Advice(
             "low-occupancy", *location,
             f"{occupancy.warps} of {occupancy.of} warps fit on a multiprocessor, limited by "
-            f"{occupancy.limited_by}: too few to hide the latency of memory",
+            f"{occupancy.limited_by}: too few to hide memory latency",
             (
                 Figure("occupancy", percent(occupancy.share), "derived"),
                 Figure("registers", f"{variant['registers']}", "measured"),
@@ -306,15 +334,19 @@ def _few_warps(
         return
 
 
-def _tail(
+def _tail_wave_advice(
     kernel: "KernelProfile",
     variants: Sequence[Mapping[str, Any]],
     launched: Mapping[tuple[str, int], Any],
     device: ChosenDevice,
     location: _Location,
 ) -> Iterator[Advice]:
-    """Yield advice if the last wave of programs leaves much of the device idle."""
-    worst: tuple[float, int, int] | None = None
+    """Yield advice if the last wave of programs of a call leaves much of the device idle.
+
+    Considered are calls with at least half of the kernel's launches (`launched`: its call profiles
+    by run and call id). The one with the largest idle share is reported.
+    """
+    largest_idle: tuple[float, int, int] | None = None
     runs = sum(call.runs for call in launched.values())
     if kernel.roofline is not None and (kernel.roofline.achieved or 0) > _FAST:
         return
@@ -322,64 +354,76 @@ def _tail(
         occupancy = occupancy_of(variant)
         if occupancy is None:
             continue
-        room = occupancy.blocks(variant["num_warps"]) * (device.limits.multiprocessors or 0)
+        programs_at_once = occupancy.blocks(variant["num_warps"]) * (
+            device.limits.multiprocessors or 0
+        )
         for key, programs in variant["calls"].items():
             call = launched.get(key)
-            if call is None or not room or not programs or call.runs < 0.5 * runs:
+            if call is None or not programs_at_once or not programs or call.runs < 0.5 * runs:
                 continue
-            waves = -(-programs // room)
-            idle = 1 - programs / (waves * room)
-            if 1 < waves <= _MOST_WAVES and idle > _TAIL and (worst is None or idle > worst[0]):
-                worst = (idle, programs, room)
-    if worst is None:
+            waves = -(-programs // programs_at_once)
+            idle_share = 1 - programs / (waves * programs_at_once)
+            if (
+                1 < waves <= _MOST_WAVES
+                and idle_share > _TAIL
+                and (largest_idle is None or idle_share > largest_idle[0])
+            ):
+                largest_idle = (idle_share, programs, programs_at_once)
+    if largest_idle is None:
         return
-    idle, programs, room = worst
+    idle_share, programs, programs_at_once = largest_idle
     yield Advice(
         "tail-wave", *location,
-        f"of {programs:,} programs {room:,} run at once: the last wave leaves "
-        f"{percent(idle)} of the launch idle; fewer, larger programs, or persistent ones",
+        f"{programs_at_once:,} of {programs:,} programs run at once, and the last wave is not "
+        f"full: the device is {percent(idle_share)} idle; use fewer, larger programs, or "
+        "persistent ones",
         (
             Figure("programs", f"{programs:,}", "measured"),
-            Figure("programs at once", f"{room:,}",
+            Figure("programs at once", f"{programs_at_once:,}",
                    "assumed" if device.how == "assumed" else "derived"),
         ),
-        None if kernel.measured.device_ns is None else kernel.measured.device_ns * idle,
+        None if kernel.measured.device_ns is None else kernel.measured.device_ns * idle_share,
     )  # fmt: skip
 
 
 # -- the program ----------------------------------------------------------------------------------
 
 
-def _compiled_again(trace: "Trace", runs: Sequence["Run"]) -> bool:
-    """Return whether a kernel was compiled often enough to be worth reading in full."""
+def _has_recompiles(trace: "Trace", runs: Sequence["Run"]) -> bool:
+    """Return whether a kernel was recompiled at least `_STORM` times, over all runs.
+
+    Only the kernels' names are read, so this is much faster than `read_recompiles`.
+    """
     key = ["module", "name", "source", "file"]
     rows = known_rows(trace, runs, "kernels", key)
     rows = pa.table({name: without_dictionary(rows[name]) for name in (*key, "run")})
     variants = rows.group_by([*key, "run"]).aggregate([([], "count_all")])
-    recompiled = variants.append_column("more", pc.subtract(variants["count_all"], 1))
-    sums = recompiled.group_by(key).aggregate([("more", "sum")])["more_sum"]
+    with_recompiles = variants.append_column("more", pc.subtract(variants["count_all"], 1))
+    sums = with_recompiles.group_by(key).aggregate([("more", "sum")])["more_sum"]
     return bool((pc.max(sums).as_py() or 0) >= _STORM)
 
 
-def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
+def _recompile_advice(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
     by_kernel: dict[KernelKey, list[Recompile]] = {}
     for recompile in recompiles:
         by_kernel.setdefault(recompile.key, []).append(recompile)
     for group in by_kernel.values():
         kernel, file = group[0].kernel, group[0].file
         if all(recompile.compile_begin is None and recompile.compile_ns for recompile in group):
-            continue  # outside of the window
-        values: dict[str, set[str | None]] = {}
+            continue  # compiled outside of the window
+        values_by_fact: dict[str, set[str | None]] = {}
         for recompile in group:
-            if len(recompile.changes) == 1:  # options are an autotuner's, who tries them on purpose
-                values.setdefault(recompile.changes[0].what, set()).add(recompile.changes[0].after)
-        for fact, values_after in values.items():
+            if len(recompile.changes) == 1:
+                values_by_fact.setdefault(recompile.changes[0].what, set()).add(
+                    recompile.changes[0].after
+                )
+        for fact, values_after in values_by_fact.items():
             if len(values_after) < _STORM or fact.startswith(("num_", "option ")):
-                continue
-            of_fact = [
+                continue  # options differ because an autotuner tries them
+            caused_by_fact = [
                 recompile for recompile in group if [c.what for c in recompile.changes] == [fact]
             ]
-            compile_ns = sum(recompile.compile_ns or 0 for recompile in of_fact)
+            compile_ns = sum(recompile.compile_ns or 0 for recompile in caused_by_fact)
             yield Advice(
                 "recompiles", kernel, file, None,
                 f"compiled again for {len(values_after)} values of {fact}: pass it as a number "
@@ -393,49 +437,55 @@ def _recompiles(recompiles: Sequence[Recompile]) -> Iterator[Advice]:
             )  # fmt: skip
 
 
-def _steady(
+def _steady_medians(
     kernels: Sequence["KernelProfile"],
     variants: Mapping[KernelKey, Sequence[Mapping[str, Any]]],
 ) -> dict[tuple[str, int], float]:
-    """Return the median device time, in ns, of each variant's launches that were not trials."""
+    """Return the least of the median device times of each variant's calls, in ns.
+
+    Keys are run and kernel id. Autotuning trials are not in the medians; variants without timed
+    calls have no entry.
+    """
     medians: dict[tuple[str, int], float] = {}
     for kernel in kernels:
         calls = {(call.run, call.call_id): call.measured.device_median_ns for call in kernel.calls}
         for variant in variants.get(kernel.key, ()):
-            times = [time for key in variant["calls"] if (time := calls.get(key)) is not None]
-            if times:
-                medians[variant["run"], variant["kernel_id"]] = min(times)
+            call_medians = [
+                time for key in variant["calls"] if (time := calls.get(key)) is not None
+            ]
+            if call_medians:
+                medians[variant["run"], variant["kernel_id"]] = min(call_medians)
     return medians
 
 
-def _tunings(
+def _tuning_advice(
     tunings: Sequence[Tuning], steady: Mapping[tuple[str, int], float]
 ) -> Iterator[Advice]:
     for tuning in tunings:
-        timed = [t for t in tuning.trials if t.median_ns and t.launches >= _LEAST_TRIALS]
-        chosen = next((t for t in timed if t.kept), None)
-        if len(timed) < 2 or chosen is None or chosen.median_ns is None:
+        timed_trials = [t for t in tuning.trials if t.median_ns and t.launches >= _LEAST_TRIALS]
+        chosen = next((t for t in timed_trials if t.kept), None)
+        if len(timed_trials) < 2 or chosen is None or chosen.median_ns is None:
             continue
         chosen_ns = min(
             chosen.median_ns, steady.get((tuning.run, chosen.kernel_id), chosen.median_ns)
         )
-        fastest = min(t.median_ns for t in timed if t.median_ns)
-        slowest = max(t.median_ns for t in timed if t.median_ns)
+        fastest_ns = min(t.median_ns for t in timed_trials if t.median_ns)
+        slowest_ns = max(t.median_ns for t in timed_trials if t.median_ns)
         location = (tuning.kernel, tuning.file, None)
-        if chosen_ns > fastest * (1 + 5 * _NOISE):
+        if chosen_ns > fastest_ns * (1 + 5 * _NOISE):
             yield Advice(
                 "autotune-choice", *location,
                 f"the chosen configuration takes {duration(chosen_ns)} for these arguments, "
-                f"another one {duration(fastest)}; the autotuner's key does not tell these "
-                "arguments apart",
+                f"another one {duration(fastest_ns)}: add an argument that distinguishes them to "
+                "the autotuner's key",
                 (Figure("kept", duration(chosen_ns), "measured"),
-                 Figure("fastest", duration(fastest), "measured")),
+                 Figure("fastest", duration(fastest_ns), "measured")),
             )  # fmt: skip
-        elif slowest < fastest * (1 + _NOISE):
+        elif slowest_ns < fastest_ns * (1 + _NOISE):
             yield Advice(
                 "autotune-noise", *location,
-                f"{len(timed)} configurations are equally fast within "
-                f"{percent(slowest / fastest - 1)}: trying them buys nothing",
-                (Figure("fastest", duration(fastest), "measured"),
-                 Figure("slowest", duration(slowest), "measured")),
+                f"{len(timed_trials)} configurations are equally fast within "
+                f"{percent(slowest_ns / fastest_ns - 1)}: keep one, and skip the trials",
+                (Figure("fastest", duration(fastest_ns), "measured"),
+                 Figure("slowest", duration(slowest_ns), "measured")),
             )  # fmt: skip

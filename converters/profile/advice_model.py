@@ -12,7 +12,7 @@ How = Literal["measured", "derived", "assumed"]
 
 @dataclass(frozen=True, slots=True)
 class Figure:
-    """A figure that a piece of advice is based on."""
+    """A figure behind a piece of advice: its label, its value as text, and how it was obtained."""
 
     name: str
     value: str
@@ -21,10 +21,10 @@ class Figure:
 
 @dataclass(frozen=True, slots=True)
 class Advice:
-    """Something that costs performance, its location, and what to try.
+    """A piece of advice: a loss of performance, its location, and what to try.
 
-    `rule` is a slug; `kernel` is None where it is about the whole program. `cost_ns` is what could
-    be saved at most, over the window of all runs, where that is known.
+    `rule` is a slug; `kernel` is None for advice on the whole program. `cost_ns` is the largest
+    possible saving, over the window of all runs; None if unknown.
     """
 
     rule: str
@@ -45,7 +45,7 @@ class Advice:
 def advice_lines(advice: Sequence[Advice], span_ns: int | None = None) -> list[str]:
     """Return a line of text per piece of advice: possible saving, rule, location, figures.
 
-    `span_ns` is what savings are a share of; with None, shares are left out.
+    Savings are shown as a share of `span_ns`; with None, shares are left out.
     """
     lines = []
     for entry in advice:

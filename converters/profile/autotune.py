@@ -1,9 +1,9 @@
 """Autotuning trials: the configurations tried, their times and resources, and the chosen one.
 
-A tuning is the trials of one kernel on one set of arguments; generated kernels of one name that
-come from several files are several kernels. A trial's time is that of its kernels
-on the device (mode timeline), without the first, which is a warm-up; without them there is none:
-the time of a launch on the host says nothing of a configuration.
+A tuning is the trials of one kernel on one set of arguments; generated kernels with one name in
+several files are different kernels. The time of a configuration is the median of its executions on
+the device (mode timeline), without the first of each call, which is a warm-up. Without device times
+it has none: a launch on the host takes equally long for all configurations.
 """
 
 import json
@@ -33,7 +33,8 @@ if TYPE_CHECKING:
 class Trial:
     """One configuration of an autotuner: its parameters, time and resources.
 
-    `median_ns` is measured on the device; None where the device's times were not recorded.
+    `median_ns` is measured on the device; None where the device's times were not recorded. `kept`:
+    the configuration was also launched outside of trials.
     """
 
     kernel_id: int
@@ -61,87 +62,104 @@ class Tuning:
 
 
 @dataclass(slots=True)
-class _Gathered:
+class _TuningCalls:
+    """Calls of one kernel on one set of arguments: ids, trials and other launches by kernel id."""
+
     calls: dict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
     trials: dict[int, int] = field(default_factory=lambda: defaultdict(int))
     runs: dict[int, int] = field(default_factory=lambda: defaultdict(int))
 
 
 def read_tunings(trace: "Trace", runs: Sequence["Run"]) -> tuple[Tuning, ...]:
-    """Read what autotuners tried in the runs, in order of run and kernel.
+    """Return the tunings of the runs, in the order of runs and calls; () without autotuning.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    counts: dict[str, dict[tuple[int, str], int]] = {run.run_id: {} for run in runs}
-    rows = host_times(trace, runs, with_medians=False).by_phase
-    assert rows is not None  # of launches they are always there
-    tuned = rows.filter(pc.equal(rows["phase"], "autotune"))
-    tuning = pc.unique(tuned["run"]).to_pylist()
-    rows = _rows_with(rows, "run", tuning)
-    columns = (rows[name].to_pylist() for name in ("run", "call_id", "phase", "launches"))
+    launches_by_run: dict[str, dict[tuple[int, str], int]] = {run.run_id: {} for run in runs}
+    launch_counts = host_times(trace, runs, with_medians=False).by_phase
+    assert launch_counts is not None  # of launches they are always there
+    trial_counts = launch_counts.filter(pc.equal(launch_counts["phase"], "autotune"))
+    tuning_run_ids = pc.unique(trial_counts["run"]).to_pylist()
+    launch_counts = _rows_with(launch_counts, "run", tuning_run_ids)
+    columns = (launch_counts[name].to_pylist() for name in ("run", "call_id", "phase", "launches"))
     for run_id, call, phase, launches in zip(*columns, strict=True):
-        counts[run_id][call, phase] = launches
+        launches_by_run[run_id][call, phase] = launches
     times: dict[tuple[str, int], list[int]] = defaultdict(list)
-    tuners = [run for run in runs if run.run_id in tuning]
-    timed = [run for run in tuners if row_count(trace, run, "gpu_kernels")]
-    if timed:
-        columns = (column.to_pylist() for column in trial_times(trace, timed).columns)
+    tuning_runs = [run for run in runs if run.run_id in tuning_run_ids]
+    timed_runs = [run for run in tuning_runs if row_count(trace, run, "gpu_kernels")]
+    if timed_runs:
+        columns = (column.to_pylist() for column in trial_times(trace, timed_runs).columns)
         for run_id, call, ns in zip(*columns, strict=True):
             times[run_id, call].append(ns)
     return tuple(
-        tuning for run in tuners for tuning in _of_run(trace, run, counts[run.run_id], times)
+        tuning_run_ids
+        for run in tuning_runs
+        for tuning_run_ids in _tunings_of_run(trace, run, launches_by_run[run.run_id], times)
     )
 
 
-def _of_run(
+def _tunings_of_run(
     trace: "Trace",
     run: "Run",
     launches: Mapping[tuple[int, str], int],
     times: Mapping[tuple[str, int], Sequence[int]],
 ) -> Iterable[Tuning]:
     calls = trace.table("calls", [run], ["call_id", "kernel_id", "args"])
-    tried = [call for (call, phase), number in launches.items() if phase == "autotune" and number]
-    kernels = {row["kernel_id"]: row for row in _kernels_like(trace, run, calls, tried)}
-    gathered: dict[tuple[KernelKey, str], _Gathered] = {}
+    tried_calls = [
+        call for (call, phase), number in launches.items() if phase == "autotune" and number
+    ]
+    kernels = {
+        row["kernel_id"]: row for row in _kernels_of_same_names(trace, run, calls, tried_calls)
+    }
+    calls_by_tuning: dict[tuple[KernelKey, str], _TuningCalls] = {}
     for call in _rows_with(calls, "kernel_id", list(kernels)).to_pylist():
         kernel = kernels[call["kernel_id"]]
-        tuned = key_of(kernel), _arguments(call["args"])
-        group = gathered.setdefault(tuned, _Gathered())
-        group.calls[call["kernel_id"]].append(call["call_id"])
-        group.trials[call["kernel_id"]] += launches.get((call["call_id"], "autotune"), 0)
+        tuning_key = key_of(kernel), _arguments_text(call["args"])
+        tuning_calls = calls_by_tuning.setdefault(tuning_key, _TuningCalls())
+        tuning_calls.calls[call["kernel_id"]].append(call["call_id"])
+        tuning_calls.trials[call["kernel_id"]] += launches.get((call["call_id"], "autotune"), 0)
         for phase in ("run", "graph_capture"):
-            group.runs[call["kernel_id"]] += launches.get((call["call_id"], phase), 0)
-    for (key, arguments), group in gathered.items():
-        tried = [kernel_id for kernel_id, number in group.trials.items() if number]
-        if not tried:
+            tuning_calls.runs[call["kernel_id"]] += launches.get((call["call_id"], phase), 0)
+    for (key, arguments), tuning_calls in calls_by_tuning.items():
+        tried_calls = [kernel_id for kernel_id, number in tuning_calls.trials.items() if number]
+        if not tried_calls:
             continue
         calls = {
-            kernel_id: [(run.run_id, call) for call in group.calls[kernel_id]]
-            for kernel_id in tried
+            kernel_id: [(run.run_id, call) for call in tuning_calls.calls[kernel_id]]
+            for kernel_id in tried_calls
         }
-        times_of = {
+        times_by_kernel = {
             kernel_id: [ns for key in keys for ns in times.get(key, ())[1:]]
             for kernel_id, keys in calls.items()
         }
-        trials, file = _trials(tried, group, kernels, times_of), kernels[tried[0]]["file"]
+        trials, file = (
+            _trials(tried_calls, tuning_calls, kernels, times_by_kernel),
+            kernels[tried_calls[0]]["file"],
+        )
         yield Tuning(
-            run.run_id, key.name, key.module or None, file, arguments, trials, _why(trials)
+            run.run_id,
+            key.name,
+            key.module or None,
+            file,
+            arguments,
+            trials,
+            _reason_of_choice(trials),
         )
 
 
 def _trials(
     tried: list[int],
-    group: _Gathered,
+    tuning_calls: _TuningCalls,
     kernels: dict[int, dict[str, Any]],
     times: Mapping[int, Sequence[int]],
 ) -> tuple[Trial, ...]:
-    facts = {kernel_id: specialization(kernels[kernel_id]) for kernel_id in tried}
-    differing = [
+    facts_by_kernel = {kernel_id: specialization(kernels[kernel_id]) for kernel_id in tried}
+    differing_facts = [
         key
-        for key in dict.fromkeys(key for constants in facts.values() for key in constants)
-        if len({constants.get(key) for constants in facts.values()}) > 1
+        for key in dict.fromkeys(key for constants in facts_by_kernel.values() for key in constants)
+        if len({constants.get(key) for constants in facts_by_kernel.values()}) > 1
     ]
     trials = []
     for kernel_id in tried:
@@ -151,51 +169,51 @@ def _trials(
             Trial(
                 kernel_id=kernel_id,
                 configuration={
-                    key.removeprefix("constexpr "): facts[kernel_id].get(key, "-")
-                    for key in differing
+                    key.removeprefix("constexpr "): facts_by_kernel[kernel_id].get(key, "-")
+                    for key in differing_facts
                 },
-                launches=group.trials[kernel_id],
+                launches=tuning_calls.trials[kernel_id],
                 median_ns=median(trial_ns) if trial_ns else None,
                 registers=kernel["registers"],
                 spills=kernel["spills"],
                 shared_bytes=kernel["shared_bytes"],
                 occupancy=occupancy_of(kernel),
-                kept=group.runs[kernel_id] > 0,
+                kept=tuning_calls.runs[kernel_id] > 0,
             )
         )
-    slowest = float("inf")
-    return tuple(sorted(trials, key=lambda t: slowest if t.median_ns is None else t.median_ns))
+    infinity = float("inf")
+    return tuple(sorted(trials, key=lambda t: infinity if t.median_ns is None else t.median_ns))
 
 
-def _why(trials: Sequence[Trial]) -> str:
+def _reason_of_choice(trials: Sequence[Trial]) -> str:
     launched = [trial for trial in trials if trial.kept]
     if not launched:
-        return "none was launched afterwards with these arguments"
+        return "no configuration was launched with these arguments after the trials"
     timed = [trial for trial in trials if trial.median_ns is not None]
     if len(timed) < len(trials):
         return "launched after the trials; not all of their times on the device are known"
     if len(launched) > 1:
         return f"{len(launched)} configurations were launched after the trials"
-    best, chosen = timed[0], launched[0]
-    assert best.median_ns is not None
+    fastest, chosen = timed[0], launched[0]
+    assert fastest.median_ns is not None
     assert chosen.median_ns is not None
-    if chosen is not best:
-        slower = (chosen.median_ns / best.median_ns - 1) * 100
+    if chosen is not fastest:
+        slower = (chosen.median_ns / fastest.median_ns - 1) * 100
         return (
-            f"the autotuner kept it, though the median of its trials here is {slower:.1f} % above "
-            "that of the fastest"
+            f"the autotuner kept it, though the median of its trials is {slower:.1f} % above the "
+            "fastest"
         )
     if len(timed) == 1:
         return "the only configuration"
-    second = timed[1].median_ns
-    assert second is not None
-    return f"the fastest; the next takes {(second / best.median_ns - 1) * 100:.1f} % longer"
+    second_ns = timed[1].median_ns
+    assert second_ns is not None
+    return f"the fastest; the next takes {(second_ns / fastest.median_ns - 1) * 100:.1f} % longer"
 
 
-def _kernels_like(
+def _kernels_of_same_names(
     trace: "Trace", run: "Run", calls: pa.Table, tried: Sequence[int]
 ) -> list[dict[str, Any]]:
-    """Return the kernels of some calls, and all kernels with the same names."""
+    """Return rows of `kernels`: those of the calls with the ids `tried`, and all of equal names."""
     kernels = trace.table("kernels", [run])
     ids = pc.unique(_rows_with(calls, "call_id", tried)["kernel_id"]).to_pylist()
     names = pc.unique(_rows_with(kernels, "kernel_id", ids)["name"].cast(pa.string())).to_pylist()
@@ -203,13 +221,13 @@ def _kernels_like(
 
 
 def _rows_with(rows: pa.Table, name: str, values: Sequence[Any]) -> pa.Table:
-    """Return the rows whose column has one of some values."""
+    """Return the rows whose column `name` has one of `values`."""
     column = without_dictionary(rows[name])
     return rows.filter(pc.is_in(column, pa.array(values, column.type)))
 
 
-def _arguments(args: Sequence[dict[str, Any]] | None) -> str:
-    """Return a call's arguments as text, without the kernel's constants."""
+def _arguments_text(args: Sequence[dict[str, Any]] | None) -> str:
+    """Return a call's arguments, without constants, as text such as "x: fp32[64], n=64"."""
     texts = []
     for arg in args or ():
         if arg["kind"] == "constexpr":
@@ -222,9 +240,9 @@ def _arguments(args: Sequence[dict[str, Any]] | None) -> str:
 
 
 def tunings_text(tunings: Sequence[Tuning], width: int = 80) -> list[str]:
-    """Return lines for a terminal: a table of each tuning, the chosen configuration marked."""
+    """Return lines for a terminal: a table of each tuning, with "*" at the kept configurations."""
     if not tunings:
-        return ["no autotuner tried anything in these runs"]
+        return ["no autotuner ran in these runs"]
     lines: list[str] = []
     for tuning in tunings:
         if lines:
@@ -242,9 +260,9 @@ def tunings_text(tunings: Sequence[Tuning], width: int = 80) -> list[str]:
 
 def _row(trial: Trial) -> tuple[str, ...]:
     configuration = " ".join(f"{key}={value}" for key, value in trial.configuration.items())
-    share = "-"
+    occupancy = "-"
     if trial.occupancy is not None:
-        share = f"{trial.occupancy.share:.0%}"
+        occupancy = f"{trial.occupancy.share:.0%}"
     return (
         ("* " if trial.kept else "  ") + (configuration or "the only one"),
         "-" if trial.median_ns is None else duration(trial.median_ns),
@@ -252,5 +270,5 @@ def _row(trial: Trial) -> tuple[str, ...]:
         "-" if trial.registers is None else str(trial.registers),
         "-" if trial.spills is None else str(trial.spills),
         "-" if trial.shared_bytes is None else size(trial.shared_bytes),
-        share,
+        occupancy,
     )

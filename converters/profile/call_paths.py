@@ -1,8 +1,8 @@
 """Paths of launches in trees of time by call stack, module, source line or operator.
 
 A path is read from the outermost step to the innermost, which is the kernel. Of a call only the
-stack of its first launch was recorded; a kernel that Inductor generated from several nodes has one
-place: what their modules, or lines, have in common, and below that all of them in one step.
+stack of its first launch was recorded. A kernel that Inductor generated from several graph nodes
+has one path: the common part of their modules (or lines), then one step that lists all of them.
 """
 
 import re
@@ -26,19 +26,22 @@ AUTOGRAD: Final = "autograd backward (no Python stack)"
 #: Files of torch's optimizers, and the function that a program calls.
 _OPTIMIZERS: Final = re.compile(r"[/\\]torch[/\\]optim[/\\]")
 _STEP: Final = re.compile(r"(\w+)\.step$")
-#: What dynamo calls the rest of a function behind a graph break.
+#: Dynamo's name for the continuation of a function after a graph break.
 _RESUMED: Final = re.compile(r"^torch_dynamo_resume_in_(.+)_at_\d+$")
-#: How torch calls a module's forward, which so is known from an autograd function's.
+#: The caller of a module's `forward`, which distinguishes it from an autograd function's.
 _CALLS_FORWARD: Final = "Module._call_impl"
-#: What Inductor says of the operators in a kernel's name; there may be none.
+#: Name of an Inductor kernel that lists its operators.
 _FUSED: Final = re.compile(r"triton_[a-z]{3}_fused_(?!\d+$)(.+?)(?:_\d+)?$")
-#: So many modules, lines or operators are named in one step.
+#: Most modules, lines or operators that the label of one step lists.
 _NAMED: Final = 4
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
-    """One level of a path. `kernel` is set in the last step, which stands for a kernel."""
+    """One level of a path. `kernel` is the kernel's key in a last step that stands for a kernel.
+
+    `note` is text with details (source code, all operators), shown where there is room.
+    """
 
     label: str
     file: str | None = None
@@ -48,16 +51,16 @@ class Step:
 
 
 @dataclass(frozen=True, slots=True)
-class Placed:
-    """A call of a kernel, or the executions of a library's kernel, to be placed in a tree.
+class TreeLeaf:
+    """A leaf of the trees: a call of a kernel, or the executions of a library's kernel.
 
     Attributes:
-        kernel: The kernel's row, with module, name, source, file, line, origin and a list of
-            origins; None: a library's.
-        frames: The stack's, innermost first, each with file, line and function; None where the
-            kernel was compiled and never launched, or it is not known who asked for a library's.
-        library: Whose it is and its name, where no launch is known for it.
-        origins: What the call of a library was generated from, as a kernel's.
+        kernel: The row of the called kernel, with module, name, source, file, line, origin and a
+            list of origins (the graph nodes behind it); None for a library's kernel.
+        frames: Frames of the call's stack, innermost first, each with file, line and function;
+            None for a kernel that was never launched, and for a library's without known caller.
+        library: Library and name of a library's kernel; None for a call of `kernel`.
+        origins: Graph nodes that the call of a library's kernel was generated from.
     """
 
     kernel: Mapping[str, Any] | None
@@ -66,126 +69,153 @@ class Placed:
     origins: Sequence[Mapping[str, Any]] = ()
 
 
-def path_of(placed: Placed, grouping: Grouping) -> tuple[Step, ...]:
-    """Return the steps from the root to a call or library kernel, which is the last step."""
+def path_of(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:
+    """Return the steps from below the root to the leaf, whose kernel is the last step."""
     if placed.library is not None:
-        return (*_to_library(placed, grouping), Step(placed.library[1], note=placed.library[0]))
+        return (
+            *_steps_to_library(placed, grouping),
+            Step(placed.library[1], note=placed.library[0]),
+        )
     assert placed.kernel is not None
     if placed.frames is None and grouping in ("stack", "frames"):
-        return (Step("compiled, never launched"), _kernel(placed.kernel))
-    return (*_PATHS[grouping](placed.kernel, placed.frames or ()), _kernel(placed.kernel))
+        return (Step("compiled, never launched"), _kernel_step(placed.kernel))
+    return (
+        *_STEPS_BY_GROUPING[grouping](placed.kernel, placed.frames or ()),
+        _kernel_step(placed.kernel),
+    )
 
 
-def _to_library(placed: Placed, grouping: Grouping) -> tuple[Step, ...]:
-    """Return the steps to a library's kernel; by library if its caller is not known."""
+def _steps_to_library(placed: TreeLeaf, grouping: Grouping) -> tuple[Step, ...]:
+    """Return the steps above a library's kernel; the library's name if its caller is not known."""
     assert placed.library is not None
     maker, name = placed.library
     if placed.frames is None and not placed.origins:
         return (Step(LIBRARIES), Step(maker))
     if not placed.frames and not placed.origins:
         return (Step(AUTOGRAD), Step(maker))
-    generated = "inductor" if placed.origins else None
-    kernel = {"name": name, "origin": generated, "origins": placed.origins}
+    origin = "inductor" if placed.origins else None
+    kernel = {"name": name, "origin": origin, "origins": placed.origins}
     if grouping == "op" and not placed.origins:
         return (Step("not generated by Inductor"), Step(maker))
-    return _PATHS[grouping](kernel, placed.frames or ())
+    return _STEPS_BY_GROUPING[grouping](kernel, placed.frames or ())
 
 
-def _kernel(kernel: Mapping[str, Any]) -> Step:
+def _kernel_step(kernel: Mapping[str, Any]) -> Step:
     from kvtrace.figures.identity import KernelKey  # late: it needs Arrow, and help does not
 
-    name = kernel["name"] or "(no name)"
+    label = kernel["name"] or "(no name)"
     key = KernelKey(kernel["module"] or "", kernel["name"] or "", kernel["source"] or "")
-    return Step(name, kernel["file"], kernel["line"], kernel=key)
+    return Step(label, kernel["file"], kernel["line"], kernel=key)
 
 
-def _by_stack(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+def _stack_steps(
+    kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]
+) -> tuple[Step, ...]:
     program_frames = [frame for frame in frames if not is_plumbing(frame["file"])]
-    return _by_frames(kernel, program_frames) or (_nowhere(frames),)
+    return _frame_steps(kernel, program_frames) or (_step_without_frame(frames),)
 
 
-def _by_frames(_kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
-    return tuple(_frame(frame) for frame in reversed(frames))
+def _frame_steps(
+    _kernel_step: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]
+) -> tuple[Step, ...]:
+    return tuple(_frame_step(frame) for frame in reversed(frames))
 
 
-def _by_module(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+def _module_steps(
+    kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]
+) -> tuple[Step, ...]:
     modules = _origin_values(kernel, "module")
     if modules:
-        return _common_modules(sorted(modules))
-    called = [
-        Step(_plain(frame["function"]).removesuffix(".forward"), frame["file"], None)
+        return _common_module_steps(sorted(modules))
+    module_steps = [
+        Step(_function_name(frame["function"]).removesuffix(".forward"), frame["file"], None)
         for frame, outer in pairwise(frames)
         if str(frame["function"]).endswith(".forward") and outer["function"] == _CALLS_FORWARD
     ]
-    if called:
-        return tuple(reversed(called))
+    if module_steps:
+        return tuple(reversed(module_steps))
     functions = sorted({_RESUMED.sub(r"\1", name) for name in _origin_values(kernel, "function")})
     if functions:  # traced outside of any module
-        return (Step(_joined([f"{name}()" for name in functions], " + ")),)
+        return (Step(_joined_start([f"{name}()" for name in functions], " + ")),)
     if kernel["origin"] == "inductor":
         return (Step("module not recorded"),)
-    return (_outside_of_modules(frames),)
+    return (_step_outside_modules(frames),)
 
 
-def _outside_of_modules(frames: Sequence[Mapping[str, Any]]) -> Step:
-    """Return the optimizer or the program's innermost function, for calls outside modules."""
+def _step_outside_modules(frames: Sequence[Mapping[str, Any]]) -> Step:
+    """Return a step for a call outside modules: the optimizer, or the program's innermost function.
+
+    If no frame belongs to either, its label is "in no module".
+    """
     for frame in frames:
         step = _STEP.search(str(frame["function"]))
         if step and _OPTIMIZERS.search(str(frame["file"]).replace("\\", "/")):
             return Step(f"optimizer {step[1]}")
     for frame in frames:
         if not is_plumbing(frame["file"]):
-            return Step(f"{_plain(frame['function'])}()")
-    return Step(f"in no module{_backward(frames)}")
+            return Step(f"{_function_name(frame['function'])}()")
+    return Step(f"in no module{_backward_suffix(frames)}")
 
 
-def _common_modules(modules: Sequence[str]) -> tuple[Step, ...]:
-    """Return the modules' common path, and after that one step for all that differ."""
+def _common_module_steps(modules: Sequence[str]) -> tuple[Step, ...]:
+    """Return a step per common name of the modules' paths, then one step that lists their tails.
+
+    Layer numbers that differ become "*": "layers.0.mlp" and "layers.1.mlp" give layers, *, mlp.
+    """
     steps: list[Step] = []
     paths = [tuple(module.split(".")) for module in modules]
     while all(paths):
-        heads = {path[0] for path in paths}
-        if len(heads) > 1 and not all(head.isdigit() for head in heads):
-            rest = sorted({".".join(path) for path in paths})
-            return (*steps, Step(_joined(rest, " + "), note="\n".join(modules)))
-        steps.append(Step(heads.pop() if len(heads) == 1 else "*"))
+        first_names = {path[0] for path in paths}
+        if len(first_names) > 1 and not all(head.isdigit() for head in first_names):
+            tails = sorted({".".join(path) for path in paths})
+            return (*steps, Step(_joined_start(tails, " + "), note="\n".join(modules)))
+        steps.append(Step(first_names.pop() if len(first_names) == 1 else "*"))
         paths = [path[1:] for path in paths]
     return tuple(steps)
 
 
-def _by_source(kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+def _source_steps(
+    kernel: Mapping[str, Any], frames: Sequence[Mapping[str, Any]]
+) -> tuple[Step, ...]:
     with_lines = (origin for origin in kernel["origins"] if origin["file"] and origin["line"])
     lines = sorted({(origin["file"], origin["line"]) for origin in with_lines})
     if lines:
-        return _lines(kernel, lines)
+        return _line_steps(kernel, lines)
     for frame in frames:
         if not is_plumbing(frame["file"]):
-            return (Step(_base(frame["file"]), frame["file"]), _frame(frame))
-    return (_nowhere(frames),)
+            return (Step(_file_name(frame["file"]), frame["file"]), _frame_step(frame))
+    return (_step_without_frame(frames),)
 
 
-def _lines(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> tuple[Step, ...]:
+def _line_steps(kernel: Mapping[str, Any], lines: Sequence[tuple[str, int]]) -> tuple[Step, ...]:
     files = list(dict.fromkeys(file for file, _ in lines))
-    places = [
-        f"{_base(file)}:{_ranges(line for of, line in lines if of == file)}" for file in files
+    lines_of_files = [
+        f"{_file_name(file)}:{_ranges(line for of, line in lines if of == file)}" for file in files
     ]
     functions = sorted(_origin_values(kernel, "function"))
-    label = f"{_joined(places, ' + ')} {_joined(functions, ', ')}".rstrip()
-    codes = {(origin["file"], origin["line"]): origin["code"] for origin in kernel["origins"]}
-    note = "\n".join(f"{line}: {codes[file, line]}" for file, line in lines if codes[file, line])
+    label = f"{_joined_start(lines_of_files, ' + ')} {_joined_start(functions, ', ')}".rstrip()
+    code_by_line = {
+        (origin["file"], origin["line"]): origin["code"] for origin in kernel["origins"]
+    }
+    note = "\n".join(
+        f"{line}: {code_by_line[file, line]}" for file, line in lines if code_by_line[file, line]
+    )
     return (
         Step(
-            _joined([_base(file) for file in files], " + "), files[0] if len(files) == 1 else None
+            _joined_start([_file_name(file) for file in files], " + "),
+            files[0] if len(files) == 1 else None,
         ),
         Step(label, *lines[0], note=note or None),
     )
 
 
-def _by_op(kernel: Mapping[str, Any], _frames: Sequence[Mapping[str, Any]]) -> tuple[Step, ...]:
+def _operator_steps(
+    kernel: Mapping[str, Any], _frames: Sequence[Mapping[str, Any]]
+) -> tuple[Step, ...]:
     ops = sorted(op.removeprefix("aten.") for op in _origin_values(kernel, "op"))
     if ops:
-        nodes = ", ".join(sorted(_origin_values(kernel, "node")))
-        return (Step(_joined(ops, ", "), note=f"{', '.join(ops)}\nnodes: {nodes}"),)
+        node_names = ", ".join(sorted(_origin_values(kernel, "node")))
+        return (Step(_joined_start(ops, ", "), note=f"{', '.join(ops)}\nnodes: {node_names}"),)
     if kernel["origin"] != "inductor":
         return (Step("not generated by Inductor"),)
     operators = fused_operators(kernel["name"] or "")
@@ -194,17 +224,17 @@ def _by_op(kernel: Mapping[str, Any], _frames: Sequence[Mapping[str, Any]]) -> t
     return (Step(operators[0], note="read from the kernel's name"),)
 
 
-_PATHS: Final[
+_STEPS_BY_GROUPING: Final[
     dict[
         Grouping,
         Callable[[Mapping[str, Any], Sequence[Mapping[str, Any]]], tuple[Step, ...]],
     ]
 ] = {
-    "stack": _by_stack,
-    "frames": _by_frames,
-    "module": _by_module,
-    "source": _by_source,
-    "op": _by_op,
+    "stack": _stack_steps,
+    "frames": _frame_steps,
+    "module": _module_steps,
+    "source": _source_steps,
+    "op": _operator_steps,
 }
 
 
@@ -213,31 +243,38 @@ def _origin_values(kernel: Mapping[str, Any], field: str) -> set[str]:
 
 
 def fused_operators(kernel: str) -> tuple[str, ...]:
-    """Return the operators in a name that Inductor gave to a kernel, as one text, if any."""
+    """Return the operators that the name of an Inductor kernel lists, as a tuple with one text.
+
+    For example ("add_relu",) of "triton_poi_fused_add_relu_0"; () if the name lists none.
+    """
     match = _FUSED.fullmatch(kernel)
     return () if match is None else (match[1],)
 
 
-def _nowhere(frames: Sequence[Mapping[str, Any]]) -> Step:
-    return Step(f"no frame of the program{_backward(frames)}")
+def _step_without_frame(frames: Sequence[Mapping[str, Any]]) -> Step:
+    return Step(f"no frame of the program{_backward_suffix(frames)}")
 
 
-def _backward(frames: Sequence[Mapping[str, Any]]) -> str:
+def _backward_suffix(frames: Sequence[Mapping[str, Any]]) -> str:
     """Return " (backward, by autograd)" if a backward function is on the stack, else ""."""
     backward = any("backward" in str(frame["function"]).lower() for frame in frames)
     return " (backward, by autograd)" if backward else ""
 
 
-def _frame(frame: Mapping[str, Any]) -> Step:
-    location = f"{_base(frame['file'])}:{frame['line']}" if frame["line"] else _base(frame["file"])
-    return Step(f"{_plain(frame['function'])} {location}", frame["file"], frame["line"])
+def _frame_step(frame: Mapping[str, Any]) -> Step:
+    location = (
+        f"{_file_name(frame['file'])}:{frame['line']}"
+        if frame["line"]
+        else _file_name(frame["file"])
+    )
+    return Step(f"{_function_name(frame['function'])} {location}", frame["file"], frame["line"])
 
 
-def _plain(function: Any) -> str:
+def _function_name(function: Any) -> str:
     return str(function or "?").replace(".<locals>", "")
 
 
-def _base(file: str | None) -> str:
+def _file_name(file: str | None) -> str:
     return PurePath(file).name if file else "?"
 
 
@@ -252,6 +289,6 @@ def _ranges(lines: Iterable[int]) -> str:
     return ", ".join(str(low) if low == high else f"{low}–{high}" for low, high in ranges)
 
 
-def _joined(texts: Sequence[str], by: str) -> str:
-    more = len(texts) - _NAMED
-    return by.join(texts[:_NAMED]) + (f"{by}{more} more" if more > 0 else "")
+def _joined_start(texts: Sequence[str], separator: str) -> str:
+    omitted = len(texts) - _NAMED
+    return separator.join(texts[:_NAMED]) + (f"{separator}{omitted} more" if omitted > 0 else "")

@@ -1,8 +1,8 @@
 """Launches, time, bytes and compile time by call site: one tree for each grouping.
 
-Times are measured, bytes derived. What every launch of a call took is at the stack of its first
-launch, the only one that is recorded; a kernel's compile time at its first call. The leaves of each
-tree add up to all that devices did (autotuners and warm-ups left out) and to all compile time.
+Times are measured, bytes derived. All launches of a call are placed at the stack of its first
+launch, the only one that is recorded, and a kernel's compile time at its first call. The leaves of
+each tree add up to all device time (autotuners and warm-ups left out) and to all compile time.
 """
 
 from collections.abc import Iterable, Sequence
@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.converters.profile.call_paths import Grouping, Placed, Step, path_of
+from kvtrace.converters.profile.call_paths import Grouping, Step, TreeLeaf, path_of
 from kvtrace.converters.profile.device_time import read_device_time
 from kvtrace.converters.profile.profile_tables import Row, work_of_calls
 from kvtrace.figures.database import scratch
@@ -25,16 +25,16 @@ from kvtrace.figures.window import Window, windowed
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: What says where a kernel is placed.
-_PLACING: Final = ("module", "name", "source", "origin", "origins")
-_SHOWN: Final = (*_PLACING, "file", "line")
-_COLUMNS: Final = ("kernel_id", "compile_ns", *_SHOWN)
-_ALIKE: Final = ", ".join(f"k.{name}" for name in _PLACING)
-#: Calls of kernels that are placed alike, from one stack; and kernels that were never launched.
-#: What ran of a call whose kernel is not known is a row of the device's, under its own name.
+#: Columns of `kernels` that determine a kernel's path in a tree.
+_PATH_COLUMNS: Final = ("module", "name", "source", "origin", "origins")
+_LEAF_COLUMNS: Final = (*_PATH_COLUMNS, "file", "line")
+_COLUMNS: Final = ("kernel_id", "compile_ns", *_LEAF_COLUMNS)
+_PATH_SQL: Final = ", ".join(f"k.{name}" for name in _PATH_COLUMNS)
+#: A row per stack and kernel (kernels with equal paths are one), and per kernel without launches.
+#: Executions of calls whose kernel is not known are not in it, but among the library kernels.
 _SUMS: Final = f"""
     WITH placed AS (
-        SELECT min(k.row) OVER (PARTITION BY {_ALIKE}) AS kernel,
+        SELECT min(k.row) OVER (PARTITION BY {_PATH_SQL}) AS kernel,
             c.run IS NOT NULL AS launched, c.stack_id, c.run, c.call_id, k.compile_ns,
             row_number() OVER (PARTITION BY k.row ORDER BY coalesce(c.call_id, 0)) AS place,
             row_number() OVER (ORDER BY c.run NULLS LAST, coalesce(c.call_id, 0), k.row) AS number
@@ -54,9 +54,9 @@ _SUMS: Final = f"""
 class CallFigures:
     """Sums over executions and launches; times in nanoseconds.
 
-    `runs` are launches, where those captured into a graph count as often as it was replayed, and
-    executions of what no launch is known for. `host_ns` is without launches in which the kernel was
-    compiled or loaded. `bytes` are those asked for.
+    `runs` counts launches (one captured into a graph counts once per replay), and executions
+    without a known launch. `host_ns` excludes launches in which the kernel was compiled or loaded.
+    `bytes` are those that programs request.
     """
 
     runs: int = 0
@@ -75,7 +75,7 @@ FIGURES: Final = tuple(figure.name for figure in fields(CallFigures))
 
 @dataclass(frozen=True, slots=True)
 class Branch:
-    """A step of a path, with the sums over all leaves below; its branches, the costliest first."""
+    """A node of a tree: its step, the sums over all leaves below, and branches by falling cost."""
 
     step: Step
     figures: CallFigures
@@ -84,16 +84,16 @@ class Branch:
 
 @dataclass(frozen=True, slots=True)
 class CallSums:
-    """Calls and library kernels to place in trees, with figures; `known` names recorded figures.
+    """Leaves of the trees (calls and library kernels) with their figures.
 
-    Calls of one kernel from one stack are a row together. `generated` counts kernels that Inductor
-    made; of those, `with_operators` and `with_lines` are recorded with the operators, and with the
-    lines of the program, that they were made from. `window` is the part of the runs that figures
-    are of.
+    Calls of one kernel from one stack are one row. `known` names the figures that are recorded.
+    `generated` counts the kernels that Inductor generated; `with_operators` and `with_lines` count
+    those of them whose operators, and whose lines of the program, are recorded. `window` is the
+    part of the runs that figures cover.
     """
 
     known: tuple[str, ...]
-    rows: tuple[tuple[Placed, CallFigures], ...]
+    rows: tuple[tuple[TreeLeaf, CallFigures], ...]
     generated: int = 0
     with_operators: int = 0
     with_lines: int = 0
@@ -101,19 +101,22 @@ class CallSums:
 
     @property
     def cost(self) -> str:
-        """The figure that branches are sorted by."""
+        """The name of the figure that branches are sorted by: device time, else host time."""
         return "device_ns" if "device_ns" in self.known else "host_ns"
 
 
 def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = STEADY) -> CallSums:
-    """Read the calls and library kernels of a part of some runs; errors as `windowed`."""
+    """Return the calls and library kernels of a part of some runs with their figures.
+
+    Errors as `windowed`.
+    """
     trace, window = windowed(trace, runs, part)
     executed = device_times(trace, runs, with_medians=False)
     host = host_times(trace, runs, with_medians=False)
     work, _ = work_of_calls(trace, runs)
     kernels = kernel_rows(trace, runs, _COLUMNS)
     stacks = {
-        row["stack_id"]: (_whole(row["frames"]), _whole(row["origins"]))
+        row["stack_id"]: (_without_none(row["frames"]), _without_none(row["origins"]))
         for row in trace.table("stacks", runs, ["stack_id", "frames", "origins"]).to_pylist()
     }
     with scratch() as connection:
@@ -122,47 +125,51 @@ def read_call_sums(trace: "Trace", runs: Sequence["Run"], part: RequestedPart = 
         columns = ["call_id", "kernel_id", "stack_id"]
         connection.register("calls", trace.table("calls", runs, columns))
         connection.register("figures", figures_of_calls(host, executed))
-        connection.register("moved", _moved(work))
+        connection.register("moved", _bytes_per_launch(work))
         summed = connection.execute(_SUMS).fetchall()
-    placing = kernels.select(_SHOWN).take(pa.array([kernel for kernel, *_ in summed], pa.int64()))
+    kernels_of_rows = kernels.select(_LEAF_COLUMNS).take(
+        pa.array([kernel for kernel, *_ in summed], pa.int64())
+    )
     rows = []
-    for kernel, (_, launched, stack, *figures) in zip(placing.to_pylist(), summed, strict=True):
+    for kernel, (_, launched, stack, *figures) in zip(
+        kernels_of_rows.to_pylist(), summed, strict=True
+    ):
         frames, stack_origins = stacks.get(stack, ((), ())) if launched else (None, ())
-        origins = _whole(kernel["origins"])
-        # A kernel of the program in generated code: the line that launches it knows more.
-        if stack_origins and not any(library_time["file"] for library_time in origins):
+        origins = _without_none(kernel["origins"])
+        # A user's kernel in generated code: only the line that launches it has recorded origins.
+        if stack_origins and not any(origin["file"] for origin in origins):
             origins = stack_origins
-        placed = Placed(kernel | {"origins": origins}, frames)
-        rows.append((placed, CallFigures(*map(int, figures))))
-    time = read_device_time(trace, runs, window, executed)
-    for library_time in () if time is None else library_times(trace, runs):
+        leaf = TreeLeaf(kernel | {"origins": origins}, frames)
+        rows.append((leaf, CallFigures(*map(int, figures))))
+    device_time = read_device_time(trace, runs, window, executed)
+    for library_time in () if device_time is None else library_times(trace, runs):
         library = library_time.kind, library_time.name
-        placed = Placed(None, library_time.frames, library=library, origins=library_time.origins)
+        leaf = TreeLeaf(None, library_time.frames, library=library, origins=library_time.origins)
         rows.append(
-            (placed, CallFigures(runs=library_time.executions, device_ns=library_time.device_ns))
+            (leaf, CallFigures(runs=library_time.executions, device_ns=library_time.device_ns))
         )
-    inductor = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
-    generated = [_whole(origins) for origins in kernels["origins"].filter(inductor).to_pylist()]
-    unknown = {"device_ns"} if time is None else set()
-    unknown |= set() if work else {"bytes"}
+    is_generated = pc.equal(kernels["origin"].cast(pa.string()), "inductor")
+    origins_of_generated = [
+        _without_none(origins) for origins in kernels["origins"].filter(is_generated).to_pylist()
+    ]
+    unknown_figures = {"device_ns"} if device_time is None else set()
+    unknown_figures |= set() if work else {"bytes"}
     return CallSums(
-        known=tuple(name for name in FIGURES if name not in unknown),
-        rows=tuple(
-            (placed, figures_of) for placed, figures_of in rows if figures_of != CallFigures()
-        ),
-        generated=len(generated),
+        known=tuple(name for name in FIGURES if name not in unknown_figures),
+        rows=tuple((leaf, figures_of) for leaf, figures_of in rows if figures_of != CallFigures()),
+        generated=len(origins_of_generated),
         with_operators=sum(
-            any(library_time["op"] for library_time in origins) for origins in generated
+            any(origin["op"] for origin in origins) for origins in origins_of_generated
         ),
         with_lines=sum(
-            any(library_time["line"] for library_time in origins) for origins in generated
+            any(origin["line"] for origin in origins) for origins in origins_of_generated
         ),
         window=window,
     )
 
 
-def _moved(work: Sequence[Row]) -> pa.Table:
-    """Return the bytes of one launch of each replayed call."""
+def _bytes_per_launch(work: Sequence[Row]) -> pa.Table:
+    """Return a table of run, call_id and the bytes of one launch, from rows of `work_of_calls`."""
     return pa.table(
         {
             "run": pa.array([row["run"] for row in work], pa.string()),
@@ -174,22 +181,22 @@ def _moved(work: Sequence[Row]) -> pa.Table:
 
 def call_tree(sums: CallSums, grouping: Grouping) -> Branch:
     """Return all calls as one tree, whose root is labeled "all"."""
-    root = _OpenBranch()
-    for placed, figures in sums.rows:
+    root = _GrowingBranch()
+    for leaf, figures in sums.rows:
         node = root
-        for step in path_of(placed, grouping):
-            node = node.below.setdefault(step, _OpenBranch())
+        for step in path_of(leaf, grouping):
+            node = node.children.setdefault(step, _GrowingBranch())
         node.figures += figures
-    return root.grown(Step("all"), sums.cost)
+    return root.branch(Step("all"), sums.cost)
 
 
 def call_notes(sums: CallSums) -> list[str]:
-    """Return sentences on the limits of the trees."""
+    """Return sentences on what limits the trees: stacks, and kernels without operators or lines."""
     notes = ["Python's stack is recorded at a call's first launch, and used for all of them."]
     if min(sums.with_operators, sums.with_lines) < sums.generated:
         notes.append(
             f"Of {sums.generated} kernels that Inductor generated, {sums.with_operators} are "
-            "recorded with the operators that they were made from (else the name tells them), and "
+            "recorded with their operators (for others they are read from the name), and "
             f"{sums.with_lines} with modules and lines, which Inductor's cache does not keep."
         )
     return notes
@@ -201,43 +208,43 @@ def call_tree_object(sums: CallSums, grouping: Grouping) -> dict[str, Any]:
         "grouping": grouping,
         "window": None if sums.window is None else asdict(sums.window),
         "notes": call_notes(sums),
-        "tree": _object(call_tree(sums, grouping), sums.known),
+        "tree": _branch_object(call_tree(sums, grouping), sums.known),
     }
 
 
-def _object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
+def _branch_object(branch: Branch, known: Sequence[str]) -> dict[str, Any]:
     step, kernel = asdict(branch.step), branch.step.kernel
     del step["kernel"]
     figures = asdict(branch.figures)
     return {
         **step,
-        "kernel": None if kernel is None else _named(kernel),
+        "kernel": None if kernel is None else _key_object(kernel),
         **{name: figures[name] if name in known else None for name in FIGURES},
-        "branches": [_object(child, known) for child in branch.branches],
+        "branches": [_branch_object(child, known) for child in branch.branches],
     }
 
 
-def _named(kernel: KernelKey) -> dict[str, str | None]:
+def _key_object(kernel: KernelKey) -> dict[str, str | None]:
     return {name: value or None for name, value in kernel._asdict().items()}
 
 
-def _whole(entries: Sequence[Any] | None) -> list[Any]:
+def _without_none(entries: Sequence[Any] | None) -> list[Any]:
     """Return a list without None entries, which damaged traces have."""
     return [entry for entry in entries or () if entry is not None]
 
 
 @dataclass(slots=True)
-class _OpenBranch:
+class _GrowingBranch:
     figures: CallFigures = CallFigures()
-    below: dict[Step, "_OpenBranch"] = field(default_factory=dict)
+    children: dict[Step, "_GrowingBranch"] = field(default_factory=dict)
 
-    def grown(self, step: Step, cost: str) -> Branch:
-        branches = [node.grown(below_step, cost) for below_step, node in self.below.items()]
+    def branch(self, step: Step, cost: str) -> Branch:
+        branches = [child.branch(child_step, cost) for child_step, child in self.children.items()]
         branches.sort(key=lambda node: (-getattr(node.figures, cost), -node.figures.compile_ns))
-        return Branch(step, _total(self.figures, branches), tuple(branches))
+        return Branch(step, _sum_with_branches(self.figures, branches), tuple(branches))
 
 
-def _total(sums: CallFigures, branches: Iterable[Branch]) -> CallFigures:
+def _sum_with_branches(sums: CallFigures, branches: Iterable[Branch]) -> CallFigures:
     for branch in branches:
         sums += branch.figures
     return sums

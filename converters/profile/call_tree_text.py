@@ -24,31 +24,34 @@ _TITLES: Final[dict[Grouping, str]] = {
     "source": "by source line",
     "op": "by operator",
 }
-#: What is less of the time, and of the time to compile, is left out unless all is asked for.
+#: Branches with a smaller share of the time and of the compile time are hidden without `full`.
 _LEAST: Final = 0.01
-#: Columns that the figures take at most, without and with bytes.
+#: Most characters of a line that figures take, without and with bytes.
 _FIGURES_WIDTH: Final = (37, 47)
-_TO: Final = " > "
+_SEPARATOR: Final = " > "
 
 
 def call_tree_text(
     sums: CallSums, grouping: Grouping, *, full: bool = False, width: int = 80
 ) -> list[str]:
-    """Return lines for a terminal: the tree, the costliest branches first, and its limits."""
+    """Return lines for a terminal: the tree, the costliest branches first, and notes on it.
+
+    Without `full`, small branches are left out.
+    """
     root = call_tree(sums, grouping)
     if not root.branches:
         return ["no kernel was launched"]
     on_device, bytes_known = sums.cost == "device_ns", "bytes" in sums.known
     header = [_TITLES[grouping], "device" if on_device else "host", "share", "runs"]
     header += ["bytes"] if bytes_known else []
-    room = width - _FIGURES_WIDTH[bytes_known]
+    label_width = width - _FIGURES_WIDTH[bytes_known]
     rows = [
         _row(sums, root, branch, label)
-        for label, branch in _lines(sums, root, root, 0, 0.0 if full else _LEAST, room)
+        for label, branch in _lines(sums, root, root, 0, 0.0 if full else _LEAST, label_width)
     ]
     lines = columns([*header, "compile"], rows, width)
     if not full:
-        lines.append(f"below {percent(_LEAST)} of the time and of compiling: --full shows it")
+        lines.append(f"--full shows branches below {percent(_LEAST)} of time and compile time, too")
     if sums.window is not None and sums.window.how != "whole":
         lines += wrapped(sums.window.sentence, width)
     for note in call_notes(sums):
@@ -59,28 +62,34 @@ def call_tree_text(
 def _lines(
     sums: CallSums, root: Branch, branch: Branch, depth: int, least: float, room: int
 ) -> Iterator[tuple[str, Branch]]:
-    """Yield label and branch of each line; steps with only one next step share its line."""
+    """Yield label and branch of each line below `branch`, indented by depth.
+
+    A chain of branches with one child each is one line. Branches with at most the share `least` of
+    the root's time and compile time are left out; a label has at most `room` characters.
+    """
     for child in branch.branches:
-        if not _matters(sums, root, child, least):
+        if not _is_large(sums, root, child, least):
             continue
-        steps, last = [printable(child.step.label)], child
-        while len(last.branches) == 1 and last.branches[0].branches:
-            (last,) = last.branches
-            steps.append(printable(last.step.label))
-        yield "  " * depth + _fitting(steps, max(room, 20)), last
-        yield from _lines(sums, root, last, depth + 1, least, room - 2)
+        steps, end_of_chain = [printable(child.step.label)], child
+        while len(end_of_chain.branches) == 1 and end_of_chain.branches[0].branches:
+            (end_of_chain,) = end_of_chain.branches
+            steps.append(printable(end_of_chain.step.label))
+        yield "  " * depth + _fitting_label(steps, max(room, 20)), end_of_chain
+        yield from _lines(sums, root, end_of_chain, depth + 1, least, room - 2)
 
 
-def _fitting(steps: Sequence[str], room: int) -> str:
-    """Return the steps as one text, without steps in the middle if all do not fit."""
-    shorter = [_TO.join([steps[0], "…", *steps[last:]]) for last in range(2, len(steps))]
-    for text in (_TO.join(steps), *shorter, _TO.join(["…", steps[-1]])):
+def _fitting_label(steps: Sequence[str], room: int) -> str:
+    """Return the labels joined by " > "; if they exceed `room`, those in the middle become "…"."""
+    shorter_texts = [
+        _SEPARATOR.join([steps[0], "…", *steps[last:]]) for last in range(2, len(steps))
+    ]
+    for text in (_SEPARATOR.join(steps), *shorter_texts, _SEPARATOR.join(["…", steps[-1]])):
         if display_width(text) <= room:
             return text
     return shorten(text, room)
 
 
-def _matters(sums: CallSums, root: Branch, branch: Branch, least: float) -> bool:
+def _is_large(sums: CallSums, root: Branch, branch: Branch, least: float) -> bool:
     return (
         any(
             getattr(branch.figures, name) > least * getattr(root.figures, name)

@@ -15,17 +15,17 @@ from kvtrace.schema.window import TraceWindow
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: More spans than this are made fewer by taking the shortest gaps between them for busy time.
+#: Most busy spans to store; beyond that, the shortest gaps between them count as busy time.
 _MOST_SPANS: Final = 1 << 22
 
 
 @dataclass(frozen=True, slots=True)
 class Busy:
-    """Time of a window of a run, or a sum over runs; of a whole run from the first execution on.
+    """Busy and idle device time of a run's window, or a sum over runs.
 
-    Of a run with several devices, one is busy while any is. `overlapped_ns` is time in which more
-    than one execution ran, counted as often as there were others. `idle_ns` is the rest of
-    `span_ns`.
+    `span_ns` is the length of the window; without one, the time from the first to the last
+    execution. It is the sum of `busy_ns`, when at least one device ran something, and `idle_ns`.
+    `overlapped_ns` is time with several executions, counted once per additional execution.
     """
 
     span_ns: int = 0
@@ -40,10 +40,11 @@ class Busy:
 
 @dataclass(frozen=True, slots=True)
 class Steps:
-    """Steps of a window, of all runs: by the mark `name`, or None by the period of launches.
+    """Number and total time of the steps of a window, over all runs.
 
-    `number` counts the steps of each of the `runs` that have steps. `span_ns` is how long the
-    devices took for all of them, idle time included.
+    `name` is the mark that separates steps; None if they were found by the period of launches.
+    `number` counts the steps of each of the `runs` that have steps. `span_ns` includes the
+    devices' idle time.
     """
 
     name: str | None
@@ -52,37 +53,41 @@ class Steps:
     runs: int = 1
 
 
-def busy_of(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
-    """Return the busy and idle time of each run whose executions were all timed, without others.
+def busy_times_of_runs(trace: "Trace", runs: Sequence["Run"]) -> list[Busy]:
+    """Return the busy and idle time of each run with recorded gaps (`Run.has_gaps`).
 
-    Errors as `Trace.table`.
+    Runs without gaps or without a timed execution are left out. Errors as `Trace.table`.
     """
-    of_runs = []
+    busy_times = []
     for run in runs:
         if not run.has_gaps:
             continue
-        spans, total = _Spans(), 0
-        low, high = device_limits(trace, run)
+        spans, executions_ns = _Spans(), 0
+        low, high = device_time_range(trace, run)
         for timed in _executions(trace, run):
             start, end = integers(timed["start"]), integers(timed["end"])
             inside = (low <= start) & (start < high)  # as figures of executions have it
             start, end = start[inside], end[inside]
             spans.add(start, end)
-            total += int((end - start).sum())
+            executions_ns += int((end - start).sum())
         if not spans.any:
             continue
         if isinstance(trace, TraceWindow):  # which may begin and end with idle time
-            ends = np.array([low, high], np.int64)
-            spans.add(ends, ends)
-        first, last = spans.merged()
-        span = int(last[-1] - first[0])
-        busy = int((last - first).sum()) - spans.filled_ns
-        of_runs.append(Busy(span, busy, overlapped_ns=total - busy, idle_ns=span - busy))
-    return of_runs
+            limits = np.array([low, high], np.int64)
+            spans.add(limits, limits)
+        starts, ends = spans.merged()
+        span_ns = int(ends[-1] - starts[0])
+        busy_ns = int((ends - starts).sum()) - spans.filled_ns
+        overlapped_ns = executions_ns - busy_ns
+        busy_times.append(Busy(span_ns, busy_ns, overlapped_ns, idle_ns=span_ns - busy_ns))
+    return busy_times
 
 
-def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
-    """Return the first and last device time, in ns, that a window includes; without one, any."""
+def device_time_range(trace: "Trace", run: "Run") -> tuple[int, int]:
+    """Return the begin (included) and end (excluded) of a window in device time, in ns.
+
+    Without a window, the range includes all times.
+    """
     if not isinstance(trace, TraceWindow):
         return -LATEST, LATEST
     window = trace.window_of(run.run_id)
@@ -90,7 +95,7 @@ def device_limits(trace: "Trace", run: "Run") -> tuple[int, int]:
 
 
 def _executions(trace: "Trace", run: "Run", *columns: str) -> Iterator[pa.Table]:
-    """Yield tables of the executions whose start and end are known, with additional columns."""
+    """Yield tables of the executions with known start and end, with these and `columns`."""
     for piece in trace.pieces("gpu_kernels", [run], ["start", "end", *columns]):
         yield piece.filter(pc.and_(pc.is_valid(piece["start"]), pc.is_valid(piece["end"])))
 
@@ -107,35 +112,35 @@ class _Spans:
 
     @property
     def any(self) -> bool:
-        """Some intervals were added."""
+        """Whether intervals were added."""
         return self._stored > 0
 
     def add(self, start: Integers, end: Integers) -> None:
-        """Add intervals, in any order."""
-        part = _union(start, end)
-        self._parts.append(part)
-        self._stored += len(part[0])
+        """Add intervals, in any order; merges all intervals if more than the limit are stored."""
+        merged_part = _union(start, end)
+        self._parts.append(merged_part)
+        self._stored += len(merged_part[0])
         if self._stored > self._limit:
             self.merged()
 
     def merged(self) -> tuple[Integers, Integers]:
-        """Merge the intervals, and return their sorted starts and ends, in ns.
+        """Merge the stored intervals, and return the sorted starts and ends of their union, in ns.
 
-        If more than half of the limit remain, gaps up to the median gap are filled and added to
-        `filled_ns`.
+        If more than half of `_MOST_SPANS` remain, gaps up to the median gap are filled, and their
+        length is added to `filled_ns`.
         """
         if not self._parts:
             nothing = np.zeros(0, np.int64)
             return nothing, nothing
         start, end = (np.concatenate(list(parts)) for parts in zip(*self._parts, strict=True))
-        first, last = _union(start, end)
-        if len(first) > _MOST_SPANS // 2:
-            gaps = first[1:] - last[:-1]
+        starts, ends = _union(start, end)
+        if len(starts) > _MOST_SPANS // 2:
+            gaps = starts[1:] - ends[:-1]
             short = gaps <= np.partition(gaps, len(gaps) // 2)[len(gaps) // 2]
             self.filled_ns += int(gaps[short].sum())
-            first, last = first[np.append(True, ~short)], last[np.append(~short, True)]
-        self._parts, self._stored = [(first, last)], len(first)
-        return first, last
+            starts, ends = starts[np.append(True, ~short)], ends[np.append(~short, True)]
+        self._parts, self._stored = [(starts, ends)], len(starts)
+        return starts, ends
 
 
 def _union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
@@ -144,6 +149,8 @@ def _union(start: Integers, end: Integers) -> tuple[Integers, Integers]:
     if not (start[1:] >= start[:-1]).all():
         order = np.argsort(start, kind="stable")
         start, end = start[order], end[order]
-    until = np.maximum.accumulate(end)
-    fresh = np.append(True, start[1:] > until[:-1])
-    return start[fresh], until[np.append(np.flatnonzero(fresh)[1:] - 1, len(start) - 1)]
+    latest_end = np.maximum.accumulate(end)
+    begins_span = np.append(True, start[1:] > latest_end[:-1])
+    return start[begins_span], latest_end[
+        np.append(np.flatnonzero(begins_span)[1:] - 1, len(start) - 1)
+    ]

@@ -18,11 +18,12 @@ TERA: Final = 1e12
 
 @dataclass(frozen=True, slots=True)
 class DeviceLimits:
-    """Peaks of one device: bytes per second, and operations per second by element type.
+    """Peak rates of one device: bytes per second, and operations per second by element type.
 
-    `matrix` holds dots (tensor or matrix cores), `vector` everything else; types are f64, f32,
-    tf32, f16, bf16, f8, f4 and i8. `source` names the data sheet. Where it `has_caches` they may
-    serve a byte again. `targets` are those that it is assumed for where no device is known.
+    `words` must all occur in the name that a driver reports. `matrix` holds the rates of dots
+    (tensor or matrix cores), `vector` those of all other ops; types are f64, f32, tf32, f16, bf16,
+    f8, f4 and i8. `source` names the data sheet. `has_caches` is false for devices whose memory
+    serves every request. `targets` are compile targets that this device is assumed for.
     """
 
     name: str
@@ -36,15 +37,15 @@ class DeviceLimits:
 
     @property
     def multiprocessors(self) -> int | None:
-        """The number of multiprocessors, or None if unknown."""
+        """The number of multiprocessors (compute units), or None if unknown."""
         return _MULTIPROCESSORS.get(self.name)
 
     def dot_rate(self, dtype: str) -> float | None:
         """Return operations per second of dots with factors of an element type, or None if unknown.
 
-        Types are named as MLIR names them, or as arguments' types are (fp32). Narrow types that
-        the device has no unit for go as 16-bit floats, which compilers widen them to, and tf32 as
-        float32. `tf32x3` and the like take as many products as they say.
+        `dtype` is MLIR's name, or an argument's type (fp32). Narrow types without a unit on the
+        device have the rate of 16-bit floats, which compilers widen them to, and tf32 that of
+        float32. For `tf32x3` and similar types the rate is divided by the number of products.
         """
         name, _, products = _in_mlir(dtype).partition("x")
         kind = _NARROW.get(name[:2], name)
@@ -58,24 +59,27 @@ class DeviceLimits:
         return None if rate is None else rate / int(products or 1)
 
     def vector_rate(self, dtype: str | None) -> float | None:
-        """Return the rate of elementwise ops, reductions and scans; small types go as float32."""
+        """Return operations per second of elementwise ops, reductions and scans; None if unknown.
+
+        Types without a rate, and None, have that of float32.
+        """
         return self.vector.get(_in_mlir(dtype or "f32"), self.vector.get("f32"))
 
 
 def _in_mlir(dtype: str) -> str:
-    """Return MLIR's name of an element type: f32 for fp32, as some callers have."""
+    """Return MLIR's name of an element type, such as f32 for fp32."""
     return f"f{dtype[2:]}" if dtype.startswith("fp") else dtype
 
 
-#: Formats of 8 bits and less by how they begin; 6-bit ones go at the rate of 8 bits.
+#: Types of 8 bits and less by the start of their name; 6-bit types have the rate of 8 bits.
 _NARROW: Final = {"f8": "f8", "f6": "f8", "f4": "f4"}
 
-#: Words that make another device of a name that is known.
+#: Words in a driver's name that make it a different device from the known one.
 _OTHER_MODEL: Final = frozenset({"mig", "laptop", "mobile", "ti", "d", "max", "super"})
 
 
 def rates(**teras: float) -> dict[str, float]:
-    """Return rates per second by element type, of tera-operations per second."""
+    """Return operations per second by element type, from tera-operations per second."""
     return {name: tera * TERA for name, tera in teras.items()}
 
 
@@ -161,7 +165,7 @@ _GPUS: Final[tuple[DeviceLimits, ...]] = (
             rates(f16=122.8, bf16=122.8, i8=122.8), rates(f32=61.4, f16=122.8)),
 )  # fmt: skip
 
-#: Multiprocessors (compute units) by the same sheets, which give cores: 64 or 128 in each.
+#: Multiprocessors (compute units) from the same sheets, which list cores: 64 or 128 in each.
 _MULTIPROCESSORS: Final = {
     "V100 SXM2": 80, "T4": 40, "A100 SXM 80GB": 108, "A100 PCIe 80GB": 108, "A100 40GB": 108,
     "A10": 72, "A40": 84, "RTX 3090": 82, "L4": 58, "L40": 142, "L40S": 142, "RTX 4090": 128,
@@ -170,7 +174,7 @@ _MULTIPROCESSORS: Final = {
     "MI300X": 304, "MI325X": 304, "MI350X": 256, "MI355X": 256, "RX 7900 XTX": 96,
 }  # fmt: skip
 
-#: The device that code for a target is compared with where no device is known.
+#: The device to assume for a compile target where no device is recorded.
 _FOR_TARGET: Final = {
     "cuda:70": "V100 SXM2",
     "cuda:75": "T4",
@@ -189,44 +193,50 @@ _FOR_TARGET: Final = {
 
 @cache
 def known_devices() -> tuple[DeviceLimits, ...]:
-    """Return every device with published limits: GPUs, then those of the group `devices`."""
+    """Return every device with published limits: GPUs, then add-ons' (entry points `devices`)."""
     return (*_GPUS, *(limits for _, devices in registry.loaded("devices") for limits in devices))
 
 
 def limits_of(device: str) -> DeviceLimits | None:
-    """Return the device that a driver's name, or a part such as "H100 PCIe", matches, if any."""
+    """Return the limits of a device by its driver's name, or a part of it such as "H100 PCIe".
+
+    The device with most matching words is chosen; None if no device matches.
+    """
     words = set(re.findall(r"[a-z0-9]+", device.lower()))
     if words & _OTHER_MODEL:
         return None
-    fitting = [limits for limits in known_devices() if words.issuperset(limits.words)]
-    return max(fitting, key=lambda limits: len(limits.words), default=None)
+    matching_limits = [limits for limits in known_devices() if words.issuperset(limits.words)]
+    return max(matching_limits, key=lambda limits: len(limits.words), default=None)
 
 
 def limits_for_target(target: str | None) -> DeviceLimits | None:
-    """Return the device to assume for a compile target such as `cuda:90`."""
+    """Return the limits to assume for a compile target such as `cuda:90`; None if unknown."""
     name = _FOR_TARGET.get(target or "")
-    fitting = (
+    matching_limits = (
         limits for limits in known_devices() if limits.name == name or target in limits.targets
     )
-    return next(fitting, None)
+    return next(matching_limits, None)
 
 
 def limits_named(device: str) -> DeviceLimits:
-    """Return the device that a user names.
+    """Return the limits of the device that a user names.
 
     Raises:
         BadSetting: no such device is known.
     """
     limits = limits_of(device)
     if limits is None:
-        names = ", ".join(entry.name for entry in known_devices())
-        raise BadSetting(f"no limits of a device {device!r} are known; there are those of {names}")
+        names = "; ".join(entry.name for entry in known_devices())
+        raise BadSetting(f"the limits of a device {device!r} are not known; known devices: {names}")
     return limits
 
 
 @dataclass(frozen=True, slots=True)
 class ChosenDevice:
-    """The device that figures are compared with. `how`: recorded, given, or assumed."""
+    """The device that figures are compared with; `reported` is its name in the trace, if recorded.
+
+    `how` is "recorded" in the trace, "given" by the user, or "assumed" from a compile target.
+    """
 
     limits: DeviceLimits
     how: str
@@ -234,19 +244,21 @@ class ChosenDevice:
 
 
 def chosen_device(
-    asked: str | None, recorded: Sequence[str], targets: Sequence[str]
+    requested: str | None, recorded: Sequence[str], targets: Sequence[str]
 ) -> ChosenDevice | None:
-    """Return the device the user named, else the recorded one, else one for the target.
+    """Return the device that the user `asked` for, else the first recorded, else one for a target.
 
-    `recorded` and `targets` list names, the most used ones first. None: no limits are known.
+    `targets` are compile targets; the first with known limits counts. None if no limits are known.
 
     Raises:
         BadSetting: no such device is known.
     """
-    if asked is not None:
-        return ChosenDevice(limits_named(asked), "given", None)
+    if requested is not None:
+        return ChosenDevice(limits_named(requested), "given", None)
     if recorded:
         limits = limits_of(recorded[0])
         return None if limits is None else ChosenDevice(limits, "recorded", recorded[0])
-    assumed = next((limits for target in targets if (limits := limits_for_target(target))), None)
-    return None if assumed is None else ChosenDevice(assumed, "assumed", None)
+    assumed_limits = next(
+        (limits for target in targets if (limits := limits_for_target(target))), None
+    )
+    return None if assumed_limits is None else ChosenDevice(assumed_limits, "assumed", None)

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -> list[str]:
     """Return lines for a terminal: the first `most` rows, excluded executions, and a step's time.
 
-    `option` is the command's option that shows all rows.
+    `option` is the command's option that shows all rows, for the line on the hidden ones.
     """
-    shown = time.rows[:most]
+    shown_rows = time.rows[:most]
     names = names_apart(time.rows)
     header = ["on the device (measured)", "of", "runs", "time", "share", "median"]
     if time.steps is not None:
@@ -31,13 +31,15 @@ def device_text(time: "DeviceTime", most: int | None, option: str, width: int) -
             duration(row.median_ns),
             duration(row.step_ns),
         ][: len(header)]
-        for row, name in zip(shown, names, strict=False)
+        for row, name in zip(shown_rows, names, strict=False)
     ]
     lines = columns(header, rows, width)
-    hidden = time.rows[len(shown) :]
-    if hidden:
-        rest = duration(sum(row.device_ns for row in hidden))
-        lines.append(f"… {plural(len(hidden), 'more row')}, {rest} ({option} shows them)")
+    hidden_rows = time.rows[len(shown_rows) :]
+    if hidden_rows:
+        hidden_time = duration(sum(row.device_ns for row in hidden_rows))
+        lines.append(
+            f"… {plural(len(hidden_rows), 'more row')}, {hidden_time} ({option} shows them)"
+        )
     for sentence in _device_sentences(time):
         lines += wrapped(sentence, width)
     return lines
@@ -51,9 +53,9 @@ def _device_sentences(time: "DeviceTime") -> Iterator[str]:
         )
     if time.steps is not None:
         steps = time.steps
-        mean = duration(steps.span_ns / steps.number)
+        step_time = duration(steps.span_ns / steps.number)
         mark = f" marked {printable(steps.name)}" if steps.name else ""
         yield (
-            f"a step (mean of {steps_text(steps.number, steps.runs)}{mark}) takes {mean}, "
+            f"a step (mean of {steps_text(steps.number, steps.runs)}{mark}) takes {step_time}, "
             f"{duration(time.step_ns)} of it device time"
         )

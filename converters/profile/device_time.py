@@ -4,7 +4,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.converters.profile.device_busy import Busy, Steps, busy_of
+from kvtrace.converters.profile.device_busy import Busy, Steps, busy_times_of_runs
 from kvtrace.figures.database import scratch
 from kvtrace.figures.identity import KernelKey
 from kvtrace.figures.libraries import library_times, lines_by_time
@@ -17,7 +17,7 @@ from kvtrace.schema.layout import SUMS, TIMES
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Kernels, and the calls of each.
+#: Temporary tables: variants with the number of their kernel, kernels, and calls with their kernel.
 _PREPARE: Final = """
     CREATE TEMP TABLE variant AS
     SELECT dense_rank() OVER (
@@ -35,8 +35,7 @@ _PREPARE: Final = """
     FROM calls c JOIN variant v ON c.run = v.run AND c.kernel_id = v.kernel_id;
 """
 
-#: Work of no call has the name and kind that it is shown by; of calls whose kernel is known, the
-#: kernel's are.
+#: Executions by name. Those of a known call have the name of its kernel, others their own.
 _ON_DEVICE: Final = f"""
     WITH summed AS (
         SELECT c.kernel, e.name, e.kind,
@@ -62,11 +61,11 @@ _TUNED: Final = (
 class DeviceRow:
     """All executions on devices under one name.
 
-    `kind` says whose it is: Triton, a library's name, copy, fill or other; of another tool's
-    traces custom, too (`figures/makers.py`). `share` is that of all
-    rows. `bytes` are those copied or filled. `step_ns` is the mean time in one step of one run,
-    where there are steps. `module` and `source` are a Triton kernel's (`identity.py`); `file` and
-    `line` are its definition, or of a library's kernel the line that most of its time comes from.
+    `kind` is the maker: Triton, a library's name, copy, fill, other, or custom in imported traces
+    (`figures/makers.py`). `share` is the share in the device time of all rows. `bytes` are those
+    copied or filled. `step_ns` is the mean time in one step of one run, None without steps.
+    `module` and `source` are a Triton kernel's (`identity.py`). `file` and `line` are a Triton
+    kernel's definition, and for a library's kernel the line with most of its time.
     """
 
     name: str
@@ -84,7 +83,7 @@ class DeviceRow:
 
     @property
     def key(self) -> KernelKey:
-        """The key of the kernel, if Triton compiled it."""
+        """The kernel's module, name and source; it matches a kernel only where Triton made it."""
         return KernelKey(self.module or "", self.name, self.source or "")
 
 
@@ -117,12 +116,17 @@ def read_device_time(
     window: Window | None = None,
     times: Times | None = None,
 ) -> DeviceTime | None:
-    """Read the device time of some runs; None if no execution was timed.
+    """Return the device time of some runs by name, most time first; None if nothing was timed.
 
-    `trace` is `window` of what was recorded, and `times` are its `device_times`, where a caller
-    has them. Errors as `Trace.table`.
+    Args:
+        trace: The trace, limited to `window` if one is passed.
+        runs: The runs.
+        window: The part of the runs that `trace` covers; its steps give times per step.
+        times: `device_times(trace, runs)`, if the caller has read them.
+
+    Errors as `Trace.table`.
     """
-    busy_times = busy_of(trace, runs)
+    busy_times = busy_times_of_runs(trace, runs)
     if not busy_times and all(run.settings.get(TIMES) != SUMS for run in runs):
         return None
     if times is None:
@@ -135,22 +139,22 @@ def read_device_time(
         connection.register("executed", times.calls)
         connection.register("medians", times.kernels)
         connection.execute(_PREPARE)
-        sums = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
-        ((tuned, tuning_ns),) = connection.execute(_TUNED).fetchall()
-    total = sum(int(row["ns"]) for row in sums)
+        rows_by_name = connection.sql(_ON_DEVICE).to_arrow_table().to_pylist()
+        ((tuning_executions, tuning_ns),) = connection.execute(_TUNED).fetchall()
+    total_ns = sum(int(row["ns"]) for row in rows_by_name)
     busy = sum(busy_times, Busy())
-    number = window.steps or 0 if window is not None else 0
+    step_count = window.steps or 0 if window is not None else 0
     steps = None
-    if window is not None and number:
-        steps = Steps(window.name, number, busy.span_ns, window.runs)
+    if window is not None and step_count:
+        steps = Steps(window.name, step_count, busy.span_ns, window.runs)
     lines = lines_by_time(library_times(trace, runs))
-    rows = [_row(row, total, number, lines) for row in sums]
+    rows = [_row(row, total_ns, step_count, lines) for row in rows_by_name]
     rows.sort(key=lambda row: (-row.device_ns, row.name))
     return DeviceTime(
         rows=tuple(rows),
         executions=sum(row.executions for row in rows),
-        device_ns=total,
-        tuning_executions=int(tuned),
+        device_ns=total_ns,
+        tuning_executions=int(tuning_executions),
         tuning_ns=int(tuning_ns),
         devices=len(busy_times),
         busy=busy,
@@ -160,7 +164,7 @@ def read_device_time(
 
 def _row(
     row: Mapping[str, Any],
-    total: int,
+    total_ns: int,
     steps: int,
     lines: Mapping[tuple[str, str], tuple[str, int | None]],
 ) -> DeviceRow:
@@ -172,7 +176,7 @@ def _row(
         executions=int(row["executions"]),
         device_ns=device_ns,
         median_ns=row["median"],
-        share=device_ns / total if total else 0.0,
+        share=device_ns / total_ns if total_ns else 0.0,
         bytes=None if row["bytes"] is None else int(row["bytes"]),
         step_ns=device_ns / steps if steps else None,
         module=row["module"],

@@ -20,11 +20,12 @@ CAUSES: Final[dict[Cause, str]] = {
     "short": f"launch gaps below {SHORT // 1000} µs",
     "unknown": "cause not recorded",
 }
+#: Most causes in a sentence.
 _NAMED: Final = 4
 #: Steps that take so many times the median are slow, where there are enough steps for a median.
 _SLOW_STEP: Final = 1.5
 _LEAST_STEPS: Final = 5
-#: In fewer columns than these, names of executions are cut to so many characters.
+#: Up to this width of the terminal, names of executions are cut to `_SHORT` characters.
 _WIDE: Final = 100
 _SHORT: Final = 36
 
@@ -36,9 +37,9 @@ def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
     """
     if not busy.span_ns:
         return "when the GPU was busy is not known: the times are sums"
-    where = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
+    subject = "GPU busy" if devices == 1 else f"{devices} GPUs busy"
     share = percent(busy.busy_ns / busy.span_ns)
-    text = f"{where} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
+    text = f"{subject} {duration(busy.busy_ns)} of {duration(busy.span_ns)} ({share})"
     if busy.overlapped_ns:
         text += f", {duration(busy.overlapped_ns)} with two kernels at once"
     if gaps is None:
@@ -46,8 +47,8 @@ def busy_sentence(busy: Busy, gaps: Gaps | None, devices: int) -> str:
     if not gaps.idle_ns:
         return text
     causes = list(gaps.by_cause.items())
-    parts = [f"{CAUSES[cause]} {duration(ns)}" for cause, ns in causes[:_NAMED] if ns]
-    return f"{text}; idle {duration(gaps.idle_ns)}: {', '.join(parts)}"
+    cause_texts = [f"{CAUSES[cause]} {duration(ns)}" for cause, ns in causes[:_NAMED] if ns]
+    return f"{text}; idle {duration(gaps.idle_ns)}: {', '.join(cause_texts)}"
 
 
 def slow_steps_sentence(gaps: Gaps | None) -> str | None:
@@ -77,32 +78,36 @@ def slow_steps_sentence(gaps: Gaps | None) -> str | None:
 
 
 def gaps_text(gaps: Gaps, most: int | None, width: int) -> list[str]:
-    """Return a table of the gaps with most idle time, and what ran before and after each."""
-    shown = gaps.groups[:most]
-    room = width if width > _WIDE else _SHORT
+    """Return the lines of a table of the first `most` groups of gaps (None: all).
+
+    Each row has the cause, and the executions before and after. A sentence on the explained share
+    of idle time follows.
+    """
+    shown_groups = gaps.groups[:most]
+    name_width = width if width > _WIDE else _SHORT
     rows = [
         [
-            CAUSES[group.cause] + _at(group.place),
-            _end(group.ends, room, after=False),
-            _end(group.ends, room, after=True),
+            CAUSES[group.cause] + _at_line(group.place),
+            _execution_text(group.ends, name_width, after=False),
+            _execution_text(group.ends, name_width, after=True),
             count(group.number),
             duration(group.total_ns),
             duration(group.longest_ns),
         ]
-        for group in shown
+        for group in shown_groups
     ]
     header = ["idle (measured)", "after", "before", "gaps", "total", "longest"]
     lines = columns(header, rows, width, texts=(0, 1, 2), optional=(5,)) if rows else []
-    explained = gaps.explained
-    if explained is not None:
-        lines += wrapped(f"the cause of {percent(explained)} of idle time is known", width)
+    explained_share = gaps.explained
+    if explained_share is not None:
+        lines += wrapped(f"the cause of {percent(explained_share)} of idle time is known", width)
     return lines
 
 
-def _at(place: Place | None) -> str:
+def _at_line(place: Place | None) -> str:
     return f" at {place.short}" if place else ""
 
 
-def _end(ends: Ends, room: int, *, after: bool) -> str:
+def _execution_text(ends: Ends, room: int, *, after: bool) -> str:
     name = shorten(ends.after if after else ends.before, room)
-    return name + _at(ends.after_place if after else ends.before_place)
+    return name + _at_line(ends.after_place if after else ends.before_place)

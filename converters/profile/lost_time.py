@@ -1,7 +1,6 @@
-"""Time that a program loses as a whole: gaps by cause, small kernels, copies, distant rooflines.
+"""Advice on time that a whole program loses: gaps, small kernels, copies, distant rooflines.
 
-All figures are compared with the time of the window; losses from a share of `LEAST` on are
-reported.
+A loss is reported if it is at least the share `LEAST` of the profiled window's time.
 """
 
 from collections.abc import Collection, Iterator, Sequence
@@ -19,7 +18,7 @@ if TYPE_CHECKING:
 
 #: Losses of at least this share of the window are reported.
 LEAST: Final = 0.02
-#: The same for launch gaps, of which every program has some.
+#: This share for gaps by launching, since every program has some.
 _LAUNCHING: Final = 0.05
 #: Share of the roofline from which a kernel counts as near to it.
 _NEAR: Final = 0.6
@@ -37,12 +36,12 @@ _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
     "collect": (
         "garbage-collection",
         "the devices waited while Python collected garbage",
-        "gc.freeze() behind the warm-up, or collect between steps",
+        "call gc.freeze() after the warm-up, or collect between steps",
     ),
     "allocate": (
         "allocations",
         "the devices waited while memory was allocated or freed by the driver",
-        "keep buffers, do not empty the cache, or set expandable segments",
+        "reuse buffers, do not empty the cache, or set expandable segments",
     ),
     "synchronize": (
         "synchronization",
@@ -53,7 +52,7 @@ _ADVICE: Final[dict[Cause, tuple[str, str, str]]] = {
         "host-bound",
         f"the devices waited {PAUSE // 1_000_000} ms and longer for Python and other code of the "
         "host",
-        "do it ahead, or in another process such as a data loader's workers",
+        "do that work earlier, or in another process such as a data loader's workers",
     ),
     "device": (
         "waiting-devices",
@@ -69,61 +68,64 @@ def lost_time(
     gaps: Gaps | None,
     advised: Collection[KernelKey],
 ) -> Iterator[Advice]:
-    """Yield advice on the time lost in a window.
+    """Yield advice on the time lost in the window that `time` and `gaps` cover.
 
-    Kernels that are `advised` already get no advice on a distant roofline.
+    Kernels whose keys are in `advised` have other advice, and get none on a distant roofline.
     """
     span = time.busy.span_ns
     if gaps is not None:
-        yield from _of_gaps(gaps, span)
-        yield from _of_launching(time, gaps, span)
-    yield from _of_copies(time, span)
-    yield from _of_rooflines(kernels, span, advised)
+        yield from _gap_advice(gaps, span)
+        yield from _launching_advice(time, gaps, span)
+    yield from _copy_advice(time, span)
+    yield from _roofline_advice(kernels, span, advised)
 
 
-def _of_gaps(gaps: Gaps, span: int) -> Iterator[Advice]:
-    """Yield advice on gaps by cause, without those of the host's pace of launching."""
-    lost: dict[Cause, int] = {**gaps.by_cause, "host": gaps.paused_ns}
-    for cause, idle_ns in lost.items():
+def _gap_advice(gaps: Gaps, span: int) -> Iterator[Advice]:
+    """Yield one piece of advice per cause of gaps that cost enough of `span`, in ns.
+
+    Of the cause `host` only pauses count: `_launching_advice` reports the other gaps.
+    """
+    idle_by_cause: dict[Cause, int] = {**gaps.by_cause, "host": gaps.paused_ns}
+    for cause, idle_ns in idle_by_cause.items():
         least = _LAUNCHING if cause == "device" else LEAST
         if cause not in _ADVICE or idle_ns < least * span:
             continue
-        rule, happened, try_this = _ADVICE[cause]
+        rule, description, remedy = _ADVICE[cause]
         groups = [group for group in gaps.groups if group.cause == cause]
         number = sum(group.number for group in groups)
         if cause == "host":
             groups = [group for group in groups if group.longest_ns >= PAUSE]
             number = gaps.pauses
-        location = _place(groups[0]) if groups else None
+        location = _group_location(groups[0]) if groups else None
         yield Advice(
             rule, None, location.file if location else None, location.line if location else None,
-            f"{happened}{_between(groups)}: {try_this}",
-            tuple(_figures(idle_ns, number, groups)),
+            f"{description}{_gap_neighbors(groups)}: {remedy}",
+            tuple(_gap_figures(idle_ns, number, groups)),
             float(idle_ns),
         )  # fmt: skip
 
 
-def _place(group: GapGroup) -> Place | None:
+def _group_location(group: GapGroup) -> Place | None:
     return group.place or group.ends.after_place or group.ends.before_place
 
 
-def _between(groups: Sequence[GapGroup]) -> str:
-    """Return the executions before and after the longest gaps, as part of a sentence."""
+def _gap_neighbors(groups: Sequence[GapGroup]) -> str:
+    """Return ", most between A and B": the executions around the first group of gaps, or ""."""
     if not groups:
         return ""
-    first = groups[0]
-    text = f", most between {_end(first.ends.before, first.ends.before_place)} and "
-    text += _end(first.ends.after, first.ends.after_place)
-    if first.kernels:
-        text += f" ({plural(len(first.kernels), 'kernel')}, as {first.kernels[0]})"
+    first_group, ends = groups[0], groups[0].ends
+    text = f", most between {_name_and_line(ends.before, ends.before_place)} and "
+    text += _name_and_line(ends.after, ends.after_place)
+    if first_group.kernels:
+        text += f" ({plural(len(first_group.kernels), 'kernel')}, as {first_group.kernels[0]})"
     return text
 
 
-def _end(name: str, place: Place | None) -> str:
+def _name_and_line(name: str, place: Place | None) -> str:
     return shorten(name, _NAME) + (f" ({place.short})" if place else "")
 
 
-def _figures(idle_ns: int, number: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
+def _gap_figures(idle_ns: int, number: int, groups: Sequence[GapGroup]) -> Iterator[Figure]:
     yield Figure("idle", duration(idle_ns), "measured")
     if groups:
         yield Figure("gaps", f"{number:,}", "measured")
@@ -131,8 +133,8 @@ def _figures(idle_ns: int, number: int, groups: Sequence[GapGroup]) -> Iterator[
         yield Figure("longest", duration(longest), "measured")
 
 
-def _of_launching(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
-    """Yield advice on a host that launches more slowly than the devices execute.
+def _launching_advice(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
+    """Yield advice on a host that launches more slowly than the devices execute, if it costs enough.
 
     The gaps are those of launching, of Python between launches, and around short kernels. What a
     step would take without them is derived: CUDA graphs launch a whole step at once.
@@ -169,16 +171,16 @@ def _of_launching(time: DeviceTime, gaps: Gaps, span: int) -> Iterator[Advice]:
         for group in gaps.groups
         if group.cause == "launch" or (group.cause == "host" and group.longest_ns < PAUSE)
     ]
-    location = _place(groups[0]) if groups else None
+    location = _group_location(groups[0]) if groups else None
     yield Advice(
         "launch-bound", None, location.file if location else None,
         location.line if location else None,
-        f"the host launches more slowly than the devices execute{_between(groups)}: {remedy}",
+        f"the host launches more slowly than the devices execute{_gap_neighbors(groups)}: {remedy}",
         tuple(figures), float(lost),
     )  # fmt: skip
 
 
-def _of_copies(time: DeviceTime, span: int) -> Iterator[Advice]:
+def _copy_advice(time: DeviceTime, span: int) -> Iterator[Advice]:
     copies = [r for r in time.rows if r.kind == "copy" and "host" in r.name]
     copy_ns = sum(row.device_ns for row in copies)
     if copy_ns < LEAST * span:
@@ -186,17 +188,20 @@ def _of_copies(time: DeviceTime, span: int) -> Iterator[Advice]:
     yield Advice(
         "copies", None, None, None,
         "copies between host and device take part of the time: keep data on the device, or copy "
-        "pinned memory on a stream beside",
+        "pinned memory on another stream",
         tuple(Figure(row.name, duration(row.device_ns), "measured") for row in copies),
         float(copy_ns),
     )  # fmt: skip
 
 
-def _of_rooflines(
+def _roofline_advice(
     kernels: Sequence["KernelProfile"], span: int, advised: Collection[KernelKey]
 ) -> Iterator[Advice]:
-    """Yield advice on kernels far from their rooflines: a piece each, small kernels in one."""
-    far: list[tuple[float, float, KernelProfile]] = []
+    """Yield advice on kernels far from their rooflines, by lost time.
+
+    A kernel that loses at least `LEAST` of `span` has its own advice; the others share one.
+    """
+    far_kernels: list[tuple[float, float, KernelProfile]] = []
     for kernel in kernels:
         roof, measured = kernel.roofline, kernel.measured
         if roof is None or roof.achieved is None or roof.achieved >= _NEAR:
@@ -204,30 +209,32 @@ def _of_rooflines(
         if measured.device_ns is None or (measured.device_median_ns or 0) < SMALL:
             continue
         if kernel.key not in advised:
-            far.append((measured.device_ns * (1 - roof.achieved), roof.achieved, kernel))
-    far.sort(key=lambda entry: -entry[0])
-    large = [entry for entry in far if entry[0] >= LEAST * span]
-    for lost, reached, kernel in large:
+            far_kernels.append((measured.device_ns * (1 - roof.achieved), roof.achieved, kernel))
+    far_kernels.sort(key=lambda entry: -entry[0])
+    large_losses = [entry for entry in far_kernels if entry[0] >= LEAST * span]
+    for lost_ns, achieved, kernel in large_losses:
         yield Advice(
             "far-from-roofline", kernel.name, kernel.file, kernel.line,
-            f"it reaches {percent(reached)} of its roofline: look at its lines (--lines), tile "
+            f"it reaches {percent(achieved)} of its roofline: look at its lines (--lines), tile "
             "sizes, and warps",
             (
                 Figure("device time", duration(kernel.measured.device_ns), "measured"),
-                Figure("share of roofline", percent(reached), "derived"),
+                Figure("share of roofline", percent(achieved), "derived"),
             ),
-            lost,
+            lost_ns,
         )  # fmt: skip
-    rest = far[len(large) :]
-    lost = sum(entry[0] for entry in rest)
-    if rest and lost >= LEAST * span:
-        named = ", ".join(f"{k.name} ({percent(reached)})" for _, reached, k in rest[:_NAMED])
-        more = f" and {len(rest) - _NAMED} more" if len(rest) > _NAMED else ""
-        first = rest[0][2]
+    small_losses = far_kernels[len(large_losses) :]
+    lost_ns = sum(entry[0] for entry in small_losses)
+    if small_losses and lost_ns >= LEAST * span:
+        named = ", ".join(
+            f"{k.name} ({percent(achieved)})" for _, achieved, k in small_losses[:_NAMED]
+        )
+        more = f" and {len(small_losses) - _NAMED} more" if len(small_losses) > _NAMED else ""
+        first_kernel = small_losses[0][2]
         yield Advice(
-            "far-from-roofline", None, first.file, first.line,
-            f"{plural(len(rest), 'kernel')} reach less than {percent(_NEAR)} of their rooflines, "
-            f"each of little time: {named}{more}",
-            (Figure("lost by all", duration(lost), "derived"),),
-            lost,
+            "far-from-roofline", None, first_kernel.file, first_kernel.line,
+            f"{plural(len(small_losses), 'kernel')} reach less than {percent(_NEAR)} of their "
+            f"rooflines, and each takes little time: {named}{more}",
+            (Figure("lost by all", duration(lost_ns), "derived"),),
+            lost_ns,
         )  # fmt: skip

@@ -39,7 +39,10 @@ _LIMITS: Final = {
 
 @dataclass(frozen=True, slots=True)
 class Occupancy:
-    """Warps on a multiprocessor at once, the most it can hold, and the limiting resource."""
+    """Warps of a kernel that fit on a multiprocessor at once, of the `of` that it can hold.
+
+    `limited_by` names the resource that limits them.
+    """
 
     warps: int
     of: int
@@ -66,18 +69,20 @@ def occupancy(
     limits = _limits(target)
     if limits is None or not warps or registers is None or shared_bytes is None:
         return None
-    shared = _up(shared_bytes + limits.reserved_bytes, _SHARED_UNIT)
-    per_warp = _up(registers * 32, _REGISTER_UNIT)
-    fitting = {
+    shared_per_block = _rounded_up(shared_bytes + limits.reserved_bytes, _SHARED_UNIT)
+    registers_per_warp = _rounded_up(registers * 32, _REGISTER_UNIT)
+    blocks_by_resource = {
         "warps": limits.warps // warps,
         "blocks": limits.blocks,
-        "registers": _down(_REGISTERS // per_warp, _WARP_UNIT) // warps
-        if per_warp
+        "registers": _rounded_down(_REGISTERS // registers_per_warp, _WARP_UNIT) // warps
+        if registers_per_warp
         else limits.blocks,
-        "shared memory": limits.shared_bytes // shared if shared else limits.blocks,
+        "shared memory": limits.shared_bytes // shared_per_block
+        if shared_per_block
+        else limits.blocks,
     }
-    limited_by = min(fitting, key=lambda what: fitting[what])
-    return Occupancy(fitting[limited_by] * warps, limits.warps, limited_by)
+    limited_by = min(blocks_by_resource, key=lambda what: blocks_by_resource[what])
+    return Occupancy(blocks_by_resource[limited_by] * warps, limits.warps, limited_by)
 
 
 def occupancy_of(kernel: Mapping[str, Any]) -> Occupancy | None:
@@ -93,9 +98,9 @@ def _limits(target: str | None) -> _Multiprocessor | None:
     return _LIMITS.get(int(capability))
 
 
-def _up(value: int, unit: int) -> int:
+def _rounded_up(value: int, unit: int) -> int:
     return -(-value // unit) * unit
 
 
-def _down(value: int, unit: int) -> int:
+def _rounded_down(value: int, unit: int) -> int:
     return value // unit * unit

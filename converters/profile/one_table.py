@@ -14,14 +14,18 @@ from kvtrace.figures.lines import GENERATED, HASH_SHOWN
 from kvtrace.figures.makers import OWN, TRITON
 from kvtrace.text import amount, columns, count, duration, percent, plural, size, wrapped
 
-_OF_MEMORY: Final = frozenset({"copy", "fill"})
+_MEMORY_KINDS: Final = frozenset({"copy", "fill"})
 #: A file that Inductor generated, and the line.
 _GENERATED: Final = re.compile(rf"({GENERATED})(\.py(?::\d+)?)")
 
 
 @dataclass(frozen=True, slots=True)
 class TableRow:
-    """All executions under one name, with the kernel's profile if Triton compiled the kernel."""
+    """All executions under one name, with the kernel's profile if Triton compiled the kernel.
+
+    `place` is the text of its source line, or the library's name. `taken_ns` is device time, or
+    host time if nothing was timed on a device. `bytes` are those of copies and fills.
+    """
 
     name: str
     place: str
@@ -34,68 +38,83 @@ class TableRow:
 
 
 def table_rows(profile: Profile) -> list[TableRow]:
-    """Return the rows by device time if executions were timed, else by host time."""
+    """Return a row per kernel, copy and fill, the most time first.
+
+    Without device times these are the launched kernels, with host times. Kernels that were launched
+    and have no timed execution come last.
+    """
     time = profile.device_time
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
     if time is None:
         names = names_apart(launched)
-        return [_of_kernel(k, name) for k, name in zip(launched, names, strict=True)]
+        return [_kernel_row(k, name) for k, name in zip(launched, names, strict=True)]
     kernels = {k.key: k for k in profile.kernels}
-    executed = {row.key for row in time.rows if row.kind in OWN}
-    others = [k for k in launched if k.key not in executed]
-    names = names_apart([*time.rows, *others])
+    executed_keys = {row.key for row in time.rows if row.kind in OWN}
+    not_executed = [k for k in launched if k.key not in executed_keys]
+    names = names_apart([*time.rows, *not_executed])
     return [
         *(
-            _of_device(row, n, kernels.get(row.key))
+            _executed_row(row, n, kernels.get(row.key))
             for row, n in zip(time.rows, names, strict=False)
         ),
-        *(_of_kernel(k, n) for k, n in zip(others, names[len(time.rows) :], strict=True)),
+        *(_kernel_row(k, n) for k, n in zip(not_executed, names[len(time.rows) :], strict=True)),
     ]
 
 
-def _of_device(row: DeviceRow, name: str, kernel: KernelProfile | None) -> TableRow:
-    location = _place(row.file, row.line)
+def _executed_row(row: DeviceRow, name: str, kernel: KernelProfile | None) -> TableRow:
+    location = _location_text(row.file, row.line)
     if row.kind not in OWN:
         kernel = None
-    if row.kind not in (TRITON, *_OF_MEMORY):
+    if row.kind not in (TRITON, *_MEMORY_KINDS):
         location = location or row.kind
     return TableRow(
         name, location, row.executions, row.device_ns, row.share, row.kind, kernel, row.bytes
     )
 
 
-def _of_kernel(kernel: KernelProfile, name: str) -> TableRow:
+def _kernel_row(kernel: KernelProfile, name: str) -> TableRow:
     taken_ns = kernel.measured.device_ns
     taken_ns = kernel.measured.host_ns if taken_ns is None else taken_ns
-    location = _place(kernel.file, kernel.line)
+    location = _location_text(kernel.file, kernel.line)
     return TableRow(name, location, kernel.launches, taken_ns, None, kernel=kernel)
 
 
 def _has_device_times(profile: Profile) -> bool:
-    """Return whether kernels have device times, which another engine's sums have too."""
+    """Return whether any kernel has a device time, also in profiles without `device_time`."""
     return any(kernel.measured.device_ns is not None for kernel in profile.kernels)
 
 
-def _place(file: str | None, line: int | None) -> str:
+def _location_text(file: str | None, line: int | None) -> str:
     name = PurePath(file).name if file else ""
     return f"{name}:{line}" if name and line else name
 
 
 def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
-    """Return the table's lines: the first `most` rows (None: all), and a line on the others."""
+    """Return the lines of the table: its first `most` rows (None: all) and the total of the others.
+
+    A sentence on libraries' kernels follows. Columns without any figure are left out.
+    """
     rows = table_rows(profile)
-    shown = rows[:most]
-    timed = profile.device_time is not None
-    time_header = "GPU time" if timed or _has_device_times(profile) else "host time"
-    header = ["kernel", *(["share"] if timed else []), time_header,
+    shown_rows = rows[:most]
+    has_executions = profile.device_time is not None
+    time_header = "GPU time" if has_executions or _has_device_times(profile) else "host time"
+    header = ["kernel", *(["share"] if has_executions else []), time_header,
               "launches", "rate", "roofline", "line"]  # fmt: skip
-    cells, places = [], short_places([row.place for row in rows])
-    for row in shown:
-        share = [percent(row.share)] if timed else []
-        time = duration(row.taken_ns) if not timed or row.share is not None else "-"
-        location = places[row.place]
+    cells, short_locations = [], short_places([row.place for row in rows])
+    for row in shown_rows:
+        share = [percent(row.share)] if has_executions else []
+        time = duration(row.taken_ns) if not has_executions or row.share is not None else "-"
+        location = short_locations[row.place]
         cells.append(
-            [row.name, *share, time, count(row.executions), _rate(row), _reached(row), location]
+            [
+                row.name,
+                *share,
+                time,
+                count(row.executions),
+                _rate_cell(row),
+                _roofline_cell(row),
+                location,
+            ]
         )
     for name in ("rate", "roofline"):
         index = header.index(name)
@@ -105,28 +124,35 @@ def table_text(profile: Profile, most: int | None, width: int) -> list[str]:
     # On a narrow terminal these columns are left out.
     optional = [index for index, name in enumerate(header) if name in ("launches", "rate", "line")]
     lines = columns(header, cells, width, texts=(0, len(header) - 1), optional=optional)
-    hidden = rows[len(shown) :]
-    if hidden:
-        rest = sum(row.taken_ns or 0 for row in hidden if row.share is not None or not timed)
-        lines.append(f"… {plural(len(hidden), 'more row')}, {duration(rest)} (--full shows them)")
+    hidden_rows = rows[len(shown_rows) :]
+    if hidden_rows:
+        hidden_ns = sum(
+            row.taken_ns or 0 for row in hidden_rows if row.share is not None or not has_executions
+        )
+        lines.append(
+            f"… {plural(len(hidden_rows), 'more row')}, {duration(hidden_ns)} (--full shows them)"
+        )
     return lines + _library_text(profile, width)
 
 
 def short_places(places: Sequence[str]) -> dict[str, str]:
-    """Return short forms of locations: hashes of generated files cut to the length that differs."""
-    matches = {place: _GENERATED.fullmatch(place) for place in places}
-    hashes = {match[1] for match in matches.values() if match is not None}
-    length = next(
+    """Return a short form of each location text ("file.py:line"), by the text.
+
+    In names of generated files, hashes are cut to the shortest length that keeps all different.
+    """
+    match_by_place = {place: _GENERATED.fullmatch(place) for place in places}
+    hashes = {match[1] for match in match_by_place.values() if match is not None}
+    hash_length = next(
         n for n in count_from(HASH_SHOWN) if len({name[:n] for name in hashes}) == len(hashes)
     )
     return {
-        place: place if match is None else f"{match[1][:length]}…{match[2]}"
-        for place, match in matches.items()
+        place: place if match is None else f"{match[1][:hash_length]}…{match[2]}"
+        for place, match in match_by_place.items()
     }
 
 
-def _rate(row: TableRow) -> str:
-    """Return a kernel's rate: FLOPs per second if arithmetic is the bound, else bytes."""
+def _rate_cell(row: TableRow) -> str:
+    """Return the cell "rate" of a row, "-" if unknown; bytes per launch without a device time."""
     if row.kernel is not None and row.kernel.measured.device_ns is None:
         derived = row.kernel.derived
         return (">" if derived.unknown_accesses else "") + size(derived.bytes_per_launch)
@@ -149,31 +175,33 @@ class Rate:
 
 
 def rate(row: TableRow) -> Rate | None:
-    """Return bytes per second, or FLOPs if arithmetic is the bound; None if unknown."""
+    """Return the bytes per second of a row, or FLOPs if arithmetic bounds it; None if unknown."""
     if row.kernel is None:
-        moved, taken_ns = row.bytes, row.taken_ns
-        return Rate(moved / taken_ns * 1e9, "B/s") if moved and taken_ns else None
+        moved_bytes, taken_ns = row.bytes, row.taken_ns
+        return Rate(moved_bytes / taken_ns * 1e9, "B/s") if moved_bytes and taken_ns else None
     derived, roof = row.kernel.derived, row.kernel.roofline
     if roof is not None and roof.bound == "compute":
-        reached = derived.flops_per_second
-        return None if reached is None else Rate(reached, "FLOP/s")
-    unique, taken_ns = derived.unique_bytes, row.kernel.measured.device_ns
+        flops_per_second = derived.flops_per_second
+        return None if flops_per_second is None else Rate(flops_per_second, "FLOP/s")
+    unique_bytes, taken_ns = derived.unique_bytes, row.kernel.measured.device_ns
     at_least = bool(derived.unknown_accesses)
-    return Rate(unique / taken_ns * 1e9, "B/s", at_least) if unique and taken_ns else None
+    return (
+        Rate(unique_bytes / taken_ns * 1e9, "B/s", at_least) if unique_bytes and taken_ns else None
+    )
 
 
-def _reached(row: TableRow) -> str:
+def _roofline_cell(row: TableRow) -> str:
     if row.kernel is None or row.kernel.roofline is None:
         return "-"
     return percent(row.kernel.roofline.achieved)
 
 
 def _library_text(profile: Profile, width: int) -> list[str]:
-    """Return a sentence on the share of the time in libraries' kernels."""
+    """Return a wrapped sentence on the time in libraries' kernels; [] if none ran."""
     time = profile.device_time
     if time is None:
         return []
-    library_rows = [row for row in time.rows if row.kind not in (*OWN, *_OF_MEMORY)]
+    library_rows = [row for row in time.rows if row.kind not in (*OWN, *_MEMORY_KINDS)]
     if not library_rows:
         return []
     share = sum(row.device_ns for row in library_rows) / time.device_ns if time.device_ns else 0.0

@@ -37,7 +37,7 @@ class Measured:
     """Times taken while recording, in nanoseconds; None where nothing was timed.
 
     Launches in which the kernel was compiled or loaded are in `compiling_ns`, and in no other time
-    of the host. `further` are figures that nothing asks for by name (`figures/kernels.py`).
+    of the host. `further` has the figures of `figures/kernels.FURTHER` by their names.
     """
 
     host_ns: int | None
@@ -105,8 +105,8 @@ class CallProfile:
 class KernelProfile:
     """A kernel (`kvtrace/figures/identity.py`) over all chosen runs of the program.
 
-    Its own `runs` are its launches, where those that were captured into graphs count as often as
-    the graphs were replayed.
+    `runs` counts its launches; a launch that was captured into a graph counts once per replay of
+    the graph.
     """
 
     name: str
@@ -126,7 +126,7 @@ class KernelProfile:
 
     @property
     def key(self) -> KernelKey:
-        """The kernel's key."""
+        """The kernel's module, name and source file, which identify it."""
         return KernelKey(self.module or "", self.name, self.source or "")
 
 
@@ -185,7 +185,7 @@ class Profile:
 
     @property
     def has_times_alone(self) -> bool:
-        """The trace was imported with times only, without arguments or IR."""
+        """Whether the trace was imported with times only, without arguments or IR."""
         rows = () if self.device_time is None else self.device_time.rows
         return {row.kind for row in rows if row.kind in OWN} == {CUSTOM}
 
@@ -201,11 +201,11 @@ def read_profile(
     window: Window | None = None,
     part: RequestedPart = STEADY,
 ) -> Profile:
-    """Read the profile of the runs.
+    """Return the profile of the runs: kernels by time, and the optional calls and source lines.
 
     Args:
         trace: The trace, or a window of it.
-        runs: The runs.
+        runs: The runs to profile, all of `trace`.
         calls: Add profiles of unique calls.
         lines: Add profiles of source lines.
         device: The device whose limits rooflines use; by default the recorded device, or a common
@@ -220,67 +220,82 @@ def read_profile(
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    whole = times is not None and window is None
+    covers_whole_runs = times is not None and window is None
     if times is None:
         trace, window = windowed(trace, runs, part)
         times = host_times(trace, runs), device_times(trace, runs)
     with ProfileTables(trace, runs, *times, calls=calls) as tables:
-        chosen = chosen_device(device, _device_names(runs), tables.targets())
-        by_kernel = tables.sums()
+        chosen_limits = chosen_device(device, _device_names(runs), tables.targets())
+        sums_by_kernel = tables.sums()
         flops = tables.flops()
         kernels, work = tables.kernels(), tables.work()
-        shown = (
-            [row["kernel"] for row in kernels] if calls or work else _kernels_for_advice(by_kernel)
+        kernels_with_calls = (
+            [row["kernel"] for row in kernels]
+            if calls or work
+            else _kernels_for_advice(sums_by_kernel)
         )
-        by_call, places = tables.sums_of_calls(shown), tables.places(shown)
-        by_line = tables.lines() if lines else []
+        sums_by_call, places = (
+            tables.sums_of_calls(kernels_with_calls),
+            tables.places(kernels_with_calls),
+        )
+        line_sums = tables.lines() if lines else []
         accesses = tables.accesses()
-        replayed, missing = tables.coverage()
-    flops_of = {key: _by(flops, key) for key in ("place", "kernel")}
-    roofs = _positions(work, flops_of["place"], chosen)
-    call_profiles = _call_profiles(places, by_call, work, flops_of["place"], roofs)
+        replayed, missing_calls = tables.coverage()
+    flops_of = {key: _rows_by(flops, key) for key in ("place", "kernel")}
+    rooflines = _positions(work, flops_of["place"], chosen_limits)
+    call_profiles = _call_profiles(places, sums_by_call, work, flops_of["place"], rooflines)
     profiles = [
-        _kernel(
+        _kernel_profile(
             row,
-            by_kernel.get(row["kernel"], {}),
+            sums_by_kernel.get(row["kernel"], {}),
             flops_of["kernel"].get(row["kernel"], ()),
             call_profiles.get(row["kernel"], []),
         )
         for row in kernels
     ]
-    time = None if whole else read_device_time(trace, runs, window, times[1])
-    keys = {row["kernel"]: kernel.key for row, kernel in zip(kernels, profiles, strict=True)}
-    by_key: dict[KernelKey, list[Row]] = {}
+    device_time = None if covers_whole_runs else read_device_time(trace, runs, window, times[1])
+    keys_by_number = {
+        row["kernel"]: kernel.key for row, kernel in zip(kernels, profiles, strict=True)
+    }
+    accesses_by_key: dict[KernelKey, list[Row]] = {}
     for access in accesses:
-        by_key.setdefault(keys[access["kernel"]], []).append(access)
-    gaps = None if time is None else read_gaps(trace, runs)
-    advice = read_advice(trace, runs, profiles, by_key, chosen, time, gaps)
+        accesses_by_key.setdefault(keys_by_number[access["kernel"]], []).append(access)
+    gaps = None if device_time is None else read_gaps(trace, runs)
+    advice = read_advice(trace, runs, profiles, accesses_by_key, chosen_limits, device_time, gaps)
     if not calls:
         profiles = [replace(kernel, calls=()) for kernel in profiles]
-    source = SourceLines(trace, runs) if lines else None
+    source_lines = SourceLines(trace, runs) if lines else None
     left_out, sectors = _replay_facts(trace, runs)
     unevaluated = read_unevaluated(trace, runs)
     return Profile(
         path=str(trace.path),
         runs=tuple(run.run_id for run in runs),
-        device=chosen,
-        kernels=tuple(sorted(profiles, key=_cost, reverse=True)),
+        device=chosen_limits,
+        kernels=tuple(sorted(profiles, key=_sort_key, reverse=True)),
         replayed=replayed,
-        missing_calls=missing if unevaluated is None else max(0, missing - unevaluated.calls),
+        missing_calls=missing_calls
+        if unevaluated is None
+        else max(0, missing_calls - unevaluated.calls),
         not_evaluated=None if unevaluated is None else unevaluated.note,
         window=window,
-        device_time=time,
+        device_time=device_time,
         gaps=gaps,
         advice=advice,
         left_out=left_out,
         sectors=sectors,
-        lines=tuple(_line(row, source) for row in by_line if source is not None),
+        lines=tuple(
+            _line_profile(row, source_lines) for row in line_sums if source_lines is not None
+        ),
         sections={name: section.read(trace, runs) for name, section in profile_sections().items()},
     )
 
 
 def _kernels_for_advice(sums: Mapping[int, Row]) -> list[int]:
-    """Return the kernels whose calls advice needs, if only times are known."""
+    """Return the numbers of the kernels that advice is given on, where only times are known.
+
+    `sums` has each kernel's times by its number. Kernels with autotuning trials are included, and
+    those with at least `IMPORTANT` of the device time.
+    """
     total = sum(row["device_ns"] or 0 for row in sums.values())
     return [
         kernel
@@ -290,16 +305,19 @@ def _kernels_for_advice(sums: Mapping[int, Row]) -> list[int]:
 
 
 def profile_object(profile: Profile) -> dict[str, Any]:
-    """Return the JSON form: the fields of `Profile`, as docs/profile.md describes them."""
-    form = asdict(profile)
-    if form["device"] is not None:
+    """Return a profile as JSON-ready dicts: the fields of `Profile`, as in docs/profile.md.
+
+    Add-ons' sections become top-level keys, and `measured.further` is merged into `measured`.
+    """
+    result = asdict(profile)
+    if result["device"] is not None:
         for name in ("words", "has_caches", "targets"):
-            del form["device"]["limits"][name]
-    form |= form.pop("sections")
-    for row in form["kernels"]:
+            del result["device"]["limits"][name]
+    result |= result.pop("sections")
+    for row in result["kernels"]:
         for entry in (row, *row["calls"]):
             entry["measured"] |= entry["measured"].pop("further")
-    return form
+    return result
 
 
 def _device_names(runs: Sequence["Run"]) -> list[str]:
@@ -308,30 +326,36 @@ def _device_names(runs: Sequence["Run"]) -> list[str]:
 
 
 def _replay_facts(trace: "Trace", runs: Sequence["Run"]) -> tuple[tuple[str, ...], dict[str, int]]:
-    """Return replay's notes, and the number of memory ops by the way sectors were counted."""
+    """Return replay's notes on skipped figures, and the number of memory ops by sector model.
+
+    Both are read from the settings that the replay of each run recorded.
+    """
     notes: list[str] = []
-    models: dict[str, int] = {}
+    ops_by_model: dict[str, int] = {}
     for run in runs:
         settings = trace.passes(run.run_id).get("profiler", {})
         notes += settings.get("left_out", [])
-        for name, number in settings.get("sectors", {}).items():
-            models[name] = models.get(name, 0) + number
-    return tuple(notes), models
+        for sector_model, op_count in settings.get("sectors", {}).items():
+            ops_by_model[sector_model] = ops_by_model.get(sector_model, 0) + op_count
+    return tuple(notes), ops_by_model
 
 
 def _positions(
     work: Sequence[Row], flops: Mapping[int, Sequence[Row]], device: ChosenDevice | None
 ) -> dict[int, Position | None]:
-    """Return the roofline position of each launched and replayed call, by `place`."""
+    """Return the roofline position of each call of `work`, by its `place`; {} without a device.
+
+    `flops` has the calls' FLOPs by `place`, a row per element type.
+    """
     if device is None:
         return {}
     positions = {}
     for row in work:
         by_type = _flops_by_type(flops.get(row["place"], ()), once=True)
-        unique = _whole(row["unique_bytes"])
+        unique_bytes = _int_or_none(row["unique_bytes"])
         call_work = Work(
-            unique_bytes=unique if row["accesses"] else 0,
-            bytes=None if row["unknown"] else _whole(row["bytes"]) or 0,
+            unique_bytes=unique_bytes if row["accesses"] else 0,
+            bytes=None if row["unknown"] else _int_or_none(row["bytes"]) or 0,
             dots=by_type.dot,
             others=by_type.other,
         )
@@ -339,43 +363,45 @@ def _positions(
     return positions
 
 
-def _by(rows: Sequence[Row], key: str) -> dict[int, list[Row]]:
-    groups: dict[int, list[Row]] = {}
+def _rows_by(rows: Sequence[Row], key: str) -> dict[int, list[Row]]:
+    rows_by_key: dict[int, list[Row]] = {}
     for row in rows:
-        groups.setdefault(row[key], []).append(row)
-    return groups
+        rows_by_key.setdefault(row[key], []).append(row)
+    return rows_by_key
 
 
 def _flops_by_type(flops: Sequence[Row], *, once: bool = False) -> FlopsByType:
     """Return the FLOPs of some calls by type, over all runs, or over one run per call (`once`)."""
     sums = FlopsByType({}, {})
     for row in flops:
-        kind = sums.dot if row["dot"] else sums.other
-        times = 1 if once else int(row["runs"])
-        kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"]) * times
+        sums_by_dtype = sums.dot if row["dot"] else sums.other
+        weight = 1 if once else int(row["runs"])
+        sums_by_dtype[row["dtype"]] = (
+            sums_by_dtype.get(row["dtype"], 0) + int(row["flops"]) * weight
+        )
     return sums
 
 
-def _kernel(
+def _kernel_profile(
     row: Row, sums: Mapping[str, Any], flops: Sequence[Row], calls: Sequence[CallProfile]
 ) -> KernelProfile:
     measured = _measured(sums)
     by_type = _flops_by_type(flops)
-    unique = [call.derived.unique_bytes for call in calls]
-    roof = joined(call.roofline for call in calls)
+    unique_bytes = [call.derived.unique_bytes for call in calls]
+    roofline = joined(call.roofline for call in calls)
     return KernelProfile(
         name=row["name"] or "",
         module=row["module"],
         file=row["file"],
         line=row["line"],
         launches=sums.get("launches") or 0,
-        runs=_whole(sums.get("runs")) or 0,
+        runs=_int_or_none(sums.get("runs")) or 0,
         tuning_launches=sums.get("tuning_launches") or 0,
         compilations=row["compilations"],
-        compile_ns=_whole(row["compile_ns"]),
+        compile_ns=_int_or_none(row["compile_ns"]),
         measured=measured,
-        derived=_derived(sums, by_type, _total(unique)),
-        roofline=_achieved(roof, sums),
+        derived=_derived(sums, by_type, _sum_if_all_known(unique_bytes)),
+        roofline=_with_achieved(roofline, sums),
         calls=tuple(calls),
         source=row["source"],
     )
@@ -388,17 +414,25 @@ def _call_profiles(
     flops: Mapping[int, Sequence[Row]],
     roofs: Mapping[int, Position | None],
 ) -> dict[int, list[CallProfile]]:
-    """Return the profiles of launched calls by kernel, the longest-running first."""
-    moved = {row["place"]: row for row in work}
+    """Return the profiles of launched calls by kernel number, the longest-running first.
+
+    Args:
+        places: rows of unique calls; `place` is the number of a call in the other arguments.
+        sums: times and work over all launches, by `place`.
+        work: rows with the distinct bytes of one launch of a call.
+        flops: rows of FLOPs by `place`.
+        roofs: roofline positions by `place`.
+    """
+    work_by_call = {row["place"]: row for row in work}
     profiles: dict[int, list[CallProfile]] = {}
     for row in places:
-        number = row["place"]
-        figures = sums.get(number, {})
+        call_number = row["place"]
+        figures = sums.get(call_number, {})
         if not (figures.get("launches") or figures.get("runs")):
             continue
         measured = _measured(figures)
-        unique = _whole(moved.get(number, {}).get("unique_bytes"))
-        runs = _whole(figures.get("runs")) or 0
+        unique_bytes = _int_or_none(work_by_call.get(call_number, {}).get("unique_bytes"))
+        runs = _int_or_none(figures.get("runs")) or 0
         profile = CallProfile(
             run=row["run"],
             call_id=row["call_id"],
@@ -409,14 +443,14 @@ def _call_profiles(
             measured=measured,
             derived=_derived(
                 figures,
-                _flops_by_type(flops.get(number, ())),
-                None if unique is None else unique * runs,
+                _flops_by_type(flops.get(call_number, ())),
+                None if unique_bytes is None else unique_bytes * runs,
             ),
-            roofline=_achieved(roofs.get(number), figures),
+            roofline=_with_achieved(roofs.get(call_number), figures),
         )
         profiles.setdefault(row["kernel"], []).append(profile)
     for calls in profiles.values():
-        calls.sort(key=_cost, reverse=True)
+        calls.sort(key=_sort_key, reverse=True)
     return profiles
 
 
@@ -433,46 +467,49 @@ def _measured(sums: Mapping[str, Any]) -> Measured:
     )
 
 
-def _achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position | None:
-    """Return a roofline position with `achieved`: best time over measured time."""
-    measured = sums.get("all_ns")
-    return replace(roof, achieved=roof.best_ns / measured) if roof and measured else roof
+def _with_achieved(roof: Position | None, sums: Mapping[str, Any]) -> Position | None:
+    """Return a roofline position with `achieved`: best time over measured device time.
+
+    It is returned unchanged where the device time of some launches is not known.
+    """
+    device_ns = sums.get("all_ns")
+    return replace(roof, achieved=roof.best_ns / device_ns) if roof and device_ns else roof
 
 
-def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique: int | None) -> Derived:
-    runs = _whole(sums.get("replayed_runs"))
-    is_known = bool(runs)
-    moved = (_whole(sums.get("bytes")) or 0) if is_known else None
-    flops = (_whole(sums.get("flops")) or 0) if is_known else None
-    seconds = (sums.get("all_ns") or 0) / 1e9 if runs == _whole(sums.get("runs")) else 0
+def _derived(sums: Mapping[str, Any], by_type: FlopsByType, unique_bytes: int | None) -> Derived:
+    runs = _int_or_none(sums.get("replayed_runs"))
+    is_replayed = bool(runs)
+    moved_bytes = (_int_or_none(sums.get("bytes")) or 0) if is_replayed else None
+    flops = (_int_or_none(sums.get("flops")) or 0) if is_replayed else None
+    seconds = (sums.get("all_ns") or 0) / 1e9 if runs == _int_or_none(sums.get("runs")) else 0
     return Derived(
-        bytes=moved,
-        unique_bytes=unique if is_known else None,
+        bytes=moved_bytes,
+        unique_bytes=unique_bytes if is_replayed else None,
         flops=flops,
-        flops_by_type=by_type if is_known else None,
-        bytes_per_launch=_ratio(moved, runs),
+        flops_by_type=by_type if is_replayed else None,
+        bytes_per_launch=_ratio(moved_bytes, runs),
         flops_per_launch=_ratio(flops, runs),
-        intensity=_ratio(flops, moved),
+        intensity=_ratio(flops, moved_bytes),
         mask_efficiency=_mask_efficiency(sums),
         sector_efficiency=_sector_efficiency(sums),
         reuse=_reuse(sums),
-        bytes_per_second=_ratio(moved, seconds),
+        bytes_per_second=_ratio(moved_bytes, seconds),
         flops_per_second=_ratio(flops, seconds),
-        unknown_accesses=_whole(sums.get("unknown")) or 0,
+        unknown_accesses=_int_or_none(sums.get("unknown")) or 0,
     )
 
 
-def _line(row: Row, source: SourceLines) -> LineProfile:
-    moved, flops = _whole(row["bytes"]), _whole(row["flops"])
+def _line_profile(row: Row, source: SourceLines) -> LineProfile:
+    moved_bytes, flops = _int_or_none(row["bytes"]), _int_or_none(row["flops"])
     return LineProfile(
         file=row["file"],
         line=row["line"],
         source=source.text(row["file"], row["line"]),
         kernels=tuple(name or "" for name in row["kernels"] or ()),
         accesses=row["accesses"] or "",
-        bytes=moved,
+        bytes=moved_bytes,
         flops=flops,
-        intensity=_ratio(flops, moved),
+        intensity=_ratio(flops, moved_bytes),
         mask_efficiency=_mask_efficiency(row),
         sector_efficiency=_sector_efficiency(row),
         reuse=_reuse(row),
@@ -481,33 +518,33 @@ def _line(row: Row, source: SourceLines) -> LineProfile:
 
 
 def _mask_efficiency(sums: Mapping[str, Any]) -> float | None:
-    lanes, masked = _whole(sums.get("lanes")), _whole(sums.get("masked"))
-    return None if not lanes or masked is None else 1 - masked / lanes
+    lanes, masked_lanes = _int_or_none(sums.get("lanes")), _int_or_none(sums.get("masked"))
+    return None if not lanes or masked_lanes is None else 1 - masked_lanes / lanes
 
 
 def _sector_efficiency(sums: Mapping[str, Any]) -> float | None:
-    sectors = _whole(sums.get("sectors"))
-    return _ratio(_whole(sums.get("sector_bytes")), None if sectors is None else 32 * sectors)
+    sectors = _int_or_none(sums.get("sectors"))
+    return _ratio(_int_or_none(sums.get("sector_bytes")), None if sectors is None else 32 * sectors)
 
 
 def _reuse(sums: Mapping[str, Any]) -> float | None:
-    return _ratio(_whole(sums.get("unique_asked")), _whole(sums.get("unique_once")))
+    return _ratio(_int_or_none(sums.get("unique_asked")), _int_or_none(sums.get("unique_once")))
 
 
-def _total(figures: Sequence[int | None]) -> int | None:
+def _sum_if_all_known(figures: Sequence[int | None]) -> int | None:
     known = [figure for figure in figures if figure is not None]
     return sum(known) if known and len(known) == len(figures) else None
 
 
-def _ratio(value: float | None, by: float | None) -> float | None:
-    return None if value is None or not by else value / by
+def _ratio(numerator: float | None, denominator: float | None) -> float | None:
+    return None if numerator is None or not denominator else numerator / denominator
 
 
-def _whole(value: Any) -> int | None:
+def _int_or_none(value: Any) -> int | None:
     return None if value is None else int(value)
 
 
-def _cost(profile: KernelProfile | CallProfile) -> tuple[int, int, int]:
-    """Return the sort key of a profile: device time, since host time is that of launching."""
+def _sort_key(profile: KernelProfile | CallProfile) -> tuple[int, int, int]:
+    """Return the sort key of a profile: device time, then host time, then launches."""
     measured = profile.measured
     return (measured.device_ns or 0, measured.host_ns or 0, profile.launches)

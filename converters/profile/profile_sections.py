@@ -12,9 +12,10 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, slots=True)
 class ProfileSection:
-    """A reader of rows of plain data (dataclasses), and a writer of their table for a terminal.
+    """A section of the profile from an add-on: two functions, `read` and `text`.
 
-    In the profile's JSON the rows are a list under the name of the section's entry.
+    `read` returns the section's rows (dataclasses) of some runs; the profile's JSON lists them
+    under the section's name. `text` returns a table of rows as lines of at most a width.
     """
 
     read: "Callable[[Trace, Sequence[Run]], tuple[Any, ...]]"

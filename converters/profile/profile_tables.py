@@ -1,6 +1,7 @@
 """Sums behind a profile, computed in DuckDB: rows per kernel, call and source line.
 
-Launches and executions come in as sums by call, and medians.
+Their inputs are tables of the trace, and times of launches and executions summed by call
+(`figures/times.py`).
 """
 
 from collections.abc import Iterable, Sequence
@@ -147,9 +148,9 @@ _SUMS: Final = """
     LEFT JOIN summed USING (key) LEFT JOIN whole USING (key)
 """
 
-#: Figures of calls, added up.
+#: SQL columns that add up the figures of launches, and of executions, over calls.
 _ADDED_UP: Final = {
-    name: ", ".join(f"sum({each.name})::BIGINT AS {each.name}" for each in figures if each.adds_up)
+    name: ", ".join(f"sum({f.name})::BIGINT AS {f.name}" for f in figures if f.adds_up)
     for name, figures in (("launched", LAUNCHED), ("executed", EXECUTED))
 }
 
@@ -214,7 +215,7 @@ _LINES: Final = """
 """
 
 
-#: A line may hold several accesses; they are distinguished by what they do.
+#: A line may hold several accesses; each op is a row.
 _ACCESSES: Final = """
     WITH located AS (
         SELECT DISTINCT stack_id, frames[1].file AS file, frames[1].line AS line FROM stacks
@@ -233,9 +234,10 @@ _ACCESSES: Final = """
 
 
 def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], list[Row]]:
-    """Return the work of one launch of each replayed call, and FLOPs by type, dots separately.
+    """Return two lists of rows on one launch of each replayed call: its work, and its FLOPs.
 
-    Rows have `run` and `call_id`. Launches are not read, however many there are.
+    The work has bytes, FLOPs, lanes and sectors; FLOPs have a row per element type, dots apart. All
+    rows have `run` and `call_id`. Both lists are empty without rows of `ops`.
     """
     ops = trace.table("ops", runs, list(_COLUMNS_READ["ops"]))
     if not ops.num_rows:
@@ -251,7 +253,10 @@ def work_of_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[list[Row], lis
 
 
 class ProfileTables:
-    """DuckDB tables of some runs; a context manager, which closes the connection."""
+    """DuckDB tables of some runs, and the queries of a profile; a context manager that closes them.
+
+    Rows have the column `kernel`, the number of a kernel, or `place`, the number of a unique call.
+    """
 
     def __init__(
         self, trace: "Trace", runs: Sequence["Run"], host: Times, device: Times, *, calls: bool
@@ -265,8 +270,8 @@ class ProfileTables:
             columns = list(_COLUMNS_READ[name])
             if name == "calls" and not calls:
                 columns.remove("args")
-            read = known_rows if name in ("calls", "kernels") else _rows_of
-            table: pa.Table = read(trace, runs, name, columns)
+            read_rows = known_rows if name in ("calls", "kernels") else _trace_rows
+            table: pa.Table = read_rows(trace, runs, name, columns)
             calls = calls or (name == "ops" and table.num_rows > 0)
             self._database.register(name, table)
         for name, times in (("launched", host), ("executed", device)):
@@ -284,37 +289,40 @@ class ProfileTables:
         self._database.close()
 
     def kernels(self) -> list[Row]:
-        """Return the kernels, numbered by `kernel`."""
+        """Return a row per kernel: name, definition, number of variants and compile time."""
         return self._rows(_KERNELS)
 
     def sums(self) -> dict[int, Row]:
-        """Return times and work over all launches, by `kernel`."""
+        """Return the sums of times and work over all launches, by kernel number."""
         return {row["key"]: row for row in self._rows(_SUMS.format(key="kernel", **_ADDED_UP))}
 
     def sums_of_calls(self, kernels: Iterable[int]) -> dict[int, Row]:
-        """Return times and work over all launches of the calls of some kernels, by `place`."""
+        """Return the sums of times and work over all launches of each call of some kernels.
+
+        They are by call number (`place`); `kernels` are kernel numbers.
+        """
         query = _SUMS.format(key="place", **_ADDED_UP)
-        query += f"WHERE key IN (SELECT place FROM place WHERE kernel IN ({_listed(kernels)}))"  # noqa: S608
+        query += f"WHERE key IN (SELECT place FROM place WHERE kernel IN ({_sql_list(kernels)}))"  # noqa: S608
         return {row["key"]: row for row in self._rows(query)}
 
     def places(self, kernels: Iterable[int]) -> list[Row]:
-        """Return the unique calls of some kernels, numbered by `place`."""
-        return self._rows(_PLACES.format(kernels=_listed(kernels)))
+        """Return a row per unique call of the kernels with these numbers: grid and tensors."""
+        return self._rows(_PLACES.format(kernels=_sql_list(kernels)))
 
     def work(self) -> list[Row]:
-        """Return the bytes that one launch of each launched call moves."""
+        """Return a row per launched call with the bytes and accesses of one launch."""
         return self._rows(_WORK)
 
     def flops(self) -> list[Row]:
-        """Return the FLOPs of one launch of each launched call by element type, dots separately."""
+        """Return a row per launched call and element type: FLOPs of one launch; dots apart."""
         return self._rows(_FLOPS)
 
     def lines(self) -> list[Row]:
-        """Return source lines, those with most bytes first."""
+        """Return a row per source line with the sums of its ops, the line with most bytes first."""
         return self._rows(_LINES)
 
     def accesses(self) -> list[Row]:
-        """Return the sums of each access of a kernel over all launches."""
+        """Return a row per load, store or atomic op of a kernel: sums over all launches."""
         return self._rows(_ACCESSES)
 
     def coverage(self) -> tuple[bool, int]:
@@ -323,18 +331,20 @@ class ProfileTables:
         return bool(replayed), int(missing)
 
     def targets(self) -> list[str]:
-        """Return compile targets, the target with most variants first."""
+        """Return the kernels' compile targets, such as cuda:90; most variants first."""
         return [row["target"] for row in self._rows(_TARGETS)]
 
     def _rows(self, query: str) -> list[Row]:
         return _rows(self._database, query)
 
 
-def _rows_of(trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]) -> pa.Table:
+def _trace_rows(
+    trace: "Trace", runs: Sequence["Run"], name: str, columns: Sequence[str]
+) -> pa.Table:
     return trace.table(name, runs, columns)
 
 
-def _listed(numbers: Iterable[int]) -> str:
+def _sql_list(numbers: Iterable[int]) -> str:
     return ", ".join(map(str, numbers)) or "NULL"
 
 

@@ -38,7 +38,7 @@ from kvtrace.text import (
     wrapped,
 )
 
-_SHOWN: Final = 25
+_MOST_SHOWN: Final = 25
 _SHOWN_ADVICE: Final = 5
 _SHOWN_GAPS: Final = 3
 _SHOWN_ROWS: Final = 15
@@ -47,12 +47,12 @@ _ON_HOST: Final = (KERNEL_FIGURES["host_ns"], HOST_MEDIAN)
 
 
 def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> list[str]:
-    """Return lines for a terminal: how busy devices were, what to try, and a table by time.
+    """Return lines for a terminal: how busy devices were, advice, and a table of work by time.
 
     `full` shows every row, and adds tables of each kernel's measured and derived figures.
     """
     launched = [k for k in profile.kernels if k.launches or k.tuning_launches or k.runs]
-    lines = [*_answer_text(profile, full, width)]
+    lines = [*_summary_text(profile, full, width)]
     if not launched and profile.device_time is None:
         return [*lines, "no kernel was launched"]
     lines += table_text(profile, None if full else _SHOWN_ROWS, width)
@@ -60,12 +60,15 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     if profile.gaps is not None and profile.gaps.groups:
         lines += ["", *gaps_text(profile.gaps, None if full else _SHOWN_GAPS, width)]
     if full and launched:
-        lines += ["", *_further_text(profile, launched, width)]
+        lines += ["", *_detailed_tables_text(profile, launched, width)]
     for name, section in profile_sections().items():
-        rows = profile.sections.get(name, ())
-        if rows:
-            lines += ["", *section.text(rows if full else rows[:_SHOWN], width)]
-    for kernel in launched if full else launched[:_SHOWN]:
+        section_rows = profile.sections.get(name, ())
+        if section_rows:
+            lines += [
+                "",
+                *section.text(section_rows if full else section_rows[:_MOST_SHOWN], width),
+            ]
+    for kernel in launched if full else launched[:_MOST_SHOWN]:
         if kernel.calls:
             lines += ["", *_calls_text(kernel, full, width)]
     if profile.lines:
@@ -73,8 +76,11 @@ def profile_text(profile: Profile, *, full: bool = False, width: int = 80) -> li
     return lines
 
 
-def _answer_text(profile: Profile, full: bool, width: int) -> list[str]:
-    """Return the profiled part of the run, the devices' busy time, and what to try."""
+def _summary_text(profile: Profile, full: bool, width: int) -> list[str]:
+    """Return the first lines: the profiled part of the run, the devices' busy time, and advice.
+
+    Without `full`, only the first pieces of advice. [] if there is nothing to say.
+    """
     lines = []
     time = profile.device_time
     if profile.window is not None and profile.window.how != "whole" and time is not None:
@@ -88,30 +94,32 @@ def _answer_text(profile: Profile, full: bool, width: int) -> list[str]:
         lines += ["what to try"]
         for sentence in advice_lines(advice, None if time is None else time.busy.span_ns):
             lines += wrapped(sentence, width)
-        hidden = len(profile.advice) - len(advice)
-        if hidden:
-            lines.append(f"… {hidden} more (--full shows them)")
+        hidden_count = len(profile.advice) - len(advice)
+        if hidden_count:
+            lines.append(f"… {hidden_count} more (--full shows them)")
     return [*lines, ""] if lines else []
 
 
 def _notes_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    """Return sentences on the limits behind the table's figures, and on missing figures."""
+    """Return sentences on the table: the roofline's device, missing figures, excluded launches."""
     lines = []
     if not profile.replayed:
         if profile.missing_calls or profile.not_evaluated is None:
-            lines += wrapped(_not_derived(profile), width)
+            lines += wrapped(_not_derived_sentence(profile), width)
     elif profile.device is None:
         lines += wrapped("no limits of the device are known: --device NAME", width)
     else:
         lines += wrapped(_limits_sentence(profile.device), width)
     if profile.replayed and profile.missing_calls:
-        lines.append(_not_in_ops(profile))
+        lines.append(_missing_calls_sentence(profile))
     if profile.not_evaluated is not None:
         lines += wrapped(profile.not_evaluated, width)
-    return lines + _left_out_text(profile, kernels, width)
+    return lines + _excluded_text(profile, kernels, width)
 
 
-def _further_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+def _detailed_tables_text(
+    profile: Profile, kernels: Sequence[KernelProfile], width: int
+) -> list[str]:
     """Return the tables of each kernel's measured and derived figures."""
     lines = []
     if profile.device_time is not None:
@@ -124,14 +132,21 @@ def _further_text(profile: Profile, kernels: Sequence[KernelProfile], width: int
 
 def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     # Where there is a table of all that devices did, it has kernels' times on them.
-    apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
-    shown = (*(_ON_DEVICE if apart else ()), *_ON_HOST)
-    header = ("measured", "launches", *(_label(figure) for figure in (*shown, *FURTHER)), "compile")
+    has_own_device_times = profile.device_time is None and any(
+        k.measured.device_executions for k in kernels
+    )
+    shown_figures = (*(_ON_DEVICE if has_own_device_times else ()), *_ON_HOST)
+    header = (
+        "measured",
+        "launches",
+        *(_label(figure) for figure in (*shown_figures, *FURTHER)),
+        "compile",
+    )
     rows = [
         (
             name,
             count(k.launches),
-            *(quantity(getattr(k.measured, figure.name), figure.unit) for figure in shown),
+            *(quantity(getattr(k.measured, figure.name), figure.unit) for figure in shown_figures),
             *(quantity(k.measured.further[figure.name], figure.unit) for figure in FURTHER),
             duration(k.compile_ns),
         )
@@ -140,27 +155,31 @@ def _measured_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
     return columns(header, rows, width)
 
 
-def _left_out_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    """Return sentences on excluded launches, and on launches without timed executions."""
-    apart = profile.device_time is None and any(k.measured.device_executions for k in kernels)
+def _excluded_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
+    """Return sentences on launches that times exclude, and on launches without timed executions.
+
+    Excluded are launches of autotuners and warm-ups, and those that compiled or loaded the kernel.
+    """
+    has_own_device_times = profile.device_time is None and any(
+        k.measured.device_executions for k in kernels
+    )
     lines = []
-    tuning = sum(k.tuning_launches for k in kernels)
+    tuning_launches = sum(k.tuning_launches for k in kernels)
     time = profile.device_time
-    excluded = [plural(tuning, "launch")] if tuning else []
+    excluded = [plural(tuning_launches, "launch")] if tuning_launches else []
     if time is not None and time.tuning_executions:
         executions = plural(time.tuning_executions, "execution")
         excluded.append(f"{executions} ({duration(time.tuning_ns)})")
     if excluded:
         text = f"excluded: {' and '.join(excluded)} of autotuners and warm-ups"
         lines += wrapped(text, width)
-    compiling = sum(k.measured.compiling_launches for k in kernels)
-    if compiling:
+    compiling_launches = sum(k.measured.compiling_launches for k in kernels)
+    if compiling_launches:
         compiling_ns = sum(k.measured.compiling_ns or 0 for k in kernels)
-        text = (
-            f"host time excludes {plural(compiling, 'launch')} that compiled or loaded the kernel"
-        )
+        launches = plural(compiling_launches, "launch")
+        text = f"host time excludes {launches} that compiled or loaded the kernel"
         lines += wrapped(f"{text} ({duration(compiling_ns)})", width)
-    if apart or profile.device_time is not None:
+    if has_own_device_times or profile.device_time is not None:
         lines += _executed_text(kernels, width)
     return lines
 
@@ -189,44 +208,46 @@ def _executed_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
     return lines
 
 
-def _not_derived(profile: Profile) -> str:
-    """Return why bytes and FLOPs are not known."""
+def _not_derived_sentence(profile: Profile) -> str:
+    """Return a sentence: why bytes and FLOPs are not known, and the command that derives them."""
     if profile.has_times_alone:
         return "bytes and FLOPs are not known: the trace was imported without IR"
     return f"bytes and FLOPs (derived from the IR) are not known yet: kvtrace replay {profile.path}"
 
 
-def _not_in_ops(profile: Profile) -> str:
+def _missing_calls_sentence(profile: Profile) -> str:
     calls = plural(profile.missing_calls, "launched call")
     return f"{calls} not in ops: kvtrace replay {profile.path}"
 
 
 def _derived_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     if not profile.replayed:
-        return [_not_derived(profile)]
+        return [_not_derived_sentence(profile)]
     header = ("derived", "bytes/launch", "FLOP/launch", "bytes", "FLOP", "FLOP/byte", "lanes on")
-    named = zip(kernels, names_apart(kernels), strict=True)
-    rows = [(name, *_work_cells(k.derived)) for k, name in named]
+    kernel_names = zip(kernels, names_apart(kernels), strict=True)
+    rows = [(name, *_work_cells(k.derived)) for k, name in kernel_names]
     lines = columns(header, rows, width)
     if any(k.derived.unknown_accesses for k in kernels):
         lines.append(">: some accesses have masks that depend on data that was not recorded")
     if profile.missing_calls:
-        lines.append(_not_in_ops(profile))
+        lines.append(_missing_calls_sentence(profile))
     return lines
 
 
 def _flops_text(kernels: Sequence[KernelProfile], width: int) -> list[str]:
-    named = zip(kernels, names_apart(kernels), strict=True)
-    rows = [(name, _types(kernel.derived.flops_by_type)) for kernel, name in named]
+    kernel_names = zip(kernels, names_apart(kernels), strict=True)
+    rows = [
+        (name, _flops_by_type_text(kernel.derived.flops_by_type)) for kernel, name in kernel_names
+    ]
     return columns(("derived", "FLOP by type"), rows, width)
 
 
-def _types(flops: FlopsByType | None) -> str:
+def _flops_by_type_text(flops: FlopsByType | None) -> str:
     if flops is None:
         return "-"
-    parts = [f"dot {dtype} {amount(number)}" for dtype, number in sorted(flops.dot.items())]
-    parts += [f"{dtype} {amount(number)}" for dtype, number in sorted(flops.other.items())]
-    return ", ".join(parts) or "none"
+    type_texts = [f"dot {dtype} {amount(number)}" for dtype, number in sorted(flops.dot.items())]
+    type_texts += [f"{dtype} {amount(number)}" for dtype, number in sorted(flops.other.items())]
+    return ", ".join(type_texts) or "none"
 
 
 _DEVICES: Final = {"given": "", "recorded": "", "assumed": ", assumed from the compile target"}
@@ -264,16 +285,23 @@ def _sectors_sentence(models: Mapping[str, int]) -> str:
 
 
 def _has_sectors(profile: Profile) -> bool:
-    """Whether memory may move sectors, which caches of GPUs are made of."""
+    """Return whether to show sectors: the device has caches, or is not known."""
     return profile.device is None or profile.device.limits.has_caches
 
 
 def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: int) -> list[str]:
     device = profile.device
-    measured = any(k.measured.device_ns is not None for k in kernels)
-    sectors = _has_sectors(profile)
-    header = ["derived", "unique", "reuse", *(["sectors"] if sectors else []), "bound", "at best"]
-    if measured:
+    has_device_times = any(k.measured.device_ns is not None for k in kernels)
+    has_sectors = _has_sectors(profile)
+    header = [
+        "derived",
+        "unique",
+        "reuse",
+        *(["sectors"] if has_sectors else []),
+        "bound",
+        "at best",
+    ]
+    if has_device_times:
         header.append("of measured")
     rows = []
     for kernel, name in zip(kernels, names_apart(kernels), strict=True):
@@ -281,17 +309,17 @@ def _roofline_text(profile: Profile, kernels: Sequence[KernelProfile], width: in
             name,
             size(_per_run(kernel.derived.unique_bytes, kernel.runs)),
             "-" if kernel.derived.reuse is None else f"{kernel.derived.reuse:.1f} x",
-            *([percent(kernel.derived.sector_efficiency)] if sectors else []),
+            *([percent(kernel.derived.sector_efficiency)] if has_sectors else []),
             *_position_cells(kernel.roofline, kernel.runs),
         ]
-        rows.append(cells if measured else cells[:-1])
+        rows.append(cells if has_device_times else cells[:-1])
     lines = columns(header, rows, width)
     if device is None:
         return lines
     limits = device.limits
     bound = _BOUND if limits.has_caches else _BOUND_WITHOUT_CACHES
     sentences = (
-        (_UNIQUE, _sectors_sentence(profile.sectors), bound) if sectors else (_UNIQUE, bound)
+        (_UNIQUE, _sectors_sentence(profile.sectors), bound) if has_sectors else (_UNIQUE, bound)
     )
     for sentence in sentences:
         lines += wrapped(sentence, width)
@@ -315,12 +343,12 @@ def _per_run(total: float | None, runs: int) -> float | None:
 
 
 def _work_cells(derived: Derived) -> tuple[str, ...]:
-    least = ">" if derived.unknown_accesses else ""
+    bound_mark = ">" if derived.unknown_accesses else ""
     intensity = "-" if derived.intensity is None else f"{derived.intensity:.2f}"
     return (
-        least + size(derived.bytes_per_launch),
+        bound_mark + size(derived.bytes_per_launch),
         amount(derived.flops_per_launch),
-        least + size(derived.bytes),
+        bound_mark + size(derived.bytes),
         amount(derived.flops),
         intensity,
         percent(derived.mask_efficiency),
@@ -328,11 +356,11 @@ def _work_cells(derived: Derived) -> tuple[str, ...]:
 
 
 def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
-    shown = kernel.calls if full else kernel.calls[:_SHOWN]
+    shown_calls = kernel.calls if full else kernel.calls[:_MOST_SHOWN]
     header = ("grid", "launches", "host", "device", "bytes/launch", "FLOP/launch", "lanes on")
     lines = [f"unique calls of {shorten(printable(kernel.name), width - 20)}"]
     rows = []
-    for call in shown:
+    for call in shown_calls:
         work = _work_cells(call.derived)
         rows.append(
             (
@@ -345,17 +373,21 @@ def _calls_text(kernel: KernelProfile, full: bool, width: int) -> list[str]:
                 work[5],
             )
         )
-    head, *body = columns(header, rows, width - 2, texts=())  # a call is one line
-    lines.append(f"  {head}")
-    for call, line in zip(shown, body, strict=True):
+    header_line, *call_lines = columns(header, rows, width - 2, texts=())  # a call is one line
+    lines.append(f"  {header_line}")
+    for call, line in zip(shown_calls, call_lines, strict=True):
         lines += [f"  {line}", f"      {shorten(printable(', '.join(call.tensors)), width - 6)}"]
-    hidden = len(kernel.calls) - len(shown)
-    return [*lines, f"  … {plural(hidden, 'more call')} (--full shows them)"] if hidden else lines
+    hidden_count = len(kernel.calls) - len(shown_calls)
+    return (
+        [*lines, f"  … {plural(hidden_count, 'more call')} (--full shows them)"]
+        if hidden_count
+        else lines
+    )
 
 
 def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
     all_lines = profile.lines
-    shown = all_lines if full else all_lines[:_SHOWN]
+    shown_lines = all_lines if full else all_lines[:_MOST_SHOWN]
     sectors = ["sectors"] if _has_sectors(profile) else []
     header = ("source line (derived)", "bytes", "FLOP", "lanes on", *sectors, "reuse")
     rows = [
@@ -367,8 +399,12 @@ def _lines_text(profile: Profile, full: bool, width: int) -> list[str]:
             *([percent(line.sector_efficiency)] if sectors else []),
             "-" if line.reuse is None else f"{line.reuse:.1f} x",
         )
-        for line in shown
+        for line in shown_lines
     ]
     lines = columns(header, rows, width)
-    hidden = len(all_lines) - len(shown)
-    return [*lines, f"… {plural(hidden, 'more line')} (--full shows them)"] if hidden else lines
+    hidden_count = len(all_lines) - len(shown_lines)
+    return (
+        [*lines, f"… {plural(hidden_count, 'more line')} (--full shows them)"]
+        if hidden_count
+        else lines
+    )

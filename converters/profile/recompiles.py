@@ -23,13 +23,13 @@ _NANOSECONDS: Final = 1_000_000_000
 
 @dataclass(frozen=True, slots=True)
 class Recompile:
-    """A compiled variant, in order of compilation, and how the most similar earlier one differs.
+    """A compiled variant of a kernel, and its differences from the most similar earlier variant.
 
-    Kernels of several generated files are not variants of each other.
-    `changes` is empty for a kernel's first variant, and for a repeated one with the same facts. For
-    the latter, `distinguished_by` has the scalars that may be the reason: those whose values in the
-    calls of both variants are of different kinds. Triton's key has three kinds: 1, multiples of 16,
-    and others. `same_code` is true if the TTIR equals that of the most similar earlier variant.
+    Kernels from different generated files are not variants of each other. `changes` is empty for a
+    kernel's `first` variant, and for a later one with the same facts. For the latter,
+    `distinguished_by` has the scalar arguments that may be the reason: their values in the calls of
+    the two variants are of different kinds (Triton's key has three: 1, multiples of 16, others).
+    `same_code` is true if the TTIR equals that of the most similar earlier variant.
     """
 
     kernel: str
@@ -48,16 +48,17 @@ class Recompile:
 
     @property
     def recompiled(self) -> bool:
-        """The compiler ran although the kernel had a variant; a cache load does not count."""
+        """Whether the compiler ran for a further variant; a load from a cache does not count."""
         return not self.first and compiled_here(self.cache_hit, self.compile_ns)
 
 
 @dataclass(frozen=True, slots=True)
-class HeldLaunch:
-    """A launch in which the kernel was compiled, loaded or tuned; times in ns, measured.
+class DelayedLaunch:
+    """A launch that waited until its kernel was compiled, loaded or tuned; measured times in ns.
 
     `after_ns` is the begin of the launch, counted from the start of the run, and `waited_ns` the
     duration of the launching function. A `trial` was made by an autotuner, inside another launch.
+    `variant` is the launched variant.
     """
 
     run: str
@@ -70,21 +71,26 @@ class HeldLaunch:
 
 
 def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, ...]:
-    """Return every compiled variant and the reason for its compilation; errors as `Trace.table`."""
-    earlier: dict[
+    """Return every variant in the order of the table `kernels`, compared with the earlier ones.
+
+    Errors as `Trace.table`.
+    """
+    variants_by_kernel: dict[
         tuple[str, KernelKey, str | None], list[tuple[dict[str, str], dict[str, Any]]]
     ] = {}
-    scalars = _Scalars(trace, runs)
+    scalars = _ScalarArguments(trace, runs)
     variants = []
     for row in plain_rows(trace.table("kernels", runs)):
         key = row["run"], key_of(row), row["file"]
-        variants_before = earlier.setdefault(key, [])
+        variants_before = variants_by_kernel.setdefault(key, [])
         facts = specialization(row)
-        compared = (
+        comparisons = (
             (changes(facts_before, facts), other) for facts_before, other in variants_before
         )
-        differing, nearest = min(compared, key=lambda pair: len(pair[0]), default=((), None))
-        alike = nearest is not None and not differing
+        fewest_changes, most_similar = min(
+            comparisons, key=lambda pair: len(pair[0]), default=((), None)
+        )
+        has_same_facts = most_similar is not None and not fewest_changes
         variants.append(
             Recompile(
                 kernel=row["name"] or "",
@@ -95,53 +101,54 @@ def read_recompiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[Recompile, .
                 compile_begin=row["compile_begin"],
                 compile_ns=row["compile_ns"],
                 cache_hit=row["cache_hit"],
-                first=nearest is None,
-                changes=differing,
+                first=most_similar is None,
+                changes=fewest_changes,
                 load_ns=row["load_ns"],
-                distinguished_by=scalars.distinguished_by(nearest, row)
-                if nearest and alike
+                distinguished_by=scalars.distinguished_by(most_similar, row)
+                if most_similar and has_same_facts
                 else (),
-                same_code=nearest is not None and _first_stage(nearest) == _first_stage(row),
+                same_code=most_similar is not None
+                and _first_stage(most_similar) == _first_stage(row),
             )
         )
         variants_before.append((facts, row))
     return tuple(variants)
 
 
-def held_launches(
+def delayed_launches(
     trace: "Trace", runs: Sequence["Run"], since: str | None = None
-) -> tuple[HeldLaunch, ...]:
-    """Return the launches that waited for their kernel, in the order of time.
+) -> tuple[DelayedLaunch, ...]:
+    """Return the launches that waited for their kernel, by run and in the order of time.
 
     Args:
         trace: the trace.
         runs: the runs to look at.
-        since: only launches from then on: seconds after the start of the run, or the name of a
-            mark, whose first occurrence counts. Runs without such a mark have none.
+        since: leave out earlier launches: seconds after the start of the run, or the name of a
+            mark, whose first occurrence counts. Runs without such a mark have no launches.
 
     Raises:
         BadSetting: no run has a mark of that name.
         DamagedFile, NewerFormat: as the reader of the trace.
     """
-    begins = {run.run_id: _beginning(trace, run, since) for run in runs}
-    if since is not None and all(begin is None for begin in begins.values()):
+    begin_by_run = {run.run_id: _since_ns(trace, run, since) for run in runs}
+    if since is not None and all(begin is None for begin in begin_by_run.values()):
         raise BadSetting(
-            f"no run has a mark {since!r}; give the name of a kvtrace.mark, or seconds "
-            "from the start of the run."
+            f"no run has a mark {since!r}: pass the name of a kvtrace.mark, or seconds "
+            "after the start of the run"
         )
     variants = {(v.run, v.kernel_id): v for v in read_recompiles(trace, runs)}
     launches = []
     for run in runs:
-        begin = begins[run.run_id]
+        begin = begin_by_run[run.run_id]
         if since is not None and begin is None:
             continue
-        kernels = _kernels_of_calls(trace, run)
-        for row in _compiling_rows(trace, run):
-            variant = variants.get((run.run_id, kernels.get(row["call_id"], -1)))
+        kernel_by_call = _kernels_of_calls(trace, run)
+        for row in _compiling_launch_rows(trace, run):
+            variant = variants.get((run.run_id, kernel_by_call.get(row["call_id"], -1)))
             if variant is None or (begin is not None and row["enter"] < begin):
                 continue
             launches.append(
-                HeldLaunch(
+                DelayedLaunch(
                     run=run.run_id,
                     seq=row["seq"],
                     call_id=row["call_id"],
@@ -161,16 +168,19 @@ def _first_stage(kernel: Mapping[str, Any]) -> str | None:
     return stages[0]["artifact"] if stages else None
 
 
-def _beginning(trace: "Trace", run: "Run", since: str | None) -> int | None:
-    """Return the time that `since` names in a run, in ns since 1970, or None."""
+def _since_ns(trace: "Trace", run: "Run", since: str | None) -> int | None:
+    """Return the time that `since` names in a run, in ns since 1970.
+
+    None if `since` is None, the run has no such mark, or its start is not known.
+    """
     if since is None:
         return None
     try:
         seconds = float(since)
     except ValueError:
         marks = trace.table("marks", [run], ["name", "begin"])
-        named = marks.filter(pc.equal(marks["name"].cast(pa.string()), since))["begin"]
-        begin: int | None = pc.min(named.cast(pa.int64())).as_py()
+        mark_begins = marks.filter(pc.equal(marks["name"].cast(pa.string()), since))["begin"]
+        begin: int | None = pc.min(mark_begins.cast(pa.int64())).as_py()
         return begin
     return None if run.started is None else run.started + round(seconds * _NANOSECONDS)
 
@@ -181,12 +191,12 @@ def _kernels_of_calls(trace: "Trace", run: "Run") -> dict[int, int]:
     return {call: kernel for call, kernel in pairs if kernel is not None}
 
 
-def _compiling_rows(trace: "Trace", run: "Run") -> Iterator[dict[str, Any]]:
+def _compiling_launch_rows(trace: "Trace", run: "Run") -> Iterator[dict[str, Any]]:
     yield from plain_rows(compiling_launches(trace, run))
 
 
-class _Scalars:
-    """Integer arguments of calls by kernel; calls are read on first use."""
+class _ScalarArguments:
+    """Values of integer arguments in the calls of each variant; calls are read on first use."""
 
     def __init__(self, trace: "Trace", runs: Sequence["Run"]) -> None:
         self._trace = trace
@@ -196,13 +206,21 @@ class _Scalars:
     def distinguished_by(
         self, before: Mapping[str, Any], after: Mapping[str, Any]
     ) -> tuple[Change, ...]:
-        """Return the scalars with one kind of value in all calls of a variant, and another here."""
-        first, second = self._values(before), self._values(after)
+        """Return the scalars whose kinds of values in two variants have nothing in common.
+
+        `before` and `after` are the variants' rows of `kernels`. A change has the least value of
+        each; changes are sorted by name.
+        """
+        values_before, values_after = self._values(before), self._values(after)
         scalars = []
-        for name in first.keys() & second.keys():
-            kinds = ({_kind(v) for v in values} for values in (first[name], second[name]))
+        for name in values_before.keys() & values_after.keys():
+            kinds = (
+                {_kind(v) for v in values} for values in (values_before[name], values_after[name])
+            )
             if set.isdisjoint(*kinds):
-                scalars.append(Change(name, str(min(first[name])), str(min(second[name]))))
+                scalars.append(
+                    Change(name, str(min(values_before[name])), str(min(values_after[name])))
+                )
         return tuple(sorted(scalars, key=lambda change: change.what))
 
     def _values(self, kernel: Mapping[str, Any]) -> dict[str, set[int]]:
@@ -213,12 +231,12 @@ class _Scalars:
                 self._calls.setdefault((row["run"], row["kernel_id"]), []).append(row)
         values: dict[str, set[int]] = {}
         for call in self._calls.get((kernel["run"], kernel["kernel_id"]), ()):
-            for name, value in _integers(call["args"] or ()):
+            for name, value in _integer_arguments(call["args"] or ()):
                 values.setdefault(name, set()).add(value)
         return values
 
 
-def _integers(args: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
+def _integer_arguments(args: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
     for arg in args:
         text = arg["scalar"]
         if arg["kind"] == "scalar" and text is not None and text.lstrip("-").isdigit():
@@ -226,7 +244,7 @@ def _integers(args: Iterable[Mapping[str, Any]]) -> Iterator[tuple[str, int]]:
 
 
 def _kind(value: int) -> str:
-    """Return the class of an integer in Triton's key: 1, a multiple of 16, or neither."""
+    """Return an integer's kind in Triton's key: "one", "multiple of 16" or "other"."""
     if value == 1:
         return "one"
     return "multiple of 16" if value % 16 == 0 else "other"

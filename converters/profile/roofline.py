@@ -20,11 +20,11 @@ Bound = Literal["memory", "caches", "compute"]
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """The work of one launch of a call; None where unknown.
+    """Bytes and FLOPs of one launch of a call; None where unknown.
 
     `unique_bytes`: distinct bytes read plus distinct bytes written, by buffer; a lower bound where
-    some access is not known. `bytes`: what programs ask for, None where that is not known whole.
-    FLOPs are by element type.
+    some access is not known. `bytes`: all bytes that programs request, None if an access is not
+    known. `dots` has the FLOPs of dots by element type, `others` those of all other ops.
     """
 
     unique_bytes: int | None
@@ -52,33 +52,39 @@ class Position:
 
 
 def position(work: Work, limits: DeviceLimits, launches: int = 1) -> Position | None:
-    """Return the position of a call's launches; None if bytes or a device's rate are unknown."""
-    compute = _compute_seconds(work, limits)
-    if work.unique_bytes is None or compute is None:
+    """Return the roofline position of `launches` launches that each do `work`.
+
+    None if the distinct bytes are unknown, or the device's rate for an element type.
+    """
+    compute_s = _compute_seconds(work, limits)
+    if work.unique_bytes is None or compute_s is None:
         return None
-    memory = work.unique_bytes / limits.bandwidth
-    uncached = None if work.bytes is None else work.bytes / limits.bandwidth
+    memory_s = work.unique_bytes / limits.bandwidth
+    uncached_s = None if work.bytes is None else work.bytes / limits.bandwidth
     if not limits.has_caches:
-        memory = uncached = memory if uncached is None else uncached
-    scale = 1e9 * launches
+        memory_s = uncached_s = memory_s if uncached_s is None else uncached_s
+    to_ns = 1e9 * launches
     return _position_of(
-        memory * scale, None if uncached is None else uncached * scale, compute * scale,
-        max(memory, compute) * scale,
+        memory_s * to_ns, None if uncached_s is None else uncached_s * to_ns, compute_s * to_ns,
+        max(memory_s, compute_s) * to_ns,
     )  # fmt: skip
 
 
 def joined(positions: Iterable[Position | None]) -> Position | None:
-    """Return the position of the launches of several calls; None if one call has no position."""
+    """Return one position for the launches of several calls, whose times are added.
+
+    None if one of the calls has no position, or if there are no calls.
+    """
     all_positions = list(positions)
-    known = [p for p in all_positions if p is not None]
-    if not known or len(known) < len(all_positions):
+    known_positions = [p for p in all_positions if p is not None]
+    if not known_positions or len(known_positions) < len(all_positions):
         return None
-    uncached = [p.uncached_ns for p in known if p.uncached_ns is not None]
+    uncached_ns = [p.uncached_ns for p in known_positions if p.uncached_ns is not None]
     return _position_of(
-        sum(p.memory_ns for p in known),
-        sum(uncached) if len(uncached) == len(known) else None,
-        sum(p.compute_ns for p in known),
-        sum(p.best_ns for p in known),
+        sum(p.memory_ns for p in known_positions),
+        sum(uncached_ns) if len(uncached_ns) == len(known_positions) else None,
+        sum(p.compute_ns for p in known_positions),
+        sum(p.best_ns for p in known_positions),
     )
 
 
@@ -90,15 +96,15 @@ def _position_of(memory: float, uncached: float | None, compute: float, best: fl
 
 
 def _compute_seconds(work: Work, limits: DeviceLimits) -> float | None:
-    dots = others = 0.0
+    dot_seconds = other_seconds = 0.0
     for dtype, flops in work.dots.items():
         rate = limits.dot_rate(dtype)
         if rate is None:
             return None
-        dots += flops / rate
+        dot_seconds += flops / rate
     for dtype, flops in work.others.items():
         rate = limits.vector_rate(dtype)
         if rate is None:
             return None
-        others += flops / rate
-    return max(dots, others)
+        other_seconds += flops / rate
+    return max(dot_seconds, other_seconds)

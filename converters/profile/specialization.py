@@ -11,7 +11,7 @@ from typing import Any, Final
 
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-fA-F]{6,}\b")
 _COMPILE_FIELDS: Final = ("target", "warp_size", "num_warps", "num_ctas", "num_stages")
-#: Where a file is installed, as the libraries that a kernel is linked with.
+#: Folder of an absolute path, such as that of a library that a kernel is linked with.
 _FOLDER: Final = re.compile(
     r"(?<![\w.])(?:[A-Za-z]:)?(?:[/\\]+[^/\\'\"\n]+)+[/\\]+(?=[^/\\'\"\n]+)"
 )
@@ -22,22 +22,22 @@ _IDENTITIES: Final = frozenset({"hash", "cache_key", "name", "cluster_dims_hash"
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """The value of a fact on both sides; None where a side lacks the fact."""
+    """A fact that differs between two variants: `what`, its value in each; None if one lacks it."""
 
     what: str
     before: str | None
     after: str | None
 
     def __str__(self) -> str:
-        return f"{self.what} {_shown(self.before)} → {_shown(self.after)}"
+        return f"{self.what} {_value_text(self.before)} → {_value_text(self.after)}"
 
 
 def specialization(kernel: Mapping[str, Any]) -> dict[str, str]:
-    """Return the facts of a row of `kernels`: types, constants, divisibility, compile options.
+    """Return a variant's facts by name: types, constants, divisibility, compile options.
 
-    Keys read like `constexpr BLOCK`, `type of x`, `divisibility of n`, `num_warps` and
-    `option sanitize_overflow`, in the order of the signature. Files are named without the folders
-    that they are installed in.
+    `kernel` is its row of `kernels`. Names read like `constexpr BLOCK`, `type of x`, `divisibility
+    of n`, `num_warps` and `option sanitize_overflow`, in the order of the signature. Files in
+    options are named without their folders.
     """
     facts: dict[str, str] = {}
     for parameter in kernel["signature"] or ():
@@ -62,7 +62,7 @@ def changes(before: Mapping[str, str], after: Mapping[str, str]) -> tuple[Change
 
 
 def without_addresses(text: str) -> str:
-    """Return a text with memory addresses blanked, as in the repr of a function constant."""
+    """Return a text with hexadecimal addresses replaced by "0x…" (reprs of functions have them)."""
     return _ADDRESS.sub("0x…", text)
 
 
@@ -76,5 +76,5 @@ def _parameter_facts(parameter: Mapping[str, Any]) -> dict[str, str]:
     return facts
 
 
-def _shown(value: str | None) -> str:
+def _value_text(value: str | None) -> str:
     return "(none)" if value is None else value

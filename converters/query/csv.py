@@ -23,7 +23,7 @@ from kvtrace.schema.trace import Selection
 
 
 class CsvConverter:
-    """Writes tables as CSV, for spreadsheets and tools that do not read Parquet."""
+    """Converter of tables to CSV, for spreadsheets and tools that do not read Parquet."""
 
     summary = "Tables as CSV: a folder of all, or one with --set table=NAME"
     default_output = "trace-csv"
@@ -43,7 +43,7 @@ class CsvConverter:
             return _write_folder(selection, output)
         if table not in _tables(selection):
             known = ", ".join(_tables(selection))
-            raise BadSetting(f"the format has no table {table!r}; its tables are {known}.")
+            raise BadSetting(f"there is no table {table!r}; the tables are {known}")
         with whole_file(output) as file:
             rows = write_table(selection, table, file)
         return Conversion((output,), (f"{rows:,} rows of {table}",))
@@ -71,7 +71,7 @@ def write_table(selection: Selection, table: str, file: BinaryIO) -> int:
 
 
 def flattened(rows: pa.Table) -> pa.Table:
-    """Return the table with every nested column as JSON text."""
+    """Return the table with every nested column replaced by JSON text."""
     for index, field in enumerate(rows.schema):
         if not pa.types.is_nested(field.type):
             continue
@@ -82,9 +82,13 @@ def flattened(rows: pa.Table) -> pa.Table:
 
 
 def _write_folder(selection: Selection, output: Path) -> Conversion:
-    """Write every table that has rows into a new folder, which appears when it is complete."""
+    """Write every table with rows as a file in a new folder, which appears when it is complete.
+
+    Raises:
+        BadSetting: the folder exists, or cannot be written.
+    """
     if output.exists():
-        raise BadSetting(f"{output} exists already; name a new folder for the CSV files.")
+        raise BadSetting(f"{output} exists already: name a new folder for the CSV files")
     if not output.parent.is_dir():
         raise BadSetting(f"the folder {output.parent} of the output does not exist; make it first.")
     notes = []
@@ -103,7 +107,7 @@ def _write_folder(selection: Selection, output: Path) -> Conversion:
         temporary.rename(output)
     except OSError as problem:
         reason = problem.strerror or str(problem)
-        raise BadSetting(f"cannot write {output}: {reason}; choose another place.") from problem
+        raise BadSetting(f"cannot write {output}: {reason}") from problem
     finally:
         if temporary is not None:
             shutil.rmtree(temporary, ignore_errors=True)

@@ -1,4 +1,4 @@
-"""Text cells of CSV files, made safe from formulas of spreadsheets and codes of terminals."""
+"""Escaping of text cells in CSV, so that they contain neither formulas nor terminal codes."""
 
 import re
 from typing import Final
@@ -15,7 +15,7 @@ _NUMBER: Final = re.compile(r"[+-]?[\d.][\d.eE+-]*")
 
 
 def safe_text(text: str) -> str:
-    r"""Return the text with an apostrophe before a formula and control characters as `\x1b`."""
+    r"""Return the text with an apostrophe before a formula, and control characters as `\x1b`."""
     if re.match(_FORMULA, text) and not _NUMBER.fullmatch(text):
         text = f"'{text}"
     return re.sub(_CONTROL, lambda match: repr(match[0])[1:-1], text)
@@ -23,12 +23,12 @@ def safe_text(text: str) -> str:
 
 def safe_column(column: pa.ChunkedArray) -> pa.ChunkedArray:
     """Return a text column with `safe_text` applied to every cell, any other column unchanged."""
-    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-    if not pa.types.is_string(kind):
+    value_type = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    if not pa.types.is_string(value_type):
         return column
-    plain = column.cast(kind)
-    suspect = pc.match_substring_regex(plain, f"{_FORMULA}|{_CONTROL}")
-    if not pc.any(suspect).as_py():
+    texts_column = column.cast(value_type)
+    is_unsafe = pc.match_substring_regex(texts_column, f"{_FORMULA}|{_CONTROL}")
+    if not pc.any(is_unsafe).as_py():
         return column
-    texts = [None if text is None else safe_text(text) for text in plain.to_pylist()]
-    return pa.chunked_array([texts], kind)
+    texts = [None if text is None else safe_text(text) for text in texts_column.to_pylist()]
+    return pa.chunked_array([texts], value_type)

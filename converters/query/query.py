@@ -2,7 +2,7 @@
 
 Only tables that a query names are opened (`figures/scans.py`); `figures/views.py` has the joined
 views. A query cannot reach other files: for a plain SELECT, DuckDB scans the trace's Parquet files
-itself; for all other statements it opens no file, and pyarrow hands the rows over.
+itself; for all other statements it may not open files, and pyarrow reads the rows for it.
 """
 
 import json
@@ -25,15 +25,14 @@ from kvtrace.schema.tables import TABLES
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Statements that may only read. Views and macros of the session are made here, not by the query.
-_READING: Final = ("SELECT", "EXPLAIN", "MULTI")
-#: Functions allowed in FROM, since none opens a file. Those of DuckDB (`duckdb_*`) list tables.
-_MAKES_ROWS: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)")
-_IN_FROM: Final = re.compile(rf"{_MAKES_ROWS.pattern}|duckdb_\w+")
+#: Kinds of statements that only read. Views and macros are created here, not by queries.
+_READING_KINDS: Final = ("SELECT", "EXPLAIN", "MULTI")
+#: Functions allowed in FROM, as they open no file; DuckDB's own (`duckdb_*`) list tables.
+_ROW_FUNCTIONS: Final = re.compile(r"range|generate_series|unnest|repeat|json_(each|tree)")
+_FROM_FUNCTIONS: Final = re.compile(rf"{_ROW_FUNCTIONS.pattern}|duckdb_\w+")
 _SIZE: Final = re.compile(r"\d+(\.\d+)?\s*[kmgt]i?b", re.IGNORECASE)
-#: Settings that keep DuckDB from extensions and from variables of Python. Without a folder for
-#: temporary files, a query that does not fit into memory is refused.
-_CLOSED: Final = (
+#: Settings that prevent DuckDB from loading extensions and from reading Python's variables.
+_CLOSING_SETTINGS: Final = (
     "SET python_enable_replacements = false",
     "SET autoinstall_known_extensions = false",
     "SET autoload_known_extensions = false",
@@ -45,12 +44,12 @@ MACROS: Final = {
 }
 
 
-#: Errors of DuckDB that the names and types of these tables lead to, and a hint for each.
+#: Errors of DuckDB that the names and types of the tables often cause, and a hint for each.
 _HINTS: Final = (
     (
         re.compile(r"'-\(TIMESTAMPTZ_NS, TIMESTAMPTZ_NS\)'"),
-        " (Subtract points in time by host_ns(enter, exit) or device_ns(start, finish), in ns; the "
-        "views launched, executed and marked have them in ns, as exit_ns - enter_ns.)",
+        " (Subtract times by host_ns(enter, exit) or device_ns(start, finish), in ns; the views "
+        "launched, executed and marked have times in ns: exit_ns - enter_ns.)",
     ),
     (
         re.compile(r"syntax error at or near \"(end|from|order)\"", re.IGNORECASE),
@@ -60,7 +59,7 @@ _HINTS: Final = (
 
 
 class BadQuery(KvtraceError):
-    """The SQL is invalid, or does more than read."""
+    """Error: a query is invalid SQL, or does more than read."""
 
     slug = "bad-query"
 
@@ -75,15 +74,15 @@ def connect(
 ) -> duckdb.DuckDBPyConnection:
     """Return a connection with views of all tables, the views of `views.py`, and macros.
 
-    Queries over the connection cannot reach the file system, extensions and settings.
+    Queries over the connection can use neither the file system nor extensions nor settings.
 
     Args:
         trace: the trace.
         runs: the runs whose rows the views have.
-        text: the query; only tables that the query names are opened. None opens all tables.
-        memory: most memory that DuckDB may use, such as "2GB"; None for most of the machine's.
+        text: the query; only tables that it names are opened. None: all tables are.
+        memory: most memory that DuckDB may use, such as "2GB"; None: DuckDB's default.
         temporary: an empty folder for data that exceeds `memory`; queries may read and write in
-            the folder. None refuses such queries.
+            it. None: such queries fail.
 
     Raises:
         BadSetting: `memory` is not a size.
@@ -91,12 +90,12 @@ def connect(
 
     """
     database = new_database()
-    _limit(database, memory, temporary)
-    for setting in _CLOSED:
+    _limit_memory(database, memory, temporary)
+    for setting in _CLOSING_SETTINGS:
         database.execute(setting)
     names = None if text is None else _named_tables(database, text, trace)
     tables = (*TABLES, *trace.client_tables) if names is None else tables_of(names)
-    scans = Scans(trace, runs, itself=text is not None and _is_plain(database, text))
+    scans = Scans(trace, runs, itself=text is not None and _is_plain_select(database, text))
     scans.close(database, tables)
     for name in tables:
         scans.create_view(database, name)
@@ -108,10 +107,12 @@ def connect(
     return database
 
 
-def _limit(database: duckdb.DuckDBPyConnection, memory: str | None, folder: Path | None) -> None:
+def _limit_memory(
+    database: duckdb.DuckDBPyConnection, memory: str | None, folder: Path | None
+) -> None:
     if memory is not None:
         if not _SIZE.fullmatch(memory):
-            raise BadSetting(f"{memory!r} is not a size of memory; write it as 2GB or 500MB.")
+            raise BadSetting(f"{memory!r} is not a size of memory; write 2GB or 500MB, for example")
         database.execute(f"SET memory_limit = '{memory}'")
     database.execute("SET temp_directory = ?", ["" if folder is None else str(folder)])
 
@@ -119,8 +120,8 @@ def _limit(database: duckdb.DuckDBPyConnection, memory: str | None, folder: Path
 def _named_tables(
     database: duckdb.DuckDBPyConnection, text: str, trace: "Trace"
 ) -> frozenset[str] | None:
-    """Return the tables and views that a query names; None if it may use others, too."""
-    nodes = list(_nodes(_tree(database, text)))
+    """Return the tables and views that a query names; None if it may use others, or is invalid."""
+    nodes = list(_nodes(_syntax_tree(database, text)))
     if any(map(_lists_tables, nodes)):
         return None
     # DuckDB's list of names fails on USING, so it serves only statements without a syntax tree.
@@ -140,7 +141,7 @@ def _named_tables(
 def query(
     database: duckdb.DuckDBPyConnection, text: str
 ) -> tuple[tuple[str, ...], list[tuple[Any, ...]]]:
-    """Run one reading statement, and return column names and rows; errors as `query_arrow`."""
+    """Run one statement that only reads; return column names and rows. Errors as `query_arrow`."""
     table = query_arrow(database, text)
     columns = [column_values(table.column(index)) for index in range(table.num_columns)]
     return tuple(table.column_names), list(zip(*columns, strict=True))
@@ -149,35 +150,35 @@ def query(
 def query_arrow(
     database: duckdb.DuckDBPyConnection, text: str, most: int | None = None
 ) -> pa.Table:
-    """Run one reading statement, and return its result as an Arrow table.
+    """Run one statement that only reads, and return its result as an Arrow table.
 
     Args:
-        database: a connection by `connect`.
+        database: a connection from `connect`.
         text: the statement.
-        most: most rows to return; None for all.
+        most: most rows to return; None: all.
 
     Raises:
-        BadQuery: DuckDB refuses the statement; the text is the first line of DuckDB's error.
+        BadQuery: the statement is invalid, or does more than read.
 
     """
     try:
         statements = database.extract_statements(text)
         if len(statements) != 1:
-            raise BadQuery(f"one SQL statement is needed, and there are {len(statements)}.")
-        kind = _kind(statements[0])
-        if kind not in _READING:
-            raise BadQuery(f"only statements that read are run here, and this is a {kind}.")
-        if _reaches_files(database) and not _is_plain(database, text):
-            raise BadQuery("this connection is for another query; connect for this one.")
+            raise BadQuery(f"the query must be one SQL statement, not {len(statements)}")
+        kind = _statement_kind(statements[0])
+        if kind not in _READING_KINDS:
+            raise BadQuery(f"only statements that read are allowed, and this is {kind}")
+        if _reaches_files(database) and not _is_plain_select(database, text):
+            raise BadQuery("this connection was opened for another query: connect again")
         if most is None:
             return database.sql(text).to_arrow_table()
         return _first_rows(database, text, most)
     except duckdb.Error as problem:
-        raise BadQuery(_one_sentence(problem)) from problem
+        raise BadQuery(_error_text(problem)) from problem
 
 
 def _first_rows(database: duckdb.DuckDBPyConnection, text: str, most: int) -> pa.Table:
-    """Return the first `most` rows of a result, computing at most 2,048 rows more."""
+    """Return the first `most` rows of a query's result; at most 2,048 further rows are computed."""
     reader = database.sql(text).to_arrow_reader(2048)
     batches: list[pa.RecordBatch] = []
     rows = 0
@@ -191,28 +192,30 @@ def _first_rows(database: duckdb.DuckDBPyConnection, text: str, most: int) -> pa
     return pa.Table.from_batches(batches, reader.schema).slice(0, most)
 
 
-def _kind(statement: duckdb.Statement) -> str:
+def _statement_kind(statement: duckdb.Statement) -> str:
     """Return the name of a statement's kind; DuckDB's Python API lacks some names."""
     try:
         return statement.type.name
     except ValueError:
-        return "statement of another kind"
+        return "a statement of another kind"
 
 
-def _is_plain(database: duckdb.DuckDBPyConnection, text: str) -> bool:
-    """Return whether a text is one SELECT over tables, with nothing that may open a file.
+def _is_plain_select(database: duckdb.DuckDBPyConnection, text: str) -> bool:
+    """Return whether a query is one SELECT over tables, without functions that may open a file.
 
-    DuckDB gets access to the trace's files only for such a text: it could write to any path that it
-    may read, as COPY (PIVOT …) TO does, whose kind of statement does not reveal the writing.
+    DuckDB gets access to the trace's files only for such queries, since others could write to the
+    paths that it may read: COPY (PIVOT …) TO, for example, has no kind that reveals the writing.
     """
-    tree = _tree(database, text)
+    tree = _syntax_tree(database, text)
     return tree is not None and all(map(_opens_no_file, _nodes(tree)))
 
 
-def _tree(database: duckdb.DuckDBPyConnection, text: str) -> Any:
-    """Return DuckDB's syntax tree of a text that is one SELECT, else None."""
+def _syntax_tree(database: duckdb.DuckDBPyConnection, text: str) -> Any:
+    """Return DuckDB's syntax tree of a query as JSON; None unless it is one SELECT."""
     try:
-        if [_kind(statement) for statement in database.extract_statements(text)] != ["SELECT"]:
+        if [_statement_kind(statement) for statement in database.extract_statements(text)] != [
+            "SELECT"
+        ]:
             return None
         ((serialized,),) = database.execute("SELECT json_serialize_sql(?)", [text]).fetchall()
     except duckdb.Error:
@@ -222,16 +225,16 @@ def _tree(database: duckdb.DuckDBPyConnection, text: str) -> Any:
 
 
 def _lists_tables(node: Mapping[str, Any]) -> bool:
-    """Return whether a node of a query's tree lists tables by a function or SHOW."""
+    """Return whether a node of a syntax tree may list tables, by a function or SHOW."""
     if node.get("type") == "TABLE_FUNCTION":
-        return _MAKES_ROWS.fullmatch(str(node["function"].get("function_name", ""))) is None
+        return _ROW_FUNCTIONS.fullmatch(str(node["function"].get("function_name", ""))) is None
     return node.get("type") == "SHOW_REF"
 
 
 def _opens_no_file(node: Mapping[str, Any]) -> bool:
-    """Return whether a node of a query's tree does not read by the name of a file."""
+    """Return whether a node of a syntax tree opens no file, by a function or as a table's name."""
     if node.get("type") == "TABLE_FUNCTION":
-        return _IN_FROM.fullmatch(str(node["function"].get("function_name", ""))) is not None
+        return _FROM_FUNCTIONS.fullmatch(str(node["function"].get("function_name", ""))) is not None
     name = str(node.get("table_name", ""))
     return node.get("type") != "BASE_TABLE" or re.fullmatch(r"\w+", name) is not None
 
@@ -242,7 +245,7 @@ def _reaches_files(database: duckdb.DuckDBPyConnection) -> bool:
 
 
 def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
-    """Yield every object in a JSON value."""
+    """Yield every dict in a JSON value, at any depth."""
     pending = [tree]
     while pending:
         node = pending.pop()
@@ -254,7 +257,7 @@ def _nodes(tree: Any) -> Iterator[Mapping[str, Any]]:
 
 
 def column_values(column: pa.ChunkedArray) -> list[Any]:
-    """Return a column's values, with timestamps as ISO 8601 text with nanoseconds.
+    """Return a column's values; timestamps become ISO 8601 text with nanoseconds.
 
     Raises:
         BadQuery: Python cannot represent a value, such as a date in the year 5,000,000.
@@ -265,15 +268,17 @@ def column_values(column: pa.ChunkedArray) -> list[Any]:
             return list(column.to_pylist())
         except (OverflowError, ValueError) as error:
             raise BadQuery(
-                f"a {column.type} in the result is out of range here ({error}); select "
-                "CAST(it AS VARCHAR)."
+                f"a {column.type} in the result is out of Python's range ({error}): select "
+                "CAST(column AS VARCHAR)"
             ) from error
-    texts = column.cast(TEXT).to_pylist()
-    return [None if v is None else v.replace(" ", "T").replace("+0000", "Z") for v in texts]
+    timestamp_texts = column.cast(TEXT).to_pylist()
+    return [
+        None if v is None else v.replace(" ", "T").replace("+0000", "Z") for v in timestamp_texts
+    ]
 
 
-def _one_sentence(problem: duckdb.Error) -> str:
-    """Return DuckDB's message without the excerpt of the query, followed by a hint if any."""
+def _error_text(problem: duckdb.Error) -> str:
+    """Return DuckDB's error message without its excerpt of the query, and a hint, if any."""
     lines = [line.strip() for line in str(problem).splitlines() if line.strip()]
     message = takewhile(lambda line: not line.startswith("LINE "), lines)
     text = " ".join(message)[:500] or type(problem).__name__

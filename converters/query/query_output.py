@@ -12,21 +12,24 @@ from typing import Any
 from kvtrace.converters.query.csv_cells import safe_text
 from kvtrace.text import display_width, printable, shorten
 
-#: Widths between which cells are shortened until a table fits the terminal.
+#: Range of the width to which cells are shortened until a table fits the terminal.
 _WIDEST_CELL, _NARROWEST_CELL = 60, 16
 
 
 def json_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Return the lines of a JSON array, with one object and line for each row.
+    """Return the lines of a JSON array with an object per row and line.
 
-    Times are ISO 8601, binary values base64, NaN and infinities null.
+    Times become ISO 8601, binary values base64, NaN and infinities null.
     """
-    objects = [json.dumps(dict(zip(names, map(_plain, row), strict=True))) for row in rows]
+    objects = [json.dumps(dict(zip(names, map(_json_value, row), strict=True))) for row in rows]
     return ["[", *(f"  {text}," for text in objects[:-1]), *(f"  {t}" for t in objects[-1:]), "]"]
 
 
 def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
-    """Return CSV (RFC 4180) with a header; nested values are JSON, and texts `safe_text`."""
+    """Return CSV (RFC 4180) with a header as one text in a list.
+
+    Nested values are JSON; texts are escaped by `safe_text`.
+    """
     file = io.StringIO()
     writer = csv.writer(file, lineterminator="\n")
     writer.writerow(map(safe_text, names))
@@ -35,35 +38,37 @@ def csv_lines(names: Sequence[str], rows: Iterable[Sequence[Any]]) -> list[str]:
 
 
 def _csv_cell(value: Any) -> str:
-    return safe_text(value) if isinstance(value, str) else _cell(value)
+    return safe_text(value) if isinstance(value, str) else _cell_text(value)
 
 
 def table_lines(
     names: Sequence[str], rows: Sequence[Sequence[Any]], width: int | None = None
 ) -> list[str]:
-    """Return an aligned table with numbers to the right.
+    """Return the lines of an aligned table, with numbers aligned right and a count of rows.
 
-    Wide cells are shortened until the table fits into `width` columns; None shortens none.
+    Wide cells are shortened until the table fits into `width` columns; None: no cell is shortened.
     """
     if tuple(names) == ("explain_key", "explain_value"):
         return [line for row in rows for line in str(row[1]).splitlines()]
-    texts = [[printable(_cell(value)) for value in row] for row in rows]
+    full_texts = [[printable(_cell_text(value)) for value in row] for row in rows]
     header = [printable(name) for name in names]
-    widest = _WIDEST_CELL if width is not None else None
+    cell_width = _WIDEST_CELL if width is not None else None
     while True:
-        cells = texts
-        if widest is not None:
-            cells = [[shorten(cell, widest) for cell in row] for row in texts]
-        sizes = [max(map(display_width, column)) for column in zip(header, *cells, strict=True)]
-        if width is None or widest is None or widest <= _NARROWEST_CELL:
+        cells = full_texts
+        if cell_width is not None:
+            cells = [[shorten(cell, cell_width) for cell in row] for row in full_texts]
+        column_widths = [
+            max(map(display_width, column)) for column in zip(header, *cells, strict=True)
+        ]
+        if width is None or cell_width is None or cell_width <= _NARROWEST_CELL:
             break
-        if sum(sizes) + 2 * (len(sizes) - 1) <= width:
+        if sum(column_widths) + 2 * (len(column_widths) - 1) <= width:
             break
-        widest -= 4
+        cell_width -= 4
     numeric = [_is_numeric(column) for column in zip(*rows, strict=True)] or [False] * len(header)
     lines = [
-        "  ".join(_padded(*cell) for cell in zip(row, sizes, numeric, strict=True)).rstrip()
-        for row in (header, ["-" * size for size in sizes], *cells)
+        "  ".join(_padded(*cell) for cell in zip(row, column_widths, numeric, strict=True)).rstrip()
+        for row in (header, ["-" * size for size in column_widths], *cells)
     ]
     return [*lines, f"({len(rows):,} row{'' if len(rows) == 1 else 's'})"]
 
@@ -80,24 +85,24 @@ def _padded(cell: str, size: int, numeric: bool) -> str:
     return blank + cell if numeric else cell + blank
 
 
-def _cell(value: Any) -> str:
-    plain = _plain(value)
+def _cell_text(value: Any) -> str:
+    plain = _json_value(value)
     if plain is None:
         return ""
     return plain if isinstance(plain, str) else json.dumps(plain, ensure_ascii=False)
 
 
-def _plain(value: Any) -> Any:
-    """Return the value as a value of JSON."""
+def _json_value(value: Any) -> Any:
+    """Return a value of a result as a JSON value."""
     match value:
         case bool() | int() | str() | None:
             return value
         case float():
             return value if value - value == 0 else None
         case dict():
-            return {str(_plain(key)): _plain(item) for key, item in value.items()}
+            return {str(_json_value(key)): _json_value(item) for key, item in value.items()}
         case list() | tuple():
-            return [_plain(item) for item in value]
+            return [_json_value(item) for item in value]
         case bytes() | bytearray() | memoryview():
             return base64.b64encode(bytes(value)).decode()
         case datetime() | date() | time():

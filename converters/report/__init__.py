@@ -9,6 +9,6 @@ May import `kvtrace.schema` and what converters share; the command `kvtrace repo
 
 from kvtrace.converters.report.converter import CONVERTER, report_of
 from kvtrace.converters.report.data import Report, report_data
-from kvtrace.converters.report.writing import Written, write_report
+from kvtrace.converters.report.writing import WrittenPage, write_report
 
-__all__ = ["CONVERTER", "Report", "Written", "report_data", "report_of", "write_report"]
+__all__ = ["CONVERTER", "Report", "WrittenPage", "report_data", "report_of", "write_report"]

@@ -1,4 +1,4 @@
-"""First screen of the page: the summary of `kvtrace profile`, and its table of all device work."""
+"""First screen of the page: time by cause, advice, and the table of all device work."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,31 +10,31 @@ from kvtrace.converters.profile.profile import Profile
 from kvtrace.figures.gaps import Gaps
 from kvtrace.figures.identity import KernelKey
 
-__all__ = ["Answer", "Ran", "answer_of"]
+__all__ = ["Answer", "WorkRow", "answer_of"]
 
 
 @dataclass(frozen=True, slots=True)
-class Ran:
-    """A row of the table: a Triton kernel, a library's kernel, a copy or a fill."""
+class WorkRow:
+    """A row of the table of device work: a Triton kernel, a library's kernel, a copy or a fill."""
 
     name: str
     kind: str
     """Triton, a library's name, copy, fill or other."""
     place: str
-    """File and line of the kernel, if known."""
+    """File and line of the kernel as text; "" if not known."""
     kernel: int | None
-    """Index into `Report.kernels`."""
+    """Index into `Report.kernels`; None if Triton did not compile it."""
     executions: int
     device_ns: int | None
     rate: Rate | None
-    """Bytes or FLOPs per second, whichever is the bound."""
+    """Bytes per second, or FLOPs if arithmetic is the bound."""
     achieved: float | None
     """Roofline time divided by the measured time."""
 
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """Summary of the time and advice; without device times, all is None or empty."""
+    """Data of the first screen; without device times, fields are None or empty."""
 
     part: str | None
     """The part of the runs that the figures cover, as a sentence."""
@@ -46,30 +46,33 @@ class Answer:
     begin_ns: int | None
     """Begin of the part after the page's origin; None without a window."""
     advice: tuple[Advice, ...]
-    ran: tuple[Ran, ...]
+    ran: tuple[WorkRow, ...]
 
 
 def answer_of(profile: Profile, kernels: Sequence[KernelKey], origin: int) -> Answer:
     """Return the first screen of a profile.
 
-    `kernels` are the report's kernels, and `origin` the page's origin of time, in ns since 1970.
+    `kernels` are the keys of `Report.kernels`, and `origin` the page's origin of time, in ns since
+    1970.
     """
-    indexes = {key: place for place, key in enumerate(kernels)}
-    timed = profile.device_time is not None
+    kernel_indexes = {key: index for index, key in enumerate(kernels)}
+    has_device_times = profile.device_time is not None
     return Answer(
-        part=profile.window.sentence if profile.window is not None and timed else None,
+        part=profile.window.sentence if profile.window is not None and has_device_times else None,
         gaps=profile.gaps,
         causes={str(cause): name for cause, name in CAUSES.items()},
         slow_steps=slow_steps_sentence(profile.gaps),
         begin_ns=None if profile.window is None else profile.window.begin - origin,
         advice=profile.advice,
-        ran=tuple(_ran(row, indexes) for row in table_rows(profile)) if timed else (),
+        ran=tuple(_work_row(row, kernel_indexes) for row in table_rows(profile))
+        if has_device_times
+        else (),
     )
 
 
-def _ran(row: TableRow, indexes: Mapping[KernelKey, int]) -> Ran:
+def _work_row(row: TableRow, indexes: Mapping[KernelKey, int]) -> WorkRow:
     kernel = row.kernel
-    return Ran(
+    return WorkRow(
         name=row.name,
         kind=row.kind,
         place=row.place if row.place != row.kind else "",

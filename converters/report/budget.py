@@ -1,4 +1,4 @@
-"""Selection of the report's blocks within the page's size, and a record of omitted parts."""
+"""Selection of the blocks that fit into the page's size limit, and notes on omitted parts."""
 
 from collections.abc import Iterable, Iterator, Set
 from dataclasses import asdict, dataclass, field, fields, replace
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 
 __all__ = ["Budget", "Dropped", "fitted_blocks"]
 
-#: Fields of a report in the block "report"; others are columns, or lead to other blocks.
+#: Fields of `Report` in the block "report"; the others are in other blocks, or not on the page.
 REPORT_FIELDS: Final = tuple(
     field.name
     for field in fields(Report)
@@ -41,24 +41,24 @@ REPORT_FIELDS: Final = tuple(
         "kernel_keys",
     }
 )
-#: Share of the room reserved for launches.
+#: Share of the free bytes that is reserved for launches.
 _LAUNCH_SHARE: Final = 0.5
 _FEWEST_LAUNCHES: Final = 20
 #: Most launches that a browser opens within a second or two.
 _MOST_LAUNCHES: Final = 1_000_000
 #: Factors by which existing bins are widened until they fit.
 _COARSER: Final = (1, 4, 20, 100)
-#: Number of blocks of a source that may be too large before the rest is skipped.
+#: After this many blocks of a source that are too large, its further blocks are skipped.
 _MOST_REFUSED: Final = 20
-#: Above this number, launches take their whole share without measuring their size first.
+#: Above this number of launches, their whole share is reserved without packing them first.
 _PACKED_EARLY: Final = 100_000
-#: Room for the notes on omitted parts, which are known last.
+#: Bytes reserved for the notes on omitted parts, which are known last.
 _RESERVE: Final = 16_384
 
 
 @dataclass(frozen=True, slots=True)
 class Dropped:
-    """A part that did not fit: a sentence, and the command that shows the part."""
+    """A part that did not fit: its kind (`what`), a sentence, and the command that shows it."""
 
     what: str
     text: str
@@ -67,7 +67,7 @@ class Dropped:
 
 @dataclass(slots=True)
 class Budget:
-    """The page in progress: blocks by name, omitted parts, and the size limit in bytes."""
+    """A page as it is filled: its blocks by name, omitted parts, and the size limit in bytes."""
 
     report: Report
     max_bytes: int
@@ -76,7 +76,7 @@ class Budget:
     bin_ns: int | None = None
     """Width of the timeline's bins; None if all launches are on the page."""
     texts: dict[str, str] = field(default_factory=dict)
-    """JSON of the report's current fields, by name."""
+    """JSON of the report's fields by name, encoded once."""
     shown: list[Variant] = field(default_factory=list)
     """The variants whose JSON is in `texts`."""
 
@@ -92,12 +92,12 @@ class Budget:
 def fitted_blocks(
     budget: Budget, trace: "Trace", runs: "tuple[Run, ...]", *, source: bool = True
 ) -> None:
-    """Fill the budget's blocks: figures and rows first, then the views' data, then launches.
+    """Add blocks to `budget` while they fit: the report, then the views' data, then launches.
 
-    If `budget.room()` is negative afterwards, not even the figures fit. Without `source`, no code
-    of the program is included.
+    `budget.report` is replaced by the limited report. If `budget.room()` is negative afterwards,
+    not even the block "report" fits. Without `source`, no code of the program is included.
     """
-    budget.report = _bounded(budget)
+    budget.report = _with_limited_findings(budget)
     if not source:
         budget.report = without_code(budget.report)
     budget.blocks["report"] = _report_block(budget) + " " * _RESERVE
@@ -108,8 +108,8 @@ def fitted_blocks(
     budget.blocks["report"] = _report_block(budget)
 
 
-def _bounded(budget: Budget) -> Report:
-    """Return the report with at most `MOST_FINDINGS` findings, and record omitted ones."""
+def _with_limited_findings(budget: Budget) -> Report:
+    """Return the report with at most `MOST_FINDINGS` findings; omitted rows are recorded."""
     report = budget.report
     if len(report.findings) > MOST_FINDINGS:
         budget.drop(
@@ -124,18 +124,18 @@ def _bounded(budget: Budget) -> Report:
             "calls",
             f"The {len(report.calls):,} unique calls with most host time of "
             f"{report.totals.calls:,} are on this page. All:",
-            _sql(report, "FROM calls"),
+            _sql_command(report, "FROM calls"),
         )
     return report
 
 
-def _sql(report: Report, query: str) -> str:
-    """Return the command that shows omitted rows in a terminal."""
+def _sql_command(report: Report, query: str) -> str:
+    """Return the command that runs an SQL query on the trace, for the terminal."""
     return f'kvtrace sql {report.trace} "{query}"'
 
 
 def without_code(report: Report) -> Report:
-    """Return the report without lines of source, expressions, and texts."""
+    """Return the report with findings that have neither source line nor expression."""
     return replace(
         report,
         findings=tuple(
@@ -146,23 +146,23 @@ def without_code(report: Report) -> Report:
 
 
 def _report_block(budget: Budget) -> str:
-    """Return the report's block; unchanged fields keep their JSON from the first call."""
+    """Return the block "report"; fields that cannot change keep their JSON from the first call."""
     report, texts = budget.report, budget.texts
     for name in REPORT_FIELDS:
         if name not in texts and name not in ("variants", "limits"):
             texts[name] = json_text(getattr(report, name))
     present = {int(name[6:]) for name in budget.blocks if name.startswith("texts/")}
-    shown = [_with_texts(variant, present) for variant in report.variants]
-    if "variants" not in texts or any(map(is_not, shown, budget.shown)):
-        budget.shown, texts["variants"] = shown, json_text(shown)
-    changing = {
+    variants_on_page = [_with_texts(variant, present) for variant in report.variants]
+    if "variants" not in texts or any(map(is_not, variants_on_page, budget.shown)):
+        budget.shown, texts["variants"] = variants_on_page, json_text(variants_on_page)
+    changing_fields = {
         "limits": _limits(report.limits),
         "bin_ns": budget.bin_ns,
         "dropped": [asdict(entry) for entry in budget.dropped],
     }
-    written = texts | {name: json_text(value) for name, value in changing.items()}
+    json_by_field = texts | {name: json_text(value) for name, value in changing_fields.items()}
     fields = (
-        f"{json_text(name)}:{written[name]}" for name in (*REPORT_FIELDS, "bin_ns", "dropped")
+        f"{json_text(name)}:{json_by_field[name]}" for name in (*REPORT_FIELDS, "bin_ns", "dropped")
     )
     return text_block("{" + ",".join(fields) + "}")
 
@@ -183,7 +183,7 @@ def _limits(device: ChosenDevice | None) -> Limits | None:
 
 
 def _with_texts(variant: Variant, present: Set[int]) -> Variant:
-    """Return a variant whose stages and files refer only to texts on the page."""
+    """Return a variant without references to texts that are not `present` on the page."""
     texts = {stage.text for stage in variant.stages} | {file.text for file in variant.files}
     if texts - {None} <= present:
         return variant
@@ -198,37 +198,37 @@ def _with_texts(variant: Variant, present: Set[int]) -> Variant:
 
 
 def _add_sources(budget: Budget, context: Context) -> None:
-    """Add the blocks of every source while there is room, with a share reserved for launches."""
+    """Add the blocks of every source that fit, with bytes reserved for launches."""
     launches = budget.report.launches
-    packed = _slices_block(launches) if len(launches) <= _PACKED_EARLY else None
-    needed = budget.room() if packed is None else _block_size(packed)
-    reserved = min(needed, int(budget.room() * _LAUNCH_SHARE))
+    launches_block = _slices_block(launches) if len(launches) <= _PACKED_EARLY else None
+    needed_bytes = budget.room() if launches_block is None else _block_size(launches_block)
+    reserved_bytes = min(needed_bytes, int(budget.room() * _LAUNCH_SHARE))
     for source in block_sources():
-        room = int((budget.room() - reserved) * source.share)
+        room = int((budget.room() - reserved_bytes) * source.share)
         _add_blocks(budget, source, source.blocks(context), room)
 
 
 def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], room: int) -> None:
-    omitted = total = refused = 0
+    omitted_count = block_count = refused_count = 0
     for block in blocks:
-        total += 1
+        block_count += 1
         try:
-            packed = block.pack() if refused < _MOST_REFUSED and room > 0 else None
+            packed = block.pack() if refused_count < _MOST_REFUSED and room > 0 else None
         except DamagedFile as damage:
             if str(damage) not in (entry.text for entry in budget.dropped):
-                budget.drop(source.name, str(damage), _sql(budget.report, source.query))
+                budget.drop(source.name, str(damage), _sql_command(budget.report, source.query))
             continue
         if packed is None or _block_size(packed) > room:
-            omitted += 1
-            refused += 1
+            omitted_count += 1
+            refused_count += 1
             continue
         budget.blocks[block.name] = packed
         room -= _block_size(packed)
-    if omitted:
+    if omitted_count:
         budget.drop(
             source.name,
-            f"{omitted:,} of {total:,} {source.noun} did not fit into this page. All:",
-            _sql(budget.report, source.query),
+            f"{omitted_count:,} of {block_count:,} {source.noun} did not fit into this page. All:",
+            _sql_command(budget.report, source.query),
         )
 
 
@@ -236,12 +236,12 @@ def _add_blocks(budget: Budget, source: BlockSource, blocks: Iterable[Block], ro
 
 
 def _add_slices(budget: Budget) -> None:
-    """Add launches and device executions; if launches are omitted, also bins that count all."""
+    """Add launches and device executions; if some launches do not fit, also bins of all of them."""
     device, launches, rows = (
         getattr(budget.report, name) for name in ("device", "launches", "rows")
     )
     share = rows["gpu_kernels"] / max(sum(rows.values()), 1)
-    budget.blocks["device"] = _fitted(
+    budget.blocks["device"] = _fitting_rows_block(
         budget, device, share, "executions on the device", "gpu_kernels"
     )
     if len(launches) <= _MOST_LAUNCHES:
@@ -250,13 +250,13 @@ def _add_slices(budget: Budget) -> None:
             budget.blocks["launches"] = block
             return
     _add_bins(budget)
-    budget.blocks["launches"] = _fitted(budget, launches, 1.0, "launches", "launches")
+    budget.blocks["launches"] = _fitting_rows_block(budget, launches, 1.0, "launches", "launches")
 
 
 def _add_bins(budget: Budget) -> None:
-    """Add bins that count every launch, as fine as half of the room allows."""
+    """Add the block of bins that count every launch: the narrowest in half of the free bytes."""
     room = budget.room() // 2
-    for bins in _ever_coarser(budget.report):
+    for bins in _bins_by_width(budget.report):
         columns = {
             "track": bins.track,
             "bin": bins.bin,
@@ -270,15 +270,18 @@ def _add_bins(budget: Budget) -> None:
             return
 
 
-def _ever_coarser(report: Report) -> Iterator[Bins]:
+def _bins_by_width(report: Report) -> Iterator[Bins]:
     if report.bins is None:
         yield from (bin_slices(report.launches, report.span_ns, count) for count in BIN_COUNTS)
     else:
         yield from (coarser(report.bins, times) for times in _COARSER)
 
 
-def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str) -> str:
-    """Return a block with as many rows as fit into a share of the room."""
+def _fitting_rows_block(budget: Budget, slices: Slices, share: float, noun: str, table: str) -> str:
+    """Return a block with as many rows of `table` as fit into a share of the free bytes.
+
+    If rows are omitted, a note is recorded. `noun` is the name of the rows in it.
+    """
     room = int(budget.room() * share) - 200
     selection = thin(slices, _MOST_LAUNCHES)
     block = _slices_block(selection)
@@ -289,14 +292,14 @@ def _fitted(budget: Budget, slices: Slices, share: float, noun: str, table: str)
     if len(block) > max(room, 0) and len(slices):
         selection = type(slices).empty()
         block = _slices_block(selection)
-    number = budget.report.rows[table]
-    if len(selection) < number:
+    row_count = budget.report.rows[table]
+    if len(selection) < row_count:
         budget.drop(
             noun,
-            f"{len(selection):,} of {number:,} {noun} are on this page one by one: an even "
+            f"{len(selection):,} of {row_count:,} {noun} are listed on this page: an even "
             "selection, with the first and the longest of each call if there is room. The figures "
             "count all of them. All:",
-            _sql(budget.report, f"FROM {table}"),
+            _sql_command(budget.report, f"FROM {table}"),
         )
     return block
 

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from kvtrace.converters.report.merged_kernels import KernelRows
     from kvtrace.schema.trace import Run, Trace
 
-__all__ = ["CallRows", "Replayed"]
+__all__ = ["CallRows", "ReplayedSums"]
 
 _FIGURES: Final = ("runs", *KERNEL_FIGURES)
 #: Most calls on a page.
@@ -30,7 +30,7 @@ _MOST_CALLS: Final = 20_000
 
 @dataclass(frozen=True, slots=True)
 class _CallWork:
-    """Work of one launch of a call: a row of `work_of_calls`, and FLOPs by type."""
+    """Work of one launch of a call: a row of `work_of_calls`, and FLOPs by element type."""
 
     row: Mapping[str, Any]
     dots: dict[str, int] = field(default_factory=dict)
@@ -38,38 +38,38 @@ class _CallWork:
 
     @property
     def bytes(self) -> int:
-        """Bytes requested."""
-        return _whole(self.row["bytes"]) or 0
+        """Requested bytes of accesses with known masks."""
+        return _int_or_none(self.row["bytes"]) or 0
 
     def unique_bytes(self) -> int | None:
-        """Return the distinct bytes, or None if unknown."""
-        return _whole(self.row["unique_bytes"]) if self.row["accesses"] else 0
+        """Return the distinct bytes read and written, or None if unknown."""
+        return _int_or_none(self.row["unique_bytes"]) if self.row["accesses"] else 0
 
     def work(self) -> Work:
-        """Return the input of a roofline."""
+        """Return the work as `roofline.position` expects it."""
         requested_bytes = None if self.row["unknown"] else self.bytes
         return Work(self.unique_bytes(), requested_bytes, self.dots, self.others)
 
 
 @dataclass(slots=True)
-class Replayed:
-    """Sums over replayed calls, weighted by their runs; times in nanoseconds."""
+class ReplayedSums:
+    """Sums over the replayed calls of a kernel, weighted by their runs; times in nanoseconds."""
 
     bytes: int = 0
     flops: int = 0
     placed: int = 0
-    """Executed calls with a known best time."""
+    """Number of executed calls with a known best time."""
     best_ns: float = 0.0
     timed: int = 0
-    """Executed calls with timed executions."""
+    """Number of executed calls with timed executions."""
     device_ns: float = 0.0
 
     def best_of(self, calls: int | None) -> float | None:
-        """Return the best time, or None unless known for all of `calls` executed calls."""
+        """Return the best time; None unless it is known for all `calls` executed calls."""
         return self.best_ns if calls and self.placed == calls else None
 
     def achieved(self, best: float | None) -> float | None:
-        """Return best time over measured time, or None if unknown."""
+        """Return `best` over the measured time; None unless all calls are timed."""
         if best is None or self.timed < self.placed or not self.device_ns:
             return None
         return best / self.device_ns
@@ -77,25 +77,26 @@ class Replayed:
 
 @dataclass(slots=True)
 class CallRows:
-    """The unique calls of all runs as columns, with figures of executed calls.
+    """The unique calls of all runs as columns: recorded rows, figures and work.
 
-    The figures are those of `figures/kernels.py`, and `runs`, by which `kvtrace profile` weights
-    work. A call is identified by its index in the columns; `Call` objects are built only for calls
-    on the page.
+    The figures are those of `figures/kernels.py`, and the number of `runs`, by which work is
+    weighted. A call is identified by its index in the columns; `Call` objects are built only for
+    calls on the page.
     """
 
     indices: list[Lookup] = field(default_factory=list)
-    """For each run: call_id → call."""
+    """For each run: call_id → index of the call."""
     arguments: dict[Argument, int] = field(default_factory=dict)
     figures: pa.Table | None = None
-    """A row for each call, null if the call was neither launched nor executed."""
+    """A row for each call, null if the call was neither launched nor executed; None before
+    `read_figures`."""
     on_device: bool = False
     done: dict[int, _CallWork] = field(default_factory=dict)
-    """Work of replayed calls."""
+    """Index → work, of replayed calls."""
     _rows: list[pa.Table] = field(default_factory=list)
-    """Rows of `calls`, by run."""
+    """Rows of `calls`, a list entry per run."""
     _contents: list[Mapping[tuple[str, int], Mapping[int, str]]] = field(default_factory=list)
-    """Results of `first_contents`, by run."""
+    """Results of `first_contents`, a list entry per run."""
     _variants: list[Integers] = field(default_factory=list)
     _kernels: list[Integers] = field(default_factory=list)
     _count: int = 0
@@ -109,7 +110,10 @@ class CallRows:
         kernels: "KernelRows",
         contents: Mapping[tuple[str, int], Mapping[int, str]],
     ) -> Lookup:
-        """Add the rows of `calls` of the next run, and return the lookup from call_id to call."""
+        """Add the rows of `calls` of the next run; return its lookup from call_id to call index.
+
+        `kernels` has the run's variants; `contents` are the artifacts of recorded arguments.
+        """
         indices = np.arange(self._count, self._count + rows.num_rows)
         lookup = Lookup(integers(rows["call_id"], MISSING), indices)
         variants = kernels.indices[len(self._rows)].of(integers(rows["kernel_id"], MISSING))
@@ -123,50 +127,50 @@ class CallRows:
 
     @property
     def variant(self) -> Integers:
-        """Variant of each call, or NO_CALL if unknown."""
+        """Variant index of each call, or NO_CALL if unknown."""
         return np.concatenate(self._variants or [np.zeros(0, np.int64)])
 
     @property
     def kernel(self) -> Integers:
-        """Kernel of each call, or NO_CALL if unknown."""
+        """Kernel index of each call, or NO_CALL if unknown."""
         return np.concatenate(self._kernels or [np.zeros(0, np.int64)])
 
     def kernels(self, calls: Integers) -> Integers:
-        """Return the kernels of some calls, with NO_CALL for unknown calls."""
+        """Return the kernel index of each call index in `calls`; NO_CALL for NO_CALL."""
         kernel = np.append(self.kernel, NO_CALL)
         return kernel.astype(np.int16 if kernel.max() < 1 << 15 else np.int32)[calls]
 
     def index(self, run: int, call_id: int | None) -> int | None:
-        """Return the index of a run's call by its id, or None."""
+        """Return the index of the call with an id in a run, or None if unknown."""
         index = NO_CALL if call_id is None else int(self.indices[run].of(np.array([call_id]))[0])
         return None if index == NO_CALL else index
 
     def read_figures(self, runs: "Sequence[Run]", host: Times, device: Times) -> None:
-        """Add the figures of calls, and the numbers of their runs."""
+        """Set `figures` and `on_device` from the times of launches and executions."""
         self.on_device = device.calls.num_rows > 0
         table = figures_of_calls(host, device).select(["run", "call_id", *_FIGURES])
         names, codes = coded(table["run"].dictionary_encode())
         ids, calls = integers(table["call_id"]), np.full(table.num_rows, NO_CALL)
-        places = {run.run_id: index for index, run in enumerate(runs)}
+        run_indexes = {run.run_id: index for index, run in enumerate(runs)}
         for code, name in enumerate(names):
             if name is not None:
                 rows_of_run = np.flatnonzero(codes == code)
-                calls[rows_of_run] = self.indices[places[name]].of(ids[rows_of_run])
+                calls[rows_of_run] = self.indices[run_indexes[name]].of(ids[rows_of_run])
         rows = np.full(self._count + 1, NO_CALL)
         rows[calls] = np.arange(table.num_rows)
         rows = rows[:-1]  # without the entry of NO_CALL
         self.figures = table.select(_FIGURES).take(pa.array(rows, mask=rows == NO_CALL))
 
     def read_work(self, trace: "Trace", runs: "Sequence[Run]") -> None:
-        """Read the work of one launch of each replayed call."""
-        places = {run.run_id: index for index, run in enumerate(runs)}
+        """Read the work of one launch of each replayed call, and add it to `done`."""
+        run_indexes = {run.run_id: index for index, run in enumerate(runs)}
         work, flops = work_of_calls(trace, runs)
         for row in work:
-            self.done[self._known_index(places[row["run"]], row["call_id"])] = _CallWork(row)
+            self.done[self._known_index(run_indexes[row["run"]], row["call_id"])] = _CallWork(row)
         for row in flops:
-            done = self.done[self._known_index(places[row["run"]], row["call_id"])]
-            kind = done.dots if row["dot"] else done.others
-            kind[row["dtype"]] = kind.get(row["dtype"], 0) + int(row["flops"])
+            done = self.done[self._known_index(run_indexes[row["run"]], row["call_id"])]
+            flops_by_type = done.dots if row["dot"] else done.others
+            flops_by_type[row["dtype"]] = flops_by_type.get(row["dtype"], 0) + int(row["flops"])
 
     def _known_index(self, run: int, call_id: int) -> int:
         index = self.index(run, call_id)
@@ -174,18 +178,19 @@ class CallRows:
         return index
 
     def evaluated(self) -> int | None:
-        """Return the number of calls with ops, or None if replay has not run."""
+        """Return the number of replayed calls, or None if there are none."""
         return len(self.done) or None
 
     def sums(self, keys: Integers) -> dict[int, dict[str, int | None]]:
-        """Return figures summed over calls with the same key; None where no call has the figure.
+        """Return by key the figures summed over calls; None where no call has the figure.
 
-        `calls` counts the calls, and `ran` the executed ones.
+        `keys` has a key for each call, such as its kernel. The sums include the numbers of calls
+        (`calls`) and of executed calls (`ran`).
         """
         names = [name for name in _FIGURES if name == "runs" or KERNEL_FIGURES[name].adds_up]
         assert self.figures is not None
-        ran = pa.array((self.figure("runs") > 0).astype(np.int64))
-        table = self.figures.select(names).append_column("ran", ran)
+        is_executed = pa.array((self.figure("runs") > 0).astype(np.int64))
+        table = self.figures.select(names).append_column("ran", is_executed)
         names.append("ran")
         table = table.append_column("key", pa.array(keys))
         aggregates = [*((name, "sum") for name in names), ([], "count_all")]
@@ -200,27 +205,31 @@ class CallRows:
         return integers(self.figures[name])
 
     def shown(self, needed: Set[int]) -> Integers:
-        """Return the calls to show on a page: needed calls, then those with most host time."""
+        """Return the sorted indexes of at most `_MOST_CALLS` calls to show on a page.
+
+        Calls in `needed` come first, then those with most host time.
+        """
         if self._count <= _MOST_CALLS:
             return np.arange(self._count)
-        rest = np.ones(self._count, np.bool_)
-        rest[list(needed)] = False
-        order = np.lexsort((-self.figure("host_ns"), rest))
+        is_optional = np.ones(self._count, np.bool_)
+        is_optional[list(needed)] = False
+        order = np.lexsort((-self.figure("host_ns"), is_optional))
         return np.sort(order[:_MOST_CALLS])
 
     def finished(
         self, shown: Integers, stacks: Mapping[int, int], limits: DeviceLimits | None
     ) -> tuple[Call, ...]:
-        """Return some calls with all figures and roofline positions.
+        """Return `Call` objects for the calls with the indexes `shown`, in this order.
 
-        `stacks` has the index of each stack in the report.
+        Arguments are added to `arguments`. `stacks` maps stack ids to indexes in the report;
+        `limits` are those of the rooflines' device.
         """
         assert self.figures is not None
         figures = self.figures.take(pa.array(shown)).to_pylist()
         variants = self.variant[shown].tolist()
         calls = []
         for index, variant, figures_of_call, row in zip(
-            shown.tolist(), variants, figures, self._recorded(shown), strict=True
+            shown.tolist(), variants, figures, self._recorded_rows(shown), strict=True
         ):
             args = (_argument(entry) for entry in row["args"] or ())
             call = Call(
@@ -252,45 +261,53 @@ class CallRows:
             calls.append(call if work is None else _with_work(call, work, limits))
         return tuple(calls)
 
-    def _recorded(self, shown: Integers) -> Iterator[dict[str, Any]]:
-        """Yield the rows of `calls` of some calls, in order, with the run's index as `run`."""
-        first = 0
+    def _recorded_rows(self, shown: Integers) -> Iterator[dict[str, Any]]:
+        """Yield the rows of `calls` for sorted call indexes, with the run's index as `run`.
+
+        Recorded contents are added to the arguments.
+        """
+        first_index = 0
         for run, rows in enumerate(self._rows):
-            positions = shown[(first <= shown) & (shown < first + rows.num_rows)] - first
-            first += rows.num_rows
+            positions = (
+                shown[(first_index <= shown) & (shown < first_index + rows.num_rows)] - first_index
+            )
+            first_index += rows.num_rows
             for row in rows.take(pa.array(positions)).to_pylist():
                 values = self._contents[run].get((row["run"], row["call_id"]), {})
                 yield row | {"run": run, "args": with_values(row["args"], values)}
 
-    def replayed(self, limits: DeviceLimits | None) -> dict[int, Replayed]:
-        """Return the sums over replayed calls, by kernel."""
-        by_kernel: dict[int, Replayed] = {}
+    def replayed(self, limits: DeviceLimits | None) -> dict[int, ReplayedSums]:
+        """Return the sums over replayed calls, by kernel index."""
+        by_kernel: dict[int, ReplayedSums] = {}
         kernel = self.kernel
         runs, device_ns, executions = map(self.figure, ("runs", "device_ns", "device_executions"))
         for index, work in self.done.items():
-            sums, number = by_kernel.setdefault(int(kernel[index]), Replayed()), int(runs[index])
-            sums.bytes += number * work.bytes
-            sums.flops += number * int(work.row["flops"])
-            roof = None if limits is None else position(work.work(), limits)
-            if number and roof is not None:
+            sums, run_count = (
+                by_kernel.setdefault(int(kernel[index]), ReplayedSums()),
+                int(runs[index]),
+            )
+            sums.bytes += run_count * work.bytes
+            sums.flops += run_count * int(work.row["flops"])
+            roofline = None if limits is None else position(work.work(), limits)
+            if run_count and roofline is not None:
                 sums.placed += 1
-                sums.best_ns += number * roof.best_ns
-            if number and executions[index]:
+                sums.best_ns += run_count * roofline.best_ns
+            if run_count and executions[index]:
                 sums.timed += 1
-                sums.device_ns += int(device_ns[index]) * number / int(executions[index])
+                sums.device_ns += int(device_ns[index]) * run_count / int(executions[index])
         return by_kernel
 
 
 def _with_work(call: Call, work: _CallWork, limits: DeviceLimits | None) -> Call:
     row = work.row
-    lanes, sectors = _whole(row["lanes"]), _whole(row["sectors"])
-    masked = _whole(row["masked"])
+    lanes, sectors = _int_or_none(row["lanes"]), _int_or_none(row["sectors"])
+    masked_lanes = _int_or_none(row["masked"])
     return replace(
         call,
         bytes=work.bytes,
         flops=int(row["flops"]),
         unique_bytes=work.unique_bytes(),
-        mask_efficiency=None if not lanes or masked is None else 1 - masked / lanes,
+        mask_efficiency=None if not lanes or masked_lanes is None else 1 - masked_lanes / lanes,
         sector_efficiency=None if not sectors else int(row["sector_bytes"]) / (32 * sectors),
         unknown_accesses=int(row["unknown"]),
         roofline=None if limits is None else _roofline(call, work.work(), limits),
@@ -313,7 +330,7 @@ def _roofline(call: Call, work: Work, limits: DeviceLimits) -> Roofline | None:
     )
 
 
-def _whole(value: Any) -> int | None:
+def _int_or_none(value: Any) -> int | None:
     return None if value is None else int(value)
 
 

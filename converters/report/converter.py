@@ -16,7 +16,7 @@ from kvtrace.text import plural
 
 __all__ = ["CONVERTER", "ReportConverter"]
 
-_PART: Final = tuple(each.name for each in fields(RequestedPart))
+_PART_SETTINGS: Final = tuple(field.name for field in fields(RequestedPart))
 
 
 class ReportConverter:
@@ -32,28 +32,31 @@ class ReportConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the page.
+        """Write the page to `output`, and return its path, counts and notes on omitted parts.
 
         Raises:
             BadSetting: an unknown setting, a budget that is too small or not a number, or a file
                 that cannot be written.
 
         """
-        reject_unknown_settings("report", settings, ("max-mb", "source", *_PART))
+        reject_unknown_settings("report", settings, ("max-mb", "source", *_PART_SETTINGS))
         max_mb = _megabytes(settings.get("max-mb", "20"))
         source = _yes_or_no("source", settings.get("source", "yes"))
-        part = {name: settings[name] for name in _PART if name in settings}
+        part = {name: settings[name] for name in _PART_SETTINGS if name in settings}
         whole = part.pop("whole", None) is not None
         report = report_of(selection, RequestedPart(**part, whole=whole))
         written = write_report(report, selection, output, max_mb, source=source)
         totals = report.totals
         counts = f"{plural(totals.launches, 'launch')}, {plural(totals.kernels, 'kernel')}"
-        left_out = (f"{entry.text} {entry.command}" for entry in written.dropped)
-        return Conversion((output,), (counts, *left_out))
+        omitted_parts = (f"{entry.text} {entry.command}" for entry in written.dropped)
+        return Conversion((output,), (counts, *omitted_parts))
 
 
 def report_of(selection: Selection, part: RequestedPart = STEADY) -> Report:
-    """Return the report of some runs, titled by the trace's folder; figures cover a part."""
+    """Return the report of a selection's runs, titled by the trace's folder.
+
+    `part` is the part of the runs that figures cover.
+    """
     folder = selection.trace.path
     title = folder.resolve().name or str(folder)
     return report_data(selection.trace, selection.runs, title, shlex.quote(f"{folder}/"), part)
@@ -65,13 +68,13 @@ def _megabytes(text: str) -> float:
     except ValueError:
         value = 0.0
     if not 0 < value < float("inf"):
-        raise BadSetting(f"max-mb is a size in MiB above 0, not {text!r}.")
+        raise BadSetting(f"max-mb must be a size in MiB above 0, not {text!r}")
     return value
 
 
 def _yes_or_no(name: str, text: str) -> bool:
     if text not in ("yes", "no"):
-        raise BadSetting(f"{name} is yes or no, not {text!r}.")
+        raise BadSetting(f"{name} must be yes or no, not {text!r}")
     return text == "yes"
 
 

@@ -1,4 +1,4 @@
-"""Report data: the tables of one or more runs as plain data for the page."""
+"""Data of the report: the tables of one or more runs as a `Report`, merged over runs."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
 
 __all__ = ["Report", "report_data"]
 
-#: Stored launches, and executions; above twice this number, an even selection is stored.
-_KEPT: Final = 1 << 21
+#: Launches (or executions) to store if there are more than twice as many; else all are stored.
+_STORED_ROWS: Final = 1 << 21
 #: Most bins (of a kernel on a track) in memory.
 _MOST_BINS: Final = 1 << 23
 _FINDING_OPS: Final = ("finding_id", "call_id", "op_index", "other_op_index")
@@ -63,7 +63,7 @@ def report_data(
     shown_as: str,
     asked: RequestedPart = STEADY,
 ) -> Report:
-    """Return the page's data for some runs.
+    """Return the report of some runs, before anything is omitted for the page's size.
 
     Args:
         trace: The opened trace.
@@ -73,20 +73,22 @@ def report_data(
         asked: The part of the runs that figures cover; by default the steady part.
     """
     tables = _ReportTables()
-    findings = read_findings(trace, runs)  # counts launches too: not while they are in memory
+    findings = read_findings(trace, runs)  # before launches are read: both take much memory
     for table in ("launches", "gpu_kernels"):
-        number = sum(_rows(trace, run, table) for run in runs)
-        tables.timeline.every[table] = -(-number // _KEPT) if number > 2 * _KEPT else 1
+        row_count = sum(_row_count(trace, run, table) for run in runs)
+        tables.timeline.every[table] = (
+            -(-row_count // _STORED_ROWS) if row_count > 2 * _STORED_ROWS else 1
+        )
     for index, run in enumerate(runs):
         _read_run(trace, run, index, tables)
-    # Launches and findings are those of the whole runs, figures are of a part.
-    part, window = windowed(trace, runs, asked)
-    device = device_times(part, runs)
-    host = host_times(part, runs)
-    tables.calls.read_figures(runs, host, device)
+    # Launches and findings cover the whole runs, figures only the part that was asked for.
+    windowed_trace, window = windowed(trace, runs, asked)
+    execution_times = device_times(windowed_trace, runs)
+    launch_times = host_times(windowed_trace, runs)
+    tables.calls.read_figures(runs, launch_times, execution_times)
     tables.calls.read_work(trace, runs)
-    judged = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
-    if findings.tallies or judged:
+    judged_runs = {run.run_id for run in runs if _was_derived(trace, "findings", run)}
+    if findings.tallies or judged_runs:
         tables.findings = place_findings(
             findings,
             [run.run_id for run in runs],
@@ -94,28 +96,30 @@ def report_data(
             tables.calls,
             tables.stacks,
             trace.table("findings", runs, _FINDING_OPS),
-            judged,
+            judged_runs,
         )
-    shown = tuple(_run(run, runs) for run in runs)
+    shown_runs = tuple(_page_run(run, runs) for run in runs)
     limits = chosen_device(None, _device_names(runs), tables.targets())
-    profile = read_profile(part, runs, times=(host, device), window=window)
-    time = profile.device_time
-    report = tables.report(title, shown_as, shown, limits)
+    profile = read_profile(
+        windowed_trace, runs, times=(launch_times, execution_times), window=window
+    )
+    device_time = profile.device_time
+    report = tables.report(title, shown_as, shown_runs, limits)
     if tables.timeline.every["launches"] > 1:
         tracks = len(report.tracks) * len(report.kernels)
         bins = next((n for n in BIN_COUNTS if n * tracks <= _MOST_BINS), BIN_COUNTS[-1])
         origin = tables.extent()[0] or 0
-        counted = tables.timeline.binned(trace, runs, tables.calls, origin, bins)
-        report = replace(report, bins=counted)
+        launch_bins = tables.timeline.binned(trace, runs, tables.calls, origin, bins)
+        report = replace(report, bins=launch_bins)
     totals = report.totals
     if totals.gpu_kernels is not None:
-        totals = replace(totals, device_ns=0 if time is None else time.device_ns)
+        totals = replace(totals, device_ns=0 if device_time is None else device_time.device_ns)
     unevaluated = read_unevaluated(trace, runs)
     answer = answer_of(profile, list(tables.kernels.identities), tables.extent()[0] or 0)
     return replace(
         report,
         notes=(*trace.notes, *([] if unevaluated is None else [unevaluated.note])),
-        device_time=time,
+        device_time=device_time,
         window=window,
         answer=answer,
         totals=totals,
@@ -124,7 +128,7 @@ def report_data(
 
 @dataclass(slots=True)
 class _ReportTables:
-    """Rows read so far; indices in them are those of the report."""
+    """Rows of all runs as they are read; references are indexes of the report."""
 
     kernels: KernelRows = field(default_factory=KernelRows)
     calls: CallRows = field(default_factory=CallRows)
@@ -139,7 +143,7 @@ class _ReportTables:
     messages: list[Message] = field(default_factory=list)
 
     def targets(self) -> list[str]:
-        """Return compile targets, the target with most variants first."""
+        """Return the variants' compile targets, the target with most variants first."""
         counts: dict[str, int] = {}
         for variant in self.kernels.variants:
             target = variant["target"]
@@ -155,26 +159,26 @@ class _ReportTables:
         timeline = self.timeline
         launches, device = Slices.join(timeline.launches), Executions.join(timeline.device)
         origin, end = self.extent()
-        roof = None if limits is None else limits.limits
+        device_limits = None if limits is None else limits.limits
         variants = self.kernels.finished(self.calls.sums(self.calls.variant), origin or 0)
-        kernels = kernels_of(self.kernels, self.calls, variants, self.findings, roof)
+        kernels = kernels_of(self.kernels, self.calls, variants, self.findings, device_limits)
         findings = () if self.findings is None else self.findings.placed
-        needed = {f.call for f in findings[:MOST_FINDINGS] if f.call is not None}
-        shown = self.calls.shown(needed)
-        if len(shown) < len(self.calls):
-            places = np.full(len(self.calls) + 1, NO_CALL, np.int32)
-            places[shown] = np.arange(len(shown))
-            findings = tuple(_reindexed(finding, places) for finding in findings)
-            launches = replace(launches, call=places[launches.call])
-            device = replace(device, call=places[device.call])
-        calls = self.calls.finished(shown, self.stack_places, roof)
-        for part in (launches, device):
-            _subtract_origin(origin or 0, part)
+        calls_of_findings = {f.call for f in findings[:MOST_FINDINGS] if f.call is not None}
+        shown_calls = self.calls.shown(calls_of_findings)
+        if len(shown_calls) < len(self.calls):
+            new_indexes = np.full(len(self.calls) + 1, NO_CALL, np.int32)
+            new_indexes[shown_calls] = np.arange(len(shown_calls))
+            findings = tuple(_reindexed(finding, new_indexes) for finding in findings)
+            launches = replace(launches, call=new_indexes[launches.call])
+            device = replace(device, call=new_indexes[device.call])
+        calls = self.calls.finished(shown_calls, self.stack_places, device_limits)
+        for slices in (launches, device):
+            _subtract_origin(origin or 0, slices)
         return Report(
             title=title,
             trace=shown_as,
             kvtrace=__version__,
-            origin=None if origin is None else _iso(origin),
+            origin=None if origin is None else _iso_time(origin),
             span_ns=0 if origin is None else end - origin,
             runs=runs,
             totals=self._totals(kernels, variants),
@@ -219,9 +223,12 @@ class _ReportTables:
         )
 
     def extent(self) -> tuple[int | None, int]:
-        """Return the first and the last time of anything on the timeline."""
-        timed = self.timeline.extent
-        begins, ends = ([], []) if timed is None else ([timed[0]], [timed[1]])
+        """Return the first and last time of launches, executions, compilations and marks, in ns.
+
+        (None, 0) if there are none.
+        """
+        slice_extent = self.timeline.extent
+        begins, ends = ([], []) if slice_extent is None else ([slice_extent[0]], [slice_extent[1]])
         begins += [begin for _, begin, _, _ in self.compiles] + [m.begin for m in self.marks]
         ends += [begin + duration for _, begin, duration, _ in self.compiles]
         ends += [m.begin + (m.duration or 0) for m in self.marks]
@@ -250,10 +257,13 @@ class _ReportTables:
         )
 
 
-def _reindexed(finding: PlacedFinding, places: Integers) -> PlacedFinding:
-    """Return a finding with call indices of a page without all calls; `places` maps the indices."""
-    call = NO_CALL if finding.call is None else int(places[finding.call])
-    calls = (int(places[index]) for index in finding.in_calls)
+def _reindexed(finding: PlacedFinding, new_indexes: Integers) -> PlacedFinding:
+    """Return a finding with call indexes of a page that omits calls.
+
+    `places` has the new index of each call, NO_CALL if it is omitted.
+    """
+    call = NO_CALL if finding.call is None else int(new_indexes[finding.call])
+    calls = (int(new_indexes[index]) for index in finding.in_calls)
     return replace(
         finding,
         call=None if call == NO_CALL else call,
@@ -262,12 +272,12 @@ def _reindexed(finding: PlacedFinding, places: Integers) -> PlacedFinding:
 
 
 def _subtract_origin(origin: int, slices: Slices) -> None:
-    """Subtract the origin from all begin times, in place: the column can be long."""
+    """Subtract the origin from all begin times, in place, since the column can be long."""
     begin = slices.begin
     begin -= begin.dtype.type(origin) if len(begin) else 0
 
 
-def _rows(trace: "Trace", run: "TraceRun", table: str) -> int:
+def _row_count(trace: "Trace", run: "TraceRun", table: str) -> int:
     rows = sound_rows(trace, run, table, [])
     if rows is not None:
         return rows
@@ -293,7 +303,7 @@ def _read_run(trace: "Trace", run: "TraceRun", index: int, tables: _ReportTables
 
 
 def _was_derived(trace: "Trace", table: str, run: "TraceRun") -> bool:
-    """Return whether a pass has written the table for a run, even without rows."""
+    """Return whether a pass has written the table for a run, with or without rows."""
     return bool(replayed_parts(run_folder(trace.path, table, run.run_id)))
 
 
@@ -305,14 +315,14 @@ def _read_stacks(rows: Sequence[Mapping[str, Any]], tables: _ReportTables) -> No
 
 
 def _read_compiles(
-    rows: Sequence[Mapping[str, Any]], run: int, first: int, tables: _ReportTables
+    rows: Sequence[Mapping[str, Any]], run: int, first_variant: int, tables: _ReportTables
 ) -> None:
-    for number, row in enumerate(rows):
+    for offset, row in enumerate(rows):
         begin, duration = row["compile_begin"], row["compile_ns"]
         if begin is None or duration is None:
             continue
         track = tables.timeline.track("host", run, row["thread"] or 0)
-        tables.compiles.append((first + number, begin, duration, track))
+        tables.compiles.append((first_variant + offset, begin, duration, track))
 
 
 def _read_marks(rows: Sequence[Mapping[str, Any]], run: int, tables: _ReportTables) -> None:
@@ -335,15 +345,15 @@ def _device_names(runs: "Sequence[TraceRun]") -> list[str]:
     return list(dict.fromkeys(names))
 
 
-def _iso(nanoseconds: int) -> str:
+def _iso_time(nanoseconds: int) -> str:
     return str(np.datetime64(nanoseconds, "ns")) + "Z"
 
 
-def _run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
+def _page_run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
     started, ended = run.started, run.ended
-    several = len(runs) > 1
-    label = f"rank {run.rank}" if several and run.rank is not None else f"run {run.run_id}"
-    shares = overhead_percent(run)
+    has_ranks = len(runs) > 1
+    label = f"rank {run.rank}" if has_ranks and run.rank is not None else f"run {run.run_id}"
+    overhead = overhead_percent(run)
     return Run(
         run_id=run.run_id,
         label=label,
@@ -352,26 +362,26 @@ def _run(run: "TraceRun", runs: "Sequence[TraceRun]") -> Run:
         host=run.host,
         pid=run.pid,
         rank=run.rank,
-        started=None if started is None else _iso(started),
+        started=None if started is None else _iso_time(started),
         duration_ns=None if started is None or ended is None else ended - started,
         git_commit=run.git_commit,
         git_branch=run.git_branch,
         git_dirty=run.git_dirty,
         versions=dict(run.versions),
-        devices=tuple(_device(device) for device in run.devices),
+        devices=tuple(_device_text(device) for device in run.devices),
         mode=run.mode,
         settings=dict(run.settings),
         ending=run.ending,
         sealed=run.sealed,
         schema_version=run.schema_version,
         self_overhead_ns=run.self_overhead_ns,
-        overhead=None if shares is None else overhead_text(shares),
+        overhead=None if overhead is None else overhead_text(overhead),
         dropped_rows=run.dropped_rows,
     )
 
 
-def _device(device: Mapping[str, Any]) -> str:
-    """Return a line on a device, such as `0: NVIDIA H200, 9.0, 140 GiB`."""
+def _device_text(device: Mapping[str, Any]) -> str:
+    """Return a text on a device, such as `0: NVIDIA H200, 9.0, 140 GiB`."""
     parts = [device.get("name"), device.get("capability")]
     if device.get("memory_bytes"):
         parts.append(f"{device['memory_bytes'] / 2**30:.0f} GiB")

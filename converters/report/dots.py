@@ -1,6 +1,6 @@
 """Matrix products of a kernel: their shapes, and the loads and stores of their tiles.
 
-All is read from the kernel's TTIR; what TTIR does not show is None.
+They are read from the kernel's TTIR; fields that it does not determine are None.
 """
 
 from collections.abc import Iterable
@@ -22,11 +22,11 @@ _SAME_TILE: Final = named(lambda row: row.kind is Kind.ELEMENTWISE or row.operat
 
 @dataclass(frozen=True, slots=True)
 class Dot:
-    """A product C[m, n] = A[m, k] · B[k, n] in each execution; indices are those of ops.
+    """A dot op: the product C[m, n] = A[m, k] · B[k, n]; `op` and all other indices are `op_index`.
 
-    `a` and `b` are the loads that the factors come from elementwise, and `a_transposed` and
-    `b_transposed` whether the tiles are transposed in between; `c` is the only store that the sum
-    reaches. `loop` is the innermost loop around the product.
+    `a` and `b` are the loads whose tiles become the factors by elementwise ops, `a_transposed` and
+    `b_transposed` whether a tile is transposed in between. `c` is the store of the result, if there
+    is exactly one. `loop` is the innermost loop around the product.
     """
 
     op: int
@@ -54,17 +54,20 @@ def _dot(op: Op, flow: Flow) -> Dot:
     shapes = [v.type.shape for v in (left, right) if isinstance(v.type, TensorType)]
     if operator_of(op) == "dot" and len(shapes) == 2:  # factors of scaled products are packed
         (m, k), n = shapes[0][-2:], shapes[1][-1]
-    a, a_transposed = _load(left)
-    b, b_transposed = _load(right)
+    a, a_transposed = _source_load(left)
+    b, b_transposed = _source_load(right)
     loop = next((outer.index for outer in enclosing_ops(op) if outer.name in LOOPS), None)
-    return Dot(op.index, m, n, k, a, a_transposed, b, b_transposed, _store(op, flow), loop)
+    return Dot(op.index, m, n, k, a, a_transposed, b, b_transposed, _result_store(op, flow), loop)
 
 
-def _load(factor: Value) -> tuple[int | None, bool]:
-    """Return the only load that a factor comes from, and whether the tile is transposed."""
+def _source_load(factor: Value) -> tuple[int | None, bool]:
+    """Return the index of the only load behind a factor, and whether its tile is transposed.
+
+    (None, False) if there is no load, or more than one.
+    """
     loads: set[int] = set()
     is_transposed = False
-    for value in backward([factor], _tiles):
+    for value in backward([factor], _source_tiles):
         op = value.owner
         if isinstance(op, Op):
             is_transposed ^= operator_of(op) == "trans"
@@ -73,14 +76,17 @@ def _load(factor: Value) -> tuple[int | None, bool]:
     return (loads.pop(), is_transposed) if len(loads) == 1 else (None, False)
 
 
-def _tiles(value: Value) -> Iterable[Value]:
-    """Return the tiles that a tile is computed from, element by element."""
+def _source_tiles(value: Value) -> Iterable[Value]:
+    """Return the operands of an elementwise or transposing op; () for any other value."""
     op = value.owner
     return op.operands if isinstance(op, Op) and op.name in _SAME_TILE else ()
 
 
-def _store(dot: Op, flow: Flow) -> int | None:
-    """Return the only store that the sum reaches, through loops and elementwise ops."""
+def _result_store(dot: Op, flow: Flow) -> int | None:
+    """Return the index of the only store of the dot's result, or None.
+
+    The result may pass through loops, elementwise ops and the addend of further dots.
+    """
     stores: set[int] = set()
 
     def results_to_follow(op: Op, value: Value) -> Iterable[Value]:

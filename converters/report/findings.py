@@ -1,4 +1,4 @@
-"""Findings on the page, with the page's own indices of kernels, variants, calls and stacks."""
+"""Findings on the page, with the report's indexes of kernels, variants, calls and stacks."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence, Set
@@ -20,8 +20,8 @@ __all__ = ["PageFindings", "finding_counts", "place_findings"]
 
 _ORDER: Final = {"violation": 0, "suppressed": 1, "unknown": 2, "proven": 3}
 
-#: Index on the page of a stack of (file, line, function).
-Stacks = dict[tuple[tuple[str | None, int | None, str | None], ...], int]
+#: Frames of a stack (file, line, function) → index into `Report.stacks`.
+StackIndexes = dict[tuple[tuple[str | None, int | None, str | None], ...], int]
 #: Most calls that a finding lists.
 MOST_CALLS: Final = 100
 #: Most findings on a page.
@@ -30,7 +30,7 @@ MOST_FINDINGS: Final = 5_000
 
 @dataclass(frozen=True, slots=True)
 class PageFindings:
-    """Findings of the page; `judged` counts accesses with any verdict by kernel."""
+    """Findings of the page and counts of verdicts; `judged` counts accesses by kernel index."""
 
     placed: tuple[PlacedFinding, ...] = ()
     causes: tuple[Cause, ...] = ()
@@ -39,14 +39,17 @@ class PageFindings:
     """Accesses by (rule, verdict, severity)."""
     judged: Counter[int] = field(default_factory=Counter)
     any_judged: bool = True
-    """A pass judged some run; a run's own verdicts on its launches do not count."""
+    """Whether `kvtrace sanitize` judged a run; verdicts during the run itself do not count."""
 
     def violations(self) -> int:
-        """Return the number of distinct violations, without suppressed ones and notes."""
+        """Return the number of distinct violations that are neither suppressed nor notes."""
         return sum(finding.found.is_defect for finding in self.placed)
 
     def of_kernel(self, kernel: int, verdict: str) -> int:
-        """Return the number of a kernel's findings with a verdict that are not suppressed."""
+        """Return how many findings of a kernel (an index) have `verdict` and are not suppressed.
+
+        Violations that are notes do not count.
+        """
         return sum(
             finding.kernel == kernel
             and finding.found.verdict == verdict
@@ -61,14 +64,14 @@ def place_findings(
     run_ids: Sequence[str],
     kernels: KernelRows,
     calls: CallRows,
-    stacks: Stacks,
+    stacks: StackIndexes,
     table: pa.Table,
     judged_runs: Set[str],
 ) -> PageFindings:
-    """Return findings with the page's indices of their kernels, variants, calls and stacks.
+    """Return the findings with the report's indexes of kernels, variants, calls and stacks.
 
-    `table` has the rows of `findings`, for their ops; `judged_runs` are the ids of runs that a pass
-    has judged.
+    New stacks are added to `stacks`. `table` is the table `findings`, which has the findings' ops;
+    `judged_runs` are the ids of runs that a pass has judged.
     """
     runs = {run_id: index for index, run_id in enumerate(run_ids)}
     counts: Counter[tuple[str | None, str, str | None]] = Counter()
@@ -80,30 +83,37 @@ def place_findings(
         kernel = kernels.kernel(runs[tally.run], tally.kernel_id)
         if kernel is not None:
             judged[kernel] += tally.count
-    listed = _FindingRows.of(table, findings, runs, calls)
-    caused = by_cause(findings)
-    cause = {id(finding): number for number, group in enumerate(caused.groups) for finding in group}
+    finding_rows = _FindingRows.of(table, findings, runs, calls)
+    causes_of_findings = by_cause(findings)
+    cause_by_finding = {
+        id(finding): cause_index
+        for cause_index, group in enumerate(causes_of_findings.groups)
+        for finding in group
+    }
     placed = tuple(
-        replace(_placed(finding, runs, calls, stacks, listed), cause=cause.get(id(finding)))
+        replace(
+            _placed_finding(finding, runs, calls, stacks, finding_rows),
+            cause=cause_by_finding.get(id(finding)),
+        )
         for finding in findings.listed
     )
-    causes = tuple(Cause(*calls_and_launches(group)) for group in caused.groups)
-    lints = tuple(caused.lint_lines())
+    causes = tuple(Cause(*calls_and_launches(group)) for group in causes_of_findings.groups)
+    lints = tuple(causes_of_findings.lint_lines())
     return PageFindings(placed, causes, lints, counts, judged, any_judged=bool(judged_runs))
 
 
 @dataclass(frozen=True, slots=True)
 class _FindingRows:
-    """Rows of `findings` for the listed findings: their ops, and all of their calls."""
+    """Facts of the listed findings from rows of `findings`: their ops, and all of their calls."""
 
     ops: dict[tuple[str | None, int | None, str], tuple[int | None, int | None]]
-    """Run, call and finding → the op, and the other op of a race."""
+    """Ids of run, call and finding → index of the op, and of the other op of a race."""
     calls: dict[str, dict[int, None]]
-    """Finding → calls of the page, in order."""
+    """Id of the finding → indexes of its calls, in order of rows (keys of a dict)."""
     variant: Integers
-    """Variant of each call."""
+    """Variant index of each call."""
     kernel: Integers
-    """Kernel of each call."""
+    """Kernel index of each call."""
 
     @classmethod
     def of(
@@ -120,11 +130,11 @@ class _FindingRows:
         return finding_rows
 
 
-def _placed(
+def _placed_finding(
     finding: Finding,
     runs: Mapping[str, int],
     calls: CallRows,
-    stacks: Stacks,
+    stacks: StackIndexes,
     rows: _FindingRows,
 ) -> PlacedFinding:
     call = None
@@ -134,8 +144,8 @@ def _placed(
     other_frames = [(frame.file, frame.line, frame.function) for frame in finding.other_stack]
     if not frames and finding.file is not None:
         frames = [(finding.file, finding.line, finding.kernel)]
-    columns = (rows.kernel, rows.variant)
-    kernel, variant = (None if call is None else int(column[call]) for column in columns)
+    index_columns = (rows.kernel, rows.variant)
+    kernel, variant = (None if call is None else int(column[call]) for column in index_columns)
     calls_of_finding = [
         index for index in rows.calls.get(finding.finding_id, ()) if rows.kernel[index] == kernel
     ]
@@ -144,22 +154,25 @@ def _placed(
         kernel,
         variant,
         call,
-        _stack(stacks, frames),
-        _stack(stacks, other_frames),
+        _stack_index(stacks, frames),
+        _stack_index(stacks, other_frames),
         *rows.ops.get((finding.run, finding.call, finding.finding_id), (None, None)),
         in_calls=tuple(calls_of_finding[:MOST_CALLS]),
     )
 
 
-def _stack(
-    stacks: Stacks, frames: Iterable[tuple[str | None, int | None, str | None]]
+def _stack_index(
+    stacks: StackIndexes, frames: Iterable[tuple[str | None, int | None, str | None]]
 ) -> int | None:
     key = tuple(frames)
     return stacks.setdefault(key, len(stacks)) if key else None
 
 
 def finding_counts(findings: PageFindings | None) -> tuple[FindingCount, ...] | None:
-    """Return the number of accesses by rule, verdict and severity."""
+    """Return the number of accesses by rule, verdict and severity; violations come first.
+
+    None if there are no findings to show.
+    """
     if findings is None:
         return None
     counted = [FindingCount(*names, count) for names, count in findings.counts.items()]

@@ -16,8 +16,8 @@ from kvtrace.converters.report.slices import (
     Executions,
     Integers,
     Lookup,
+    RowSelector,
     Slices,
-    Thinned,
     bin_pieces,
 )
 from kvtrace.figures.columns import coded, combined_codes, integers, narrow
@@ -43,7 +43,7 @@ _EXECUTION: Final = (
 
 @dataclass(slots=True)
 class Timeline:
-    """Launches and executions of the page's timeline, with tracks and phases."""
+    """Launches and executions of the timeline, with the names that their columns refer to."""
 
     tracks: dict[tuple[str, int, int, int], int] = field(default_factory=dict)
     """Kind, run, thread or device, stream → index."""
@@ -59,13 +59,16 @@ class Timeline:
     extent: tuple[int, int] | None = None
     """First begin and last end of all timed rows."""
     every: dict[str, int] = field(default_factory=dict)
-    """By table, the stride between stored rows; 1 if missing."""
+    """By table, n if only every n-th row is stored; 1 if missing."""
     rows: Counter[str] = field(default_factory=Counter)
     """By table, the number of timed rows."""
     gpu_kernels: int | None = None
 
     def track(self, kind: str, run: int, number: int, stream: int = 0) -> int:
-        """Return the index of a track, created on first use."""
+        """Return the index of a track, which is added on first use.
+
+        `number` is the thread of a "host" track or the device of a "device" track.
+        """
         return self.tracks.setdefault((kind, run, number, stream), len(self.tracks))
 
     def shown_tracks(self) -> tuple[Track, ...]:
@@ -76,7 +79,7 @@ class Timeline:
         )
 
     def read(self, trace: "Trace", run: "Run", index: int, lookup: Lookup, calls: CallRows) -> None:
-        """Read a run's launches and executions.
+        """Read a run's launches and executions, and add them to the timeline.
 
         Args:
             trace: The trace.
@@ -92,41 +95,48 @@ class Timeline:
         self, trace: "Trace", run: "Run", index: int, lookup: Lookup, calls: CallRows
     ) -> PlacedLaunches:
         columns: dict[str, list[Integers]] = {}
-        launched: dict[str, list[Integers]] = {}
-        device = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
-        thinned = Thinned(self.every.get("launches", 1))
+        placed_columns: dict[str, list[Integers]] = {}
+        has_executions = any(map(len, trace.pieces("gpu_kernels", (run,), ("record",))))
+        selector = RowSelector(self.every.get("launches", 1))
         for table in trace.pieces("launches", (run,), _LAUNCH):
             piece = self._launch_piece(table, index, lookup)
             self.launch_count += int(piece.pop("weight").sum())
-            if device:
-                _append_narrowed({name: piece[name] for name in ("seq", "call", "phase")}, launched)
-            self._keep("launches", piece, thinned, columns)
+            if has_executions:
+                _append_narrowed(
+                    {name: piece[name] for name in ("seq", "call", "phase")}, placed_columns
+                )
+            self._store_selected("launches", piece, selector, columns)
         if columns:
-            whole = {name: _joined(columns.pop(name)) for name in list(columns)}
-            self.launches.append(Slices(kernel=calls.kernels(whole["call"]), **whole))
+            joined_columns = {name: _concatenated(columns.pop(name)) for name in list(columns)}
+            self.launches.append(
+                Slices(kernel=calls.kernels(joined_columns["call"]), **joined_columns)
+            )
         names = ("seq", "call", "phase")
-        columns_of_launches = (launched.get(name, [np.zeros(0, np.int64)]) for name in names)
-        return PlacedLaunches.of(*map(_joined, columns_of_launches))
+        columns_of_launches = (placed_columns.get(name, [np.zeros(0, np.int64)]) for name in names)
+        return PlacedLaunches.of(*map(_concatenated, columns_of_launches))
 
-    def _keep(
+    def _store_selected(
         self,
         table: str,
         piece: dict[str, Integers],
-        thinned: Thinned,
+        selector: RowSelector,
         columns: dict[str, list[Integers]],
     ) -> None:
-        """Store those timed rows of a table that the page may show one by one."""
+        """Append the timed rows of a batch that `thinned` selects to `columns`.
+
+        All timed rows count in `rows` and `extent`.
+        """
         timed = piece.pop("timed")
         if not timed.all():
             piece = {name: column[timed] for name, column in piece.items()}
         begin, duration = piece["begin"], piece["duration"]
         if not len(begin):
             return
-        first, last = int(begin.min()), int((begin + duration).max())
-        low, high = self.extent or (first, last)
-        self.extent = min(low, first), max(high, last)
+        first_begin, last_end = int(begin.min()), int((begin + duration).max())
+        low, high = self.extent or (first_begin, last_end)
+        self.extent = min(low, first_begin), max(high, last_end)
         self.rows[table] += len(begin)
-        selected = thinned.chosen(piece["call"], duration)
+        selected = selector.chosen(piece["call"], duration)
         _append_narrowed(
             piece if selected.all() else {n: c[selected] for n, c in piece.items()}, columns
         )
@@ -139,7 +149,7 @@ class Timeline:
         origin: int,
         bins: int,
     ) -> Bins:
-        """Count all launches in bins from `origin` on, reading them again."""
+        """Return all launches, which are read again, counted in `bins` bins from `origin` on."""
         span = 0 if self.extent is None else self.extent[1] - origin
         kernels = int(calls.kernel.max(initial=0)) + 1
 
@@ -160,7 +170,7 @@ class Timeline:
     def _launch_piece(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
         return {
             **self._timed_piece(table, run, lookup),
-            "phase": self._phases(table),
+            "phase": self._phase_indexes(table),
             "seq": integers(table["seq"], 0),
             "weight": weights(table),
         }
@@ -168,46 +178,46 @@ class Timeline:
     def _timed_piece(self, table: pa.Table, run: int, lookup: Lookup) -> dict[str, Integers]:
         enter, leave = (integers(table[name], MISSING) for name in ("enter", "exit"))
         timed = (enter != MISSING) & (leave != MISSING)
-        inverse, first = combined_codes([table["thread"]])
-        threads = integers(table["thread"].take(pa.array(first)), 0)
+        thread_codes, first_rows = combined_codes([table["thread"]])
+        threads = integers(table["thread"].take(pa.array(first_rows)), 0)
         tracks = np.array([self.track("host", run, int(thread)) for thread in threads], np.int64)
         return {
             "begin": np.where(timed, enter, 0),
             "duration": np.where(timed, leave - np.where(timed, enter, 0), 0),
             "call": lookup.of(integers(table["call_id"], MISSING)),
-            "track": tracks[inverse],
+            "track": tracks[thread_codes],
             "timed": timed,
         }
 
-    def _phases(self, table: pa.Table) -> Integers:
-        """Return the index of each launch's phase, and count launches by phase."""
+    def _phase_indexes(self, table: pa.Table) -> Integers:
+        """Return the phase index of each launch; its weight is added to `phase_counts`."""
         names, codes = coded(table["phase"])
         counts = np.bincount(codes, weights(table), len(names)).astype(np.int64)
-        places = np.zeros(len(names), np.int64)
+        phase_by_code = np.zeros(len(names), np.int64)
         for code in np.flatnonzero(counts).tolist():
             name = names[code] or _NOT_RECORDED
-            places[code] = self.phases.setdefault(name, len(self.phases))
+            phase_by_code[code] = self.phases.setdefault(name, len(self.phases))
             self.phase_counts[name] = self.phase_counts.get(name, 0) + int(counts[code])
-        indexes: Integers = places[codes]
+        indexes: Integers = phase_by_code[codes]
         return indexes
 
-    def _names(self, table: pa.Table, own_kind: str) -> Integers:
-        """Return the index of each execution's device function by name.
+    def _function_indexes(self, table: pa.Table, own_kind: str) -> Integers:
+        """Return for each execution the index of its device function in `names`.
 
-        `own_kind` is the library of executions with a known call.
+        Kinds of new functions are added to `kinds`; `own_kind` is that of executions with a call.
         """
         names, codes = coded(table["name"])
-        places = np.zeros(len(names), np.int64)
+        index_by_code = np.zeros(len(names), np.int64)
         kinds = table["kind"]
         for code, row in zip(
             *(array.tolist() for array in np.unique(codes, return_index=True)), strict=True
         ):
             name = names[code] or ""
-            places[code] = self.names.setdefault(titled(name), len(self.names))
-            if places[code] == len(self.kinds):
+            index_by_code[code] = self.names.setdefault(titled(name), len(self.names))
+            if index_by_code[code] == len(self.kinds):
                 has_call = table["call_id"][row].is_valid
                 self.kinds.append(own_kind if has_call else kind_of(name, kinds[row].as_py()))
-        indexes: Integers = places[codes]
+        indexes: Integers = index_by_code[codes]
         return indexes
 
     def _read_device(
@@ -222,16 +232,18 @@ class Timeline:
         columns: dict[str, list[Integers]] = {}
         origins = trace.table("kernels", (run,), ["origin"])["origin"].unique().to_pylist()
         own_kind = CUSTOM if origins == [IMPORTED] else TRITON
-        thinned = Thinned(self.every.get("gpu_kernels", 1))
+        selector = RowSelector(self.every.get("gpu_kernels", 1))
         for table in trace.pieces("gpu_kernels", (run,), _EXECUTION):
             if not len(table):
                 continue
             piece = self._device_piece(table, index, lookup, launches, own_kind)
             self.gpu_kernels = (self.gpu_kernels or 0) + int(piece.pop("weight").sum())
-            self._keep("gpu_kernels", piece, thinned, columns)
+            self._store_selected("gpu_kernels", piece, selector, columns)
         if columns:
-            whole = {name: _joined(columns.pop(name)) for name in list(columns)}
-            self.device.append(Executions(kernel=calls.kernels(whole["call"]), **whole))
+            joined_columns = {name: _concatenated(columns.pop(name)) for name in list(columns)}
+            self.device.append(
+                Executions(kernel=calls.kernels(joined_columns["call"]), **joined_columns)
+            )
 
     def _device_piece(
         self,
@@ -249,30 +261,30 @@ class Timeline:
             "begin": np.where(timed, start, 0),
             "duration": np.where(timed, end - np.where(timed, start, 0), 0),
             "call": call,
-            "track": self._streams(table, run),
+            "track": self._stream_tracks(table, run),
             "phase": phase,
             "seq": integers(table["record"], 0),
             "launch": integers(table["launch_seq"], UNKNOWN),
-            "name": self._names(table, own_kind),
+            "name": self._function_indexes(table, own_kind),
             "timed": timed,
             "weight": weights(table),
         }
 
-    def _streams(self, table: pa.Table, run: int) -> Integers:
-        places = np.stack([integers(table["device"], 0), integers(table["stream"], 0)])
-        distinct, inverse = np.unique(places, axis=1, return_inverse=True)
+    def _stream_tracks(self, table: pa.Table, run: int) -> Integers:
+        devices_and_streams = np.stack([integers(table["device"], 0), integers(table["stream"], 0)])
+        distinct, inverse = np.unique(devices_and_streams, axis=1, return_inverse=True)
         tracks = [self.track("device", run, int(d), int(s)) for d, s in distinct.T]
         return np.asarray(tracks, np.int64)[inverse.reshape(-1)]
 
 
 def _append_narrowed(piece: Mapping[str, Integers], columns: dict[str, list[Integers]]) -> None:
-    """Append a batch's columns to the stored ones, narrowed except `begin`."""
+    """Append each column of a batch to the list of its name; all but `begin` are narrowed."""
     for name, column in piece.items():
         columns.setdefault(name, []).append(column if name == "begin" else narrow(column))
 
 
-def _joined(columns: list[Integers]) -> Integers:
-    """Return the concatenated columns, and empty the list to free memory."""
+def _concatenated(columns: list[Integers]) -> Integers:
+    """Return the columns concatenated; the list is emptied to free memory."""
     joined = np.concatenate(columns)
     columns.clear()
     return joined

@@ -1,4 +1,4 @@
-"""Figures of ops for lines of code: sums and shares over all runs, shown as heat."""
+"""Figures of ops for lines of code: sums over all runs, and shares that the page colors by."""
 
 from collections.abc import Iterable
 from dataclasses import dataclass
@@ -10,10 +10,10 @@ __all__ = ["LineFigures", "OpFigures", "line_figures"]
 
 @dataclass(frozen=True, slots=True)
 class OpFigures:
-    """An op of a variant, summed over the runs of its calls; None where unknown.
+    """An op of a variant with its figures, summed over the runs of its calls; None where unknown.
 
-    `lanes` are requested lanes where masks are known, `sector_bytes` requested bytes where sectors
-    are known.
+    `lanes` counts all lanes of launches with known masks, `sector_bytes` the requested bytes of
+    launches with known sectors.
     """
 
     op_index: int
@@ -31,19 +31,22 @@ class OpFigures:
     sector_bytes: int | None
 
     def best_ns(self, limits: DeviceLimits | None) -> float:
-        """Return the shortest time for the op's distinct bytes or FLOPs on a device."""
+        """Return the shortest time, in ns, for the op's distinct bytes and its FLOPs on a device.
+
+        0 if the device's limits are not known.
+        """
         if limits is None:
             return 0.0
-        memory = (self.unique_bytes or 0) / limits.bandwidth
+        memory_s = (self.unique_bytes or 0) / limits.bandwidth
         dtype = self.dtype or "f32"
         rate = limits.dot_rate(dtype) if self.kind == "dot" else limits.vector_rate(dtype)
-        compute = (self.flops or 0) / rate if rate else 0.0
-        return max(memory, compute) * 1e9
+        compute_s = (self.flops or 0) / rate if rate else 0.0
+        return max(memory_s, compute_s) * 1e9
 
 
 @dataclass(frozen=True, slots=True)
 class LineFigures:
-    """Figures of some ops, summed.
+    """Sums of figures over the ops of a line; `ops` lists their indexes.
 
     `time_share`: share of the roofline time (not measured) summed over all ops; None if the
     device's limits are not known. `masked_share`: share of lanes masked off. `sector_efficiency`
@@ -62,19 +65,19 @@ class LineFigures:
 def line_figures(
     ops: Iterable[OpFigures], limits: DeviceLimits | None, whole_ns: float
 ) -> LineFigures:
-    """Return the sums over some ops; `whole_ns` is the best time of all ops of their variant."""
+    """Return the sums over `ops`; `whole_ns` is the best time of all ops of their variant."""
     listed = list(ops)
-    lanes = _total(op.lanes for op in listed)
-    masked = _total(op.masked_off for op in listed)
-    sectors = _total(op.sectors for op in listed)
-    sector_bytes = _total(op.sector_bytes for op in listed)
-    best = sum(op.best_ns(limits) for op in listed)
+    lanes = _sum_of_known(op.lanes for op in listed)
+    masked_lanes = _sum_of_known(op.masked_off for op in listed)
+    sectors = _sum_of_known(op.sectors for op in listed)
+    sector_bytes = _sum_of_known(op.sector_bytes for op in listed)
+    best_ns = sum(op.best_ns(limits) for op in listed)
     return LineFigures(
-        time_share=best / whole_ns if whole_ns else None,
-        bytes=_total(op.bytes for op in listed),
-        unique_bytes=_total(op.unique_bytes for op in listed),
-        flops=_total(op.flops for op in listed),
-        masked_share=None if not lanes or masked is None else masked / lanes,
+        time_share=best_ns / whole_ns if whole_ns else None,
+        bytes=_sum_of_known(op.bytes for op in listed),
+        unique_bytes=_sum_of_known(op.unique_bytes for op in listed),
+        flops=_sum_of_known(op.flops for op in listed),
+        masked_share=None if not lanes or masked_lanes is None else masked_lanes / lanes,
         sector_efficiency=(
             None if not sectors or sector_bytes is None else sector_bytes / (32 * sectors)
         ),
@@ -82,6 +85,6 @@ def line_figures(
     )
 
 
-def _total(values: Iterable[int | None]) -> int | None:
+def _sum_of_known(values: Iterable[int | None]) -> int | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None

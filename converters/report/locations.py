@@ -1,9 +1,9 @@
 """Source locations of the lines of a compiler stage, read from the stage's own text.
 
-MLIR prints a location after every op (`loc(#loc5)`, resolved by alias lines such as `#loc5 =
-loc("file.py":9:16)`), PTX and AMD assembly have `.loc` and `.file` directives, LLVM IR `!dbg`
-metadata, and listings of machine code comments. The scanners read only these and do not parse ops,
-so a new op cannot break them; a line that they cannot read has no link.
+MLIR prints a location after every op (`loc(#loc5)`, defined by alias lines such as `#loc5 =
+loc("file.py":9:16)`), PTX and AMD assembly have `.loc` and `.file` directives, LLVM IR has `!dbg`
+metadata, and disassembled machine code has comments. The scanners read only these and do not parse
+ops, so a new op cannot break them; a line with an unreadable location has no link.
 """
 
 import re
@@ -22,13 +22,13 @@ Frame = tuple[str, int]
 Stack = tuple[Frame, ...]
 """Frames of one location, innermost first: an inlined callee before its caller."""
 
-#: A location can be nested (callsite of callsite …); deeper than this it is cut, not followed.
+#: Most frames of a location, and deepest nesting (callsite of callsite …); the rest is ignored.
 MAX_FRAMES: Final = 64
 
 
 @dataclass(frozen=True, slots=True)
 class LineLinks:
-    """The source lines behind every line of a text (from 0).
+    """The source locations of each line of a text.
 
     `lines[i]` is an index into `stacks`, or -1 for a line without a location; a stack is a tuple
     of (index into `files`, line from 1), innermost first.
@@ -40,57 +40,60 @@ class LineLinks:
 
 
 def line_links(stage: str, text: str) -> LineLinks | None:
-    """Return the links of a compiler stage's text, or None for a stage without locations."""
+    """Return the source locations of a stage's lines; None for a stage whose format has none."""
     scanner = _SCANNERS.get(stage)
     return scanner(text) if scanner else None
 
 
 def link_mlir(text: str) -> LineLinks:
-    """Return the links of MLIR in pretty or generic form.
+    """Return the source locations of the lines of MLIR in pretty or generic form.
 
-    The location of an op with regions follows the last closing brace; the op's first line (and an
-    `else` line between regions) gets this location too.
+    The location of an op with regions follows its last closing brace; the op's first line (and an
+    `else` line between regions) gets this location, too.
     """
     lines = text.split("\n")
     aliases = _Aliases(lines)
     table = _LinkTable(len(lines))
     open_lines: list[list[int]] = []
-    for number, line in enumerate(lines):
+    for line_number, line in enumerate(lines):
         if line.startswith("#"):
             continue
-        opening_lines = _match_braces(line, number, open_lines)
+        opening_lines = _lines_of_closed_op(line, line_number, open_lines)
         location = _trailing_location(line)
         if location is None:
             continue
         stack = aliases.stack(location)
-        for target in (number, *opening_lines):
+        for target in (line_number, *opening_lines):
             table.put(target, stack)
     return table.links()
 
 
 def link_assembly(text: str) -> LineLinks:
-    """Return the links of PTX or AMD assembly: a `.loc` applies up to the next one."""
+    """Return the source locations of the lines of PTX or AMD assembly.
+
+    A `.loc` directive applies to all instructions up to the next one, or the function's end.
+    """
     lines = without_inner_places(text).split("\n")
     files = _assembly_files(lines)
     by_name = _unique_names(files.values())
     table = _LinkTable(len(lines))
     stacks: dict[tuple[int, int, int], Stack] = {}
     current: Stack = ()
-    for number, line in enumerate(lines):
+    for line_number, line in enumerate(lines):
         match = _ASSEMBLY_LOCATION.match(line)
         if match:
             current = _assembly_stack(match, files, by_name, stacks)
         elif _ENDS_FUNCTION.match(line):
             current = ()
         elif current and _INSTRUCTION.match(line):
-            table.put(number, current)
+            table.put(line_number, current)
     return table.links()
 
 
 def link_sass(listing: str) -> tuple[str, LineLinks]:
-    """Return a listing of `nvdisasm -g` without location comments, and its links.
+    """Return a listing of `nvdisasm -g` without location comments, and its lines' locations.
 
-    A comment applies to every instruction up to the next comment.
+    A comment applies to every instruction up to the next comment, or the next function.
     """
     lines: list[str] = []
     stacks: list[Stack] = []
@@ -100,26 +103,26 @@ def link_sass(listing: str) -> tuple[str, LineLinks]:
         if match:
             current = ((match[1], int(match[2])),)
             continue
-        if line.startswith(".text."):  # the next function's
+        if line.startswith(".text."):  # the next function begins
             current = ()
         lines.append(line)
         stacks.append(current if _SASS_INSTRUCTION.match(line) else ())
     table = _LinkTable(len(lines))
-    for number, stack in enumerate(stacks):
-        table.put(number, stack)
+    for line_number, stack in enumerate(stacks):
+        table.put(line_number, stack)
     return "\n".join(lines), table.links()
 
 
 def link_llvm(text: str) -> LineLinks:
-    """Return the links of LLVM IR, from `!dbg` attachments."""
+    """Return the source locations of the lines of LLVM IR, from `!dbg` attachments."""
     lines = text.split("\n")
     definitions = filter(None, map(_METADATA.match, lines))
     metadata: dict[str, str] = {match[1]: match[2] for match in definitions}
     table = _LinkTable(len(lines))
-    for number, line in enumerate(lines):
+    for line_number, line in enumerate(lines):
         match = _DEBUG_ATTACHMENT.search(line)
         if match and not line.startswith("!"):
-            table.put(number, tuple(_llvm_frames(match.group(1), metadata)))
+            table.put(line_number, tuple(_llvm_frames(match.group(1), metadata)))
     return table.links()
 
 
@@ -136,7 +139,7 @@ _SCANNERS: Final[dict[str, Callable[[str], LineLinks]]] = {
 
 @dataclass(slots=True)
 class _LinkTable:
-    """Stacks of a text's lines, with files and stacks stored once."""
+    """Builder of `LineLinks`: the stack index of each line, with files and stacks stored once."""
 
     count: int
     lines: list[int] = field(init=False)
@@ -146,11 +149,11 @@ class _LinkTable:
     def __post_init__(self) -> None:
         self.lines = [-1] * self.count
 
-    def put(self, number: int, stack: Stack) -> None:
+    def put(self, line_number: int, stack: Stack) -> None:
         if not stack:
             return
         key = tuple((self.files.setdefault(file, len(self.files)), line) for file, line in stack)
-        self.lines[number] = self.stacks.setdefault(key, len(self.stacks))
+        self.lines[line_number] = self.stacks.setdefault(key, len(self.stacks))
 
     def links(self) -> LineLinks:
         return LineLinks(tuple(self.files), tuple(self.stacks), tuple(self.lines))
@@ -165,38 +168,42 @@ _TOKEN: Final = re.compile(r'\s*("(?:[^"\\]|\\.)*"|#\w+|\w+|[()\[\],:<>]|.)')
 _ESCAPE: Final = re.compile(r'\\([0-9A-Fa-f]{2}|["\\nt])')
 
 
-def _match_braces(line: str, number: int, open_lines: list[list[int]]) -> list[int]:
-    """Follow the braces of a line; return the earlier lines whose last brace closes here."""
-    lines: list[int] = []
+def _lines_of_closed_op(line: str, number: int, open_lines: list[list[int]]) -> list[int]:
+    """Return the earlier lines of the op whose last brace closes in this line.
+
+    `open_lines` is the stack of open braces, which is updated: for each brace, the numbers of the
+    lines that opened the op's regions so far.
+    """
+    lines_of_op: list[int] = []
     for brace in re.findall(r"[{}]", _STRING.sub("", line)):
         if brace == "{":
-            open_lines.append([*lines, number])
-            lines = []
+            open_lines.append([*lines_of_op, number])
+            lines_of_op = []
         elif open_lines:
-            lines = open_lines.pop()
-    return [earlier for earlier in lines if earlier != number]
+            lines_of_op = open_lines.pop()
+    return [earlier for earlier in lines_of_op if earlier != number]
 
 
 def _trailing_location(line: str) -> str | None:
     """Return the text inside a `loc(…)` at the end of the line, or None."""
-    short = _ALIAS_ONLY.search(line)
-    if short:
-        return short.group(1)
+    alias_match = _ALIAS_ONLY.search(line)
+    if alias_match:
+        return alias_match.group(1)
     stripped = line.rstrip()
     if not stripped.endswith(")"):
         return None
-    blanked = _STRING.sub(lambda match: "_" * len(match.group()), stripped)
+    without_strings = _STRING.sub(lambda match: "_" * len(match.group()), stripped)
     depth = 0
-    for position in range(len(blanked) - 1, -1, -1):
-        depth += (blanked[position] == ")") - (blanked[position] == "(")
+    for position in range(len(without_strings) - 1, -1, -1):
+        depth += (without_strings[position] == ")") - (without_strings[position] == "(")
         if depth == 0:
-            opens = blanked[:position]
-            return stripped[position + 1 : -1] if re.search(r"\bloc$", opens) else None
+            before_parenthesis = without_strings[:position]
+            return stripped[position + 1 : -1] if re.search(r"\bloc$", before_parenthesis) else None
     return None
 
 
 class _Aliases:
-    """The `#name = loc(…)` lines of a module, resolved on demand."""
+    """Location aliases of a module (lines `#name = loc(…)`), parsed on first use."""
 
     def __init__(self, lines: list[str]) -> None:
         self._texts: dict[str, str] = {}
@@ -207,16 +214,19 @@ class _Aliases:
                 self._texts[match.group(1)] = match.group(2)[4:-1]
 
     def stack(self, location: str) -> Stack:
-        """Return the stack of a location's text; unreadable locations have no frames."""
+        """Return the frames of a location's text; () if unreadable. Results are cached."""
         frames = self._stacks.get(location)
         if frames is None:
-            self._stacks[location] = ()  # a location that mentions itself ends here
+            self._stacks[location] = ()  # ends the recursion of a location that contains itself
             frames = self._location(_tokens(location), 0)[:MAX_FRAMES]
             self._stacks[location] = frames
         return frames
 
     def _location(self, tokens: list[str], depth: int) -> Stack:
-        """Parse one location at the end of the reversed token list, removing its tokens."""
+        """Return the frames of the location that begins at the end of `tokens`, a reversed list.
+
+        Its tokens are removed.
+        """
         if not tokens or depth > MAX_FRAMES:
             return ()
         word = tokens.pop()
@@ -225,26 +235,26 @@ class _Aliases:
         if word.startswith('"'):
             return self._file_or_name(_unquote(word), tokens, depth)
         if word == "loc":
-            return self._parenthesised(tokens, depth)
+            return self._parenthesized(tokens, depth)
         if word == "callsite":
             return self._callsite(tokens, depth)
         if word == "fused":
             return self._fused(tokens, depth)
         return ()
 
-    def _parenthesised(self, tokens: list[str], depth: int) -> Stack:
-        if not _take(tokens, "("):
+    def _parenthesized(self, tokens: list[str], depth: int) -> Stack:
+        if not _take_token(tokens, "("):
             return ()
         inner = self._location(tokens, depth + 1)
-        _take(tokens, ")")
+        _take_token(tokens, ")")
         return inner
 
     def _file_or_name(self, text: str, tokens: list[str], depth: int) -> Stack:
-        if _take(tokens, "("):
+        if _take_token(tokens, "("):
             inner = self._location(tokens, depth + 1)
-            _take(tokens, ")")
+            _take_token(tokens, ")")
             return inner
-        if not _take(tokens, ":") or not tokens or not tokens[-1].isdecimal():
+        if not _take_token(tokens, ":") or not tokens or not tokens[-1].isdecimal():
             return ()
         line = int(tokens.pop())
         while tokens and (tokens[-1] in (":", "to") or tokens[-1].isdecimal()):
@@ -252,13 +262,13 @@ class _Aliases:
         return ((text, line),)
 
     def _callsite(self, tokens: list[str], depth: int) -> Stack:
-        if not _take(tokens, "("):
+        if not _take_token(tokens, "("):
             return ()
         callee = self._location(tokens, depth + 1)
-        if not _take(tokens, "at"):
+        if not _take_token(tokens, "at"):
             return callee
         caller = self._location(tokens, depth + 1)
-        _take(tokens, ")")
+        _take_token(tokens, ")")
         return (*callee, *caller)
 
     def _fused(self, tokens: list[str], depth: int) -> Stack:
@@ -271,11 +281,11 @@ class _Aliases:
 
 
 def _tokens(text: str) -> list[str]:
-    """Return the tokens in reverse order, so that `pop` reads from the front."""
+    """Return the tokens of a text in reverse order, so that `pop` returns the next one."""
     return _TOKEN.findall(text)[::-1]
 
 
-def _take(tokens: list[str], expected: str) -> bool:
+def _take_token(tokens: list[str], expected: str) -> bool:
     if tokens and tokens[-1] == expected:
         tokens.pop()
         return True
@@ -284,11 +294,11 @@ def _take(tokens: list[str], expected: str) -> bool:
 
 def _unquote(token: str) -> str:
     r"""Return an MLIR string without its quotes and escapes."""
-    plain = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
+    escapes = {'"': '"', "\\": "\\", "n": "\n", "t": "\t"}
 
     def character(match: re.Match[str]) -> str:
         escape = match.group(1)
-        return plain[escape] if escape in plain else chr(int(escape, 16))
+        return escapes[escape] if escape in escapes else chr(int(escape, 16))
 
     text = _ESCAPE.sub(character, token[1:-1])
     if any("\x80" <= c <= "\xff" for c in text) and all(c <= "\xff" for c in text):
@@ -317,18 +327,18 @@ def _assembly_files(lines: list[str]) -> dict[int, str]:
     for line in lines:
         match = _ASSEMBLY_FILE.match(line)
         if match:
-            number, first, second = match.groups()
-            files[int(number)] = _join(first, second) if second else first
+            file_number, folder_or_path, name = match.groups()
+            files[int(file_number)] = _join(folder_or_path, name) if name else folder_or_path
     return files
 
 
 def _join(folder: str, name: str) -> str:
-    """Return folder and name joined as a POSIX path, whatever this machine's system is."""
+    """Return folder and name joined as a POSIX path, also on Windows."""
     return str(PurePosixPath(folder) / name)
 
 
 def _unique_names(paths: Iterable[str]) -> dict[str, str]:
-    """Return base name → path for the base names of only one path."""
+    """Return base name → path, without base names that several paths share."""
     by_name: dict[str, set[str]] = {}
     for path in paths:
         by_name.setdefault(PurePosixPath(path).name, set()).add(path)
@@ -345,18 +355,19 @@ def _assembly_stack(
     by_name: dict[str, str],
     earlier: dict[tuple[int, int, int], Stack],
 ) -> Stack:
-    """Return the frames of a directive: its own frame, then its callers'.
+    """Return the frames of a `.loc` directive, innermost first; () if its file is unknown.
 
     Callers are in LLVM's comment (all of them, by base name), or in `inlined_at` (only the next
-    caller; the directive of its location came earlier, and has the others).
+    caller, whose own directive came earlier). `earlier` has the frames of earlier directives by
+    (file, line, column), and this directive's are added.
     """
     file, line, column, caller_file, caller_line, caller_column, comment = match.groups()
     if int(file) not in files:
         return ()
     frame = (files[int(file)], int(line))
     callers: Stack = tuple(
-        (by_name[name], int(at))
-        for name, at in _INLINED_COMMENT.findall(comment or "")
+        (by_name[name], int(caller_line_text))
+        for name, caller_line_text in _INLINED_COMMENT.findall(comment or "")
         if name in by_name
     )
     if not callers and caller_file and int(caller_file) in files:

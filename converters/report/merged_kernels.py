@@ -30,30 +30,33 @@ __all__ = ["SASS", "KernelRows", "kernels_of"]
 
 @dataclass(slots=True)
 class KernelRows:
-    """The variants of all runs, and the texts of their stages and sources."""
+    """Variants and kernels of all runs as they are read, and the texts of stages and sources."""
 
     variants: list[dict[str, Any]] = field(default_factory=list)
-    """Recorded fields of each `Variant`."""
+    """Recorded fields of each `Variant`; its index in this list is the variant's index."""
     identities: dict[KernelKey, int] = field(default_factory=dict)
     first: list[Mapping[str, Any]] = field(default_factory=list)
     """For each kernel: the row of its first variant."""
     indices: list[Lookup] = field(default_factory=list)
-    """For each run: kernel_id → variant."""
+    """For each run: kernel_id → index of the variant."""
     texts: dict[tuple[str, str], int] = field(default_factory=dict)
     stage_artifacts: list[dict[str, str]] = field(default_factory=list)
     """For each variant: stage → sha256, of texts in the trace."""
     disassembles: bool = field(default_factory=lambda: disassembler() is not None)
 
     def add(self, rows: Sequence[Mapping[str, Any]], run: int, sizes: Mapping[str, int]) -> None:
-        """Add the rows of `kernels` of one run, in order; times are nanoseconds."""
-        earlier: dict[tuple[int, str | None], list[tuple[int, dict[str, str]]]] = {}
+        """Add the rows of `kernels` of the next run, whose index is `run`.
+
+        `sizes` has the size in bytes of each artifact in the trace, by sha256.
+        """
+        earlier_by_kernel: dict[tuple[int, str | None], list[tuple[int, dict[str, str]]]] = {}
         ids = np.array([row["kernel_id"] for row in rows], np.int64)
         self.indices.append(Lookup(ids, len(self.variants) + np.arange(len(rows))))
         for row in rows:
-            index, kernel = len(self.variants), self._kernel(row)
-            earlier_variants = earlier.setdefault((kernel, row["file"]), [])
+            index, kernel = len(self.variants), self._kernel_index(row)
+            earlier_variants = earlier_by_kernel.setdefault((kernel, row["file"]), [])
             facts = specialization(row)
-            recompiled = _recompiled(earlier_variants, facts)
+            recompiled = _recompilation(earlier_variants, facts)
             self.variants.append(self._variant(row, kernel, run, sizes, recompiled))
             earlier_variants.append((index, facts))
             self.stage_artifacts.append(
@@ -64,7 +67,7 @@ class KernelRows:
                 }
             )
 
-    def _kernel(self, row: Mapping[str, Any]) -> int:
+    def _kernel_index(self, row: Mapping[str, Any]) -> int:
         kernel = self.identities.setdefault(key_of(row), len(self.identities))
         if kernel == len(self.first):
             self.first.append(row)
@@ -103,26 +106,29 @@ class KernelRows:
         }
 
     def kernels(self, variants: Integers) -> Integers:
-        """Return the kernels of some variants, with NO_CALL for unknown variants."""
+        """Return the kernel index of each variant index; NO_CALL for NO_CALL."""
         kernel = [variant["kernel"] for variant in self.variants]
         return np.array([*kernel, NO_CALL], np.int64)[variants]
 
     def kernel(self, run: int, kernel_id: int) -> int | None:
-        """Return the kernel of a run's variant, or None."""
+        """Return the kernel index of the variant with an id in a run, or None if unknown."""
         variant = int(self.indices[run].of(np.array([kernel_id]))[0])
         return None if variant == NO_CALL else int(self.variants[variant]["kernel"])
 
     def finished(
         self, sums: Mapping[int, Mapping[str, int | None]], origin: int
     ) -> tuple[Variant, ...]:
-        """Return the variants with the sums over their calls; times count from the origin."""
+        """Return the variants, with sums over their calls; compile times count from `origin`.
+
+        `sums` has figures by variant index.
+        """
         variants = []
-        for index, fields in enumerate(self.variants):
-            sums_of_variant, begin = sums.get(index, {}), fields["compile_begin"]
-            fields["compile_begin"] = None if begin is None else begin - origin
+        for index, variant_fields in enumerate(self.variants):
+            sums_of_variant, begin = sums.get(index, {}), variant_fields["compile_begin"]
+            variant_fields["compile_begin"] = None if begin is None else begin - origin
             variants.append(
                 Variant(
-                    **fields,
+                    **variant_fields,
                     launches=sums_of_variant.get("launches") or 0,
                     calls=sums_of_variant.get("calls") or 0,
                     host_ns=sums_of_variant.get("host_ns") or 0,
@@ -133,52 +139,55 @@ class KernelRows:
     def _stages(
         self, rows: Sequence[Mapping[str, Any]], sizes: Mapping[str, int]
     ) -> tuple[Stage, ...]:
-        """Return the compiler's stages, and disassembled machine code if a tool is installed."""
+        """Return the compiler's stages, then machine code if a disassembler is installed."""
         stages = [self._stage(stage, sizes) for stage in rows]
         cubin = next((row["artifact"] for row in rows if row["stage"] == "cubin"), None)
         if cubin is not None and cubin in sizes and self.disassembles:
-            stages.append(Stage(SASS, self._text(SASS, cubin), None, None))
+            stages.append(Stage(SASS, self._text_index(SASS, cubin), None, None))
         return tuple(stages)
 
     def _stage(self, stage: Mapping[str, Any], sizes: Mapping[str, int]) -> Stage:
         name, sha256 = stage["stage"] or "", stage["artifact"]
-        shown = sha256 in sizes and name not in _BINARY_STAGES
+        is_text = sha256 in sizes and name not in _BINARY_STAGES
         return Stage(
             stage=name,
-            text=self._text(name, sha256) if shown else None,
+            text=self._text_index(name, sha256) if is_text else None,
             size_bytes=sizes.get(sha256),
             duration_ns=stage["duration_ns"],
         )
 
     def _files(self, row: Mapping[str, Any], sizes: Mapping[str, int]) -> tuple[SourceFile, ...]:
-        """Return the kernel's own file first, then other files that its locations refer to."""
+        """Return the recorded source files of a variant, the file that defines the kernel first."""
         files = [
-            SourceFile(file["path"] or "", self._text("source", file["artifact"]))
+            SourceFile(file["path"] or "", self._text_index("source", file["artifact"]))
             for file in row["files"] or ()
             if file["artifact"] in sizes
         ]
         files.sort(key=lambda file: (file.path != row["file"], file.path))
         source = row["source_artifact"]
         if source in sizes and not any(file.path == row["file"] for file in files):
-            text = self._text("source", source)
+            text = self._text_index("source", source)
             files.insert(0, SourceFile(row["file"] or "", text, row["line"] or 1))
         return tuple(files)
 
-    def _text(self, stage: str, sha256: str) -> int:
+    def _text_index(self, stage: str, sha256: str) -> int:
         return self.texts.setdefault((stage, sha256), len(self.texts))
 
 
-#: The stage disassembled from the cubin when a page is written.
+#: Name of the stage that is disassembled from the cubin when a page is written.
 SASS: Final = "sass"
 _BINARY_STAGES: Final = frozenset({"cubin", "hsaco"})
 #: A new variant is compared with this many earlier variants.
 _MOST_COMPARED: Final = 64
 
 
-def _recompiled(
+def _recompilation(
     earlier: Sequence[tuple[int, dict[str, str]]], facts: Mapping[str, str]
 ) -> Recompiled | None:
-    """Return the changes from the most similar earlier variant, or None without one."""
+    """Return the changes from the most similar earlier variant; None for a first variant.
+
+    `earlier` has index and facts of each earlier variant.
+    """
     candidates = [
         Recompiled(index, changes(earlier_facts, facts))
         for index, earlier_facts in earlier[-_MOST_COMPARED:]
@@ -193,16 +202,19 @@ def kernels_of(
     findings: "PageFindings | None",
     limits: "DeviceLimits | None",
 ) -> tuple[Kernel, ...]:
-    """Return the kernels with the sums over their variants and calls."""
-    sums, work = calls.sums(calls.kernel), calls.replayed(limits)
-    members: dict[int, list[int]] = {}
+    """Return the kernels, by index, with sums over their variants and calls.
+
+    `limits` are those of the rooflines' device; `findings` are None if nothing was judged.
+    """
+    sums_by_kernel, work_by_kernel = calls.sums(calls.kernel), calls.replayed(limits)
+    variants_by_kernel: dict[int, list[int]] = {}
     for index, variant in enumerate(variants):
-        members.setdefault(variant.kernel, []).append(index)
+        variants_by_kernel.setdefault(variant.kernel, []).append(index)
     kernels = []
     for kernel, first in enumerate(rows.first):
-        sums_of_kernel, replayed = sums.get(kernel, {}), work.get(kernel)
+        sums_of_kernel, replayed = sums_by_kernel.get(kernel, {}), work_by_kernel.get(kernel)
         on_device = calls.on_device and bool(sums_of_kernel)
-        best = None if replayed is None else replayed.best_of(sums_of_kernel["ran"])
+        best_ns = None if replayed is None else replayed.best_of(sums_of_kernel["ran"])
         kernels.append(
             Kernel(
                 name=first["name"] or "(no name)",
@@ -210,7 +222,7 @@ def kernels_of(
                 file=first["file"],
                 line=first["line"],
                 origin=first["origin"],
-                variants=tuple(members[kernel]),
+                variants=tuple(variants_by_kernel[kernel]),
                 calls=sums_of_kernel.get("calls") or 0,
                 launches=sums_of_kernel.get("launches") or 0,
                 tuning_launches=sums_of_kernel.get("tuning_launches") or 0,
@@ -222,13 +234,13 @@ def kernels_of(
                 else None,
                 bytes=None if replayed is None else replayed.bytes,
                 flops=None if replayed is None else replayed.flops,
-                best_ns=best,
-                achieved=None if replayed is None else replayed.achieved(best),
+                best_ns=best_ns,
+                achieved=None if replayed is None else replayed.achieved(best_ns),
                 violations=None if findings is None else findings.of_kernel(kernel, "violation"),
                 unknowns=None if findings is None else findings.of_kernel(kernel, "unknown"),
                 judged=0 if findings is None else findings.judged[kernel],
                 further={figure.name: figure.shown(sums_of_kernel) for figure in FURTHER},
-                **_variant_sums([variants[index] for index in members[kernel]]),
+                **_variant_sums([variants[index] for index in variants_by_kernel[kernel]]),
             )
         )
     return tuple(kernels)

@@ -72,7 +72,7 @@ class Run:
 
 @dataclass(frozen=True, slots=True)
 class Totals:
-    """Figures over all runs of the page. Derived ones are None until their pass has run."""
+    """Sums over all runs of the page; derived figures are None until their pass has run."""
 
     launches: int = 0
     host_ns: int = 0
@@ -89,12 +89,12 @@ class Totals:
     """Distinct findings with the verdict "violation"."""
     phases: dict[str, int] = field(default_factory=dict)
     stages: dict[str, int] = field(default_factory=dict)
-    """Compile time by stage over all variants, of timed stages."""
+    """Compile time in ns by stage, over all variants."""
 
 
 @dataclass(frozen=True, slots=True)
 class Kernel:
-    """A kernel function with all its variants."""
+    """A kernel function with sums over all its variants and calls."""
 
     name: str
     module: str | None
@@ -117,7 +117,7 @@ class Kernel:
     best_ns: float | None
     """Best time of all runs on `Report.limits`; None unless known for every executed call."""
     achieved: float | None
-    """Best time over the measured time of as many runs."""
+    """Best time divided by the measured device time."""
     compile_ns: int | None
     registers: int | None
     spills: int | None
@@ -125,7 +125,7 @@ class Kernel:
     violations: int | None
     unknowns: int | None
     judged: int
-    """Accesses of the kernel's calls with any verdict."""
+    """Number of accesses of the kernel's calls with any verdict."""
     further: dict[str, float | None]
     """Values of the figures in `Report.further`, by name."""
 
@@ -151,7 +151,7 @@ class Stage:
 
 @dataclass(frozen=True, slots=True)
 class SourceFile:
-    """A source file; `first_line` is the number of the text's first line in the file."""
+    """A source file; its text (an index into `Report.texts`) begins at `first_line`."""
 
     path: str
     text: int | None
@@ -160,7 +160,7 @@ class SourceFile:
 
 @dataclass(frozen=True, slots=True)
 class Recompiled:
-    """Changes from the most similar variant of the kernel that the run compiled before."""
+    """Changes of a variant from the most similar one that the run compiled earlier."""
 
     nearest: int
     """Index into `Report.variants`."""
@@ -249,7 +249,7 @@ class Call:
     launches: int
     tuning_launches: int
     runs: int
-    """As in `Kernel`."""
+    """Number of runs, as in `Kernel`."""
     host_ns: int
     host_median_ns: float | None
     """Median over launches outside autotuning and warm-up; `device_median_ns` likewise."""
@@ -285,7 +285,7 @@ class Limits:
 
 @dataclass(frozen=True, slots=True)
 class PlacedFinding:
-    """A violation, an unknown or a note, with the page's indexes.
+    """A finding (a violation, an unknown or a note) with indexes of the report.
 
     `found` has no stacks: `stack` and `other_stack` are indexes into `Report.stacks`.
     """
@@ -300,14 +300,14 @@ class PlacedFinding:
     """`op_index` of the op in the call's TTIR, as in the block `call/<call>`."""
     other_op: int | None = None
     in_calls: tuple[int, ...] = ()
-    """Calls with the finding, the first 100; the witness is that of `call`."""
+    """Indexes of the first 100 calls with the finding; the witness is from `call`."""
     cause: int | None = None
     """Index into `Report.causes`; None for a lint of generated code."""
 
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """Findings that one change would fix, with numbers of unique calls and launches."""
+    """A cause of findings that one change would fix: its numbers of unique calls and launches."""
 
     calls: int
     launches: int
@@ -315,7 +315,7 @@ class Cause:
 
 @dataclass(frozen=True, slots=True)
 class FindingCount:
-    """The number of accesses (over unique calls) with a verdict."""
+    """The number of accesses (over unique calls) by rule, verdict and severity."""
 
     rule: str | None
     verdict: str | None
@@ -325,7 +325,7 @@ class FindingCount:
 
 @dataclass(frozen=True, slots=True)
 class Message:
-    """A message of kvtrace on a run."""
+    """A message that kvtrace recorded in a run, and how often it occurred."""
 
     run: int
     level: str | None
@@ -394,15 +394,15 @@ class Report:
     lints: tuple[str, ...]
     """Summary lines of lints of generated code, as in the terminal's output."""
     finding_counts: tuple[FindingCount, ...] | None
-    """None if nothing was judged and the runs found nothing."""
+    """None if nothing was judged and the trace has no findings."""
     judged: bool
-    """`kvtrace sanitize` has run; without it, findings are those of the runs themselves."""
+    """Whether `kvtrace sanitize` has run; if not, findings were recorded during the runs."""
     messages: tuple[Message, ...]
     notes: tuple[str, ...]
     """Notes from reading the trace, such as a torn journal."""
     marks: tuple[Mark, ...]
     compiles: tuple[tuple[int, int, int, int], ...]
-    """Variant, begin since the origin, duration, track."""
+    """Compilations: variant, begin since the origin, duration, track."""
     tracks: tuple[Track, ...]
     phases: tuple[str, ...]
     device_names: tuple[str, ...]
@@ -414,10 +414,11 @@ class Report:
     window: Window | None
     """The part of the runs that times cover; None if nothing was timed."""
     device_time: DeviceTime | None
-    """All device work, whoever launched it; None without a device timeline."""
+    """All device work, of Triton and other libraries; None without a device timeline."""
     launches: Slices
-    """Timed launches, or an even selection of very many; likewise executions in `device`."""
+    """Timed launches, or an even selection if there are very many."""
     device: Executions
+    """Timed executions, or an even selection if there are very many."""
     rows: dict[str, int]
     """Number of timed rows by table (launches, gpu_kernels)."""
     bins: Bins | None

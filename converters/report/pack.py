@@ -1,9 +1,9 @@
-"""Encoding of data in the page: blocks of base64 text around gzip.
+"""Encoding of data in the page: blocks, which are gzip-compressed bytes as base64 text.
 
 A block's content is JSON, plain bytes, or packed columns: a little-endian uint32 with the length of
 a JSON header, the header (padded with spaces to a multiple of 8 bytes), then each column's bytes,
 padded likewise. The page reads columns as typed arrays without copying. A column wider than 32 bits
-is stored as two of 32 bits: the high half is nearly always zero and compresses to nothing.
+is stored as two of 32 bits; the high half is nearly always zero and compresses well.
 """
 
 import base64
@@ -28,9 +28,9 @@ __all__ = [
 ]
 
 _ALIGNMENT: Final = 8
-_HALF: Final = 0xFFFFFFFF
-#: Cache of field names by dataclass.
-_NAMES: Final[dict[type, tuple[str, ...]]] = {}
+_MAX_UINT32: Final = 0xFFFFFFFF
+#: Cache: field names by dataclass.
+_FIELD_NAMES: Final[dict[type, tuple[str, ...]]] = {}
 _TYPES: Final[dict[str, npt.DTypeLike]] = {"u1": "<u1", "u2": "<u2", "u4": "<u4"}
 
 
@@ -57,7 +57,7 @@ def read_json(block: str) -> Any:
 
 
 def bytes_block(content: bytes) -> str:
-    """Return a block with bytes as they are."""
+    """Return a block that contains bytes unchanged."""
     return _block(content)
 
 
@@ -69,8 +69,8 @@ def read_bytes(block: str) -> bytes:
 def columns_block(columns: dict[str, npt.NDArray[np.int64]]) -> str:
     """Return a block of integer columns, each stored as its lowest value and offsets from it.
 
-    A column marked `delta` in the header holds differences of neighbors, which makes times and
-    sequence numbers compress several times better.
+    Ascending columns (times, sequence numbers) are stored as differences of neighbors, with `delta`
+    in the header, which compresses several times better.
     """
     header: dict[str, dict[str, Any]] = {}
     bodies: list[bytes] = []
@@ -92,13 +92,13 @@ def read_columns(block: str) -> dict[str, npt.NDArray[np.int64]]:
 
 
 def _fields(value: Any) -> dict[str, Any]:
-    """Return the fields of a dataclass; much faster than `asdict`, which copies values."""
+    """Return the fields of a dataclass by name; much faster than `asdict`, which copies values."""
     kind = type(value)
-    if kind not in _NAMES:
+    if kind not in _FIELD_NAMES:
         if not is_dataclass(value):
             raise TypeError(f"{kind.__name__} cannot be written as JSON")
-        _NAMES[kind] = tuple(field.name for field in fields(value))
-    return {name: getattr(value, name) for name in _NAMES[kind]}
+        _FIELD_NAMES[kind] = tuple(field.name for field in fields(value))
+    return {name: getattr(value, name) for name in _FIELD_NAMES[kind]}
 
 
 def _block(content: bytes) -> str:
@@ -110,30 +110,30 @@ def _content(block: str) -> bytes:
 
 
 def _encoded(column: npt.NDArray[np.int64]) -> tuple[dict[str, Any], bytes]:
-    rising = len(column) > 1 and bool(np.all(column[1:] >= column[:-1]))
-    values = np.diff(column, prepend=column[:1]) if rising else column
+    is_ascending = len(column) > 1 and bool(np.all(column[1:] >= column[:-1]))
+    values = np.diff(column, prepend=column[:1]) if is_ascending else column
     base = int(values.min(initial=0))
-    rest = (values - base).astype(np.uint64)
-    widest = int(rest.max(initial=0))
+    offsets = (values - base).astype(np.uint64)
+    largest_offset = int(offsets.max(initial=0))
     entry: dict[str, Any] = {"count": len(column), "base": base}
-    if rising:
+    if is_ascending:
         entry["delta"] = int(column[0])
-    if widest > _HALF:
+    if largest_offset > _MAX_UINT32:
         entry["type"] = "wide"
-        halves = ((rest & _HALF).astype("<u4"), (rest >> 32).astype("<u4"))
+        halves = ((offsets & _MAX_UINT32).astype("<u4"), (offsets >> 32).astype("<u4"))
         return entry, b"".join(_padded(half.tobytes()) for half in halves)
-    entry["type"] = "u1" if widest < 1 << 8 else "u2" if widest < 1 << 16 else "u4"
-    return entry, _padded(rest.astype(_TYPES[entry["type"]]).tobytes())
+    entry["type"] = "u1" if largest_offset < 1 << 8 else "u2" if largest_offset < 1 << 16 else "u4"
+    return entry, _padded(offsets.astype(_TYPES[entry["type"]]).tobytes())
 
 
 def _decoded(content: bytes, start: int, entry: dict[str, Any]) -> npt.NDArray[np.int64]:
-    count, at = entry["count"], start + entry["at"]
+    count, byte_offset = entry["count"], start + entry["at"]
     if entry["type"] == "wide":
-        high_at = at + count * 4 + (-count * 4) % _ALIGNMENT
-        low = np.frombuffer(content, "<u4", count, at).astype(np.int64)
-        values = low + (np.frombuffer(content, "<u4", count, high_at).astype(np.int64) << 32)
+        high_offset = byte_offset + count * 4 + (-count * 4) % _ALIGNMENT
+        low = np.frombuffer(content, "<u4", count, byte_offset).astype(np.int64)
+        values = low + (np.frombuffer(content, "<u4", count, high_offset).astype(np.int64) << 32)
     else:
-        values = np.frombuffer(content, _TYPES[entry["type"]], count, at).astype(np.int64)
+        values = np.frombuffer(content, _TYPES[entry["type"]], count, byte_offset).astype(np.int64)
     values += int(entry["base"])
     return np.cumsum(values) + int(entry["delta"]) if "delta" in entry else values
 

@@ -1,4 +1,4 @@
-"""Recorded tensors of a call: their blocks, layouts and histograms."""
+"""Recorded contents of a call's tensor arguments: blocks, layouts and histograms."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -39,13 +39,13 @@ def recorded_values(context: Context, call: int) -> tuple[RecordedValue, ...]:
     values = []
     for position, index in enumerate(report.calls[call].args):
         argument = report.arguments[index]
-        value = _value(context, position, argument)
+        value = _recorded_value(context, position, argument)
         if value is not None:
             values.append(value)
     return tuple(values)
 
 
-def _value(context: Context, position: int, argument: Argument) -> RecordedValue | None:
+def _recorded_value(context: Context, position: int, argument: Argument) -> RecordedValue | None:
     if argument.value is None or argument.shape is None or argument.strides is None:
         return None
     offset = argument.offset_bytes or 0
@@ -63,7 +63,10 @@ def _value(context: Context, position: int, argument: Argument) -> RecordedValue
 
 
 def _histogram(context: Context, argument: Argument, layout: Layout) -> Histogram | None:
-    """Return the histogram of an argument, computed once per storage and layout."""
+    """Return the histogram of an argument's recorded contents, or None (`RecordedValue`).
+
+    Histograms are cached in `context.histograms` by storage and layout.
+    """
     if argument.value is None or (argument.storage_bytes or 0) > _MOST_BYTES:
         return None
     key = (argument.value, layout)

@@ -1,7 +1,7 @@
 """Launches and device executions as columns on a time axis: merged, thinned, counted in bins.
 
-There can be tens of millions, so columns are as narrow as their values allow, and no function
-creates more than a few arrays of their length; other work is done in batches.
+There can be tens of millions of rows, so columns are as narrow as their values allow, and no
+function creates more than a few arrays of that length; other work is done in batches.
 """
 
 from collections.abc import Iterable, Iterator
@@ -21,8 +21,8 @@ __all__ = [
     "Executions",
     "Integers",
     "Lookup",
+    "RowSelector",
     "Slices",
-    "Thinned",
     "bin_pieces",
     "bin_slices",
     "coarser",
@@ -36,19 +36,19 @@ Integers = npt.NDArray[Any]
 NO_CALL: Final = -1
 #: Represents null in columns of whole numbers.
 MISSING: Final = int(np.iinfo(np.int64).min)
-#: Numbers of bins over the whole timeline; the finest that fit are used.
+#: Numbers of bins over the whole timeline; the largest number that fits is used.
 BIN_COUNTS: Final = (2000, 500, 100, 20)
 #: Rows that are processed together.
 _PIECE: Final = 1 << 18
 
 
 class Lookup:
-    """Map from ids to indexes, for whole columns."""
+    """Map from ids to indexes that looks up whole columns."""
 
     def __init__(self, ids: Integers, indices: Integers) -> None:
         order = np.argsort(ids, kind="stable")
         self._positions = Positions(ids[order])
-        #: The last entry is that of unknown ids.
+        #: The last entry is the index of unknown ids.
         self._indices = np.append(indices[order], NO_CALL)
 
     def of(self, ids: Integers) -> Integers:
@@ -58,7 +58,10 @@ class Lookup:
 
 @dataclass(frozen=True, slots=True)
 class Slices:
-    """Columns of equal length, sorted by `begin`; times are nanoseconds since the page's origin."""
+    """Launches or executions as columns of equal length, sorted by `begin`.
+
+    Times are nanoseconds since the page's origin.
+    """
 
     begin: Integers
     duration: Integers
@@ -104,7 +107,7 @@ class Slices:
         return joined.take(np.argsort(begin, kind="stable"))
 
     def take(self, rows: Integers) -> Self:
-        """Return the rows at these positions."""
+        """Return the rows at these positions, in this order."""
         return replace(self, **{f.name: getattr(self, f.name)[rows] for f in fields(self)})
 
     def pieces(self) -> Iterator[Self]:
@@ -124,7 +127,7 @@ class Executions(Slices):
     """Index into the report's device names."""
 
 
-class Thinned:
+class RowSelector:
     """Streaming selection of rows: every n-th, and each call's first and longest so far."""
 
     def __init__(self, every: int) -> None:
@@ -133,23 +136,28 @@ class Thinned:
         self._longest = np.zeros(0, np.int64)
 
     def chosen(self, call: Integers, duration: Integers) -> npt.NDArray[np.bool_]:
-        """Return for each row whether it is selected; batches must come in order."""
-        chosen: npt.NDArray[np.bool_] = (self._rows + np.arange(len(call))) % self._every == 0
+        """Return for each row of the next batch whether it is selected.
+
+        Batches must come in order, since row numbers and longest durations are carried over.
+        """
+        selected: npt.NDArray[np.bool_] = (self._rows + np.arange(len(call))) % self._every == 0
         self._rows += len(call)
         if self._every == 1 or not len(call):
-            return chosen
-        more = max(int(call.max()) + 1 - len(self._longest), 0)
-        self._longest = np.append(self._longest, np.full(more, -1))
+            return selected
+        new_calls = max(int(call.max()) + 1 - len(self._longest), 0)
+        self._longest = np.append(self._longest, np.full(new_calls, -1))
         with_call = np.flatnonzero(call != NO_CALL)
         first_rows = with_call[self._longest[call[with_call]] < 0]
-        chosen[first_rows[np.unique(call[first_rows], return_index=True)[1]]] = True
+        selected[first_rows[np.unique(call[first_rows], return_index=True)[1]]] = True
         longest = self._longest.copy()
         np.maximum.at(longest, call[with_call], duration[with_call])
-        longer = with_call[duration[with_call] > self._longest[call[with_call]]]
-        longer = longer[duration[longer] == longest[call[longer]]]
-        chosen[longer[np.unique(call[longer], return_index=True)[1]]] = True
+        new_longest_rows = with_call[duration[with_call] > self._longest[call[with_call]]]
+        new_longest_rows = new_longest_rows[
+            duration[new_longest_rows] == longest[call[new_longest_rows]]
+        ]
+        selected[new_longest_rows[np.unique(call[new_longest_rows], return_index=True)[1]]] = True
         self._longest = longest
-        return chosen
+        return selected
 
 
 def thin(slices: Slices, keep: int) -> Slices:
@@ -160,44 +168,46 @@ def thin(slices: Slices, keep: int) -> Slices:
     count = len(slices)
     if count <= keep:
         return slices
-    chosen = np.zeros(count, bool)
+    selected = np.zeros(count, bool)
     first, longest = _first_and_longest(slices)
     if 4 * len(first) <= keep:
-        chosen[first] = True
-        chosen[longest] = True
-    rest = max(keep - int(chosen.sum()), 0)
-    chosen[np.linspace(0, count - 1, rest, dtype=np.int64)] = True
-    return slices.take(np.flatnonzero(chosen))
+        selected[first] = True
+        selected[longest] = True
+    remaining = max(keep - int(selected.sum()), 0)
+    selected[np.linspace(0, count - 1, remaining, dtype=np.int64)] = True
+    return slices.take(np.flatnonzero(selected))
 
 
 def _first_and_longest(slices: Slices) -> tuple[Integers, Integers]:
-    """Return the rows of each call's first and (first) longest slice."""
+    """Return the positions of each call's first and longest rows; of equal ones, the first."""
     calls = int(slices.call.max(initial=NO_CALL)) + 1
     first = np.full(calls, len(slices), np.int64)
     longest = np.full(calls, -1, np.int64)
-    most = np.full(calls, -1, np.int64)
+    longest_ns = np.full(calls, -1, np.int64)
     start = 0
     for piece in slices.pieces():
         with_call = np.flatnonzero(piece.call != NO_CALL)
         call, duration = piece.call[with_call], piece.duration[with_call].astype(np.int64)
         np.minimum.at(first, call, start + with_call)
-        longer = np.full(calls, -1, np.int64)
-        np.maximum.at(longer, call, duration)
-        new_longest = np.flatnonzero((duration == longer[call]) & (duration > most[call]))[::-1]
+        longest_of_piece = np.full(calls, -1, np.int64)
+        np.maximum.at(longest_of_piece, call, duration)
+        new_longest = np.flatnonzero(
+            (duration == longest_of_piece[call]) & (duration > longest_ns[call])
+        )[::-1]
         longest[call[new_longest]] = (
             start + with_call[new_longest]
         )  # the last write is the first row
-        most = np.maximum(most, longer)
+        longest_ns = np.maximum(longest_ns, longest_of_piece)
         start += len(piece)
     return first[first < len(slices)], longest[longest >= 0]
 
 
 @dataclass(frozen=True, slots=True)
 class Bins:
-    """Counts and durations of slices by track, bin and kernel.
+    """Counts and durations of slices by track, bin and kernel; bins are `width_ns` wide.
 
-    Sparse: one entry per occurring (track, bin, kernel). `count` counts slices that begin in the
-    bin, `busy_ns` is their time within the bin, which is `width_ns` wide.
+    Columns have one entry per occurring (track, bin, kernel). `count` counts slices that begin in
+    the bin, `busy_ns` is the time of slices within the bin.
     """
 
     width_ns: int
@@ -209,18 +219,24 @@ class Bins:
 
 
 def bin_slices(slices: Slices, span_ns: int, bins: int = 2000) -> Bins:
-    """Return slices counted in equal bins; a slice's time is split exactly over its bins."""
+    """Return slices counted in `bins` equal bins over `span_ns`.
+
+    The time of a slice is split exactly over the bins that it overlaps.
+    """
     width = max(-(-span_ns // bins), 1)
     kernels = int(slices.kernel.max(initial=0)) + 2
-    places = span_ns // width + 2
-    parts = [_sums(*_shares(piece, width, kernels, places)) for piece in slices.pieces()]
+    bins_per_track = span_ns // width + 2
+    parts = [
+        _sums_by_key(*_slice_bins(piece, width, kernels, bins_per_track))
+        for piece in slices.pieces()
+    ]
     keys, count, busy = (
         np.concatenate([part[column] for part in parts]) if parts else np.zeros(0, np.int64)
         for column in range(3)
     )
-    keys, count, busy = _sums(keys, count, busy)
-    place, kernel = np.divmod(keys, kernels)
-    track, index = np.divmod(place, places)
+    keys, count, busy = _sums_by_key(keys, count, busy)
+    track_and_bin, kernel = np.divmod(keys, kernels)
+    track, index = np.divmod(track_and_bin, bins_per_track)
     return Bins(width, track, index, kernel - 1, count, busy)
 
 
@@ -232,49 +248,57 @@ def bin_pieces(
     `tracks` and `kernels` are upper limits of the numbers of tracks and kernels.
     """
     width = max(-(-span_ns // bins), 1)
-    places, kernels = span_ns // width + 2, kernels + 1
-    count, busy = (np.zeros(tracks * places * kernels, np.int64) for _ in range(2))
+    bins_per_track, kernels = span_ns // width + 2, kernels + 1
+    count, busy = (np.zeros(tracks * bins_per_track * kernels, np.int64) for _ in range(2))
     for piece in filter(len, pieces):
-        keys, *columns = _shares(piece, width, kernels, places)
+        keys, *columns = _slice_bins(piece, width, kernels, bins_per_track)
         first = int(keys.min())
         for total, column in zip((count, busy), columns, strict=True):
             sums = summed_by(keys - first, column)
             total[first : first + len(sums)] += sums
     keys = np.flatnonzero((count > 0) | (busy > 0))
-    place, kernel = np.divmod(keys, kernels)
-    track, index = np.divmod(place, places)
+    track_and_bin, kernel = np.divmod(keys, kernels)
+    track, index = np.divmod(track_and_bin, bins_per_track)
     return Bins(width, track, index, kernel - 1, count[keys], busy[keys])
 
 
 def coarser(bins: Bins, times: int) -> Bins:
-    """Return the bins merged into bins `times` as wide."""
-    places, kernels = int(bins.bin.max(initial=0)) + 1, int(bins.kernel.max(initial=0)) + 2
-    keys = (bins.track * places + bins.bin // times) * kernels + bins.kernel + 1
-    keys, count, busy = _sums(keys, bins.count, bins.busy_ns)
-    place, kernel = np.divmod(keys, kernels)
-    track, index = np.divmod(place, places)
+    """Return bins that are `times` as wide, with the sums of the merged bins."""
+    bins_per_track, kernels = int(bins.bin.max(initial=0)) + 1, int(bins.kernel.max(initial=0)) + 2
+    keys = (bins.track * bins_per_track + bins.bin // times) * kernels + bins.kernel + 1
+    keys, count, busy = _sums_by_key(keys, bins.count, bins.busy_ns)
+    track_and_bin, kernel = np.divmod(keys, kernels)
+    track, index = np.divmod(track_and_bin, bins_per_track)
     return Bins(bins.width_ns * times, track, index, kernel - 1, count, busy)
 
 
-def _shares(
-    slices: Slices, width: int, kernels: int, places: int
+def _slice_bins(
+    slices: Slices, width: int, kernels: int, bins_per_track: int
 ) -> tuple[Integers, Integers, Integers]:
-    """Return (track, bin, kernel) key, count and nanoseconds for each bin of each slice."""
+    """Return columns with an entry per slice and bin that it overlaps: key, count, nanoseconds.
+
+    The key encodes (track, bin, kernel) by `bins_per_track` and `kernels`. The count is 1 in the
+    bin where the slice begins, else 0.
+    """
     end = slices.begin + slices.duration
-    first = slices.begin // width
-    last = np.maximum(end - 1, slices.begin) // width
-    repeats = last - first + 1
+    first_bin = slices.begin // width
+    last_bin = np.maximum(end - 1, slices.begin) // width
+    repeats = last_bin - first_bin + 1
     rows = np.repeat(np.arange(len(slices)), repeats)
-    within = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
-    bin_index = first[rows] + within
-    opens = np.maximum(slices.begin[rows], bin_index * width)
-    closes = np.minimum(end[rows], (bin_index + 1) * width)
-    keys = (slices.track[rows].astype(np.int64) * places + bin_index) * kernels
-    return keys + slices.kernel[rows] + 1, (within == 0).astype(np.int64), closes - opens
+    bin_of_slice = np.arange(len(rows)) - np.repeat(np.cumsum(repeats) - repeats, repeats)
+    bin_index = first_bin[rows] + bin_of_slice
+    begin_in_bin = np.maximum(slices.begin[rows], bin_index * width)
+    end_in_bin = np.minimum(end[rows], (bin_index + 1) * width)
+    keys = (slices.track[rows].astype(np.int64) * bins_per_track + bin_index) * kernels
+    return (
+        keys + slices.kernel[rows] + 1,
+        (bin_of_slice == 0).astype(np.int64),
+        end_in_bin - begin_in_bin,
+    )
 
 
-def _sums(keys: Integers, *columns: Integers) -> tuple[Integers, ...]:
-    """Return the distinct keys in order, and the sums of some columns for each key."""
+def _sums_by_key(keys: Integers, *columns: Integers) -> tuple[Integers, ...]:
+    """Return the distinct keys in order, and the sums of each column by key."""
     if not len(keys):
         return (keys, *columns)
     order = np.argsort(keys, kind="stable")

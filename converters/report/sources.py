@@ -1,4 +1,4 @@
-"""Blocks of data that a page loads when a view opens, and the sources of the blocks.
+"""Blocks of data that a page loads when a view opens, and the modules that produce them (sources).
 
 A source is an entry point of the group `kvtrace.report_views`; kvtrace's own are in `views/`.
 """
@@ -22,16 +22,16 @@ if TYPE_CHECKING:
 
 _GENERIC: Final = "ttir_generic"
 _MOST_MODULES: Final = 256
-"""Size of the module cache, which helps since sources read the same modules in turn."""
+"""Most modules in the cache; each source reads the modules of all calls again."""
 
 __all__ = ["Block", "BlockSource", "Context", "block_sources"]
 
 
 @dataclass(frozen=True, slots=True)
 class Block:
-    """A block's name, `source/which`, and the function that packs it (such as `pack.json_block`).
+    """A block: its name, such as `call/3`, and the function that returns its text.
 
-    `pack` may return None for data that is certainly too large.
+    `pack` reads and encodes the data (`pack.json_block`); None if it is certainly too large.
     """
 
     name: str
@@ -40,7 +40,7 @@ class Block:
 
 @dataclass(slots=True)
 class Context:
-    """The report and its trace, which sources read from."""
+    """The report and the trace that sources read, with caches of what they read."""
 
     report: Report
     trace: "Trace"
@@ -54,7 +54,7 @@ class Context:
     _left_out: dict[int, tuple[str, ...]] = field(default_factory=dict, repr=False)
 
     def of_call(self, table: str, call: int) -> list[dict[str, Any]]:
-        """Return the rows of a table with a `call_id` that belong to a call of the report.
+        """Return the rows of a table with a `call_id` for the call with this index in the report.
 
         The rows have no `run`, and are in the table's order.
         """
@@ -62,26 +62,29 @@ class Context:
         return self.by_call(table, record.run).rows(record.call_id)
 
     def of_client(self, table: str, call: int) -> list[dict[str, Any]]:
-        """Return a call's rows of a client's table, or none if the trace has no such table."""
+        """Return a call's rows of a client's table, as `of_call`; [] without such a table."""
         return self.of_call(table, call) if table in self.trace.client_tables else []
 
     def by_call(self, table: str, run: int) -> "_RowsByCall":
-        """Return a table of one run, indexed by call; read once."""
+        """Return a table of the run with this index, sorted by call; it is read once."""
         if (table, run) not in self._tables:
             rows = self.trace.table(table, (self.runs[run],)).drop_columns(["run"])
             self._tables[table, run] = _RowsByCall(rows)
         return self._tables[table, run]
 
     def left_out(self, run: int) -> tuple[str, ...]:
-        """Return the passes' notes on figures skipped in a run for their cost; read once."""
+        """Return the distinct notes of passes on figures of a run that they skipped for their cost.
+
+        `run` is the run's index. Notes are read once.
+        """
         if run not in self._left_out:
             passes = self.trace.passes(self.runs[run].run_id).values()
-            notes = (note for facts in passes for note in facts.get("left_out", ()))
+            notes = (note for settings in passes for note in settings.get("left_out", ()))
             self._left_out[run] = tuple(dict.fromkeys(map(str, notes)))
         return self._left_out[run]
 
     def stack(self, stack_id: int | None) -> int | None:
-        """Return the index in `Report.stacks` of a stack of the trace."""
+        """Return the index in `Report.stacks` of the stack with an id of the trace, or None."""
         return None if stack_id is None else self.report.stack_places.get(stack_id)
 
     def stage(self, variant: int, name: str) -> str | None:
@@ -91,14 +94,14 @@ class Context:
         return None if content is None else content.decode("utf-8", "replace")
 
     def module(self, variant: int) -> Module | None:
-        """Return a variant's parsed TTIR, or None if the trace has no readable TTIR."""
+        """Return a variant's parsed TTIR, or None if it is missing or malformed; cached."""
         sha256 = self.report.stage_artifacts[variant].get(_GENERIC)
         if sha256 not in self._modules:
             if len(self._modules) >= _MOST_MODULES:
                 self._modules.clear()
-            text = self.stage(variant, _GENERIC)
+            ttir = self.stage(variant, _GENERIC)
             try:
-                self._modules[sha256] = None if text is None else parse(text)
+                self._modules[sha256] = None if ttir is None else parse(ttir)
             except IRSyntaxError:  # the page lacks what depends on the module
                 self._modules[sha256] = None
         return self._modules[sha256]
@@ -108,11 +111,11 @@ class Context:
 class BlockSource:
     """A kind of blocks, with its priority on a page that is too small for all blocks.
 
-    Sources with a low `order` get room first, each up to `share` of the remaining room; a source's
-    last blocks are omitted first. `noun` (plural) names the blocks, and `query` is the SQL for
-    `kvtrace sql`, which the page prints for omitted blocks. `types` are dataclasses of an add-on's
-    blocks, from which TypeScript types are generated. `loop_table` is the name of a client's table
-    with the nesting of loops in calls, if any.
+    `blocks` yields the blocks, the most needed first. Sources with a low `order` get room first,
+    each up to `share` of the remaining room. `noun` (plural) names the blocks in the note on those
+    omitted, and `query` is the SQL that shows their rows (`kvtrace sql`). `types` are dataclasses
+    of an add-on's blocks, from which TypeScript types are generated. `loop_table` is the name of a
+    client's table with the nesting of loops in calls, if any.
     """
 
     name: str
@@ -126,7 +129,7 @@ class BlockSource:
 
 
 def block_sources() -> tuple[BlockSource, ...]:
-    """Return all sources, in the order in which they get room."""
+    """Return all sources, sorted by `order` and name."""
     sources: list[BlockSource] = [source for _, source in registry.loaded("report_views")]
     return tuple(sorted(sources, key=lambda source: (source.order, source.name)))
 
@@ -144,5 +147,5 @@ class _RowsByCall:
 
     def rows(self, call_id: int) -> list[dict[str, Any]]:
         """Return the rows of one call."""
-        first, last = np.searchsorted(self.calls, (call_id, call_id + 1))
-        return plain_rows(self.table.slice(first, last - first))
+        first, stop = np.searchsorted(self.calls, (call_id, call_id + 1))
+        return plain_rows(self.table.slice(first, stop - first))

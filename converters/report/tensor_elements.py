@@ -15,7 +15,7 @@ import numpy.typing as npt
 
 __all__ = ["Histogram", "Layout", "elements_of", "histogram"]
 
-_PLAIN: Final = {
+_NUMPY_TYPES: Final = {
     "fp64": "<f8", "fp32": "<f4", "fp16": "<f2",
     "i64": "<i8", "i32": "<i4", "i16": "<i2", "i8": "i1",
     "u64": "<u8", "u32": "<u4", "u16": "<u2", "u8": "u1", "i1": "u1",
@@ -24,7 +24,7 @@ _PLAIN: Final = {
 
 @dataclass(frozen=True, slots=True)
 class _Float8:
-    """An 8-bit float format: exponent bits, bias, and the convention for NaN and infinity."""
+    """An 8-bit float format: number of exponent bits, bias, and kind of NaN and infinity codes."""
 
     exponent: int
     bias: int
@@ -52,10 +52,10 @@ class Layout:
 
 @dataclass(frozen=True, slots=True)
 class Histogram:
-    """Histogram of a tensor; `edges` has one entry more than `counts`. None: no finite value.
+    """Histogram of a tensor; `edges` has one entry more than `counts`.
 
     `nan`, `inf` (both signs) and `zeros` count elements; the bins count finite elements, including
-    zeros. `mean` is that of finite elements, in float64.
+    zeros. `min`, `max` and `mean` (in float64) are those of finite elements, None without any.
     """
 
     elements: int
@@ -70,39 +70,39 @@ class Histogram:
 
 
 def elements_of(content: bytes, layout: Layout) -> npt.NDArray[Any] | None:
-    """Return a tensor's elements in its shape.
+    """Return a tensor's elements in its shape, read from the bytes of its storage.
 
     None if `content` lacks some elements, or the type is not known.
     """
-    stored = _stored(layout.dtype)
-    if stored is None or len(layout.shape) != len(layout.strides):
+    stored_dtype = _stored_dtype(layout.dtype)
+    if stored_dtype is None or len(layout.shape) != len(layout.strides):
         return None
-    size = stored.itemsize
-    reach = _reach(layout)
+    size = stored_dtype.itemsize
+    element_span = _element_span(layout)
     if (
-        reach is None
+        element_span is None
         or layout.offset_bytes < 0
-        or layout.offset_bytes + reach * size > len(content)
+        or layout.offset_bytes + element_span * size > len(content)
     ):
         return None
-    flat = np.frombuffer(content, stored, reach, layout.offset_bytes)
-    steps = [stride * size for stride in layout.strides]
-    view = np.lib.stride_tricks.as_strided(flat, tuple(layout.shape), steps, writeable=False)
+    flat = np.frombuffer(content, stored_dtype, element_span, layout.offset_bytes)
+    byte_strides = [stride * size for stride in layout.strides]
+    view = np.lib.stride_tricks.as_strided(flat, tuple(layout.shape), byte_strides, writeable=False)
     return _widened(view, layout.dtype or "")
 
 
 def histogram(values: npt.NDArray[Any]) -> Histogram:
     """Return the histogram of a tensor in equal bins from its least to its greatest value."""
     flat = values.reshape(-1).view(np.uint8) if values.dtype.kind == "b" else values.reshape(-1)
-    floating = flat.dtype.kind == "f"
-    nan = int(np.isnan(flat).sum()) if floating else 0
-    inf = int(np.isinf(flat).sum()) if floating else 0
+    is_float = flat.dtype.kind == "f"
+    nan = int(np.isnan(flat).sum()) if is_float else 0
+    inf = int(np.isinf(flat).sum()) if is_float else 0
     finite = flat[np.isfinite(flat)] if nan or inf else flat
     zeros = int((finite == 0).sum())
     if not finite.size:
         return Histogram(flat.size, (), (), nan, inf, zeros, None, None, None)
     least, most = finite.min().item(), finite.max().item()
-    counts, edges = _counted(finite, least, most)
+    counts, edges = _bins(finite, least, most)
     mean = float(finite.mean(dtype=np.float64))
     return Histogram(
         flat.size,
@@ -117,10 +117,13 @@ def histogram(values: npt.NDArray[Any]) -> Histogram:
     )
 
 
-def _counted(
+def _bins(
     finite: npt.NDArray[Any], least: float, most: float
 ) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """Return counts and edges of bins; integers over a narrow range get one bin per value."""
+    """Return counts and edges of `BINS` equal bins between the finite values' limits.
+
+    Integers over a narrower range get one bin per value; equal values get one bin.
+    """
     if least == most:
         return (finite.size,), (float(least), float(most))
     if finite.dtype.kind != "f" and most - least < BINS:
@@ -128,22 +131,22 @@ def _counted(
         edges = tuple(float(least + step) for step in range(len(counts_of_values) + 1))
         return tuple(counts_of_values.tolist()), edges
     width = float(most) - float(least)
-    if not math.isfinite(width):  # both ends of float64
+    if not math.isfinite(width):  # the range exceeds float64
         return (finite.size,), (float(least), float(most))
     counts, bin_edges = np.histogram(finite.astype(np.float64), BINS, (float(least), float(most)))
     return tuple(counts.tolist()), tuple(bin_edges.tolist())
 
 
-def _stored(dtype: str | None) -> np.dtype[Any] | None:
-    if dtype in _PLAIN:
-        return np.dtype(_PLAIN[dtype])
+def _stored_dtype(dtype: str | None) -> np.dtype[Any] | None:
+    if dtype in _NUMPY_TYPES:
+        return np.dtype(_NUMPY_TYPES[dtype])
     if dtype == "bf16":
         return np.dtype("<u2")
     return np.dtype("u1") if dtype in _FLOAT8 else None
 
 
-def _reach(layout: Layout) -> int | None:
-    """Return the number of storage elements from the first to the last of a layout.
+def _element_span(layout: Layout) -> int | None:
+    """Return how many storage elements lie between a layout's first and last, both included.
 
     None if a stride or a size is negative.
     """
@@ -167,19 +170,19 @@ def _widened(view: npt.NDArray[Any], dtype: str) -> npt.NDArray[Any]:
 
 @cache
 def _float8_values(dtype: str) -> npt.NDArray[np.float32]:
-    """Return the values of the 256 bit patterns."""
-    form = _FLOAT8[dtype]
-    mantissa_bits = 7 - form.exponent
+    """Return the float values of the 256 bit patterns of an 8-bit float type."""
+    float_format = _FLOAT8[dtype]
+    mantissa_bits = 7 - float_format.exponent
     values = np.zeros(256, np.float32)
     for bits in range(128):
         exponent, mantissa = bits >> mantissa_bits, bits & ((1 << mantissa_bits) - 1)
-        scale = 2.0 ** (max(exponent, 1) - form.bias - mantissa_bits)
+        scale = 2.0 ** (max(exponent, 1) - float_format.bias - mantissa_bits)
         value = (mantissa + (exponent > 0) * (1 << mantissa_bits)) * scale
-        if form.specials == "ieee" and exponent == 31:
+        if float_format.specials == "ieee" and exponent == 31:
             value = math.nan if mantissa else math.inf
-        if form.specials == "fn" and bits == 127:
+        if float_format.specials == "fn" and bits == 127:
             value = math.nan
         values[bits], values[bits | 128] = value, -value
-    if form.specials == "fnuz":
+    if float_format.specials == "fnuz":
         values[128] = math.nan
     return values

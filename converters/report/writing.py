@@ -16,18 +16,18 @@ from kvtrace.schema.errors import BadSetting
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Selection
 
-__all__ = ["Written", "write_report"]
+__all__ = ["WrittenPage", "write_report"]
 
 MEBIBYTE: Final = 1 << 20
-#: The built page (`make frontend`), with style, script and a policy with their hashes.
+#: The built page (`make frontend`): style, script, and a security policy with their hashes.
 _APP: Final = "app.html"
 _TITLE: Final = "<!--kvtrace:title-->"
 _BLOCKS: Final = "<!--kvtrace:blocks-->"
 
 
 @dataclass(frozen=True, slots=True)
-class Written:
-    """The written page: path, size and omitted parts."""
+class WrittenPage:
+    """A page on disk: its path and size, and the parts that did not fit."""
 
     path: Path
     size_bytes: int
@@ -42,7 +42,7 @@ def write_report(
     *,
     source: bool = True,
     blocks: Mapping[str, str] | None = None,
-) -> Written:
+) -> WrittenPage:
     """Write the report of a selection's runs as one page of at most `max_mb` MiB.
 
     Parts that do not fit are omitted, the least needed first: ops and accesses of the least
@@ -62,47 +62,47 @@ def write_report(
         BadSetting: the budget is too small for the page without launches and texts, or the file
             cannot be written.
     """
-    room = int(max_mb * MEBIBYTE) - _shell_bytes(report.title)
+    room = int(max_mb * MEBIBYTE) - _bytes_without_blocks(report.title)
     budget = Budget(report, room, dict(blocks or {}))
     fitted_blocks(budget, selection.trace, selection.runs, source=source)
     if budget.room() < 0:
         raise BadSetting(
             f"a report of this trace needs at least {max_mb - budget.room() / MEBIBYTE:.2f} MiB, "
-            f"and {max_mb:g} is less; give it more with --max-mb."
+            f"more than --max-mb {max_mb:g}"
         )
     size = _write_page(report.title, budget.blocks, path)
-    return Written(path, size, tuple(budget.dropped))
+    return WrittenPage(path, size, tuple(budget.dropped))
 
 
 def _write_page(title: str, blocks: Mapping[str, str], path: Path) -> int:
-    """Write a page with packed blocks by name, and return its size in bytes.
+    """Write a page with a title and packed blocks by name, and return its size in bytes.
 
     Raises:
         BadSetting: the file cannot be written.
     """
-    content = _assemble(title, blocks).encode()
+    content = _page_text(title, blocks).encode()
     with whole_file(path) as file:
         file.write(content)
     return len(content)
 
 
-def _shell_bytes(title: str) -> int:
+def _bytes_without_blocks(title: str) -> int:
     """Return the size of the page without blocks."""
-    return len(_assemble(title, {}).encode())
+    return len(_page_text(title, {}).encode())
 
 
-def _assemble(title: str, blocks: Mapping[str, str]) -> str:
-    before, between, after = _parts()
-    elements = "\n".join(_element(name, block) for name, block in blocks.items())
+def _page_text(title: str, blocks: Mapping[str, str]) -> str:
+    before, between, after = _page_parts()
+    elements = "\n".join(_block_element(name, block) for name, block in blocks.items())
     return "".join((before, html.escape(title), between, elements, after))
 
 
-def _element(name: str, block: str) -> str:
+def _block_element(name: str, block: str) -> str:
     return f'<script type="application/gzip+base64" id="{html.escape(name)}">{block}</script>'
 
 
 @functools.cache
-def _parts() -> tuple[str, str, str]:
+def _page_parts() -> tuple[str, str, str]:
     """Return the built page's text before the title, between title and blocks, and after them."""
     page = importlib.resources.files(__package__).joinpath(_APP).read_text(encoding="utf-8")
     before, _, rest = page.partition(_TITLE)

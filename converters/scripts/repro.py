@@ -1,4 +1,4 @@
-"""Reproduction of one recorded call as plain data, for a script that launches the call again."""
+"""Data of one recorded call, from which a script that launches the call again is written."""
 
 import ast
 import re
@@ -14,7 +14,7 @@ from kvtrace.schema.errors import BadSetting
 from kvtrace.schema.runs import Run, plain_rows
 from kvtrace.schema.trace import Selection, Trace
 
-#: Torch's names of element types by Triton's short names; other types have the same name.
+#: Torch's names of element types by Triton's names; other types have the same name.
 TORCH_NAMES: Final = {
     "i1": "bool", "i8": "int8", "i16": "int16", "i32": "int32", "i64": "int64",
     "u8": "uint8", "u16": "uint16", "u32": "uint32", "u64": "uint64",
@@ -23,13 +23,16 @@ TORCH_NAMES: Final = {
     "fp8e5b16": "float8_e5m2fnuz",
 }  # fmt: skip
 _TRITON_TYPE: Final = re.compile(r"u?int\d+|fp(16|32|64)|bf16|fp8e\w+")
-#: Compile options that an author or caller chooses, besides those in columns of `kernels`.
+#: Compile options that users choose, besides those in columns of `kernels`.
 _CHOSEN_OPTIONS: Final = ("maxnreg", "enable_fp_fusion", "launch_cooperative_grid", "launch_pdl")
 
 
 @dataclass(frozen=True, slots=True)
 class Choice:
-    """The choice of a call: exactly one field is set. `finding` may be the start of an id."""
+    """The user's choice of a call, by a launch's number, a call's id, or a finding's (partial) id.
+
+    Exactly one field must be set.
+    """
 
     launch: int | None = None
     call: int | None = None
@@ -38,7 +41,7 @@ class Choice:
 
 @dataclass(frozen=True, slots=True)
 class TensorArgument:
-    """A tensor argument: its storage, torch's element type, and offset in bytes."""
+    """A tensor argument: name of its storage, torch's element type, layout, and offset in bytes."""
 
     storage: str
     dtype: str
@@ -49,7 +52,7 @@ class TensorArgument:
 
 @dataclass(frozen=True, slots=True)
 class DescriptorArgument:
-    """A tensor descriptor that the host made."""
+    """A tensor descriptor that the host created over the tensor `base`."""
 
     base: TensorArgument
     shape: tuple[int, ...]
@@ -67,7 +70,10 @@ class Literal:
 
 @dataclass(frozen=True, slots=True)
 class Memory:
-    """A storage of arguments; `contents` is the hash of its recorded initial contents, if any."""
+    """A storage of tensor arguments: size and element type for its contents.
+
+    `contents` is the SHA-256 of its contents before the first launch, if they were recorded.
+    """
 
     nbytes: int
     dtype: str
@@ -76,7 +82,7 @@ class Memory:
 
 @dataclass(frozen=True, slots=True)
 class Code:
-    """The code to compile: `stage` is ttir, ttgir or source (a module's text).
+    """The code to compile: `text` in the form `stage` (ttir, ttgir, or source: a module's text).
 
     If `text` is None, the kernel is imported from `module`.
     """
@@ -88,7 +94,7 @@ class Code:
 
 @dataclass(frozen=True, slots=True)
 class RecordedTime:
-    """Recorded time of the call: the median of `count` executions in ns, and the device."""
+    """Recorded time of a call: the median of `count` executions in ns, and the device as text."""
 
     median_ns: float
     where: str
@@ -97,7 +103,12 @@ class RecordedTime:
 
 @dataclass(frozen=True, slots=True)
 class Repro:
-    """All data of a call that a script needs to launch the call again."""
+    """All data of a call that a script needs to launch the call again.
+
+    `storages` are by name, `contents` has the compressed contents by hash. `rows` are the call's
+    recorded arguments. `launch` or `finding` is the row by which the call was chosen, `place` the
+    file and line of the kernel. `notes` are sentences on omitted data.
+    """
 
     kernel: str
     grid: tuple[int, int, int]
@@ -119,13 +130,13 @@ class Repro:
 def read_repro(
     selection: Selection, choice: Choice, source: bool = False, limit_bytes: int = 64 << 20
 ) -> Repro:
-    """Read a call and all data that its launch needs.
+    """Return a call and all data that its launch needs.
 
     Args:
-        selection: the trace and runs that are searched.
-        choice: the call.
-        source: whether to compile the kernel's recorded Python source, rather than its IR.
-        limit_bytes: recorded contents of storages larger than this are left out.
+        selection: the trace and runs to search.
+        choice: the choice of the call.
+        source: compile the kernel's recorded Python source, rather than its IR.
+        limit_bytes: largest storage whose recorded contents are included.
 
     Raises:
         BadSetting: the call does not exist, or data that the launch needs was not recorded.
@@ -135,16 +146,18 @@ def read_repro(
     trace = selection.trace
     call = _row_of(trace, "calls", run, "call_id", call_id)
     kernel = _row_of(trace, "kernels", run, "kernel_id", call["kernel_id"])
-    what = f"call {call_id} of kernel {kernel['name']}"
-    code = _source(trace, kernel, what) if source else _ir(trace, kernel, what)
+    call_text = f"call {call_id} of kernel {kernel['name']}"
+    code = _source_code(trace, kernel, call_text) if source else _ir_code(trace, kernel, call_text)
     contents_of_call = first_contents(trace, [run]).get((run.run_id, call_id), {})
     rows = with_values(call["args"], contents_of_call)
     types = {parameter["name"]: parameter["type"] for parameter in kernel["signature"] or ()}
-    passed = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
-    arguments = {row["name"]: _argument(row, rows, what, source) for row in passed}
-    contents, notes = _contents(trace, passed, limit_bytes)
+    passed_rows = [row for row in rows if source or types.get(row["name"]) != "constexpr"]
+    arguments = {row["name"]: _argument(row, rows, call_text, source) for row in passed_rows}
+    contents, notes = _compressed_contents(trace, passed_rows, limit_bytes)
     storages = dict.fromkeys(
-        tensor.storage for value in arguments.values() if (tensor := _tensor_of(value)) is not None
+        tensor.storage
+        for value in arguments.values()
+        if (tensor := _base_tensor(value)) is not None
     )
     x, y, z = (int(call[f"grid_{axis}"] or 1) for axis in "xyz")
     return Repro(
@@ -173,9 +186,9 @@ def _chosen_call(
     fields = [value for value in (choice.launch, choice.call, choice.finding) if value is not None]
     if len(fields) != 1:
         raise BadSetting(
-            "say what is to be launched again by one of --launch NUMBER, --call ID, --finding ID."
+            "choose the call to launch again by one of --launch NUMBER, --call ID, --finding ID"
         )
-    table, key, value = _key(choice)
+    table, key, value = _table_and_key(choice)
     matches = []
     for run in selection.runs:
         rows = _rows_where(selection.trace, table, run, key, value)
@@ -185,11 +198,11 @@ def _chosen_call(
     if len({run.run_id for run, _ in matches}) > 1 and table != "findings":
         ids = ", ".join(sorted({run.run_id for run, _ in matches}))
         raise BadSetting(
-            f"{len(matches)} runs have a {_WORDS[table]} {value}: choose by --run {ids}."
+            f"{len(matches)} runs have a {_TABLE_NOUNS[table]} {value}: choose by --run {ids}."
         )
     run, row = matches[0]
     if row["call_id"] is None:
-        raise BadSetting(f"finding {value} is of no call; choose a launch or a call.")
+        raise BadSetting(f"finding {value} has no call: choose a launch or a call instead")
     return (
         run,
         int(row["call_id"]),
@@ -198,10 +211,10 @@ def _chosen_call(
     )
 
 
-_WORDS: Final = {"launches": "launch", "calls": "call", "findings": "finding"}
+_TABLE_NOUNS: Final = {"launches": "launch", "calls": "call", "findings": "finding"}
 
 
-def _key(choice: Choice) -> tuple[str, str, int | str]:
+def _table_and_key(choice: Choice) -> tuple[str, str, int | str]:
     if choice.launch is not None:
         return "launches", "seq", choice.launch
     if choice.call is not None:
@@ -214,19 +227,19 @@ def _not_found_text(selection: Selection, table: str, key: str, value: object) -
     ids = selection.table(table, [key]).column(key).to_pylist()
     path = selection.trace.path
     if not ids and table == "findings":
-        return f"{path} has no findings; kvtrace sanitize looks for some"
+        return f"{path} has no findings; kvtrace sanitize searches for some"
     if not ids:
         return f"{path} has no {table}"
-    first = ", ".join(str(identity)[:12] for identity in ids[:3])
-    listed = first + (" …" if len(ids) > 3 else "")
-    existing = listed if table == "findings" else f"{min(ids)} to {max(ids)}"
-    return f"{path} has no {_WORDS[table]} {value}; it has {existing}"
+    first_ids = ", ".join(str(identity)[:12] for identity in ids[:3])
+    listed_ids = first_ids + (" …" if len(ids) > 3 else "")
+    existing = listed_ids if table == "findings" else f"{min(ids)} to {max(ids)}"
+    return f"{path} has no {_TABLE_NOUNS[table]} {value}; it has {existing}"
 
 
 def _rows_where(
     trace: Trace, table: str, run: Run, key: str, value: int | str
 ) -> list[dict[str, Any]]:
-    """Return the rows of one run whose key equals an integer, or starts with a text."""
+    """Return the rows of a run's table whose column `key` equals `value`, or starts with a text."""
     import pyarrow.compute as pc
 
     rows = trace.table(table, (run,))
@@ -239,57 +252,64 @@ def _rows_where(
 
 
 def _row_of(trace: Trace, table: str, run: Run, key: str, value: int | None) -> dict[str, Any]:
-    """Return the only row of one run with a key that another table refers to."""
+    """Return the only row of a run's table with a key to which another table refers.
+
+    Raises:
+        BadSetting: there is no such row, or several.
+    """
     rows = [] if value is None else _rows_where(trace, table, run, key, value)
     if len(rows) != 1:
         raise BadSetting(
-            f"the table {table} of run {run.run_id} has {len(rows)} rows with {key} {value}, "
-            "which another of its tables refers to; kvtrace trace validate says what else is "
-            "missing."
+            f"the table {table} of run {run.run_id} has {len(rows)} rows with {key} {value}, to "
+            "which another table refers: kvtrace trace validate lists all such problems"
         )
     return rows[0]
 
 
-def _ir(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
+def _ir_code(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
     artifacts = {stage["stage"]: stage["artifact"] for stage in kernel["stages"] or ()}
     for stage in ("ttir", "ttgir"):
         content = trace.artifact(artifacts.get(stage))
         if content is not None:
             return Code(stage, content.decode("utf-8"))
     raise BadSetting(
-        f"{what} ({kernel['origin'] or 'unknown origin'}) was recorded without Triton's IR, and "
-        "only a Triton kernel can be launched again."
+        f"{what} ({kernel['origin'] or 'unknown origin'}) was recorded without Triton's IR: only "
+        "Triton kernels can be launched again"
     )
 
 
-def _source(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
+def _source_code(trace: Trace, kernel: Mapping[str, Any], what: str) -> Code:
     if not any(stage["stage"] == "ttir" for stage in kernel["stages"] or ()):
-        raise BadSetting(f"{what} is not a Triton kernel; only those can be launched again.")
-    files = {file["path"]: file["artifact"] for file in kernel["files"] or ()}
-    file = trace.artifact(files.get(kernel["file"]))
-    if file is not None:
-        text = kernel_module(file.decode("utf-8", "replace"), kernel["name"], kernel["line"])
+        raise BadSetting(f"{what} is not a Triton kernel; only these can be launched again")
+    files = {
+        file_content["path"]: file_content["artifact"] for file_content in kernel["files"] or ()
+    }
+    file_content = trace.artifact(files.get(kernel["file"]))
+    if file_content is not None:
+        text = kernel_module(
+            file_content.decode("utf-8", "replace"), kernel["name"], kernel["line"]
+        )
         if text is not None:
             return Code("source", text)
-    function = trace.artifact(kernel["source_artifact"])
-    if function is not None:
-        head = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
-        return Code("source", head + function.decode("utf-8", "replace"))
+    function_source = trace.artifact(kernel["source_artifact"])
+    if function_source is not None:
+        imports = "import triton\nimport triton.language as tl\n\n\n@triton.jit\n"
+        return Code("source", imports + function_source.decode("utf-8", "replace"))
     if kernel["module"] in (None, "__main__"):
         raise BadSetting(
-            f"the source of {what} was not recorded (KVTRACE_SOURCE=0); leave out --source."
+            f"the source of {what} was not recorded (KVTRACE_SOURCE=0): leave out --source"
         )
     return Code("source", None, str(kernel["module"]))
 
 
 def options_of(kernel: Mapping[str, Any], source: bool) -> dict[str, object]:
-    """Return compile options of a kernel; for source, only those that every Triton accepts."""
+    """Return a kernel's compile options by name; for `source`, those that all Tritons accept."""
     columns = {name: kernel[name] for name in ("num_warps", "num_stages", "num_ctas")}
     options: dict[str, object] = {name: int(v) for name, v in columns.items() if v is not None}
     texts = dict(kernel["options"] or ())
     for name in _CHOSEN_OPTIONS:
         if name in texts and (not source or name == "maxnreg"):
-            options[name] = _evaluated(texts[name])
+            options[name] = _literal_value(texts[name])
     return {name: value for name, value in options.items() if value is not None}
 
 
@@ -298,50 +318,56 @@ def _argument(
 ) -> TensorArgument | DescriptorArgument | Literal:
     name, kind = row["name"], row["kind"]
     if kind == "tensor":
-        return _tensor(row, rows, what)
+        return _tensor_argument(row, rows, what)
     if kind == "descriptor":
         if not source:
             raise BadSetting(
-                f"argument {name} of {what} is a tensor descriptor, which Triton does not pass "
-                "to a kernel that it compiles from IR; use --source."
+                f"argument {name} of {what} is a tensor descriptor, which Triton cannot pass to a "
+                "kernel compiled from IR: use --source"
             )
         return descriptor(row, rows, what)
     return Literal(expression(str(row["scalar"]), str(row["dtype"]), f"argument {name} of {what}"))
 
 
-def _tensor(row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str) -> TensorArgument:
+def _tensor_argument(
+    row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str
+) -> TensorArgument:
     name = row["name"]
     if row["shape"] is None or row["strides"] is None:
-        raise BadSetting(f"argument {name} of {what} is a bare pointer: its extent is not known.")
+        raise BadSetting(f"argument {name} of {what} is a bare pointer: its size is not known")
     dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
     offset = int(row["offset_bytes"] or 0)
     if offset % _item_bytes(dtype):
         raise BadSetting(
-            f"argument {name} of {what} begins at byte {offset} of its storage, which torch "
-            f"allows no tensor of {dtype} to."
+            f"argument {name} of {what} begins at byte {offset} of its storage, where torch "
+            f"cannot place a tensor of {dtype}"
         )
-    group = row["alias_group"]
-    storage = name if group is None else rows[group]["name"]
+    storage_index = row["alias_group"]
+    storage = name if storage_index is None else rows[storage_index]["name"]
     return TensorArgument(storage, dtype, tuple(row["shape"]), tuple(row["strides"]), offset)
 
 
 def descriptor(
     row: Mapping[str, Any], rows: Sequence[Mapping[str, Any]], what: str
 ) -> DescriptorArgument:
-    """Return a recorded tensor descriptor; BadSetting if a part of it was not recorded."""
-    parts = re.findall(r"(\w+)=(\([^)]*\)|'\w*')", str(row["scalar"]))
-    fields = {key: _evaluated(text) for key, text in parts}
+    """Return the tensor descriptor in a row of a call's arguments (`rows`).
+
+    Raises:
+        BadSetting: a part of it was not recorded.
+    """
+    field_texts = re.findall(r"(\w+)=(\([^)]*\)|'\w*')", str(row["scalar"]))
+    fields = {key: _literal_value(text) for key, text in field_texts}
     try:
         shape, strides, block = (
             tuple(map(int, fields[key])) for key in ("shape", "strides", "block_shape")
         )
     except (KeyError, TypeError) as error:
-        raise BadSetting(f"argument {row['name']} of {what} was not recorded whole.") from error
+        raise BadSetting(f"argument {row['name']} of {what} was not recorded fully") from error
     padding = str(fields.get("padding", "zero"))
-    return DescriptorArgument(_tensor(row, rows, what), shape, strides, block, padding)
+    return DescriptorArgument(_tensor_argument(row, rows, what), shape, strides, block, padding)
 
 
-def _tensor_of(value: TensorArgument | DescriptorArgument | Literal) -> TensorArgument | None:
+def _base_tensor(value: TensorArgument | DescriptorArgument | Literal) -> TensorArgument | None:
     if isinstance(value, DescriptorArgument):
         return value.base
     return value if isinstance(value, TensorArgument) else None
@@ -367,10 +393,10 @@ def _item_bytes(dtype: str) -> int:
     return int(digits[0]) // 8 if digits else 1
 
 
-def _contents(
+def _compressed_contents(
     trace: Trace, rows: Iterable[Mapping[str, Any]], limit_bytes: int
 ) -> tuple[dict[str, bytes], list[str]]:
-    """Return compressed contents by hash, and notes on contents that are too large."""
+    """Return compressed contents of arguments by hash, and notes on contents above the limit."""
     contents: dict[str, bytes] = {}
     notes = []
     for row in rows:
@@ -387,14 +413,14 @@ def _contents(
 
 
 def _recorded_time(trace: Trace, run: Run, call_id: int) -> RecordedTime | None:
-    """Return the call's time on the device, or None if no execution was recorded."""
+    """Return the median device time of a call, or None if no execution was timed."""
     durations = [
         row["end"] - row["start"]
         for row in _rows_where(trace, "gpu_kernels", run, "call_id", call_id)
         if row["end"] is not None and row["start"] is not None
     ]
     if not durations:
-        # The host time of a launch includes compiling, and is not the kernel's time.
+        # The host time of a launch is not the kernel's time.
         return None
     names = {str(device["name"]) for device in run.devices if device["name"]}
     where = f"on {', '.join(sorted(names))}" if names else "on the device"
@@ -402,7 +428,7 @@ def _recorded_time(trace: Trace, run: Run, call_id: int) -> RecordedTime | None:
 
 
 def expression(text: str, dtype: str, what: str) -> str:
-    """Return a recorded literal as a Python expression; BadSetting if there is none."""
+    """Return a recorded value as a Python expression; BadSetting if it cannot be written as one."""
     if text in ("nan", "inf", "-inf"):
         return f'float("{text}")'
     try:
@@ -413,10 +439,10 @@ def expression(text: str, dtype: str, what: str) -> str:
         return f'triton.language.dtype("{text}")'
     if re.fullmatch(r"torch\.[a-z0-9_]+", text):
         return text
-    raise BadSetting(f"{what} was {text} ({dtype}), which a script cannot write down.")
+    raise BadSetting(f"{what} was {text} ({dtype}), which has no Python expression")
 
 
-def _evaluated(text: str) -> Any:
+def _literal_value(text: str) -> Any:
     try:
         return ast.literal_eval(text)
     except (ValueError, SyntaxError):

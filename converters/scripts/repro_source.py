@@ -1,7 +1,7 @@
 """Extraction of one kernel from a recorded source file, with the statements it depends on.
 
-Importing the whole file would run the rest of the program. So only statements are copied that bind
-a name which the kernel, or a copied statement, reads.
+Importing the whole file would run the program. So only statements are copied that define a name
+which the kernel, or another copied statement, reads.
 """
 
 import ast
@@ -9,7 +9,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-_FUNCTION: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
+_FUNCTION_NODES: Final = (ast.FunctionDef, ast.AsyncFunctionDef)
 
 
 def kernel_module(text: str, name: str, line: int | None) -> str | None:
@@ -21,7 +21,7 @@ def kernel_module(text: str, name: str, line: int | None) -> str | None:
     Args:
         text: the text of the file that defines the kernel.
         name: the name of the kernel's function.
-        line: the line of the definition; None takes the last function of that name.
+        line: the line of the definition; None: the last function of that name.
 
     """
     try:
@@ -34,24 +34,24 @@ def kernel_module(text: str, name: str, line: int | None) -> str | None:
     jit, lines = _jit_decorator(kernel), text.splitlines()
     kernel.decorator_list = [jit] if jit else []
     statements = _dependencies(module.body, kernel, _names_read([kernel]))
-    pieces = [_text(lines, statement) for statement in statements]
+    texts = [_statement_text(lines, statement) for statement in statements]
     if jit is None and "triton" not in {name for s in statements for name in _names_set(s)}:
-        pieces.append("import triton")
+        texts.append("import triton")
     decorator = "triton.jit" if jit is None else ast.get_source_segment(text, jit)
     body = "\n".join(lines[kernel.lineno - 1 : kernel.end_lineno])
-    return "\n".join([*pieces, "", "", f"@{decorator}", textwrap.dedent(body), ""])
+    return "\n".join([*texts, "", "", f"@{decorator}", textwrap.dedent(body), ""])
 
 
 def _definition(module: ast.Module, name: str, line: int | None) -> ast.FunctionDef | None:
     functions = [
         node for node in ast.walk(module) if isinstance(node, ast.FunctionDef) and node.name == name
     ]
-    exact = [node for node in functions if node.lineno == line]
-    return next(iter(exact or functions[-1:]), None)
+    at_line = [node for node in functions if node.lineno == line]
+    return next(iter(at_line or functions[-1:]), None)
 
 
 def _jit_decorator(kernel: ast.FunctionDef) -> ast.expr | None:
-    """Return the decorator `jit` of a function, or None if it has none."""
+    """Return a function's decorator that is called `jit`, or None."""
     for decorator in kernel.decorator_list:
         called = decorator.func if isinstance(decorator, ast.Call) else decorator
         if getattr(called, "attr", getattr(called, "id", None)) == "jit":
@@ -60,7 +60,7 @@ def _jit_decorator(kernel: ast.FunctionDef) -> ast.expr | None:
 
 
 def _dependencies(body: Sequence[ast.stmt], kernel: ast.stmt, names: set[str]) -> list[ast.stmt]:
-    """Return the statements that bind the names, directly or indirectly, in the file's order."""
+    """Return the statements of `body` that define `names`, or names that these read, in order."""
     copied = {index for index, statement in enumerate(body) if _is_always_copied(statement)}
     needed, is_complete = set(names), False
     while not is_complete:
@@ -82,8 +82,8 @@ def _is_always_copied(statement: ast.stmt) -> bool:
 
 
 def _names_set(statement: ast.stmt) -> Iterator[str]:
-    """Yield the module's names that a statement defines, assigns or imports."""
-    if isinstance(statement, (*_FUNCTION, ast.ClassDef)):
+    """Yield the names that a statement defines, assigns or imports in the module."""
+    if isinstance(statement, (*_FUNCTION_NODES, ast.ClassDef)):
         yield statement.name
         return
     for node in ast.walk(statement):
@@ -91,20 +91,20 @@ def _names_set(statement: ast.stmt) -> Iterator[str]:
             yield from ((alias.asname or alias.name.split(".")[0]) for alias in node.names)
         elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
             yield node.id
-        elif isinstance(node, (*_FUNCTION, ast.ClassDef)):
+        elif isinstance(node, (*_FUNCTION_NODES, ast.ClassDef)):
             yield node.name
 
 
 def _names_read(nodes: Sequence[ast.AST]) -> set[str]:
-    """Return the names that nodes read from the module, without local names of functions."""
+    """Return the names that syntax nodes read from the module, without functions' local names."""
     names: set[str] = set()
     for node in nodes:
-        inner = _names_read(list(ast.iter_child_nodes(node)))
-        if isinstance(node, (*_FUNCTION, ast.Lambda)):
-            inner -= _local_names(node)
+        names_in_node = _names_read(list(ast.iter_child_nodes(node)))
+        if isinstance(node, (*_FUNCTION_NODES, ast.Lambda)):
+            names_in_node -= _local_names(node)
         if isinstance(node, ast.Name) and isinstance(node.ctx, ast.Load):
-            inner = {node.id}
-        names |= inner
+            names_in_node = {node.id}
+        names |= names_in_node
     return names
 
 
@@ -117,8 +117,8 @@ def _local_names(function: ast.AST) -> set[str]:
     return (parameters | assigned) - global_names
 
 
-def _text(lines: Sequence[str], statement: ast.stmt) -> str:
-    """Return the whole lines of a statement, decorators included."""
+def _statement_text(lines: Sequence[str], statement: ast.stmt) -> str:
+    """Return the source lines of a statement, including its decorators."""
     decorators: Sequence[ast.expr] = getattr(statement, "decorator_list", ())
-    first = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
-    return "\n".join(lines[first - 1 : statement.end_lineno])
+    first_line = min([statement.lineno, *(decorator.lineno for decorator in decorators)])
+    return "\n".join(lines[first_line - 1 : statement.end_lineno])

@@ -1,4 +1,4 @@
-"""Converter that writes a script which launches one recorded call again."""
+"""Converter to a script that launches one recorded call again."""
 
 import base64
 import textwrap
@@ -67,7 +67,7 @@ def nested(name, given):
 
 
 class ReproConverter:
-    """Writes a standalone script that launches one recorded call again."""
+    """Converter to a standalone script that launches one recorded call again."""
 
     summary = "A script that launches one call again: --set launch=N, call=ID or finding=ID"
     default_output = "repro.py"
@@ -75,11 +75,11 @@ class ReproConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the script.
+        """Write the script to `output`, and return its path and sentences about it.
 
         Settings: `launch`, `call` or `finding` choose the call; `source=1` compiles the kernel's
-        Python source in place of its IR; `contents` is the most MB of recorded contents of one
-        storage that the script contains (64).
+        Python source in place of its IR; `contents` is the largest storage, in MiB, whose recorded
+        contents the script includes (64).
 
         Raises:
             BadSetting: the call or a setting does not exist, data that the launch needs was not
@@ -90,9 +90,11 @@ class ReproConverter:
             "repro", settings, ("launch", "call", "finding", "source", "contents")
         )
         choice = Choice(
-            _number(settings, "launch"), _number(settings, "call"), settings.get("finding")
+            _integer_setting(settings, "launch"),
+            _integer_setting(settings, "call"),
+            settings.get("finding"),
         )
-        limit = _number(settings, "contents")
+        limit = _integer_setting(settings, "contents")
         repro = read_repro(
             selection,
             choice,
@@ -101,36 +103,36 @@ class ReproConverter:
         )
         with whole_file(output) as file:
             file.write(script(repro).encode("utf-8"))
-        return Conversion((output,), (_invocation(repro), *_differences(repro)))
+        return Conversion((output,), (_invocation(repro), *_different_parts(repro)))
 
 
 CONVERTER: Final = ReproConverter()
 
 
 def script(repro: Repro) -> str:
-    """Return the text of the script."""
+    """Return the text of the script that launches a call again."""
     body = (
         files("kvtrace.converters.scripts").joinpath("repro_script.txt").read_text(encoding="utf-8")
     )
-    body = body.replace("#COMPILE#", _compiling(repro.code), 1)
-    data = "\n".join(_data(repro))
+    body = body.replace("#COMPILE#", _compile_function(repro.code), 1)
+    data = "\n".join(_data_lines(repro))
     return f'"""{_docstring(repro)}"""\n\n{body.replace("#DATA#", data, 1)}'
 
 
-def _compiling(code: Code) -> str:
+def _compile_function(code: Code) -> str:
     if code.stage != "source":
         return _FROM_IR.replace("#STAGE#", code.stage)
     return _NESTED + (_FROM_MODULE if code.text is None else _FROM_TEXT)
 
 
-def _number(settings: Mapping[str, str], name: str) -> int | None:
+def _integer_setting(settings: Mapping[str, str], name: str) -> int | None:
     text = settings.get(name)
     if text is None:
         return None
     try:
         return int(text)
     except ValueError as error:
-        raise BadSetting(f"{name} must be a number, not {text!r}.") from error
+        raise BadSetting(f"{name} must be a number, not {text!r}") from error
 
 
 def _invocation(repro: Repro) -> str:
@@ -139,12 +141,12 @@ def _invocation(repro: Repro) -> str:
 
 def _docstring(repro: Repro) -> str:
     lines = [f"Launch {repro.kernel}[{repro.grid}] once more, as it was recorded.", ""]
-    for paragraph in (_invocation(repro), _origin(repro), *_finding(repro)):
+    for paragraph in (_invocation(repro), _origin_text(repro), *_finding_sentences(repro)):
         lines += [*wrapped(paragraph, _WIDTH), ""]
     lines.append("As recorded:")
-    lines += _listed(_same(repro))
+    lines += _list_lines(_recorded_parts(repro))
     lines += ["", "Not as recorded:"]
-    lines += _listed(_differences(repro))
+    lines += _list_lines(_different_parts(repro))
     lines += [
         "",
         "It needs torch and triton, and prints checksums and the median time of some launches:",
@@ -157,43 +159,43 @@ def _docstring(repro: Repro) -> str:
     return text.replace("\\", "\\\\").replace('"""', '\\"\\"\\"')
 
 
-def _listed(points: tuple[str, ...]) -> Iterator[str]:
+def _list_lines(points: tuple[str, ...]) -> Iterator[str]:
     for point in points:
         yield from textwrap.wrap(
             printable(point), _WIDTH, initial_indent="- ", subsequent_indent="  "
         )
 
 
-def _origin(repro: Repro) -> str:
+def _origin_text(repro: Repro) -> str:
     run = repro.run
-    first = "" if repro.launch is None else f"launch {repro.launch['seq']}, "
-    parts = [f"It is {first}call {repro.call_id} of run {run.run_id}"]
+    launch_text = "" if repro.launch is None else f"launch {repro.launch['seq']}, "
+    phrases = [f"It is {launch_text}call {repro.call_id} of run {run.run_id}"]
     if run.command:
-        parts.append(f"of `{run.command}`")
+        phrases.append(f"of `{run.command}`")
     if run.git_commit:
-        parts.append(f"at commit {run.git_commit[:12]}{' with changes' if run.git_dirty else ''}")
+        phrases.append(f"at commit {run.git_commit[:12]}{' with changes' if run.git_dirty else ''}")
     if repro.launch is not None and repro.launch["enter"] is not None:
-        moment = datetime.fromtimestamp(repro.launch["enter"] // 10**9, UTC)
-        parts.append(f"on {moment:%Y-%m-%d at %H:%M:%S} UTC")
+        launch_time = datetime.fromtimestamp(repro.launch["enter"] // 10**9, UTC)
+        phrases.append(f"on {launch_time:%Y-%m-%d at %H:%M:%S} UTC")
     versions = [f"{n} {run.versions[n]}" for n in ("triton", "torch") if n in run.versions]
     devices = sorted({str(device["name"]) for device in run.devices if device["name"]})
-    text = f"{', '.join(parts)} ({', '.join([*versions, *devices])})."
+    text = f"{', '.join(phrases)} ({', '.join([*versions, *devices])})."
     file, line = repro.place
     return text if file is None else f"{text} The kernel is defined in {file}, line {line}."
 
 
-def _finding(repro: Repro) -> Iterator[str]:
+def _finding_sentences(repro: Repro) -> Iterator[str]:
     if repro.finding is not None:
         yield f"Finding {repro.finding['finding_id']}: {repro.finding['message']}"
 
 
-def _same(repro: Repro) -> tuple[str, ...]:
+def _recorded_parts(repro: Repro) -> tuple[str, ...]:
     code = {
         "ttir": "the kernel's Triton IR (TTIR), compiled again",
         "ttgir": "the kernel's GPU IR (TTGIR), compiled again",
     }.get(repro.code.stage, "the kernel's Python source, compiled again")
     options = ", ".join(f"{name}={value}" for name, value in repro.options.items())
-    points = [
+    sentences = [
         f"{code} with {options or 'no option'}",
         "grid, scalars and constants",
         "of each tensor: element type, shape, strides; of each storage: its size, where tensors "
@@ -201,36 +203,38 @@ def _same(repro: Repro) -> tuple[str, ...]:
     ]
     if repro.contents:
         names = ", ".join(name for name, memory in repro.storages.items() if memory.contents)
-        points.append(f"contents of {names}: as they were before the call's first launch")
-    return tuple(points)
+        sentences.append(f"contents of {names}: as they were before the call's first launch")
+    return tuple(sentences)
 
 
-def _differences(repro: Repro) -> tuple[str, ...]:
-    points = []
+def _different_parts(repro: Repro) -> tuple[str, ...]:
+    sentences = []
     missing = [name for name, memory in repro.storages.items() if memory.contents is None]
     if missing:
-        points.append(
+        sentences.append(
             f"contents of {', '.join(missing)}: they were not recorded, and are random with fixed "
             "seeds: floats from a normal distribution, integers from 0 to 3"
         )
-    points += repro.notes
+    sentences += repro.notes
     if repro.code.stage == "source" and repro.code.text is None:
-        points.append(f"the kernel is imported from {repro.code.module}, as it is now")
-    points.append("the addresses of storages: only that they are aligned as new tensors are")
+        sentences.append(f"the kernel is imported from {repro.code.module}, as it is now")
+    sentences.append("the addresses of storages: only that they are aligned as new tensors are")
     unaligned = [
         str(row["name"])
         for row in repro.rows
         if row["alignment"] is not None and (row["alignment"] - (row["offset_bytes"] or 0)) % 16
     ]
     if unaligned:
-        points.append(
+        sentences.append(
             f"{', '.join(unaligned)}: the storage did not begin at a multiple of 16 bytes"
         )
-    points.append("what ran before and beside it; timed launches find the device's cache cleared")
-    return tuple(points)
+    sentences.append(
+        "what ran before and beside it; timed launches find the device's cache cleared"
+    )
+    return tuple(sentences)
 
 
-def _data(repro: Repro) -> Iterator[str]:
+def _data_lines(repro: Repro) -> Iterator[str]:
     yield ""
     yield f"KERNEL = {repro.kernel!r}"
     yield f"GRID = {repro.grid!r}"
@@ -243,13 +247,13 @@ def _data(repro: Repro) -> Iterator[str]:
     yield "#: Arguments in the order of the kernel's parameters."
     yield "ARGUMENTS = {"
     for name, argument in repro.arguments.items():
-        yield f"    {name!r}: {_written(argument)},"
+        yield f"    {name!r}: {_argument_text(argument)},"
     yield "}"
     recorded = repro.recorded
     time = None if recorded is None else (recorded.median_ns / 1e6, recorded.where, recorded.count)
     yield "#: Median time in milliseconds, the device, and the number of executions."
     yield f"RECORDED = {time!r}"
-    yield from _code(repro)
+    yield from _code_lines(repro)
     yield "#: Recorded contents of storages by hash: base64 of zlib."
     yield "CONTENTS = {"
     for sha256, compressed in repro.contents.items():
@@ -259,18 +263,18 @@ def _data(repro: Repro) -> Iterator[str]:
     yield "}"
 
 
-def _code(repro: Repro) -> Iterator[str]:
+def _code_lines(repro: Repro) -> Iterator[str]:
     code = repro.code
     if code.stage == "source":
-        tops = dict.fromkeys(name.split(".")[0] for name in repro.arguments)
-        yield f"NAMES = {tuple(tops)!r}"
+        parameter_names = dict.fromkeys(name.split(".")[0] for name in repro.arguments)
+        yield f"NAMES = {tuple(parameter_names)!r}"
     if code.text is None:
         yield f"MODULE = {code.module!r}"
         return
     yield f"{'SOURCE' if code.stage == 'source' else 'IR'} = {_long_text(code.text)}"
 
 
-def _written(argument: TensorArgument | DescriptorArgument | Literal) -> str:
+def _argument_text(argument: TensorArgument | DescriptorArgument | Literal) -> str:
     if isinstance(argument, Literal):
         return argument.text
     if isinstance(argument, TensorArgument):
@@ -278,11 +282,11 @@ def _written(argument: TensorArgument | DescriptorArgument | Literal) -> str:
         return f"Tensor({a.storage!r}, {a.dtype!r}, {a.shape!r}, {a.strides!r}, {a.offset})"
     extents = f"{argument.shape!r}, {argument.strides!r}, {argument.block_shape!r}"
     padding = "" if argument.padding == "zero" else f", {argument.padding!r}"
-    return f"Descriptor({_written(argument.base)}, {extents}{padding})"
+    return f"Descriptor({_argument_text(argument.base)}, {extents}{padding})"
 
 
 def _long_text(text: str) -> str:
-    """Return a string literal of several lines, a raw one if the text allows it."""
+    """Return a text as a Python string literal of several lines, raw if the text allows it."""
     is_plain = "\r" not in text and "\0" not in text and text.endswith("\n")
     if is_plain and '"""' not in text:
         return f'r"""{text}"""'

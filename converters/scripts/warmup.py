@@ -1,4 +1,4 @@
-"""Converter that writes a script which compiles kernels before they are launched."""
+"""Converter to a script that compiles kernels before they are launched."""
 
 import textwrap
 from collections.abc import Iterator, Mapping
@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any, Final
 
 from kvtrace.converters.output import whole_file
-from kvtrace.converters.profile.recompiles import HeldLaunch, held_launches
+from kvtrace.converters.profile.recompiles import DelayedLaunch, delayed_launches
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.scripts.repro import TORCH_NAMES, descriptor, expression, options_of
 from kvtrace.schema.errors import BadSetting
@@ -19,27 +19,27 @@ _WIDTH: Final = 100
 
 
 class WarmupConverter:
-    """Writes a script that compiles each variant for which a launch waited."""
+    """Converter to a script that compiles each variant for which a launch waited."""
 
-    summary = "A script that compiles what launches waited for ahead of them: --set since=MARK"
+    summary = "A script that compiles kernels that launches waited for: --set since=MARK"
     default_output = "warmup.py"
 
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the script.
+        """Write the script to `output`, and return its path and sentences about it.
 
-        Settings: `since` leaves out kernels compiled before a mark or a number of seconds.
+        Settings: `since`, a mark or a number of seconds; earlier launches do not count.
 
         Raises:
             BadSetting: a setting or the mark does not exist, or the output cannot be written.
 
         """
         reject_unknown_settings("warmup", settings, ("since",))
-        delayed = held_launches(selection.trace, selection.runs, settings.get("since"))
-        calls, left_out = _calls(selection, delayed)
+        delayed = delayed_launches(selection.trace, selection.runs, settings.get("since"))
+        calls, left_out = _call_texts(selection, delayed)
         with whole_file(output) as file:
-            file.write(_script(calls, left_out).encode("utf-8"))
+            file.write(_script_text(calls, left_out).encode("utf-8"))
         waiting = [launch for launch in delayed if not launch.trial]
         waited = duration(sum(launch.waited_ns for launch in waiting))
         launches = plural(len(waiting), "launch")
@@ -50,8 +50,10 @@ class WarmupConverter:
 CONVERTER: Final = WarmupConverter()
 
 
-def _calls(selection: Selection, delayed: tuple[HeldLaunch, ...]) -> tuple[list[str], list[str]]:
-    """Return the distinct calls as Python text, and reasons why others cannot be compiled ahead."""
+def _call_texts(
+    selection: Selection, delayed: tuple[DelayedLaunch, ...]
+) -> tuple[list[str], list[str]]:
+    """Return the distinct calls of delayed launches as Python text, and reasons for omissions."""
     trace = selection.trace
     calls: dict[tuple[str, int], Mapping[str, Any]] = {}
     kernels: dict[tuple[str, int], Mapping[str, Any]] = {}
@@ -59,24 +61,24 @@ def _calls(selection: Selection, delayed: tuple[HeldLaunch, ...]) -> tuple[list[
         calls[row["run"], row["call_id"]] = row
     for row in plain_rows(trace.table("kernels", selection.runs)):
         kernels[row["run"], row["kernel_id"]] = row
-    with_comments: dict[str, str] = {}
-    left_out: dict[str, None] = {}
+    text_with_comment: dict[str, str] = {}
+    omission_reasons: dict[str, None] = {}
     for launch in delayed:
         kernel = kernels[launch.run, launch.variant.kernel_id]
         try:
-            text = "\n".join(_call(kernel, calls[launch.run, launch.call_id]))
+            text = "\n".join(_call_lines(kernel, calls[launch.run, launch.call_id]))
         except BadSetting as problem:
-            left_out[printable(str(problem))] = None
+            omission_reasons[printable(str(problem))] = None
             continue
         comment = f"    # launch {launch.seq} waited {duration(launch.waited_ns)}"
-        with_comments.setdefault(text, f"{comment}\n{text}")
-    return list(with_comments.values()), list(left_out)
+        text_with_comment.setdefault(text, f"{comment}\n{text}")
+    return list(text_with_comment.values()), list(omission_reasons)
 
 
-def _call(kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[str]:
+def _call_lines(kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[str]:
     what = f"call {call['call_id']} of kernel {kernel['name']}"
     if kernel["origin"] not in ("jit", "autotune", "gluon") or not kernel["module"]:
-        raise BadSetting(f"{what} was made by {kernel['origin']}, which compiles it itself.")
+        raise BadSetting(f"{what} comes from {kernel['origin']}, which compiles its own kernels")
     yield "    ("
     yield f"        {kernel['module']!r},"
     yield f"        {kernel['name']!r},"
@@ -84,23 +86,25 @@ def _call(kernel: Mapping[str, Any], call: Mapping[str, Any]) -> Iterator[str]:
     yield "        {"
     rows = call["args"] or ()
     for row in rows:
-        yield f"            {row['name']!r}: {_argument(row, rows, what)},"
+        yield f"            {row['name']!r}: {_argument_text(row, rows, what)},"
     yield "        },"
     yield "    ),"
 
 
-def _argument(row: Mapping[str, Any], rows: Any, what: str) -> str:
+def _argument_text(row: Mapping[str, Any], rows: Any, what: str) -> str:
     if row["kind"] == "tensor":
         dtype = TORCH_NAMES.get(row["dtype"], str(row["dtype"]))
         return f"Pointer({dtype!r}, {int(row['alignment'] or 0)})"
     if row["kind"] == "descriptor":
-        host = descriptor(row, rows, what)
-        extents = f"{list(host.shape)!r}, {list(host.strides)!r}, {list(host.block_shape)!r}"
-        return f"descriptor({host.base.dtype!r}, {extents}, {host.padding!r})"
+        recorded = descriptor(row, rows, what)
+        extents = (
+            f"{list(recorded.shape)!r}, {list(recorded.strides)!r}, {list(recorded.block_shape)!r}"
+        )
+        return f"descriptor({recorded.base.dtype!r}, {extents}, {recorded.padding!r})"
     return expression(str(row["scalar"]), str(row["dtype"]), f"argument {row['name']} of {what}")
 
 
-def _script(calls: list[str], left_out: list[str]) -> str:
+def _script_text(calls: list[str], left_out: list[str]) -> str:
     body = (
         files("kvtrace.converters.scripts")
         .joinpath("warmup_script.txt")

@@ -1,5 +1,5 @@
-"""Timelines: built as plain data from a run's tables, written for Perfetto and Chrome.
+"""Timelines of runs for Perfetto and Chrome.
 
-`drawing.py` builds the data that `timeline.py` defines. `perfetto.py` and `chrome.py` encode it
-with `pieces.py`, `protobuf.py` and `nesting.py`.
+`drawing.py` builds a timeline from tables, as the dataclasses of `timeline.py`. `perfetto.py` and
+`chrome.py` encode it with `pieces.py`, `protobuf.py` and `nesting.py`.
 """

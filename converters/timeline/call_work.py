@@ -17,7 +17,7 @@ from kvtrace.converters.timeline.captions import Facts
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: Findings of a call that are listed one by one.
+#: Most findings of a call that are listed.
 _MOST_FINDINGS: Final = 8
 
 
@@ -25,9 +25,9 @@ _MOST_FINDINGS: Final = 8
 class CallWork:
     """Derived work of one launch of a call: bytes, FLOPs, and the least time on the roofline.
 
-    `bytes` counts every access and `unique_bytes` each byte once. `bytes` is a lower bound where
-    `unknown` accesses depend on data that was not recorded. `best_ns` is the least time that the
-    device's limits allow, and `bound` the limit that decides; None where no limits are known.
+    `bytes` counts every access and `unique_bytes` each byte once. `unknown` counts accesses that
+    depend on data that was not recorded; `bytes` does not include them. `best_ns` is the least time
+    by the device's limits, and `bound` the limit that determines it; None without known limits.
     """
 
     bytes: int
@@ -52,21 +52,21 @@ class CallWork:
 
 @dataclass(frozen=True, slots=True)
 class DerivedCalls:
-    """Work and violations of a run's calls by call id, and the device that gave the limits."""
+    """Work and violations of a run's calls, by call id, and the device whose limits are used."""
 
     work: Mapping[int, CallWork]
     findings: Mapping[int, Facts]
     device: ChosenDevice | None
 
     def facts(self, call_id: int | None) -> Facts:
-        """Return the figures of a call under `derived`, then its violations."""
+        """Return the facts of a call: its figures under the key `derived`, then its violations."""
         work = None if call_id is None else self.work.get(call_id)
         if work is None:
             return self.violations(call_id)
         return (("derived", (*work.facts(), *self._limits(work))), *self.violations(call_id))
 
     def violations(self, call_id: int | None) -> Facts:
-        """Return the violations of a call by their ids, under `findings`."""
+        """Return the violations of a call under the key `findings`; () if it has none."""
         listed = None if call_id is None else self.findings.get(call_id)
         return (("findings", listed),) if listed else ()
 
@@ -77,14 +77,14 @@ class DerivedCalls:
 
 
 def derived_calls(trace: "Trace", run: "Run") -> DerivedCalls:
-    """Read the derived figures and violations of a run's calls; errors as `Trace.table`."""
+    """Return the derived figures and violations of a run's calls; errors as `Trace.table`."""
     names = [str(device["name"]) for device in run.devices or () if device["name"]]
     targets = trace.table("kernels", [run], ["target"])["target"].drop_null()
     device = chosen_device(None, names, [str(t) for t in pc.unique(targets).to_pylist()])
-    return DerivedCalls(_work(trace, run, device), _violations(trace, run), device)
+    return DerivedCalls(_work_by_call(trace, run, device), _violations_by_call(trace, run), device)
 
 
-def _work(trace: "Trace", run: "Run", device: ChosenDevice | None) -> dict[int, CallWork]:
+def _work_by_call(trace: "Trace", run: "Run", device: ChosenDevice | None) -> dict[int, CallWork]:
     if not any(piece.num_rows for piece in trace.pieces("ops", [run], ["call_id"])):
         return {}  # without opening the database
     from kvtrace.converters.profile.profile_tables import work_of_calls
@@ -106,14 +106,14 @@ def _call_work(
     others: Mapping[str, int],
     device: ChosenDevice | None,
 ) -> CallWork:
-    unique = row["unique_bytes"] if row["accesses"] else 0
-    unique = None if unique is None else int(unique)
-    total = int(row["bytes"] or 0)
-    work = Work(unique, None if row["unknown"] else total, dots, others)
+    unique_bytes = row["unique_bytes"] if row["accesses"] else 0
+    unique_bytes = None if unique_bytes is None else int(unique_bytes)
+    all_bytes = int(row["bytes"] or 0)
+    work = Work(unique_bytes, None if row["unknown"] else all_bytes, dots, others)
     roofline = None if device is None else position(work, device.limits)
     return CallWork(
-        bytes=total,
-        unique_bytes=unique,
+        bytes=all_bytes,
+        unique_bytes=unique_bytes,
         flops=int(row["flops"]),
         unknown=int(row["unknown"]),
         best_ns=None if roofline is None else roofline.best_ns,
@@ -121,8 +121,8 @@ def _call_work(
     )
 
 
-def _violations(trace: "Trace", run: "Run") -> dict[int, Facts]:
-    """Return ids and rules of each call's violations, with links into the report's page."""
+def _violations_by_call(trace: "Trace", run: "Run") -> dict[int, Facts]:
+    """Return by call id the ids and rules of its violations, with addresses in the report."""
     columns = ["call_id", "finding_id", "rule", "verdict"]
     rows = trace.table("findings", [run], columns)
     rows = rows.filter(pc.equal(rows["verdict"].cast(pa.string()), "violation"))

@@ -1,6 +1,6 @@
-"""Captions of slices: names and facts, made of rows of `kernels`, `calls` and `gpu_kernels`.
+"""Captions of slices: names and facts, from rows of `kernels`, `calls` and `gpu_kernels`.
 
-Each unique call has one caption, however often it was launched.
+All launches of a unique call share one caption.
 """
 
 import shlex
@@ -30,11 +30,11 @@ class Caption:
 def launch_caption(
     call_id: int, phase: str | None, call: Row, kernel: Row, stack: Row, more: Facts = ()
 ) -> Caption:
-    """Describe a launch. `call`, `kernel` and `stack` may be empty where the trace lacks them."""
+    """Return the caption of a launch; rows that the trace lacks are {}. `more` facts come last."""
     facts: list[tuple[str, int | str | Facts]] = [("call", call_id)]
     if call.get("kernel_id") is not None:
         facts.append(("kernel", call["kernel_id"]))
-    facts += _texts(
+    facts += _known_texts(
         ("grid", grid_text(call)),
         ("phase", phase),
         ("defined", place_text(kernel)),
@@ -48,7 +48,7 @@ def launch_caption(
 
 
 def kernel_name(kernel: Row, otherwise: str) -> str:
-    """Return the recorded name of a kernel (it may be empty), or `otherwise` if there is none."""
+    """Return the recorded name of a kernel, which may be "", or `otherwise` if it is null."""
     name = kernel.get("name")
     return otherwise if name is None else str(name)
 
@@ -62,7 +62,7 @@ def grid_text(row: Row) -> str | None:
 
 
 def place_text(kernel: Row) -> str | None:
-    """Return where a kernel is defined as `kernels.py:12`."""
+    """Return the location of a kernel's definition, such as `kernels.py:12`; None if unknown."""
     if not kernel.get("file"):
         return None
     name = PurePath(kernel["file"]).name
@@ -78,7 +78,7 @@ def _frame_text(stack: Row) -> str | None:
 
 
 def arguments_facts(arguments: Sequence[Row]) -> Facts:
-    """Return one pair of name and text for each argument of a call."""
+    """Return the (name, text) of each argument of a call."""
     names = [argument.get("name") or f"argument {i}" for i, argument in enumerate(arguments)]
     return tuple(
         (names[index], argument_text(argument, index, names))
@@ -87,7 +87,10 @@ def arguments_facts(arguments: Sequence[Row]) -> Facts:
 
 
 def argument_text(argument: Row, index: int, names: Sequence[str]) -> str:
-    """Return an argument as text, such as `fp32[1024, 2] strides (2, 1) on cuda:0` or `128`."""
+    """Return an argument as text, such as `fp32[1024, 2] strides (2, 1) on cuda:0` or `128`.
+
+    `index` is its position among the call's arguments, whose names are `names`.
+    """
     if argument.get("shape") is None:
         scalar = argument.get("scalar")
         return str(scalar if scalar is not None else argument.get("kind") or "?")
@@ -98,20 +101,20 @@ def argument_text(argument: Row, index: int, names: Sequence[str]) -> str:
         text += f" on {argument['device']}"
     if argument.get("offset_bytes"):
         text += f", {argument['offset_bytes']} bytes into its storage"
-    group = argument.get("alias_group")
-    if group is not None and group != index and 0 <= group < len(names):
-        text += f", same storage as {names[group]}"
+    storage_index = argument.get("alias_group")
+    if storage_index is not None and storage_index != index and 0 <= storage_index < len(names):
+        text += f", same storage as {names[storage_index]}"
     return text
 
 
 def compile_caption(kernel: Row) -> Caption:
-    """Describe the compilation of a kernel, or its load from the compiler's cache."""
+    """Return the caption of a kernel's compilation, or of its load from the compiler's cache."""
     verb = "cached" if kernel.get("cache_hit") else "compile"
     facts: list[tuple[str, int | str | Facts]] = [("kernel", kernel["kernel_id"])]
-    facts += _texts(("target", kernel.get("target")), ("origin", kernel.get("origin")))
-    numbers = ("num_warps", "num_ctas", "num_stages", "registers", "spills", "shared_bytes")
-    facts += [(key, kernel[key]) for key in numbers if kernel.get(key) is not None]
-    facts += _texts(
+    facts += _known_texts(("target", kernel.get("target")), ("origin", kernel.get("origin")))
+    keys = ("num_warps", "num_ctas", "num_stages", "registers", "spills", "shared_bytes")
+    facts += [(key, kernel[key]) for key in keys if kernel.get(key) is not None]
+    facts += _known_texts(
         ("occupancy", _occupancy_text(kernel)),
         ("defined", place_text(kernel)),
         ("cache key", kernel.get("cache_key")),
@@ -121,7 +124,7 @@ def compile_caption(kernel: Row) -> Caption:
 
 
 def load_caption(kernel: Row) -> Caption:
-    """Describe the loading of a kernel's binary onto the device."""
+    """Return the caption of the load of a kernel's binary onto the device."""
     name = kernel_name(kernel, f"kernel {kernel['kernel_id']}")
     return Caption(f"load {name}", (("kernel", kernel["kernel_id"]),))
 
@@ -135,17 +138,17 @@ def _occupancy_text(kernel: Row) -> str | None:
 
 
 def execution_caption(row: Row, more: Facts = (), kernel: str | None = None) -> Caption:
-    """Describe an execution on a device from a row of `gpu_kernels`.
+    """Return the caption of an execution on a device, from its row of `gpu_kernels`.
 
-    `more` are facts of the execution's call. `kernel` is the kernel's name in all outputs, which
-    may differ from the device's symbol: Inductor renames kernels of users.
+    `more` are facts of the execution's call. `kernel` is the kernel's recorded name, which may
+    differ from the device's symbol, since Inductor renames users' kernels.
     """
     facts: list[tuple[str, int | str | Facts]] = []
     if row.get("call_id") is not None:
         facts.append(("call", row["call_id"]))
-    facts += _texts(("grid", grid_text(row)))
-    numbers = ("registers", "shared_bytes", "bytes", "graph_id", "graph_node_id")
-    facts += [(key, row[key]) for key in numbers if row.get(key) is not None]
+    facts += _known_texts(("grid", grid_text(row)))
+    keys = ("registers", "shared_bytes", "bytes", "graph_id", "graph_node_id")
+    facts += [(key, row[key]) for key in keys if row.get(key) is not None]
     facts += more
     symbol = kernel_name(row, "kernel of unknown name")
     name = titled(symbol) if kernel is None else kernel
@@ -155,54 +158,56 @@ def execution_caption(row: Row, more: Facts = (), kernel: str | None = None) -> 
 
 
 def replay_caption(graph_id: int, kernels: int) -> Caption:
-    """Describe one replay of a graph that runs `kernels` kernels."""
+    """Return the caption of one replay of a graph with `kernels` kernels."""
     return Caption(f"graph {graph_id}", (("graph_id", graph_id), ("kernels", kernels)))
 
 
 def step_caption(name: str, number: int, measured: Facts) -> Caption:
-    """Describe one step: one of the ranges of one name that the program marked repeatedly."""
+    """Return the caption of one step: a range of a name that the program marked repeatedly."""
     return Caption(f"{name} {number}", (("step", number), ("measured", measured)))
 
 
 def mark_caption(mark: Row) -> Caption:
-    """Describe a range or an instant that the user marked, with the user's attributes as facts."""
+    """Return the caption of a user's range or instant, with the user's attributes as facts."""
     attributes = tuple((key, value or "") for key, value in mark.get("attributes") or ())
     name = mark.get("name")
     return Caption("mark" if name is None else str(name), attributes)
 
 
 def message_caption(message: Row) -> Caption:
-    """Describe a row of `messages`: a note or warning by kvtrace."""
-    facts: Facts = tuple(_texts(("level", message.get("level")), ("text", message.get("text"))))
+    """Return the caption of a row of `messages`."""
+    facts: Facts = tuple(
+        _known_texts(("level", message.get("level")), ("text", message.get("text")))
+    )
     return Caption(
         str(message.get("code") or "message"), (*facts, ("count", message["count"] or 1))
     )
 
 
 def process_title(run: Run, pid: int) -> str:
-    """Return the title of a run's process: rank, script, host and commit, as far as known.
+    """Return the title of a run's process: rank, script, host and commit, if known.
 
-    Viewers show `pid` themselves; the title has the run's process id where that differs.
+    Viewers show `pid`; if the recorded process id differs, the title has it.
     """
-    parts = [script_name(run.command)]
+    texts = [script_name(run.command)]
     if run.rank is not None:
-        parts.insert(0, f"rank {run.rank}")
+        texts.insert(0, f"rank {run.rank}")
     if run.host:
-        parts.append(run.host)
+        texts.append(run.host)
     if run.pid is not None and run.pid != pid:
-        parts.append(f"pid {run.pid}")
+        texts.append(f"pid {run.pid}")
     if run.git_commit:
-        parts.append(run.git_commit[:8])
-    return " · ".join(parts)
+        texts.append(run.git_commit[:8])
+    return " · ".join(texts)
 
 
 def device_suffix(run: Run, pid: int) -> str:
-    """Return the rank or process that is put behind the names of a run's devices."""
+    """Return the suffix of the names of a run's devices: its rank, else its process id."""
     return f"process {pid}" if run.rank is None else f"rank {run.rank}"
 
 
 def run_facts(run: Run) -> dict[str, str]:
-    """Return facts of a run as a whole: command, host, mode, commit, devices and versions."""
+    """Return the facts of a run by name: command, host, mode, commit, devices and versions."""
     facts = {"command": run.command, "host": run.host, "mode": run.mode, "commit": run.git_commit}
     for device in run.devices:
         facts[f"device {device['index']}"] = device["name"]
@@ -223,12 +228,12 @@ def script_name(command: str | None) -> str:
 
 
 def command_words(command: str | None) -> list[str]:
-    """Split a command line as a shell does, or at spaces if the quotes do not match."""
+    """Return the words of a command line, split as by a shell, or at spaces if quotes mismatch."""
     try:
         return shlex.split(command or "")
     except ValueError:
         return (command or "").split()
 
 
-def _texts(*pairs: tuple[str, str | None]) -> list[tuple[str, int | str | Facts]]:
+def _known_texts(*pairs: tuple[str, str | None]) -> list[tuple[str, int | str | Facts]]:
     return [(key, value) for key, value in pairs if value is not None]

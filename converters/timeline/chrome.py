@@ -1,8 +1,8 @@
 """Chrome trace files: the JSON that chrome://tracing, Perfetto and many other viewers read.
 
-Times are µs with three decimals since the earliest event: µs since 1970 would not fit the 53 bits
-of a JSON number. `baseTimeNanoseconds` has the time of that event, as in PyTorch's files. The
-format has processes and threads only, so every other track becomes a thread with a free number.
+Times are µs with three decimals since the earliest event, since µs since 1970 would exceed the 53
+bits of a JSON number. `baseTimeNanoseconds` is the time of that event, as in PyTorch's files. The
+format has only processes and threads, so other tracks become threads with unused numbers.
 
 Format: https://docs.google.com/document/d/1CvAClvFfyA5R-PhYUmn5OOQtYMH4h6I0nSsKchNAySU
 """
@@ -21,14 +21,14 @@ from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.timeline.captions import Caption, Facts
 from kvtrace.converters.timeline.clocks import clock_offsets
 from kvtrace.converters.timeline.drawing import timelines
-from kvtrace.converters.timeline.nesting import stretches
+from kvtrace.converters.timeline.nesting import independent_rows
 from kvtrace.converters.timeline.pieces import (
     ByteTable,
     Constant,
     Decimal,
     Lookup,
+    PartialRows,
     Piece,
-    Some,
     concatenate_rows,
 )
 from kvtrace.converters.timeline.timeline import (
@@ -49,7 +49,7 @@ _CHUNK: Final = 1 << 16
 #: Thread numbers that no system assigns (Linux ends at 2^22), for tracks that are not threads.
 _FIRST_FREE_TID: Final = 1 << 22
 _LARGEST_TID: Final = (1 << 31) - 1
-#: A flow's number: the run's position above these bits, the launch's number below; under 2^53.
+#: A flow's number has the run's index above these bits and the launch's number below (under 2^53).
 _LAUNCH_BITS: Final = 40
 _FRACTIONS: Final = ByteTable([f".{nanoseconds:03}".encode() for nanoseconds in range(1_000)])
 _TIMES: Final = (
@@ -63,7 +63,7 @@ _TIMES: Final = (
 
 
 class ChromeConverter:
-    """Writes a trace for chrome://tracing and other readers of its JSON."""
+    """Converter to a JSON file for chrome://tracing and other viewers of that format."""
 
     summary = "Timeline as Chrome trace JSON"
     default_output = "trace.json"
@@ -71,7 +71,7 @@ class ChromeConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the timeline of the selected runs; there are no settings."""
+        """Write the timelines of the selected runs; there are no settings."""
         reject_unknown_settings("chrome", settings, ())
         tally = Tally()
         with whole_file(output) as file:
@@ -84,27 +84,30 @@ CONVERTER: Final = ChromeConverter()
 
 
 def earliest(selection: Selection) -> int:
-    """Return the earliest time (ns since 1970) on the selected runs' timelines, or 0 if none."""
+    """Return the earliest time on the selected runs' timelines, in ns since 1970; 0 without any."""
     offsets = clock_offsets(selection.trace, selection.runs)
-    firsts = []
+    first_times = []
     for run in selection.runs:
         offset = offsets[run.run_id].ns if run.run_id in offsets else 0
         for table, column in _TIMES:
             first = pc.min(selection.trace.table(table, [run], [column])[column])
             if first.is_valid:
-                firsts.append(first.value + offset)
-    return min(firsts, default=0)
+                first_times.append(first.value + offset)
+    return min(first_times, default=0)
 
 
 def encode_timelines(
     built: Iterable[Timeline], base: int, tally: Tally | None = None
 ) -> Iterator[Buffer]:
-    """Encode timelines as one JSON object, a chunk at a time; times count from `base` (ns)."""
-    head = {"displayTimeUnit": "ns", "baseTimeNanoseconds": base}
-    yield (_json(head)[:-1] + ',"traceEvents":[\n').encode()
+    """Yield timelines encoded as one JSON object, in chunks; times count from `base` (ns).
+
+    Drawn rows are counted in `tally`.
+    """
+    header = {"displayTimeUnit": "ns", "baseTimeNanoseconds": base}
+    yield (_json(header)[:-1] + ',"traceEvents":[\n').encode()
     separator = b""
-    for number, timeline in enumerate(built):
-        for chunk in _encode_timeline(timeline, base, number):
+    for run_index, timeline in enumerate(built):
+        for chunk in _encode_timeline(timeline, base, run_index):
             # Every event ends with a comma and a new line, except the last of the file.
             yield separator
             yield chunk[:-2]
@@ -128,79 +131,84 @@ def _encode_timeline(timeline: Timeline, base: int, number: int) -> Iterator[Buf
 
 
 def thread_numbers(tracks: Sequence[Track]) -> dict[Track, int]:
-    """Return a thread number for each track: threads have their tid, all others a free number."""
+    """Return the thread number of each track but processes and counters.
+
+    Threads have their tid, all others an unused number.
+    """
     numbers: dict[Track, int] = {}
-    free = _FIRST_FREE_TID
+    unused_number = _FIRST_FREE_TID
     for track in tracks:
         if track.kind in ("process", "counter"):
             continue
         if track.kind == "thread" and track.tid is not None and 0 < track.tid <= _LARGEST_TID:
             numbers[track] = track.tid
             continue
-        while free in numbers.values():
-            free += 1
-        numbers[track] = free
-        free += 1
+        while unused_number in numbers.values():
+            unused_number += 1
+        numbers[track] = unused_number
+        unused_number += 1
     return numbers
 
 
 def encode_slices(slices: Slices, thread: str, base: int, run: int) -> Iterator[Buffer]:
-    """Encode slices as complete events, ordered by begin, with flows as `bind_id`.
+    """Yield slices encoded as complete events, ordered by begin, with flows as `bind_id`.
 
     Args:
         slices: the slices of one track.
-        thread: the track's pid and tid, as members of a JSON object.
-        base: the time that events count from, in ns since 1970.
-        run: the run's position among the timelines, for the numbers of flows.
+        thread: JSON members with the track's pid and tid.
+        base: the time from which events' times count, in ns since 1970.
+        run: the run's index among the timelines, for the numbers of flows.
 
     """
     comma = "," if slices.launch is not None else ""
-    table, entry = _caption_table(slices.captions, slices.caption, slices.category, comma)
-    head = f'{{"ph":"X",{thread},"ts":'.encode()
-    for rows in _chunks(slices):
+    table, entry_of_caption = _caption_table(
+        slices.captions, slices.caption, slices.category, comma
+    )
+    event_start = f'{{"ph":"X",{thread},"ts":'.encode()
+    for rows in _index_chunks(slices):
         event: list[Piece] = [
-            Constant(head),
-            *_microseconds(slices.begin[rows] - base),
+            Constant(event_start),
+            *_microsecond_pieces(slices.begin[rows] - base),
             Constant(b',"dur":'),
-            *_microseconds(slices.duration[rows]),
+            *_microsecond_pieces(slices.duration[rows]),
         ]
         if slices.flow is not None and slices.launch is not None:
-            linked = np.flatnonzero(slices.flow[rows])
-            flow = slices.launch[rows[linked]].astype(np.int64) + (run << _LAUNCH_BITS)
-            event.append(_flow(linked, flow, slices.category, rows.size))
+            rows_with_flow = np.flatnonzero(slices.flow[rows])
+            flow = slices.launch[rows[rows_with_flow]].astype(np.int64) + (run << _LAUNCH_BITS)
+            event.append(_flow_piece(rows_with_flow, flow, slices.category, rows.size))
         event.append(Constant(b',"args":{'))
         if slices.launch is not None:
-            event += _launch(slices.launch[rows])
-        event.append(Lookup(table, entry[slices.caption[rows]]))
+            event += _launch_pieces(slices.launch[rows])
+        event.append(Lookup(table, entry_of_caption[slices.caption[rows]]))
         yield concatenate_rows(event, rows.size).data
 
 
-def _chunks(slices: Slices) -> Iterator[Integers]:
-    """Yield indices of the slices, ordered by begin, up to 65,536 at a time."""
-    for rows in stretches(slices.begin, slices.duration):
+def _index_chunks(slices: Slices) -> Iterator[Integers]:
+    """Yield the indexes of the slices, ordered by begin, in arrays of at most `_CHUNK`."""
+    for rows in independent_rows(slices.begin, slices.duration):
         for first in range(0, rows.size, _CHUNK):
             yield rows[first : first + _CHUNK]
 
 
 def encode_instants(instants: Instants, thread: str, base: int) -> Buffer:
-    """Encode instants as instant events; arguments as `encode_slices`."""
-    table, entry = _caption_table(instants.captions, instants.caption, instants.category)
+    """Return instants encoded as instant events; arguments as `encode_slices`."""
+    table, entry_of_caption = _caption_table(instants.captions, instants.caption, instants.category)
     event: list[Piece] = [
         Constant(f'{{"ph":"i","s":"t",{thread},"ts":'.encode()),
-        *_microseconds(instants.time - base),
+        *_microsecond_pieces(instants.time - base),
         Constant(b',"args":{'),
-        Lookup(table, entry[instants.caption]),
+        Lookup(table, entry_of_caption[instants.caption]),
     ]
     return concatenate_rows(event, instants.time.size).data
 
 
 def encode_counter(counter: Counter, thread: str, base: int) -> Buffer:
-    """Encode a counter's values as counter events, which viewers join by name and process."""
+    """Return a counter's values as counter events, which viewers join by name and process."""
     parent = counter.track.parent
     name = _json((_title_prefix(parent) if parent else "") + counter.track.name)
     event: list[Piece] = [
         Constant(f'{{"ph":"C",{thread},"name":{name},"ts":'.encode()),
-        *_microseconds(counter.time - base),
+        *_microsecond_pieces(counter.time - base),
         Constant(b',"args":{"value":'),
         Decimal(counter.value),
         Constant(b"}},\n"),
@@ -208,33 +216,33 @@ def encode_counter(counter: Counter, thread: str, base: int) -> Buffer:
     return concatenate_rows(event, counter.time.size).data
 
 
-def _microseconds(nanoseconds: Integers) -> list[Piece]:
+def _microsecond_pieces(nanoseconds: Integers) -> list[Piece]:
     nanoseconds = nanoseconds.astype(np.int64, copy=False)  # columns may be of a narrower type
     whole = nanoseconds // 1_000
     return [Decimal(whole), Lookup(_FRACTIONS, nanoseconds - whole * 1_000)]
 
 
-def _flow(rows: Integers, flow: Integers, category: str, count: int) -> Piece:
+def _flow_piece(rows: Integers, flow: Integers, category: str, count: int) -> Piece:
     direction = "flow_in" if category == "gpu" else "flow_out"
     start = Constant(f',"{direction}":true,"bind_id":"'.encode())
-    return Some(rows, [start, Decimal(flow), Constant(b'"')], count)
+    return PartialRows(rows, [start, Decimal(flow), Constant(b'"')], count)
 
 
-def _launch(launch: Integers) -> list[Piece]:
+def _launch_pieces(launch: Integers) -> list[Piece]:
     known, unknown = np.flatnonzero(launch >= 0), np.flatnonzero(launch < 0)
     return [
         Constant(f'"{LAUNCH}":'.encode()),
-        Some(known, [Decimal(launch[known])], launch.size),
-        Some(unknown, [Constant(b"null")], launch.size),
+        PartialRows(known, [Decimal(launch[known])], launch.size),
+        PartialRows(unknown, [Constant(b"null")], launch.size),
     ]
 
 
 def _caption_table(
     captions: Sequence[Caption], caption: Integers, category: str, comma: str = ""
 ) -> tuple[ByteTable, Integers]:
-    """Encode each used caption as the end of an event.
+    """Return a table of the used captions, encoded as ends of events, and indexes into it.
 
-    Returns the table of encoded captions, and for each caption the index of its entry in the table.
+    The second array has the index of each caption's entry.
     """
     used = np.bincount(caption, minlength=len(captions)) > 0
     entries = [_event_end(captions[index], category, comma) for index in np.flatnonzero(used)]
@@ -242,7 +250,10 @@ def _caption_table(
 
 
 def _event_end(caption: Caption, category: str, comma: str) -> bytes:
-    """Encode the facts, category and name; `comma` separates the facts from earlier arguments."""
+    """Return a caption's facts, category and name as the end of an event.
+
+    `comma` separates the facts from earlier arguments.
+    """
     facts = _json(_as_object(caption.facts))[1:]
     start = comma + facts if caption.facts else facts
     return f'{start},"cat":"{category}","name":{_json(caption.name)}}},\n'.encode()
@@ -256,30 +267,30 @@ def _metadata(track: Track, tids: Mapping[Track, int]) -> bytes:
     if track.kind == "counter":
         return b""
     if track.kind == "process":
-        where: dict[str, Any] = {"ph": "M", "pid": track.pid, "tid": 0}
-        name, order = "process_name", "process_sort_index"
+        track_ids: dict[str, Any] = {"ph": "M", "pid": track.pid, "tid": 0}
+        name, sort_event = "process_name", "process_sort_index"
         title = track.name
     else:
-        where = {"ph": "M", "pid": track.pid, "tid": tids[track]}
-        name, order = "thread_name", "thread_sort_index"
+        track_ids = {"ph": "M", "pid": track.pid, "tid": tids[track]}
+        name, sort_event = "thread_name", "thread_sort_index"
         parent = track.parent
         title = track.name if parent is None else _title_prefix(parent) + track.name
     sort = track.rank if track.kind == "process" else list(tids).index(track)
     events = (
-        {**where, "name": name, "args": {"name": title}},
-        {**where, "name": order, "args": {"sort_index": sort}},
+        {**track_ids, "name": name, "args": {"name": title}},
+        {**track_ids, "name": sort_event, "args": {"sort_index": sort}},
     )
     return "".join(_json(event) + ",\n" for event in events).encode()
 
 
 def _title_prefix(parent: Track) -> str:
-    """Return the parent's name as the start of a track's title; empty if it is a process."""
+    """Return the start of a track's title with its parent's name; "" if that is a process."""
     if parent.kind == "process":
         return ""
     return f"{parent.name} {parent.tid} · " if parent.kind == "thread" else f"{parent.name} · "
 
 
 def _json(value: object) -> str:
-    """Write JSON without spaces; NUL as its symbol, since readers in C++ end a string there."""
+    """Return compact JSON, with "␀" for NUL, at which readers in C++ end a string."""
     text = json.dumps(value, ensure_ascii=False, separators=(",", ":"))
     return text.replace("\\u0000", "␀")

@@ -1,10 +1,10 @@
 """Clock offsets between the hosts of a job, derived from collectives that all ranks ran.
 
 Ranks on one host share a clock; hosts do not. A collective that needs data of every rank ends on
-all ranks at about the same moment, so the difference between the ends of the k-th collective of a
+all ranks at about the same time, so the difference between the ends of the k-th collective of a
 name on two hosts estimates the offset of their clocks. The offset is the median of the differences:
-with 100.2, 100.3 and 100.4 ms, the second host's times are moved by 100.3 ms. The estimate is off
-by the network's latency, and no offset is given if the differences disagree.
+for 100.2, 100.3 and 100.4 ms, the second host's times are shifted by 100.3 ms. Its error is the
+network's latency; if the differences disagree, times are not shifted.
 """
 
 import re
@@ -18,13 +18,13 @@ from kvtrace.figures.columns import Integers, integers
 from kvtrace.schema.runs import Run
 from kvtrace.schema.trace import Trace
 
-#: Collectives that end on no rank before all ranks have begun, by NCCL's and RCCL's names.
-_TOGETHER: Final = re.compile(
+#: NCCL's and RCCL's names of collectives that cannot end before all ranks have begun them.
+_SYNCHRONIZING: Final = re.compile(
     r"[nr]ccl.*(all_?reduce|all_?gather|reduce_?scatter|all_?to_?all)", re.IGNORECASE
 )
 #: Least number of common collectives, and largest spread of their differences, in ns.
-_FEWEST: Final = 5
-_WIDEST: Final = 1_000_000
+_FEWEST_COLLECTIVES: Final = 5
+_LARGEST_SPREAD_NS: Final = 1_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,19 +41,18 @@ class Offset:
     collectives: int
 
     def sentence(self) -> str:
-        """Return a sentence that names the host, the offset and its spread."""
+        """Return a sentence with the hosts, the offset and its spread."""
         return (
-            f"the times of {self.host} are moved by {self.ns:+,} ns onto the clock of "
+            f"the times of {self.host} are shifted by {self.ns:+,} ns to the clock of "
             f"{self.reference}: derived from {self.collectives:,} collectives that end together "
-            f"(middle half within {self.spread_ns:,} ns)"
+            f"(interquartile range {self.spread_ns:,} ns)"
         )
 
 
 def clock_offsets(trace: Trace, runs: Sequence[Run]) -> dict[str, Offset]:
-    """Return clock offsets by run id, for runs on other hosts than the lowest rank's.
+    """Return clock offsets by run id, for runs on other hosts than their job's lowest rank.
 
-    Hosts without common collectives, or with differences that disagree, have no offset: their
-    times stay as recorded.
+    Runs on hosts with too few common collectives, or differences that disagree, have none.
     """
     jobs: dict[str, dict[str, list[Run]]] = {}
     for run in sorted(runs, key=lambda run: (run.rank or 0, run.run_id)):
@@ -67,7 +66,7 @@ def clock_offsets(trace: Trace, runs: Sequence[Run]) -> dict[str, Offset]:
 
 
 def _offsets_of_job(trace: Trace, hosts: dict[str, list[Run]]) -> dict[str, Offset]:
-    """Return the offset of each host except the first; `hosts` has runs by host, by rank."""
+    """Return the offset of each host except the first; `hosts` has a job's runs by host."""
     reference, *others = hosts
     ends = _collective_ends(trace, hosts[reference][0])
     offsets = {}
@@ -89,24 +88,24 @@ def _collective_ends(trace: Trace, run: Run) -> dict[str, Integers]:
     return {
         text: np.sort(ends[(codes == code) & (ends != 0)])
         for code, text in enumerate(names)
-        if text is not None and _TOGETHER.search(text)
+        if text is not None and _SYNCHRONIZING.search(text)
     }
 
 
 def _differences(reference: dict[str, Integers], other: dict[str, Integers]) -> Integers:
-    """Return differences between the ends of collectives that both hosts ran equally often."""
-    both = [
+    """Return the differences, in ns, of the ends of collectives that both ran equally often."""
+    differences_by_name = [
         reference[name] - other[name]
         for name in reference.keys() & other.keys()
         if len(reference[name]) == len(other[name])
     ]
-    return np.concatenate(both) if both else np.empty(0, np.int64)
+    return np.concatenate(differences_by_name) if differences_by_name else np.empty(0, np.int64)
 
 
 def _offset(host: str, reference: str, differences: Integers) -> Offset | None:
-    if len(differences) < _FEWEST:
+    if len(differences) < _FEWEST_COLLECTIVES:
         return None
     low, middle, high = np.percentile(differences, (25, 50, 75)).tolist()
-    if high - low > _WIDEST:
+    if high - low > _LARGEST_SPREAD_NS:
         return None
     return Offset(host, reference, round(middle), round(high - low), len(differences))

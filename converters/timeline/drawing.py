@@ -46,53 +46,57 @@ from kvtrace.schema.tables import TABLES
 from kvtrace.schema.trace import Selection, Trace
 from kvtrace.schema.window import TraceWindow
 
-#: Process ids that no system assigns (Linux ends at 2^22), for runs that share a process id.
+#: First process id that no system assigns (Linux ends at 2^22), for runs that share one.
 _FIRST_FREE_PID: Final = 1 << 22
 _LARGEST_PID: Final = (1 << 31) - 1
-#: The rank of a process that launched nothing, such as a compiler's worker: below all others.
-_LAST: Final = 1 << 20
+#: Rank of processes without launches, such as compile workers, which are drawn last.
+_LAST_RANK: Final = 1 << 20
 
 
 def timelines(selection: Selection) -> Iterator[Timeline]:
-    """Make the timeline of each selected run, one at a time."""
+    """Yield the timeline of each selected run."""
     pids = process_ids(selection.runs)
-    whole = _whole(selection.trace)
-    offsets = clock_offsets(whole, selection.runs)
-    with_devices = [run for run in selection.runs if _has_rows(whole, run, "gpu_kernels")]
+    whole_trace = _whole_trace(selection.trace)
+    offsets = clock_offsets(whole_trace, selection.runs)
+    runs_with_devices = [
+        run for run in selection.runs if _has_rows(whole_trace, run, "gpu_kernels")
+    ]
     for run in selection.runs:
-        suffix = device_suffix(run, pids[run.run_id]) if len(with_devices) > 1 else None
-        yield _Builder(selection, run, pids[run.run_id], offsets.get(run.run_id), suffix).build()
+        suffix = device_suffix(run, pids[run.run_id]) if len(runs_with_devices) > 1 else None
+        yield _TimelineBuilder(
+            selection, run, pids[run.run_id], offsets.get(run.run_id), suffix
+        ).build()
 
 
-def _whole(trace: Trace) -> Trace:
+def _whole_trace(trace: Trace) -> Trace:
     """Return the whole trace of a window, or the trace itself if it is not a window."""
     return trace.whole if isinstance(trace, TraceWindow) else trace
 
 
 def _has_rows(trace: Trace, run: Run, table: str) -> bool:
-    """Return whether a run has rows of a table; reads no further than the first piece with rows."""
+    """Return whether a run has rows of a table; reading ends at the first rows."""
     key = TABLES[table].keys[:1]
     return any(piece.num_rows for piece in trace.pieces(table, [run], key))
 
 
 def process_ids(runs: Sequence[Run]) -> dict[str, int]:
-    """Return a unique process id for each run id: the recorded one unless an earlier run has it.
+    """Return a unique process id for each run id: the recorded one, unless an earlier run has it.
 
-    Ranks on several hosts may share a process id, and so may runs at different times; viewers would
-    draw them as one process.
+    Runs on several hosts, or at different times, may share a process id, which viewers would draw
+    as one process.
     """
     pids: dict[str, int] = {}
-    free = _FIRST_FREE_PID
+    unused_pid = _FIRST_FREE_PID
     for run in runs:
         pid = run.pid if run.pid is not None and 0 < run.pid <= _LARGEST_PID else None
         if pid is None or pid in pids.values():
-            pid = free = free + 1
+            pid = unused_pid = unused_pid + 1
         pids[run.run_id] = pid
     return pids
 
 
-class _Builder:
-    """Builds the timeline of one run from its tables."""
+class _TimelineBuilder:
+    """Builder of one run's timeline from its tables; `suffix` is added to names of devices."""
 
     def __init__(
         self, selection: Selection, run: Run, pid: int, offset: Offset | None, suffix: str | None
@@ -103,21 +107,21 @@ class _Builder:
         self._offset = offset
         title = process_title(run, pid)
         if offset is not None:
-            title += f" · clock moved by {offset.ns / 1e6:+.3f} ms"
+            title += f" · clock shifted by {offset.ns / 1e6:+.3f} ms"
         is_idle = not any(
-            _has_rows(_whole(self._trace), run, name) for name in ("launches", "gpu_kernels")
+            _has_rows(_whole_trace(self._trace), run, name) for name in ("launches", "gpu_kernels")
         )
         self._process = Track(
             (run.run_id, f"{title} · launched nothing" if is_idle else title),
             "process",
             pid,
-            rank=_LAST if is_idle else run.rank or 0,
+            rank=_LAST_RANK if is_idle else run.rank or 0,
             about=run.command,
         )
         self._timeline = Timeline(self._process, facts=run_facts(run))
 
     def build(self) -> Timeline:
-        """Return the timeline with the rows of all tables that have times."""
+        """Draw all rows that have times, and return the timeline."""
         executions = self._table("gpu_kernels")
         launches = launch_columns(self._trace, self._run)
         self._launching = set(launches.threads)
@@ -130,7 +134,7 @@ class _Builder:
         self._draw_messages()
         if self._offset is None:
             return self._timeline
-        return self._timeline.moved(self._offset.ns, self._offset.sentence())
+        return self._timeline.shifted(self._offset.ns, self._offset.sentence())
 
     def _table(self, name: str, columns: Sequence[str] | None = None) -> pa.Table:
         return self._trace.table(name, [self._run], columns)
@@ -153,7 +157,7 @@ class _Builder:
         return derived_calls(self._trace, self._run)
 
     def _thread(self, tid: int) -> Track:
-        """Return the track of a thread, ranked main thread, launching threads, other threads."""
+        """Return the track of a thread; the main thread is first, then launching threads."""
         name, rank = "thread", 2
         if tid == self._run.pid:
             name, rank = "main thread", 0
@@ -170,30 +174,35 @@ class _Builder:
         return {kernel[name] or 0 for kernel in kernels for name in ("thread", "load_thread")}
 
     def _draw_steps(self, launches: LaunchColumns) -> StepLaunches | None:
-        """Draw the steps (ranges of one name, marked repeatedly) and return their launches."""
-        marked = repeated_mark(_whole(self._trace), self._run)
+        """Draw the steps (the ranges of a repeated mark) and return their launches, or None."""
+        marked = repeated_mark(_whole_trace(self._trace), self._run)
         if marked is None:
             return None
         name, ranges = marked
         begin, end = np.array(sorted(ranges), np.int64).T
-        first = 0
+        first_step = 0
         if isinstance(self._trace, TraceWindow):
-            inside = np.flatnonzero((begin <= self._trace.end) & (end >= self._trace.begin))
-            if not inside.size:
+            steps_in_window = np.flatnonzero(
+                (begin <= self._trace.end) & (end >= self._trace.begin)
+            )
+            if not steps_in_window.size:
                 return None
-            first = int(inside[0])
-            begin, end = begin[first : inside[-1] + 1], end[first : inside[-1] + 1]
-        steps = step_launches(name, begin, end, launches, first)
+            first_step = int(steps_in_window[0])
+            begin, end = (
+                begin[first_step : steps_in_window[-1] + 1],
+                end[first_step : steps_in_window[-1] + 1],
+            )
+        steps = step_launches(name, begin, end, launches, first_step)
         captions = [
             step_caption(name, number, (("launches", count),))
-            for number, count in enumerate(steps.counts.tolist(), first)
+            for number, count in enumerate(steps.counts.tolist(), first_step)
         ]
         track = self._process.child("steps", rank=-2)
         self._draw_lanes(Slices(track, "step", begin, end - begin, np.arange(begin.size), captions))
         return steps
 
     def _draw_executions(self, executions: pa.Table, steps: StepLaunches | None) -> None:
-        rows = self._timed(executions, "start", "device executions without a time")
+        rows = self._timed_rows(executions, "start", "device executions without a time")
         if not rows.num_rows:
             return
         drawing = DeviceDrawing(
@@ -205,7 +214,7 @@ class _Builder:
         self._timeline.counters += drawing.counters
 
     def _block_threads(self) -> dict[int, int]:
-        """Return threads per block by call id, for kernels with known warps."""
+        """Return threads per block by call id, for kernels whose number of warps is known."""
         threads = {}
         for call_id, call in self._calls.items():
             kernel = self._kernels.get(call["kernel_id"], {})
@@ -224,7 +233,7 @@ class _Builder:
     def _draw_launches(self, launches: LaunchColumns, executions: pa.Table) -> None:
         if launches.untimed:
             self._leave_out("launches without a time", launches.untimed)
-        # Derived figures are facts of executions, or of launches in a run without executions.
+        # Derived figures are shown at executions; in runs without executions, at launches.
         derived = self._derived.violations if executions.num_rows else self._derived.facts
         captions = self._launch_captions(launches.examples, derived)
         begins = [rows.begin for rows in launches.threads.values()]
@@ -257,14 +266,17 @@ class _Builder:
         return captions
 
     def _launch_flows(self, seq: Integers, executed: Integers) -> npt.NDArray[np.uint64] | None:
-        """Return the flow of each launch, 0 for launches without an execution."""
+        """Return the flow number of each launch, 0 for those whose `seq` is not in `executed`.
+
+        None if nothing was executed.
+        """
         if not executed.size:
             return None
         index = np.minimum(np.searchsorted(executed, seq), executed.size - 1)
         return np.where(executed[index] == seq, self._flows(seq), np.uint64(0))
 
     def _flows(self, seq: Integers) -> npt.NDArray[np.uint64]:
-        """Return a number for each launch that is unique over all runs, never 0."""
+        """Return the flow number of each launch: unique over all runs, and never 0."""
         numbers = seq.astype(np.uint64) + np.uint64(self._flow_base)
         return np.where(numbers == 0, np.uint64(1) << np.uint64(63), numbers)
 
@@ -272,13 +284,13 @@ class _Builder:
         spans: dict[int, list[tuple[int, int, Caption]]] = {}
         for kernel in self._kernels.values():
             if kernel["load_begin"] is not None:
-                loaded = (kernel["load_begin"], max(kernel["load_ns"] or 0, 0))
+                begin_and_duration = (kernel["load_begin"], max(kernel["load_ns"] or 0, 0))
                 thread = kernel["load_thread"] or 0
-                spans.setdefault(thread, []).append((*loaded, load_caption(kernel)))
+                spans.setdefault(thread, []).append((*begin_and_duration, load_caption(kernel)))
             if kernel["compile_begin"] is None:
                 self._leave_out(
                     "kernels without a time of compilation"
-                    if _whole(self._trace) is self._trace
+                    if _whole_trace(self._trace) is self._trace
                     else "kernels that were not compiled in the window"
                 )
                 continue
@@ -314,10 +326,10 @@ class _Builder:
 
     def _draw_messages(self) -> None:
         messages = plain_rows(self._table("messages"))
-        timed = [row for row in messages if row["time"] is not None]
-        if len(timed) < len(messages):
-            self._leave_out("messages without a time", len(messages) - len(timed))
-        points = [(row["time"], message_caption(row)) for row in timed]
+        timed_messages = [row for row in messages if row["time"] is not None]
+        if len(timed_messages) < len(messages):
+            self._leave_out("messages without a time", len(messages) - len(timed_messages))
+        points = [(row["time"], message_caption(row)) for row in timed_messages]
         if points:
             self._draw_instants(self._process.child("kvtrace", rank=2), "message", points)
 
@@ -342,7 +354,7 @@ class _Builder:
     def _draw_lanes(self, slices: Slices) -> None:
         self._timeline.slices += slices.on_lanes()
 
-    def _timed(self, rows: pa.Table, column: str, reason: str) -> pa.Table:
+    def _timed_rows(self, rows: pa.Table, column: str, reason: str) -> pa.Table:
         missing = rows[column].null_count
         if missing:
             self._leave_out(reason, missing)
@@ -354,10 +366,10 @@ class _Builder:
 
 
 def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:
-    """Return the compilation of a kernel and its stages as (begin, duration, caption), in ns.
+    """Return the compilation of a kernel, then its stages, as (begin, duration, caption), in ns.
 
-    Only durations of stages are recorded, so they are drawn one after another from the begin on.
-    Stages without a duration are left out.
+    Only durations of stages are recorded, so the stages follow one another from the begin. Those
+    without a duration are left out.
     """
     begin = kernel["compile_begin"]
     stages = [
@@ -365,8 +377,8 @@ def compile_spans(kernel: dict[str, Any]) -> list[tuple[int, int, Caption]]:
         for stage in kernel["stages"] or ()
         if stage["duration_ns"] is not None
     ]
-    inside = sum(duration for _, duration in stages)
-    spans = [(begin, max(kernel["compile_ns"] or 0, inside), compile_caption(kernel))]
+    stages_ns = sum(duration for _, duration in stages)
+    spans = [(begin, max(kernel["compile_ns"] or 0, stages_ns), compile_caption(kernel))]
     facts = (("kernel", kernel["kernel_id"]),)
     for name, duration in stages:
         spans.append((begin, duration, Caption(name, facts)))

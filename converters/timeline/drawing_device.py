@@ -22,21 +22,21 @@ from kvtrace.converters.timeline.timeline import Counter, Integers, Slices, Trac
 from kvtrace.figures.columns import combined_codes, dictionary_values, integers
 from kvtrace.schema.runs import Run
 
-#: Columns that kernels of one graph replay share: its launch has one correlation id.
-_REPLAY: Final = ("device", "graph_id", "correlation_id")
-_ALIKE: Final = (
+#: Columns that all kernels of one graph replay share, as it is one launch.
+_REPLAY_COLUMNS: Final = ("device", "graph_id", "correlation_id")
+_CAPTION_COLUMNS: Final = (
     "name", "call_id", "grid_x", "grid_y", "grid_z", "registers", "shared_bytes", "bytes",
     "graph_id", "graph_node_id",
 )  # fmt: skip
-#: Ranks of tracks below their device; rates have ranks below 0.
+#: Ranks (order) of tracks below their device; rates come first, with ranks below 0.
 _STEPS, _REPLAYS, _STREAMS = 0, 1, 2
 
 
 @dataclass(frozen=True, slots=True)
 class StepLaunches:
-    """First and last launch (`seq`) and number of launches of each step; `last` is -1 for none.
+    """First and last launch (`seq`) and number of launches of each step; `last` is -1 without any.
 
-    `number` is the number of the first step.
+    `name` is that of the steps' mark, `number` the number of the first step.
     """
 
     name: str
@@ -46,7 +46,7 @@ class StepLaunches:
     number: int = 0
 
     def of(self, seq: Integers) -> Integers:
-        """Return the index of the step of each launch, -1 for none."""
+        """Return the index of the step of each launch (`seq`), -1 outside of steps."""
         if not self.first.size:
             return np.full(seq.shape, -1)
         step = np.searchsorted(self.first, seq, "right") - 1
@@ -56,7 +56,7 @@ class StepLaunches:
 def step_launches(
     name: str, begin: Integers, end: Integers, launches: LaunchColumns, number: int = 0
 ) -> StepLaunches:
-    """Assign launches to steps by the time at which they were entered.
+    """Return the launches of each step: those that begin in it.
 
     Args:
         name: the name of the steps' mark.
@@ -66,25 +66,28 @@ def step_launches(
         number: the number of the first step.
 
     """
-    first = np.full(begin.size, np.iinfo(np.int64).max)
-    last = np.full(begin.size, -1, np.int64)
+    first_seq = np.full(begin.size, np.iinfo(np.int64).max)
+    last_seq = np.full(begin.size, -1, np.int64)
     counts = np.zeros(begin.size, np.int64)
     for rows in launches.threads.values():
         step = np.searchsorted(begin, rows.begin, "right") - 1
-        inside = np.flatnonzero((step >= 0) & (rows.begin <= end[step]))
-        seq = rows.seq[inside].astype(np.int64)
-        np.minimum.at(first, step[inside], seq)
-        np.maximum.at(last, step[inside], seq)
-        counts += np.bincount(step[inside], minlength=begin.size)
-    return StepLaunches(name, np.minimum.accumulate(first[::-1])[::-1], last, counts, number)
+        rows_in_steps = np.flatnonzero((step >= 0) & (rows.begin <= end[step]))
+        seq = rows.seq[rows_in_steps].astype(np.int64)
+        np.minimum.at(first_seq, step[rows_in_steps], seq)
+        np.maximum.at(last_seq, step[rows_in_steps], seq)
+        counts += np.bincount(step[rows_in_steps], minlength=begin.size)
+    return StepLaunches(
+        name, np.minimum.accumulate(first_seq[::-1])[::-1], last_seq, counts, number
+    )
 
 
 @dataclass(slots=True)
 class DeviceDrawing:
-    """Draws a run's executions below one track for each device, above all processes.
+    """Drawer of a run's executions, below one track for each device, above all processes.
 
-    `suffix` is put behind the devices' names, such as the run's rank. `block_threads` and `names`
-    have threads per block and kernel names by call id. `flows` numbers launches for arrows.
+    `draw` adds to `slices` and `counters`. `suffix` is added to the devices' names, such as the
+    run's rank. `block_threads` and `names` have threads per block and kernel names by call id.
+    `flows` is a function from launch numbers to the flow numbers of arrows.
     """
 
     run: Run
@@ -99,20 +102,20 @@ class DeviceDrawing:
 
     def draw(self, rows: pa.Table, steps: StepLaunches | None) -> None:
         """Draw rows of `gpu_kernels`, all with a start; errors as `Trace.table`."""
-        begin, duration = _interval(rows)
-        codes, first = combined_codes([rows[name] for name in _ALIKE])
+        begin, duration = _begins_and_durations(rows)
+        caption_codes, first = combined_codes([rows[name] for name in _CAPTION_COLUMNS])
         captions = [
             execution_caption(row, self._facts(row["call_id"]), self.names.get(row["call_id"]))
-            for row in rows.select(_ALIKE).take(first).to_pylist()
+            for row in rows.select(_CAPTION_COLUMNS).take(first).to_pylist()
         ]
         seq = integers(rows["launch_seq"], missing=-1)
         flow = np.where(seq >= 0, self.flows(seq), np.uint64(0))
-        slices = Slices(self.process, "gpu", begin, duration, codes, captions, seq, flow)
-        codes, first = combined_codes([rows["device"]])
+        slices = Slices(self.process, "gpu", begin, duration, caption_codes, captions, seq, flow)
+        caption_codes, first = combined_codes([rows["device"]])
         call = integers(rows["call_id"], missing=-1)
         in_graph = pc.is_valid(rows["graph_id"]).to_numpy()
         for number, index in enumerate(dictionary_values(rows["device"], first)):
-            device, on_device = self._device(index), np.flatnonzero(codes == number)
+            device, on_device = self._device(index), np.flatnonzero(caption_codes == number)
             self.counters += rate_counters(
                 device,
                 begin[on_device],
@@ -124,17 +127,17 @@ class DeviceDrawing:
                 step = np.where(in_graph[on_device], -1, steps.of(seq[on_device]))
                 self._draw_steps(device, steps, step, begin[on_device], duration[on_device])
         self._draw_replays(rows)
-        codes, first = combined_codes([rows["device"], rows["stream"]])
+        caption_codes, first = combined_codes([rows["device"], rows["stream"]])
         streams = rows.select(["device", "stream"]).take(first).to_pylist()
         for number, row in enumerate(streams):
             stream = "?" if row["stream"] is None else row["stream"]
             track = self._device(row["device"]).child(f"stream {stream}", rank=_STREAMS)
-            self.slices += slices.rows(codes == number, track).on_lanes()
+            self.slices += slices.rows(caption_codes == number, track).on_lanes()
 
     def _device(self, index: int | None) -> Track:
         name = f"GPU {'?' if index is None else index}"
         name = name if self.suffix is None else f"{name} · {self.suffix}"
-        about = [_model(device) for device in self.run.devices if device["index"] == index]
+        about = [_device_text(device) for device in self.run.devices if device["index"] == index]
         path = (*self.process.path, name, "0")
         return Track(path, "lane", self.process.pid, about=about[0] if about else None)
 
@@ -153,46 +156,50 @@ class DeviceDrawing:
     ) -> None:
         """Draw each step from the begin of its first execution to the end of its last.
 
-        `step` has the index of the step that launched each execution. It is -1 for executions in a
-        replay of a graph, which were launched when the graph was captured.
+        `step` has the index of each execution's step. It is -1 for executions of graph replays,
+        whose launches are those at the capture.
         """
         in_steps = np.flatnonzero(step >= 0)
         if not in_steps.size:
             return
-        first = np.full(int(step.max()) + 1, np.iinfo(np.int64).max)
-        last = np.full(first.size, -1, np.int64)
-        np.minimum.at(first, step[in_steps], begin[in_steps])
-        np.maximum.at(last, step[in_steps], (begin + duration)[in_steps])
-        executed = np.flatnonzero(last >= 0)
+        first_begin = np.full(int(step.max()) + 1, np.iinfo(np.int64).max)
+        last_end = np.full(first_begin.size, -1, np.int64)
+        np.minimum.at(first_begin, step[in_steps], begin[in_steps])
+        np.maximum.at(last_end, step[in_steps], (begin + duration)[in_steps])
+        executed_steps = np.flatnonzero(last_end >= 0)
         order = np.argsort(begin, kind="stable")
-        total = np.append(0, np.cumsum(duration[order]))
-        low, high = (np.searchsorted(begin[order], t[executed]) for t in (first, last))
-        figures = (executed + steps.number, high - low, total[high] - total[low])
+        ns_before = np.append(0, np.cumsum(duration[order]))
+        low, high = (
+            np.searchsorted(begin[order], t[executed_steps]) for t in (first_begin, last_end)
+        )
+        figures = (executed_steps + steps.number, high - low, ns_before[high] - ns_before[low])
         captions = [
             step_caption(steps.name, number, (("executions", ran), ("device ns", ns)))
             for number, ran, ns in zip(*(column.tolist() for column in figures), strict=True)
         ]
         track = device.child("steps", rank=_STEPS)
-        begins, durations = first[executed], (last - first)[executed]
-        slices = Slices(track, "step", begins, durations, np.arange(executed.size), captions)
+        begins, durations = first_begin[executed_steps], (last_end - first_begin)[executed_steps]
+        slices = Slices(track, "step", begins, durations, np.arange(executed_steps.size), captions)
         self.slices += slices.on_lanes()
 
     def _draw_replays(self, rows: pa.Table) -> None:
-        """Draw each replay of a graph, from its first kernel to its last, above the streams."""
+        """Draw each replay of a graph, from its first kernel's begin to its last one's end."""
         is_replay = pc.and_(pc.is_valid(rows["graph_id"]), pc.is_valid(rows["correlation_id"]))
         rows = rows.filter(is_replay)
         if not rows.num_rows:
             return
-        starts, durations = _interval(rows)
-        replay, first = combined_codes([rows[name] for name in _REPLAY])
+        starts, durations = _begins_and_durations(rows)
+        replay, first = combined_codes([rows[name] for name in _REPLAY_COLUMNS])
         begin, end = starts[first], (starts + durations)[first]
         np.minimum.at(begin, replay, starts)
         np.maximum.at(end, replay, starts + durations)
         graphs = integers(rows["graph_id"].take(first))
-        alike, caption = np.unique(
+        graphs_and_kernels, caption = np.unique(
             np.stack([graphs, np.bincount(replay)], axis=1), axis=0, return_inverse=True
         )
-        captions = [replay_caption(graph, kernels) for graph, kernels in alike.tolist()]
+        captions = [
+            replay_caption(graph, kernels) for graph, kernels in graphs_and_kernels.tolist()
+        ]
         slices = Slices(self.process, "graph", begin, end - begin, caption.reshape(-1), captions)
         devices, distinct = combined_codes([rows["device"].take(first)])
         for number, device in enumerate(dictionary_values(rows["device"].take(first), distinct)):
@@ -200,15 +207,15 @@ class DeviceDrawing:
             self.slices += slices.rows(devices == number, track).on_lanes()
 
 
-def _interval(rows: pa.Table) -> tuple[Integers, Integers]:
-    """Return begins and durations in ns; the duration is 0 if the end is missing or earlier."""
+def _begins_and_durations(rows: pa.Table) -> tuple[Integers, Integers]:
+    """Return begins and durations of rows in ns; 0 if the end is missing or before the begin."""
     begins = integers(rows["start"])
     ends = integers(rows["end"], missing=np.iinfo(np.int64).min)
     return begins, np.maximum(ends, begins) - begins
 
 
-def _model(device: Mapping[str, Any]) -> str:
-    """Return a device as text, such as `NVIDIA H200 · capability 9.0 · 139.8 GiB`."""
+def _device_text(device: Mapping[str, Any]) -> str:
+    """Return a text on a device, such as `NVIDIA H200 · capability 9.0 · 139.8 GiB`."""
     parts = [str(device["name"] or "unknown model")]
     if device["capability"]:
         parts.append(f"capability {device['capability']}")

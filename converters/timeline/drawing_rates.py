@@ -1,4 +1,4 @@
-"""Counters on a timeline: launches per interval, and rates of bytes and FLOPs on a device.
+"""Counters of a timeline: launches per interval, and rates of bytes and FLOPs on a device.
 
 A rate is the derived work of a launch divided by its measured device time: 8 MB in 4 µs are 2 TB/s
 for these 4 µs. Rates of executions that overlap in time are added. Library kernels and copies have
@@ -14,7 +14,7 @@ import numpy.typing as npt
 from kvtrace.converters.timeline.call_work import CallWork
 from kvtrace.converters.timeline.timeline import Counter, Integers, Track, Unit
 
-_STEPS: Final = 2_000
+_MOST_STEPS: Final = 2_000
 _SHORTEST_STEP_NS: Final = 1_000_000
 #: Launches that are counted in one NumPy operation.
 _PIECE: Final = 1 << 20
@@ -25,21 +25,21 @@ Floats = npt.NDArray[np.float64]
 
 
 def counter_step(span_ns: int) -> int:
-    """Return an interval of 1, 2 or 5 times a power of ten ms, at most 2,000 of them in a span."""
+    """Return the least interval in ns (1, 2, 5, 10, 20, … ms) of which a span has at most 2,000."""
     step = _SHORTEST_STEP_NS
     factors = (2, 5, 10)
     decade = step
-    turn = 0
-    while span_ns // step > _STEPS:
-        step = decade * factors[turn % 3]
-        turn += 1
-        if turn % 3 == 0:
+    factor_count = 0
+    while span_ns // step > _MOST_STEPS:
+        step = decade * factors[factor_count % 3]
+        factor_count += 1
+        if factor_count % 3 == 0:
             decade = step
     return step
 
 
 def launch_counter(process: Track, begins: Sequence[Integers]) -> Counter:
-    """Return a counter of the launches that began in each interval; `begins` has at least one."""
+    """Return a counter of the launches that began in each interval; `begins` must not be empty."""
     first = min(int(begin.min()) for begin in begins)
     span = max(int(begin.max()) for begin in begins) - first
     step = counter_step(span)
@@ -58,11 +58,13 @@ def rate_counters(
 ) -> list[Counter]:
     """Return counters of one device: share of the roofline, distinct bytes/s and FLOP/s.
 
+    Counters that would be 0 throughout are left out.
+
     Args:
         device: the device's track.
-        begin: begins of its executions, in ns.
-        duration: their durations, in ns.
-        call: their call ids, -1 where unknown.
+        begin: begins of the device's executions, in ns.
+        duration: durations of the executions, in ns.
+        call: call ids of the executions, -1 if unknown.
         work: derived work by call id; executions of other calls count as 0.
 
     """
@@ -76,18 +78,18 @@ def rate_counters(
     begin, duration, index = begin[rows], duration[rows], index[rows]
     counters = []
     quantities = _quantities([work[identity] for identity in call_ids.tolist()])
-    for rank, (name, unit, amounts) in enumerate(quantities):
+    for index_of_quantity, (name, unit, amounts) in enumerate(quantities):
         amount = amounts[index]
         if not amount.any():
             continue
-        suffix, times, values = _over_time(begin, duration, amount)
-        track = device.counter(f"{name}{suffix} (derived)", unit, rank - 3)
+        suffix, times, values = _rate_changes(begin, duration, amount)
+        track = device.counter(f"{name}{suffix} (derived)", unit, index_of_quantity - 3)
         counters.append(Counter(track, times, values))
     return counters
 
 
 def _quantities(calls: Sequence[CallWork]) -> list[tuple[str, Unit, Floats]]:
-    """Return name and unit of each rate, and the amount per call that is divided by its ns."""
+    """Return name and unit of each rate, and for each call the amount to divide by its ns."""
     best = np.array([work.best_ns or 0.0 for work in calls])
     distinct = np.array([float(work.unique_bytes or 0) for work in calls])
     flops = np.array([float(work.flops) for work in calls])
@@ -98,24 +100,24 @@ def _quantities(calls: Sequence[CallWork]) -> list[tuple[str, Unit, Floats]]:
     ]
 
 
-def _over_time(
+def _rate_changes(
     begin: Integers, duration: Integers, amount: Floats
 ) -> tuple[str, Integers, Integers]:
-    """Return a suffix of the counter's name, times at which the rate changes, and its values."""
+    """Return a suffix for the counter's name, the times at which its rate changes, and rates."""
     if begin.size > _MOST:
-        return _in_steps(begin, duration, amount)
+        return _mean_rates(begin, duration, amount)
     rate = np.rint(amount / duration).astype(np.int64)  # integers, so that sums return to 0
     times = np.concatenate([begin, begin + duration])
     order = np.argsort(times, kind="stable")
     times = times[order]
     values = np.cumsum(np.concatenate([rate, -rate])[order])
-    last = np.append(times[1:] != times[:-1], True)
-    times, values = times[last], values[last]
+    is_last_of_time = np.append(times[1:] != times[:-1], True)
+    times, values = times[is_last_of_time], values[is_last_of_time]
     changed = np.flatnonzero(np.diff(values, prepend=-1))
     return "", times[changed], values[changed]
 
 
-def _in_steps(
+def _mean_rates(
     begin: Integers, duration: Integers, amount: Floats
 ) -> tuple[str, Integers, Integers]:
     first = int(begin.min())

@@ -1,7 +1,6 @@
-"""Launches of a run as narrow columns, one set for each thread, for drawing a timeline.
+"""Launches of a run by thread, as columns of narrow integers, for drawing a timeline.
 
-The table is read in pieces and narrowed, so that each of a hundred million launches takes 20 bytes
-rather than 100.
+The table is read in pieces and narrowed, so that a launch takes 20 bytes of memory, not 100.
 """
 
 from collections.abc import Sequence
@@ -23,7 +22,7 @@ from kvtrace.figures.columns import (
 if TYPE_CHECKING:
     from kvtrace.schema.trace import Run, Trace
 
-#: A call id, and a phase (None where it is not recorded).
+#: A call id, and a phase (None if not recorded): launches with the same share a caption.
 Example = tuple[int, str | None]
 
 _COLUMNS: Final = ("seq", "call_id", "enter", "exit", "thread", "phase")
@@ -34,7 +33,7 @@ _NO_TIME: Final = np.iinfo(np.int64).min
 class LaunchRows:
     """Launches of one thread; times are ns since 1970.
 
-    `example` has indices into the run's `examples`. The duration is 0 where the end is missing or
+    `example` has indexes into `LaunchColumns.examples`. The duration is 0 if the end is missing or
     before the begin.
     """
 
@@ -46,7 +45,7 @@ class LaunchRows:
 
 @dataclass(slots=True)
 class LaunchColumns:
-    """The launches of a run with a time, by thread id; `untimed` counts those without.
+    """The launches of a run that have a time, by thread id; `untimed` counts the others.
 
     `examples` are the distinct pairs of call and phase, in the order of the calls.
     """
@@ -58,7 +57,7 @@ class LaunchColumns:
 
 @dataclass(slots=True)
 class _ThreadPieces:
-    """Pieces of one thread's columns: begin, duration, example, seq."""
+    """Pieces of one thread's columns (begin, duration, example, seq), as they are read."""
 
     columns: tuple[list[Integers], ...] = field(default_factory=lambda: ([], [], [], []))
 
@@ -67,56 +66,57 @@ class _ThreadPieces:
             pieces.append(column)
 
     def joined(self, order: Integers) -> LaunchRows:
-        """Return the pieces as one and release them; `order` has each example's new index."""
-        begin, duration, example, seq = (_emptied(column) for column in self.columns)
+        """Return the concatenated pieces and empty the lists; `order` has examples' new indexes."""
+        begin, duration, example, seq = (_concatenated(column) for column in self.columns)
         return LaunchRows(begin, duration, order[example], seq)
 
 
 def launch_columns(trace: "Trace", run: "Run") -> LaunchColumns:
-    """Read the launches of a run; errors as `Trace.table`."""
+    """Return the launches of a run; errors as `Trace.table`."""
     examples: dict[Example, int] = {}
     phases: dict[str | None, int] = {None: -1}
     threads: dict[int | None, _ThreadPieces] = {}
     untimed = 0
     for piece in trace.pieces("launches", [run], _COLUMNS):
-        for phase in _names(piece["phase"]):
+        for phase in _dictionary_texts(piece["phase"]):
             phases.setdefault(phase, len(phases))
         untimed += piece["enter"].null_count
         piece = piece.filter(pc.is_valid(piece["enter"]))
         begin = integers(piece["enter"])
         duration = np.maximum(integers(piece["exit"], _NO_TIME), begin) - begin
         codes, first = combined_codes([piece["call_id"], piece["phase"]])
-        alike = piece.select(["call_id", "phase"]).take(first).to_pylist()
+        distinct_rows = piece.select(["call_id", "phase"]).take(first).to_pylist()
         example = [
-            examples.setdefault((row["call_id"], row["phase"]), len(examples)) for row in alike
+            examples.setdefault((row["call_id"], row["phase"]), len(examples))
+            for row in distinct_rows
         ]
         columns = (begin, duration, np.array(example, np.int64)[codes], integers(piece["seq"]))
         codes, first = combined_codes([piece["thread"]])
         for number, tid in enumerate(dictionary_values(piece["thread"], first)):
             rows = np.flatnonzero(codes == number)
-            begins, *others = (column[rows] for column in columns)
-            threads.setdefault(tid, _ThreadPieces()).add(begins, *map(narrow, others))
-    ordered = sorted(examples, key=lambda pair: (_rank(pair[0]), phases[pair[1]]))
-    index_of = {pair: index for index, pair in enumerate(ordered)}
-    order = narrow(np.array([index_of[pair] for pair in examples], np.int64))
+            begins, *narrow_columns = (column[rows] for column in columns)
+            threads.setdefault(tid, _ThreadPieces()).add(begins, *map(narrow, narrow_columns))
+    sorted_examples = sorted(examples, key=lambda pair: (_none_first(pair[0]), phases[pair[1]]))
+    index_of = {pair: index for index, pair in enumerate(sorted_examples)}
+    new_indexes = narrow(np.array([index_of[pair] for pair in examples], np.int64))
     return LaunchColumns(
-        {tid: threads.pop(tid).joined(order) for tid in sorted(threads, key=_rank)},
-        ordered,
+        {tid: threads.pop(tid).joined(new_indexes) for tid in sorted(threads, key=_none_first)},
+        sorted_examples,
         untimed,
     )
 
 
-def _names(column: pa.ChunkedArray) -> list[str]:
+def _dictionary_texts(column: pa.ChunkedArray) -> list[str]:
     return [name for chunk in column.chunks for name in chunk.dictionary.to_pylist()]
 
 
-def _emptied(pieces: list[Integers]) -> Integers:
-    """Return the pieces, which may differ in width, as one column, and empty the list."""
+def _concatenated(pieces: list[Integers]) -> Integers:
+    """Return the pieces, which may differ in width, concatenated; the list is emptied."""
     whole = np.concatenate(pieces)
     pieces.clear()
     return whole
 
 
-def _rank(number: int | None) -> tuple[bool, int]:
+def _none_first(number: int | None) -> tuple[bool, int]:
     """Return a sort key that puts None before all numbers."""
     return (number is not None, number or 0)

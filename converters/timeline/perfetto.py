@@ -1,13 +1,13 @@
 """Perfetto trace files, encoded with NumPy straight from the timeline's columns.
 
-Each track has a separate packet sequence. The first packet clears the state and sets what all
-events of the sequence share: the clock (deltas from one packet to the next), the track, and the
-interned strings. Begins and ends follow in nesting order. The bytes of an event, except time,
-launch and flow, are encoded once per caption, so 65,536 events share a handful of NumPy operations.
+Each track has a separate packet sequence. Its first packet clears the state and sets the clock
+(deltas from one packet to the next), the track, and the interned strings for all events. Begins and
+ends follow in nesting order. The bytes of an event, except time, launch and flow, are encoded once
+per caption, so 65,536 events take a handful of NumPy operations.
 
 Field numbers: https://github.com/google/perfetto/tree/main/protos/perfetto/trace (TracePacket,
 TrackEvent, TrackDescriptor, InternedData, ClockSnapshot). Without a sequence id, or without the
-flag that clears the state, events are dropped in silence.
+flag that clears the state, readers drop events silently.
 """
 
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -24,13 +24,13 @@ from kvtrace.converters.parallel import in_order
 from kvtrace.converters.registry import Conversion, reject_unknown_settings
 from kvtrace.converters.timeline.captions import Caption, Facts
 from kvtrace.converters.timeline.drawing import timelines
-from kvtrace.converters.timeline.nesting import Points, points_by_stretch
+from kvtrace.converters.timeline.nesting import Points, points_in_pieces
 from kvtrace.converters.timeline.pieces import (
     ByteTable,
     Constant,
     Lookup,
+    PartialRows,
     Piece,
-    Some,
     concatenate_rows,
 )
 from kvtrace.converters.timeline.protobuf import (
@@ -128,7 +128,7 @@ _ATTRIBUTE_TEXT: Final = 3
 
 
 class PerfettoConverter:
-    """Writes a trace for ui.perfetto.dev and trace_processor."""
+    """Converter to a file for ui.perfetto.dev and trace_processor."""
 
     summary = "Timeline for ui.perfetto.dev and trace_processor (protobuf)"
     default_output = "trace.perfetto-trace"
@@ -136,16 +136,17 @@ class PerfettoConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the timeline of the selected runs.
+        """Write the timelines of the selected runs.
 
-        Settings: `check` (0 or 1) compares the slices that Perfetto's engine reads in the file with
-        the tables; `trace_processor` is the path of an engine, by default the one that the package
-        fetches.
+        Settings: `check=1` compares the slices that Perfetto's engine reads from the file with the
+        tables; `trace_processor` is the path of an engine, by default the one that the package
+        downloads.
         """
         reject_unknown_settings("perfetto", settings, ("check", "trace_processor"))
         if settings.get("check", "0") not in ("0", "1"):
             raise BadSetting(
-                f"the setting check of the converter perfetto is 0 or 1, not {settings['check']!r}."
+                f"the setting check of the converter perfetto must be 0 or 1, not "
+                f"{settings['check']!r}"
             )
         tally = Tally()
         with whole_file(output) as file:
@@ -163,7 +164,7 @@ CONVERTER: Final = PerfettoConverter()
 
 
 def encode_timelines(built: Iterable[Timeline], tally: Tally | None = None) -> Iterator[Buffer]:
-    """Encode timelines as a whole trace, a chunk of packets at a time; count slices in `tally`."""
+    """Yield timelines encoded as a trace, in chunks of packets, and count rows in `tally`."""
     sequence = 0
     for timeline in built:
         sequence += 1
@@ -190,34 +191,38 @@ def _encode_part(part: Slices | Instants | Counter, sequence: int) -> Iterator[B
 
 
 def encode_slices(slices: Slices, sequence: int) -> Iterator[Buffer]:
-    """Encode the slices of one track as a packet sequence."""
+    """Yield the slices of one track encoded as a packet sequence; nothing without slices."""
     if not slices.begin.size:
         return
-    strings = _Strings()
-    launch_key = strings.keys.number(LAUNCH)  # before the first packet, which holds all strings
-    table, entry = _event_table(slices.captions, slices.caption, _BEGIN, strings)
+    strings = _InternedStrings()
+    launch_key = strings.keys.number(LAUNCH)  # must precede the first packet, which has all strings
+    table, entry_of_caption = _event_table(slices.captions, slices.caption, _BEGIN, strings)
     start = int(slices.begin.min())
     yield _first_packet(sequence, slices.track, start, strings, slices.category)
-    sources = _Sources(slices, table, entry, launch_key, sequence)
+    sources = _SliceInputs(slices, table, entry_of_caption, launch_key, sequence)
     yield from in_order(
-        partial(_slice_packets, sources, points, before) for points, before in _chunks(slices)
+        partial(_slice_packets, sources, points, before) for points, before in _point_chunks(slices)
     )
 
 
-def _chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
-    """Yield chunks of begins and ends in nesting order, each with the time of the point before."""
-    before = int(slices.begin.min())
-    for points in points_by_stretch(slices.begin, slices.duration):
+def _point_chunks(slices: Slices) -> Iterator[tuple[Points, int]]:
+    """Yield chunks of begins and ends in nesting order, each with the previous point's time."""
+    previous_time = int(slices.begin.min())
+    for points in points_in_pieces(slices.begin, slices.duration):
         for first in range(0, points.times.size, _CHUNK):
             part = slice(first, first + _CHUNK)
             chunk = Points(points.times[part], points.rows[part], points.ends[part])
-            yield chunk, before
-            before = int(chunk.times[-1])
+            yield chunk, previous_time
+            previous_time = int(chunk.times[-1])
 
 
 @dataclass(frozen=True, slots=True)
-class _Sources:
-    """Inputs for encoding one track's slices: slices, encoded captions, and interned numbers."""
+class _SliceInputs:
+    """Inputs for encoding one track's slices.
+
+    They are the slices, the table of encoded captions with each caption's entry, the number of the
+    key "launch", and the sequence's id.
+    """
 
     slices: Slices
     table: ByteTable
@@ -226,54 +231,53 @@ class _Sources:
     sequence: int
 
 
-def _slice_packets(sources: _Sources, points: Points, before: int) -> Buffer:
-    """Encode a chunk of begins and ends in nesting order; `before` is the last point's time."""
+def _slice_packets(sources: _SliceInputs, points: Points, before: int) -> Buffer:
+    """Return the packets of a chunk of points; `before` is the time of the point before it."""
     slices, sequence = sources.slices, sources.sequence
     ends = points.ends
     deltas = np.diff(points.times, prepend=before)
-    begun, ended = np.flatnonzero(~ends), np.flatnonzero(ends)
-    rows = points.rows[begun]
+    begin_points, end_points = np.flatnonzero(~ends), np.flatnonzero(ends)
+    rows = points.rows[begin_points]
     begin: list[Piece] = [Constant(integer_field(_CATEGORY, 1))]
     if slices.launch is not None:
-        begin.append(_launches(slices.launch[rows], sources.launch_key))
+        begin.append(_launch_piece(slices.launch[rows], sources.launch_key))
     begin.append(Lookup(sources.table, sources.entry[slices.caption[rows]]))
     if slices.flow is not None:
         flows = slices.flow[rows].reshape(rows.size, -1)
-        begin += [_flows(flows[:, column]) for column in range(flows.shape[1])]
+        begin += [_flow_piece(flows[:, column]) for column in range(flows.shape[1])]
     end: list[Piece] = [Constant(integer_field(_TYPE, _END))]
     packets = [
-        Some(begun, _packet_pieces(deltas[begun], sequence, begin), ends.size),
-        Some(ended, _packet_pieces(deltas[ended], sequence, end), ends.size),
+        PartialRows(begin_points, _packet_pieces(deltas[begin_points], sequence, begin), ends.size),
+        PartialRows(end_points, _packet_pieces(deltas[end_points], sequence, end), ends.size),
     ]
     return concatenate_rows(packets, ends.size).data
 
 
 def encode_instants(instants: Instants, sequence: int) -> Iterator[Buffer]:
-    """Encode the instants of one track as a packet sequence."""
-    strings = _Strings()
-    table, entry = _event_table(instants.captions, instants.caption, _INSTANT, strings)
+    """Yield the instants of one track encoded as a packet sequence."""
+    strings = _InternedStrings()
+    table, entry_of_caption = _event_table(instants.captions, instants.caption, _INSTANT, strings)
     start = int(instants.time[0])
     yield _first_packet(sequence, instants.track, start, strings, instants.category)
     event: list[Piece] = [
         Constant(integer_field(_CATEGORY, 1)),
-        Lookup(table, entry[instants.caption]),
+        Lookup(table, entry_of_caption[instants.caption]),
     ]
     yield _packets(instants.time, sequence, event)
 
 
 def encode_counter(counter: Counter, sequence: int) -> Iterator[Buffer]:
-    """Encode the values of one counter track as a packet sequence."""
+    """Yield the values of one counter track encoded as a packet sequence."""
     start = int(counter.time[0])
-    yield _first_packet(sequence, counter.track, start, _Strings(), None)
+    yield _first_packet(sequence, counter.track, start, _InternedStrings(), None)
     tag = integer_field(_TYPE, _COUNTER) + varint(_COUNTER_VALUE << 3)
     yield _packets(counter.time, sequence, [Constant(tag), Varint(counter.value)])
 
 
 def track_packet(track: Track, sequence: int) -> bytes:
-    """Encode the packet that describes a track.
+    """Return the packet that describes a track.
 
-    The UI orders tracks by rank, except below a process, where it sorts by name. So devices are
-    tracks without a parent.
+    The UI orders tracks by rank, but those below a process by name, so devices have no parent.
     """
     content = integer_field(_UUID, track.identity)
     if track.kind not in ("process", "thread"):
@@ -310,14 +314,14 @@ def _counter_unit(unit: Unit) -> bytes:
 
 
 def _order_packet() -> bytes:
-    """Encode the setting that orders processes and threads by rank (engines from 0.57 on)."""
+    """Return the packet by which engines from 0.57 on order processes and threads by rank."""
     content = integer_field(_UUID, 0)
     content += integer_field(_PROCESS_ORDERING, 1) + integer_field(_THREAD_ORDERING, 1)
     return _packet(integer_field(_SEQUENCE, 1) + bytes_field(_TRACK_DESCRIPTOR, content))
 
 
 def _attributes_packet(timeline: Timeline, sequence: int) -> bytes:
-    """Encode the facts of a run as trace attributes named by run id and fact."""
+    """Return the packet with a run's facts as trace attributes, named by run id and fact."""
     run = timeline.process.path[0]
     attributes = b"".join(
         bytes_field(
@@ -335,13 +339,13 @@ def _packet(content: bytes) -> bytes:
 
 
 def _packets(times: Integers, sequence: int, event: Sequence[Piece]) -> Buffer:
-    """Encode one packet per row; times are sorted, and the first is the sequence's start."""
+    """Return one packet per row; times are sorted, and the first is the sequence's start."""
     deltas = np.diff(times, prepend=times[0])
     return concatenate_rows(_packet_pieces(deltas, sequence, event), times.size).data
 
 
 def _packet_pieces(deltas: Integers, sequence: int, event: Sequence[Piece]) -> list[Piece]:
-    """Return the pieces of one packet per row: time since the packet before, sequence, event."""
+    """Return the pieces of one packet per row: time since the previous one, sequence, event."""
     tag = integer_field(_SEQUENCE, sequence) + varint(_TRACK_EVENT << 3 | 2)
     packet: list[Piece] = [
         Constant(varint(_TIMESTAMP << 3)),
@@ -352,22 +356,22 @@ def _packet_pieces(deltas: Integers, sequence: int, event: Sequence[Piece]) -> l
     return length_prefixed(varint(_PACKET << 3 | 2), packet, deltas.size)
 
 
-def _launches(launch: Integers, key: int) -> Piece:
-    """Return the annotation with a slice's launch number, for slices with a known launch."""
+def _launch_piece(launch: Integers, key: int) -> Piece:
+    """Return the piece with the launch's number as an annotation, in rows with a known launch."""
     known = np.flatnonzero(launch >= 0)
     key_field = integer_field(_KEY, key) + varint(_INTEGER << 3)
     numbers: list[Piece] = [Constant(key_field), Varint(launch[known])]
     tag = varint(_ANNOTATION << 3 | 2)
-    return Some(known, length_prefixed(tag, numbers, known.size), launch.size)
+    return PartialRows(known, length_prefixed(tag, numbers, known.size), launch.size)
 
 
-def _flows(flow: npt.NDArray[np.uint64]) -> Piece:
-    """Return the number of a slice's flow, for slices that are part of one."""
+def _flow_piece(flow: npt.NDArray[np.uint64]) -> Piece:
+    """Return the piece with the flow's number, in rows whose number is not 0."""
     known = np.flatnonzero(flow)
-    return Some(known, [Constant(varint(_FLOW << 3 | 1)), Fixed64(flow[known])], flow.size)
+    return PartialRows(known, [Constant(varint(_FLOW << 3 | 1)), Fixed64(flow[known])], flow.size)
 
 
-class _Numbers:
+class _NumberedTexts:
     """Distinct strings, numbered from 1 in the order of their first use."""
 
     def __init__(self) -> None:
@@ -384,20 +388,20 @@ class _Numbers:
 
 
 def _without_nul(text: str) -> str:
-    """Return the text with NUL as its symbol: the engine's SQL would end the string there."""
+    """Return the text with "␀" for NUL, at which the engine's SQL would end the string."""
     return text.replace("\0", "␀")
 
 
-class _Strings:
+class _InternedStrings:
     """Interned strings of one sequence, which events refer to by number."""
 
     def __init__(self) -> None:
-        self.names = _Numbers()
-        self.keys = _Numbers()
-        self.texts = _Numbers()
+        self.names = _NumberedTexts()
+        self.keys = _NumberedTexts()
+        self.texts = _NumberedTexts()
 
     def encoded(self, category: str | None) -> bytes:
-        categories = _Numbers()
+        categories = _NumberedTexts()
         if category is not None:
             categories.number(category)
         return (
@@ -409,18 +413,18 @@ class _Strings:
 
 
 def _event_table(
-    captions: Sequence[Caption], caption: Integers, kind: int, strings: _Strings
+    captions: Sequence[Caption], caption: Integers, kind: int, strings: _InternedStrings
 ) -> tuple[ByteTable, Integers]:
-    """Encode each used caption as the bytes of an event.
+    """Return a table of the used captions, encoded as bytes of events, and indexes into it.
 
-    Returns the table of encoded captions, and for each caption the index of its entry in the table.
+    The second array has the index of each caption's entry. Strings are added to `strings`.
     """
     used = np.bincount(caption, minlength=len(captions)) > 0
     entries = [_event(captions[index], kind, strings) for index in np.flatnonzero(used)]
     return ByteTable(entries), np.cumsum(used, dtype=np.int64) - 1
 
 
-def _event(caption: Caption, kind: int, strings: _Strings) -> bytes:
+def _event(caption: Caption, kind: int, strings: _InternedStrings) -> bytes:
     annotations = b"".join(
         bytes_field(_ANNOTATION, annotation) for annotation in _annotations(caption.facts, strings)
     )
@@ -428,7 +432,7 @@ def _event(caption: Caption, kind: int, strings: _Strings) -> bytes:
     return annotations + integer_field(_TYPE, kind) + name
 
 
-def _annotations(facts: Facts, strings: _Strings) -> Iterator[bytes]:
+def _annotations(facts: Facts, strings: _InternedStrings) -> Iterator[bytes]:
     for key, value in facts:
         content = integer_field(_KEY, strings.keys.number(key))
         if isinstance(value, int):
@@ -442,9 +446,9 @@ def _annotations(facts: Facts, strings: _Strings) -> Iterator[bytes]:
 
 
 def _first_packet(
-    sequence: int, track: Track, start: int, strings: _Strings, category: str | None
+    sequence: int, track: Track, start: int, strings: _InternedStrings, category: str | None
 ) -> bytes:
-    """Encode the packet that clears a sequence's state and sets clock, track and strings."""
+    """Return the packet that clears a sequence's state and sets clock, track and strings."""
     defaults = bytes_field(_TRACK_EVENT, integer_field(_TRACK, track.identity))
     defaults += integer_field(_CLOCK_ID, _DELTAS)
     return _packet(
@@ -457,7 +461,7 @@ def _first_packet(
 
 
 def _wall_clock_packet(start: int) -> bytes:
-    """Encode the snapshot that ties the trace's clock to the realtime clock, for dates."""
+    """Return the packet that relates the trace's clock to the realtime clock, for dates."""
     content = _clock(_BOOTTIME, start) + _clock(_REALTIME, start)
     return _packet(bytes_field(_CLOCK_SNAPSHOT, content) + integer_field(_SEQUENCE, 1))
 

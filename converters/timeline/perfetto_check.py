@@ -1,8 +1,8 @@
-"""Check of a written Perfetto file: the slices that Perfetto's engine reads, against the tables.
+"""Check of a written Perfetto file: comparison of the slices that Perfetto reads with the tables.
 
 The engine is the trace processor of the package `perfetto` (extra `kvtrace[perfetto]`), which
-fetches it at first use. Number and total duration of slices are compared for each category and
-name. The tables are summed here, without the code that drew the file.
+downloads it at first use. Number and total duration of slices are compared by category and name.
+The tables are summed here, independently of the code that wrote the file.
 """
 
 from collections import Counter
@@ -24,15 +24,15 @@ from kvtrace.text import duration, plural
 if TYPE_CHECKING:
     from perfetto.trace_processor import TraceProcessor
 
-#: A function that runs a SQL query and returns its rows.
-Ask = Callable[[str], list[tuple[Any, ...]]]
+#: A function that runs an SQL query and returns its rows.
+RunQuery = Callable[[str], list[tuple[Any, ...]]]
 #: A category and a name.
 Key = tuple[str, str]
 
-#: Differences of a category that are reported one by one.
-_MOST: Final = 5
-#: Seconds that the engine has to start.
-_PATIENCE_S: Final = 30
+#: Most differences of a category that are listed.
+_MOST_LISTED: Final = 5
+#: Seconds within which the engine has to start.
+_START_TIMEOUT_S: Final = 30
 _LOADED: Final = (
     "SELECT category, name, count(*) AS number, sum(dur) AS taken FROM slice GROUP BY 1, 2"
 )
@@ -43,7 +43,7 @@ _ERRORS: Final = """
 
 
 class EngineMissing(KvtraceError):
-    """Perfetto's trace processor cannot be used here."""
+    """Error: Perfetto's trace processor is not installed, or does not start."""
 
     slug = "no-trace-processor"
 
@@ -56,7 +56,7 @@ class Sums:
     total_ns: Counter[Key]
 
     def add(self, category: str, name: str, count: int = 1, total_ns: int = 0) -> None:
-        """Add slices to the sums; names have NUL's symbol for NUL, as in the file."""
+        """Add slices to the sums; NUL in names becomes "␀", as in the file."""
         key = category, name.replace("\0", "␀")
         self.counts[key] += count
         self.total_ns[key] += total_ns
@@ -71,11 +71,11 @@ class CheckResult:
 
 
 def check_file(file: Path, selection: Selection, engine: str | None = None) -> CheckResult:
-    """Compare a written file with the selected runs.
+    """Return the differences between a written file and the tables of the selected runs.
 
     Args:
         file: the Perfetto file.
-        selection: the runs that the file was made of.
+        selection: the runs from which the file was written.
         engine: path of a trace processor; None: the package's own.
 
     Raises:
@@ -83,30 +83,31 @@ def check_file(file: Path, selection: Selection, engine: str | None = None) -> C
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    with _engine(file, engine) as ask:
-        in_file, errors = sums_of_file(ask), ask(_ERRORS)
+    with _engine(file, engine) as run_query:
+        in_file, errors = sums_of_file(run_query), run_query(_ERRORS)
     in_tables = sums_of_tables(selection.trace, selection.runs)
     differences = [*differing(in_file, in_tables)]
     differences += [f"the engine reports an error: {name} ({number})" for name, number in errors]
-    return CheckResult(tuple(_compared(in_tables)), tuple(differences))
+    return CheckResult(tuple(_compared_sentences(in_tables)), tuple(differences))
 
 
 @contextmanager
-def _engine(file: Path, engine: str | None) -> Iterator[Ask]:
+def _engine(file: Path, engine: str | None) -> Iterator[RunQuery]:
     try:
         from perfetto.trace_processor import TraceProcessor, TraceProcessorConfig
     except ImportError as problem:
         raise EngineMissing(
-            "--check needs Perfetto's trace processor; install kvtrace[perfetto], or leave it out."
+            "--check needs Perfetto's trace processor: install kvtrace[perfetto], or leave out "
+            "--check"
         ) from problem
-    config = TraceProcessorConfig(bin_path=engine, load_timeout=_PATIENCE_S)
+    config = TraceProcessorConfig(bin_path=engine, load_timeout=_START_TIMEOUT_S)
     try:
         processor = TraceProcessor(str(file), config=config)
     except Exception as problem:  # the package raises errors of many kinds
         reason = str(problem).strip().splitlines() or [type(problem).__name__]
         raise EngineMissing(
-            f"Perfetto's trace processor does not start ({reason[0]}); the package fetches it when "
-            "it is first used, or --set trace_processor=PATH names one."
+            f"Perfetto's trace processor does not start ({reason[0]}): the package downloads it at "
+            "first use, unless --set trace_processor=PATH names one"
         ) from problem
     try:
         yield lambda sql: _rows(processor, sql)
@@ -118,17 +119,17 @@ def _rows(processor: "TraceProcessor", sql: str) -> list[tuple[Any, ...]]:
     return [tuple(row.__dict__.values()) for row in processor.query(sql)]
 
 
-def sums_of_file(ask: Ask) -> Sums:
-    """Return the sums of the slices that the engine has read, without steps (made of marks)."""
+def sums_of_file(run_query: RunQuery) -> Sums:
+    """Return the sums of the slices that the engine has read, except steps (drawn from marks)."""
     sums = Sums(Counter(), Counter())
-    for category, name, count, taken in ask(_LOADED):
+    for category, name, count, total_ns in run_query(_LOADED):
         if category != "step":
-            sums.add(category or "", name or "", count, taken or 0)
+            sums.add(category or "", name or "", count, total_ns or 0)
     return sums
 
 
 def sums_of_tables(trace: Trace, runs: Sequence[Run]) -> Sums:
-    """Return the sums of all rows of the tables that have a time; errors as `Trace.table`."""
+    """Return the sums of the slices to expect: all rows with a time. Errors as `Trace.table`."""
     sums = Sums(Counter(), Counter())
     for run in runs:
         _add_launches(sums, trace, run)
@@ -144,7 +145,7 @@ def sums_of_tables(trace: Trace, runs: Sequence[Run]) -> Sums:
 
 
 def _kernel_names(trace: Trace, run: Run) -> dict[int, str | None]:
-    """Return kernel names by call id."""
+    """Return the name of each call's kernel by call id, None if the kernel has none."""
     names = {
         row["kernel_id"]: row["name"]
         for row in plain_rows(trace.table("kernels", [run], ["kernel_id", "name"]))
@@ -158,7 +159,7 @@ def _add_launches(sums: Sums, trace: Trace, run: Run) -> None:
     names = _kernel_names(trace, run)
     for piece in trace.pieces("launches", [run], ["call_id", "enter", "exit"]):
         rows = piece.filter(pc.is_valid(piece["enter"]))
-        for call, count, ns in _grouped(rows, "call_id", "enter", "exit"):
+        for call, count, ns in _sums_by_value(rows, "call_id", "enter", "exit"):
             name = names.get(call)
             sums.add("launch", f"call {call}" if name is None else name, count, ns)
 
@@ -167,15 +168,17 @@ def _add_executions(sums: Sums, trace: Trace, run: Run) -> None:
     names = _kernel_names(trace, run)
     for piece in trace.pieces("gpu_kernels", [run], ["name", "call_id", "start", "end"]):
         rows = piece.filter(pc.is_valid(piece["start"]))
-        kernels = [names.get(call) or None for call in rows["call_id"].to_pylist()]
+        kernel_names = [names.get(call) or None for call in rows["call_id"].to_pylist()]
         symbols = rows["name"].cast(pa.string()).to_pylist()
         titles = {
             symbol: titled("kernel of unknown name" if symbol is None else symbol)
             for symbol in set(symbols)
         }
-        shown = [name or titles[symbol] for name, symbol in zip(kernels, symbols, strict=True)]
-        rows = rows.set_column(0, "name", pa.array(shown, pa.string()))
-        for name, count, ns in _grouped(rows, "name", "start", "end"):
+        execution_names = [
+            name or titles[symbol] for name, symbol in zip(kernel_names, symbols, strict=True)
+        ]
+        rows = rows.set_column(0, "name", pa.array(execution_names, pa.string()))
+        for name, count, ns in _sums_by_value(rows, "name", "start", "end"):
             sums.add("gpu", name, count, ns)
     replays = trace.table(
         "gpu_kernels", [run], ["device", "graph_id", "correlation_id", "start", "end"]
@@ -191,7 +194,9 @@ def _add_executions(sums: Sums, trace: Trace, run: Run) -> None:
         sums.add("graph", f"graph {row['graph_id']}", 1, row["end_max"] - row["start_min"])
 
 
-def _grouped(rows: pa.Table, key: str, begin: str, end: str) -> Iterator[tuple[Any, int, int]]:
+def _sums_by_value(
+    rows: pa.Table, key: str, begin: str, end: str
+) -> Iterator[tuple[Any, int, int]]:
     """Yield each value of a column with its number of rows and their total duration in ns.
 
     A row has the duration 0 where the end is missing or earlier than the begin.
@@ -213,35 +218,35 @@ def _add_compilations(sums: Sums, trace: Trace, run: Run) -> None:
         if kernel["compile_begin"] is None:
             continue
         stages = [stage for stage in kernel["stages"] or () if stage["duration_ns"] is not None]
-        inside = sum(max(stage["duration_ns"], 0) for stage in stages)
+        stages_ns = sum(max(stage["duration_ns"], 0) for stage in stages)
         verb = "cached" if kernel["cache_hit"] else "compile"
-        sums.add("compile", f"{verb} {name}", 1, max(kernel["compile_ns"] or 0, inside))
+        sums.add("compile", f"{verb} {name}", 1, max(kernel["compile_ns"] or 0, stages_ns))
         for stage in stages:
             sums.add("compile", stage["stage"] or "stage", 1, max(stage["duration_ns"], 0))
 
 
 def differing(in_file: Sums, in_tables: Sums) -> Iterator[str]:
-    """Yield sentences on names that differ: the first five of each category, and how many more."""
+    """Yield sentences on names whose sums differ: the first of each category, then a count."""
     keys = sorted({*in_file.counts, *in_tables.counts})
     differences: Counter[str] = Counter()
     for key in keys:
-        ours = in_file.counts[key], in_file.total_ns[key]
-        theirs = in_tables.counts[key], in_tables.total_ns[key]
-        if ours == theirs:
+        file_sums = in_file.counts[key], in_file.total_ns[key]
+        table_sums = in_tables.counts[key], in_tables.total_ns[key]
+        if file_sums == table_sums:
             continue
         category, name = key
         differences[category] += 1
-        if differences[category] <= _MOST:
+        if differences[category] <= _MOST_LISTED:
             yield (
-                f"{category} {name!r}: {ours[0]:,} slices of {ours[1]:,} ns in the file, "
-                f"{theirs[0]:,} of {theirs[1]:,} ns in the tables"
+                f"{category} {name!r}: {file_sums[0]:,} slices of {file_sums[1]:,} ns in the file, "
+                f"{table_sums[0]:,} of {table_sums[1]:,} ns in the tables"
             )
     for category, count in differences.items():
-        if count > _MOST:
-            yield f"{category}: {count - _MOST:,} more names differ"
+        if count > _MOST_LISTED:
+            yield f"{category}: {count - _MOST_LISTED:,} more names differ"
 
 
-def _compared(in_tables: Sums) -> Iterator[str]:
+def _compared_sentences(in_tables: Sums) -> Iterator[str]:
     for category in dict.fromkeys(category for category, _ in in_tables.counts):
         keys = [key for key in in_tables.counts if key[0] == category]
         count = sum(in_tables.counts[key] for key in keys)

@@ -1,9 +1,9 @@
 """Byte strings of many rows with one structure, built by column with NumPy.
 
-A batch of rows is a list of pieces, each of which contributes some bytes to every row: constants,
-numbers, and entries of a table of encoded bytes. With the pieces `"n":` and Decimal([7, 42]), the
-rows are `"n":7` and `"n":42`. `concatenate_rows` computes all lengths by column and scatters the
-pieces into one buffer, so the cost is a few NumPy operations per piece and none per row.
+A batch of rows is a list of pieces, each of which contributes bytes to every row: constants,
+numbers, and entries of a table of encoded bytes. The pieces `"n":` and Decimal([7, 42]) give the
+rows `"n":7` and `"n":42`. `concatenate_rows` computes all lengths by column and writes the pieces
+into one buffer, so the cost is a few NumPy operations per piece, not per row.
 """
 
 from collections.abc import Sequence
@@ -23,13 +23,13 @@ _TENS: Final = tuple(10**n for n in range(1, 19))
 
 
 class Piece(Protocol):
-    """Bytes that one part of a message contributes to every row of a batch."""
+    """Interface of pieces: the bytes of one part of a message, in every row of a batch."""
 
     def lengths(self) -> Lengths | int:
         """Return the number of bytes in each row, or one number for all rows."""
 
     def place(self, buffer: Bytes, positions: Index) -> None:
-        """Write the bytes of each row at that row's position."""
+        """Write the bytes of each row into `buffer`, at the row's position."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +39,7 @@ class Constant:
     content: bytes
 
     def lengths(self) -> int:
-        """Return the length, which is the same for all rows."""
+        """Return the length of the content."""
         return len(self.content)
 
     def place(self, buffer: Bytes, positions: Index) -> None:
@@ -88,7 +88,7 @@ class ByteTable:
 
 
 class Lookup:
-    """An entry of a table in each row."""
+    """An entry of a table in each row, given by its index."""
 
     def __init__(self, table: ByteTable, index: npt.NDArray[np.integer]) -> None:
         self._table = table
@@ -127,8 +127,11 @@ class Lookup:
             target[targets + offset] = source[starts + offset]
 
 
-class Some:
-    """Pieces that only some rows have: `rows` are their indices, `pieces` have one row for each."""
+class PartialRows:
+    """Pieces that only some of `count` rows have: those with the indexes `rows`.
+
+    `pieces` have one row for each of these.
+    """
 
     def __init__(self, rows: Index, pieces: Sequence[Piece], count: int) -> None:
         self._rows = rows
@@ -169,6 +172,6 @@ def _place_all(pieces: Sequence[Piece], buffer: Bytes, positions: Index) -> None
 
 
 def windows(buffer: Bytes, word: "np.dtype[np.void]" = WORD) -> npt.NDArray[np.void]:
-    """Return a view of the buffer as overlapping words: word i begins at byte i, unaligned."""
+    """Return a view of the buffer as overlapping words, where word i begins at byte i."""
     count = max(buffer.size - word.itemsize + 1, 0)
     return np.ndarray((count,), word, buffer, strides=(1,))

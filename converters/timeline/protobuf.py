@@ -1,4 +1,4 @@
-"""Protocol Buffers wire format: fields of single messages, and varints by column for many.
+"""Encoder of the Protocol Buffers wire format: fields of one message, and columns of many.
 
 Format: https://protobuf.dev/programming-guides/encoding/
 """
@@ -30,7 +30,7 @@ _THRESHOLDS: Final = tuple(1 << (7 * n) for n in range(1, 10))
 
 
 def varint(value: int) -> bytes:
-    """Encode one integer; negative ones take ten bytes, as of type int64."""
+    """Return an integer as a varint; negative integers take ten bytes, as in int64."""
     value &= _MASK_64
     encoded = bytearray()
     while value > 0x7F:
@@ -41,12 +41,12 @@ def varint(value: int) -> bytes:
 
 
 def integer_field(number: int, value: int) -> bytes:
-    """Encode a field of type uint32, uint64, int32, int64, bool or enum."""
+    """Return the field with a number, of type uint32, uint64, int32, int64, bool or enum."""
     return varint(number << 3) + varint(value)
 
 
 def bytes_field(number: int, value: bytes | str) -> bytes:
-    """Encode a field of type bytes, string or message."""
+    """Return the field with a number, of type bytes, string or message."""
     content = value.encode() if isinstance(value, str) else value
     return varint(number << 3 | 2) + varint(len(content)) + content
 
@@ -76,7 +76,7 @@ class Varint:
         return self._lengths
 
     def place(self, buffer: Bytes, positions: Index) -> None:
-        """Write the values, seven bits a byte, lowest first."""
+        """Write the values, seven bits per byte, the lowest first."""
         if not self._values.size:
             return
         rest = self._values.copy()

@@ -1,6 +1,6 @@
-"""Timelines as plain data, which `drawing.py` builds and every timeline format encodes.
+"""Data of timelines, which `drawing.py` builds and every timeline format encodes.
 
-There is one `Timeline` per run: a process with tracks, and on them slices, instants and counters.
+There is one `Timeline` per run: a process with tracks, which have slices, instants and counters.
 Slices are columns (NumPy arrays) that refer to captions (name and facts) by index, since many
 slices share a caption. Slices of one track nest; slices that would overlap are on lanes, which are
 tracks with the same name and parent. Times are ns since 1970, UTC.
@@ -27,7 +27,7 @@ Kind = Literal["process", "thread", "lane", "counter"]
 #: Units of counters.
 Unit = Literal["count", "B/s", "FLOP/s", "%"]
 
-#: Key of the fact that has the `seq` of a slice's row in `launches`.
+#: Key of the fact with a launch's number (`launches.seq`).
 LAUNCH: Final = "launch"
 _NOUNS: Final = {
     "launch": "launches",
@@ -44,9 +44,9 @@ _NOUNS: Final = {
 class Track:
     """A line of the timeline.
 
-    `path` is unique: the run, the process, then a name and a number for each level below. Tracks
-    with one parent are ordered by `rank`, the lowest on top; devices have no parent, and are above
-    all processes. `about` is shown beside the name: a process's command, a device's model.
+    `path` is unique: run id, process, then a name and a number for each level below. Tracks of one
+    parent are ordered by `rank`, the lowest on top; devices have no parent, and are above all
+    processes. `about` is a description: a process's command, a device's model.
     """
 
     path: tuple[str, ...]
@@ -60,12 +60,12 @@ class Track:
 
     @property
     def name(self) -> str:
-        """Name shown beside the track; viewers add the pid or tid. Lanes of a track share it."""
+        """The displayed name, to which viewers add the pid or tid; lanes of a track share it."""
         return self.path[1] if self.kind == "process" else self.path[-2]
 
     @property
     def identity(self) -> int:
-        """64-bit hash of the path, never 0: equal in every conversion, distinct for other runs."""
+        """A 64-bit hash of the path, never 0, so that it is the same in every conversion."""
         digest = blake2b("\0".join(self.path).encode(), digest_size=8).digest()
         return int.from_bytes(digest, "little") or 1
 
@@ -78,9 +78,9 @@ class Track:
         return replace(self.child(name, "counter", rank=rank), unit=unit)
 
     def lane(self, number: int) -> "Track":
-        """Return the track of a lane: this track for lane 0, else one beside it with its name.
+        """Return the track of a lane: this track for lane 0, else a sibling with the same name.
 
-        A thread has a single track, so further lanes of a thread are below its track.
+        Further lanes of a thread or of a track without a parent are below it.
         """
         if number == 0:
             return self
@@ -93,10 +93,10 @@ class Track:
 class Slices:
     """Slices of one track, in any order. All arrays have one entry per slice.
 
-    All arrays except `begin` and `flow` may be of any integer type that holds their values.
-    `caption` has indices into `captions`, and `launch` the `seq` of launches, -1 for none. `flow`
-    has a number that slices of one flow share, 0 for none; an array of several columns has several
-    flows of each slice.
+    All arrays except `begin` and `flow` may be of any integer type that fits their values.
+    `caption` has indexes into `captions`, and `launch` the launches' numbers, -1 for none. `flow`
+    has a number that slices of one flow (arrow) share, 0 for none; it may have several columns, for
+    several flows of a slice.
     """
 
     track: Track
@@ -110,7 +110,7 @@ class Slices:
 
     @property
     def end(self) -> Integers:
-        """End of each slice, in ns since 1970."""
+        """The end of each slice, in ns since 1970."""
         return self.begin + self.duration
 
     def rows(self, chosen: npt.NDArray[np.bool_], track: Track) -> "Slices":
@@ -127,7 +127,7 @@ class Slices:
         )
 
     def on_lanes(self) -> "list[Slices]":
-        """Return the slices divided into lanes, so that slices of each lane nest."""
+        """Return the slices split by lane, so that the slices of each lane nest."""
         lane = lanes(self.begin, self.duration)
         if lane is None:
             return [self]
@@ -148,7 +148,7 @@ class Instants:
 
 @dataclass(frozen=True, slots=True)
 class Counter:
-    """A number over time: `value[i]` holds from `time[i]` on."""
+    """A number over time: it is `value[i]` from `time[i]` (ns since 1970) on."""
 
     track: Track
     time: Integers
@@ -159,8 +159,8 @@ class Counter:
 class Timeline:
     """Timeline of one run.
 
-    `left_out` counts rows that could not be drawn, by reason. `facts` describe the run as a whole.
-    `notes` are sentences on how the timeline was drawn.
+    `left_out` counts rows that could not be drawn, by reason. `facts` are those of the run, by
+    name. `notes` are sentences on how the timeline was drawn.
     """
 
     process: Track
@@ -171,8 +171,8 @@ class Timeline:
     facts: dict[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
 
-    def moved(self, ns: int, why: str) -> "Timeline":
-        """Return the timeline with all times moved by `ns`, and the note `why`."""
+    def shifted(self, ns: int, why: str) -> "Timeline":
+        """Return the timeline with all times shifted by `ns`, and `why` as a further note."""
         return replace(
             self,
             slices=[replace(part, begin=part.begin + ns) for part in self.slices],
@@ -191,22 +191,22 @@ class Timeline:
         """The process and every track with a slice, an instant or a counter; parents first."""
         tracks: dict[Track, None] = {self.process: None}
         for part in self.parts:
-            chain = [part.track]
-            while chain[-1].parent is not None:
-                chain.append(chain[-1].parent)
-            tracks.update(dict.fromkeys(reversed(chain)))
+            track_and_parents = [part.track]
+            while track_and_parents[-1].parent is not None:
+                track_and_parents.append(track_and_parents[-1].parent)
+            tracks.update(dict.fromkeys(reversed(track_and_parents)))
         return tuple(tracks)
 
     @property
     def first(self) -> int | None:
-        """Earliest time on the timeline in ns since 1970, or None if the timeline is empty."""
+        """The earliest time on the timeline, in ns since 1970, or None if it is empty."""
         arrays = [p.begin if isinstance(p, Slices) else p.time for p in self.parts]
         return min((int(array.min()) for array in arrays if array.size), default=None)
 
 
 @dataclass(slots=True)
-class Drawn:
-    """Slices and counters that a part adds to a run's timeline, and rows left out by reason."""
+class PartDrawing:
+    """Slices and counters that an add-on's part adds to a timeline, and rows left out by reason."""
 
     slices: list[Slices] = field(default_factory=list)
     counters: list[Counter] = field(default_factory=list)
@@ -215,14 +215,15 @@ class Drawn:
 
 @dataclass(frozen=True, slots=True)
 class TimelinePart:
-    """A part of timelines by an add-on or another package (group `kvtrace.timeline_parts`).
+    """A part of timelines from an add-on or another package (group `kvtrace.timeline_parts`).
 
-    Slices of the part have its `category`; `noun` is the plural that names them in messages.
+    Its slices have its `category`; `noun` is their plural in messages. `draw` is a function from
+    a trace, a run and the run's process track to what it adds.
     """
 
     category: str
     noun: str
-    draw: "Callable[[Trace, Run, Track], Drawn]"
+    draw: "Callable[[Trace, Run, Track], PartDrawing]"
 
 
 def timeline_parts() -> tuple[TimelinePart, ...]:
@@ -251,10 +252,12 @@ class Tally:
             self.left_out[reason] = self.left_out.get(reason, 0) + count
 
     def sentences(self) -> tuple[str, ...]:
-        """Return sentences on the slices drawn, the rows left out, and the notes."""
+        """Return sentences on the drawn slices, the rows left out by reason, and the notes."""
         nouns = _NOUNS | {part.category: part.noun for part in timeline_parts()}
         counts = [f"{count:,} {nouns[name]}" for name, count in self.drawn.items() if count]
         runs = "1 run" if self.runs == 1 else f"{self.runs} runs"
-        drawn = f"{runs}: {', '.join(counts) or 'nothing with a time'}"
-        missing = tuple(f"left out: {why} ({count:,})" for why, count in self.left_out.items())
-        return (drawn, *missing, *self.notes)
+        summary = f"{runs}: {', '.join(counts) or 'nothing with a time'}"
+        left_out_sentences = tuple(
+            f"left out: {why} ({count:,})" for why, count in self.left_out.items()
+        )
+        return (summary, *left_out_sentences, *self.notes)

@@ -237,7 +237,7 @@ def test_a_launch_that_breaks_a_contract_fails(kvtrace, paged, tmp_path):
     code, out, _ = kvtrace("sizes", paged, "--assume", contracts)
 
     assert code == 1
-    assert "a launch breaks the contract 0 <= table < 4: table holds 4" in " ".join(out.split())
+    assert "a launch violates the contract 0 <= table < 4: table holds 4" in " ".join(out.split())
 
 
 def test_a_file_without_valid_contracts_is_refused(kvtrace, paged, tmp_path):
@@ -268,5 +268,5 @@ def test_a_broken_contract_in_a_comment_fails_and_an_invalid_one_is_reported(kvt
 
     output = " ".join((text + err).split())
     assert code == 1
-    assert "a launch breaks the contract 0 <= page < 4: table holds 4" in output
+    assert "a launch violates the contract 0 <= page < 4: table holds 4" in output
     assert "a comment in paged_wrongly: 'pages are few' is not a contract such as" in output

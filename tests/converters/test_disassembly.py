@@ -14,7 +14,7 @@ def made(path, text):
     return str(path)
 
 
-def test_one_on_path_comes_before_that_of_triton(tmp_path, monkeypatch):
+def test_disassembler_on_path_is_preferred_to_that_of_triton(tmp_path, monkeypatch):
     monkeypatch.setenv("PATH", str(tmp_path / "bin"))
     monkeypatch.setattr(importlib.util, "find_spec", lambda _name: None)
     assert disassembler() is None
@@ -27,7 +27,7 @@ def test_one_on_path_comes_before_that_of_triton(tmp_path, monkeypatch):
     assert disassembler() == on_path
 
 
-def test_a_listing_is_none_where_the_program_fails(tmp_path):
+def test_listing_is_none_if_the_disassembler_fails(tmp_path):
     assert disassembled(made(tmp_path / "cuobjdump", "exit 3"), b"no cubin") is None
     tool = made(tmp_path / "nvdisasm", 'echo "$1 $2"')
     assert disassembled(tool, b"cubin", lines=True) == "-c -g\n"

@@ -11,7 +11,7 @@ def write(path, content=b"page"):
         file.write(content)
 
 
-def test_what_a_link_leads_to_is_replaced(tmp_path):
+def test_target_of_a_symbolic_link_is_replaced(tmp_path):
     target, link = tmp_path / "target.html", tmp_path / "link.html"
     target.write_bytes(b"before")
     link.symlink_to(target)
@@ -23,7 +23,7 @@ def test_what_a_link_leads_to_is_replaced(tmp_path):
     assert sorted(tmp_path.iterdir()) == [link, target]
 
 
-def test_a_pipe_is_written_to_and_stays_one(tmp_path):
+def test_named_pipe_is_written_to_and_not_replaced(tmp_path):
     pipe = tmp_path / "pipe"
     os.mkfifo(pipe)
     read = []

@@ -30,7 +30,7 @@ broken = counting:BROKEN
 
 
 @pytest.mark.parametrize("name", ["perfetto", "chrome", "csv", "report"])
-def test_built_in_converters_keep_the_protocol(name):
+def test_built_in_converters_implement_the_protocol(name):
     converter = load_converter(name)
 
     assert isinstance(converter, Converter)
@@ -38,7 +38,7 @@ def test_built_in_converters_keep_the_protocol(name):
     assert converter.default_output
 
 
-def test_an_unknown_name_is_refused_with_the_known_ones():
+def test_unknown_converter_name_raises_an_error_that_lists_known_names():
     with pytest.raises(BadSetting, match=r"no converter 'prefetto' .* one of perfetto, chrome"):
         load_converter("prefetto")
     assert converter_names()[:3] == ("perfetto", "chrome", "csv")
@@ -62,7 +62,7 @@ def run(code, environment):
 
 
 @pytest.mark.process
-def test_another_package_adds_a_converter(plugin):
+def test_entry_point_of_another_package_registers_a_converter(plugin):
     code = (
         "from kvtrace.converters.registry import *; "
         "print(converter_names()[-2:], load_converter('count').summary)"
@@ -72,14 +72,14 @@ def test_another_package_adds_a_converter(plugin):
 
 
 @pytest.mark.process
-def test_a_plugin_that_is_no_converter_is_named(plugin):
+def test_error_names_an_entry_point_that_is_not_a_converter(plugin):
     done = run("from kvtrace.converters.registry import *; load_converter('broken')", plugin)
 
     assert "the converter 'broken' is a int without summary" in done.stderr
 
 
 @pytest.mark.process
-def test_converters_do_not_load_each_other():
+def test_converters_do_not_import_each_other():
     code = (
         "import sys; from kvtrace.converters.registry import load_converter; "
         "load_converter('perfetto'); "
@@ -90,7 +90,7 @@ def test_converters_do_not_load_each_other():
     assert run(code, os.environ).stdout == "set()\n"
 
 
-def test_a_file_appears_whole_or_not_at_all(tmp_path):
+def test_output_file_is_written_completely_or_not_at_all(tmp_path):
     target = tmp_path / "out.txt"
     target.write_bytes(b"before")
 
@@ -104,7 +104,7 @@ def test_a_file_appears_whole_or_not_at_all(tmp_path):
     assert [path.name for path in tmp_path.iterdir()] == ["out.txt"]
 
 
-def test_a_place_that_cannot_be_written_is_said_in_one_sentence(tmp_path):
+def test_unwritable_output_path_raises_a_one_sentence_error(tmp_path):
     for place in (tmp_path, tmp_path / "missing" / "file", tmp_path / ("n" * 300)):
         with pytest.raises(BadSetting) as caught, whole_file(place):
             pass

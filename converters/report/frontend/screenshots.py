@@ -3,9 +3,9 @@ r"""Pictures of a report's views in both themes, for the documentation.
     python converters/report/frontend/screenshots.py report.html docs/report \
         overview='#/' kernel='#/kernel/0' launch@op='#/call/0?op=3'
 
-writes docs/report/overview-light.png, overview-dark.png and so on, 1500 pixels wide, and the same
-1920 pixels wide as overview-1920-light.png and so on; after @ comes the id of the element at the
-top. Pictures have 256 colors at most, which makes them small. Needs the Python
+writes docs/report/overview-light.png, overview-dark.png and so on, 1500 pixels wide, and
+overview-1920-light.png and so on, 1920 pixels wide. After @ comes the id of an element, to which
+the page is scrolled. Pictures have at most 256 colors, which makes them small. Needs the Python
 packages playwright and numpy, and Chromium on PATH.
 """
 
@@ -55,7 +55,11 @@ _DECODE: Final = """async (picture) => {
 
 
 def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> list[Path]:
-    """Take the pictures and return their paths."""
+    """Take pictures of a page's views in both themes and widths, and return their paths.
+
+    `addresses` has the view's address ("#/kernel/0") by the picture's name, and `height` is that of
+    the window in pixels. Files are written into `folder`, which is created.
+    """
     folder.mkdir(parents=True, exist_ok=True)
     paths = []
     with _chromium() as browser:
@@ -72,7 +76,10 @@ def take(page: Path, folder: Path, addresses: dict[str, str], height: int) -> li
 
 
 def picture(page: Path, address: str, scheme: str, size: dict[str, int]) -> bytes:
-    """Return one picture of a page in a theme."""
+    """Return a PNG picture of a page's view in a theme ("light" or "dark").
+
+    `size` has the window's width and height.
+    """
     with _chromium() as browser:
         return _screenshot(browser, page.resolve().as_uri() + address, scheme, size, "")
 
@@ -90,7 +97,7 @@ def _chromium() -> Iterator[Any]:
 
 
 def _screenshot(browser: Any, address: str, scheme: str, size: dict[str, int], top: str) -> bytes:
-    """Return a picture of an address, scrolled to the element with the id `top` if given."""
+    """Return a PNG picture of an address, scrolled to the element with the id `top` unless ""."""
     context = browser.new_context(viewport=size, color_scheme=scheme)
     window = context.new_page()
     window.goto(address)
@@ -111,37 +118,39 @@ def reduced(browser: Any, picture: bytes) -> bytes:
     width, rows, text = decoder.evaluate(_DECODE, base64.b64encode(picture).decode())
     decoder.close()
     pixels = np.frombuffer(base64.b64decode(text), np.uint8).reshape(rows, width, 4)
-    return _picture(*_reduced(pixels[:, :, :3]))
+    return _png(*_with_palette(pixels[:, :, :3]))
 
 
-def _reduced(pixels: Pixels) -> tuple[Pixels, Pixels]:
-    """Return a palette, and for each pixel the index of the nearest color.
+def _with_palette(pixels: Pixels) -> tuple[Pixels, Pixels]:
+    """Return a palette of at most 256 colors, and for each pixel the index of the nearest color.
 
-    Each further color of the palette is the color that earlier ones serve worst, by its number of
-    pixels and its distance from them.
+    Colors are added one by one: the color with the largest product of its distance from the palette
+    and the square root of its number of pixels.
     """
     codes = pixels.astype(np.int64) @ np.array([1 << 16, 1 << 8, 1])
-    distinct, places, counts = np.unique(codes, return_inverse=True, return_counts=True)
-    colors = (distinct[:, None] >> np.array([16, 8, 0])) & 255
+    distinct_codes, color_of_pixel, counts = np.unique(
+        codes, return_inverse=True, return_counts=True
+    )
+    colors = (distinct_codes[:, None] >> np.array([16, 8, 0])) & 255
     palette: list[npt.NDArray[np.int64]] = []
     nearest = np.zeros(len(colors), np.uint8)
     distance = np.full(len(colors), np.iinfo(np.int64).max)
-    badness = counts.astype(np.float64)
+    cost = counts.astype(np.float64)
     while len(palette) < min(COLORS, len(colors)):
-        palette.append(colors[int(badness.argmax())])
-        far = ((colors - palette[-1]) ** 2).sum(axis=1)
-        nearest[far < distance] = len(palette) - 1
-        distance = np.minimum(distance, far)
-        badness = np.sqrt(counts) * distance
-    return np.array(palette, np.uint8), nearest[places].reshape(codes.shape)
+        palette.append(colors[int(cost.argmax())])
+        new_distance = ((colors - palette[-1]) ** 2).sum(axis=1)
+        nearest[new_distance < distance] = len(palette) - 1
+        distance = np.minimum(distance, new_distance)
+        cost = np.sqrt(counts) * distance
+    return np.array(palette, np.uint8), nearest[color_of_pixel].reshape(codes.shape)
 
 
-def _picture(palette: Pixels, indexes: Pixels) -> bytes:
+def _png(palette: Pixels, indexes: Pixels) -> bytes:
     """Return a PNG picture from 8-bit palette indices (PNG specification, color type 3)."""
     rows, width = indexes.shape
     lines = np.zeros((rows, width + 1), np.uint8)  # each line begins with its filter: none
     lines[:, 1:] = indexes
-    parts = (
+    chunks = (
         (b"IHDR", struct.pack(">IIBBBBB", width, rows, 8, 3, 0, 0, 0)),
         (b"PLTE", palette.tobytes()),
         (b"IDAT", zlib.compress(lines.tobytes(), 9)),
@@ -152,14 +161,16 @@ def _picture(palette: Pixels, indexes: Pixels) -> bytes:
         + kind
         + content
         + struct.pack(">I", zlib.crc32(kind + content))
-        for kind, content in parts
+        for kind, content in chunks
     )
 
 
 def _address(text: str) -> tuple[str, str]:
     name, equals, address = text.partition("=")
     if not equals or not address.startswith("#"):
-        raise argparse.ArgumentTypeError(f"{text!r} is not like overview='#/'")
+        raise argparse.ArgumentTypeError(
+            f"{text!r} must have the form NAME=#ADDRESS (overview='#/')"
+        )
     return name, address
 
 

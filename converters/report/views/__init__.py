@@ -1,7 +1,7 @@
-"""Data that views load from a page besides the report: one module for each kind of block.
+"""Blocks of a page: data besides the report that views load on demand, a module for each kind.
 
-A view is a folder in `frontend/src/views`; its own data comes from a module here, which is an
-entry point of the group `kvtrace.report_views`. A module for a view of tensor graphs:
+A view is a folder in `frontend/src/views`; its blocks come from a module here, which is an entry
+point of the group `kvtrace.report_views`. A module for a view of tensor graphs:
 
     from collections.abc import Iterable
     from typing import Final
@@ -33,5 +33,5 @@ entry point of the group `kvtrace.report_views`. A module for a view of tensor g
 - Omitted blocks are counted, and the page names `kvtrace sql TRACE "<query>"` for them.
 - The page checks for a block by its element: `page.has("graph/0")`.
 
-May import what `kvtrace.converters.report` may.
+A module here may import the same rooms as `kvtrace.converters.report`.
 """

@@ -27,13 +27,13 @@ _FIGURES: Final = (
     "op", "kind", "dtype", "loop", "executions", "elements", "masked_off", "bytes",
     "unique_bytes", "sectors", "flops", "buffer",
 )  # fmt: skip
-#: Notes of the tracer and the profiler on a call's op.
+#: A note of the tracer or the profiler on a figure that was skipped: call id, op index, text.
 _LEFT_OUT: Final = re.compile(r"call (?P<call>\d+), op (?P<op>\d+) \([^)]*\): (?P<text>.*)", re.S)
 _ACCESS: Final = ("arg", "program", "iteration", "first", "last", "active")
 #: Numbers per row of a layout's lists.
 _WIDTHS: Final = {"lanes": 2, "box": 2, "active": 2, "runs": 5, "around": 2}
 
-#: Count, step of the id, step of the address in bytes.
+#: One level of a progression: count, step of the id, step of the address in bytes.
 _IdLevel = tuple[int, int, int]
 _Ranges = tuple[tuple[int, int], ...]
 
@@ -62,9 +62,10 @@ class Op(TypedDict):
 
 
 class Loop(TypedDict):
-    """A loop, its enclosing loop if known, and its trip counts over programs.
+    """A loop with its trip counts over programs (minimum, median, maximum).
 
-    `before` is the index of the op that the loop precedes, for a loop whose own index is no op's.
+    `loop` is the index of the enclosing loop, if known. An add-on's loop that is not an op has an
+    `index` beyond those of ops, and `before` is the index of the op that follows it.
     """
 
     index: int
@@ -91,7 +92,10 @@ class AccessLayout(TypedDict):
 
 
 class Access(TypedDict):
-    """A record of accesses; `first` and `last` are bytes from the argument's data pointer."""
+    """A row of the table `accesses`: bytes that one op touches, in one program and iteration.
+
+    `first` and `last` are byte offsets from the argument's data pointer; `active` counts lanes.
+    """
 
     op: int
     arg: str | None
@@ -104,14 +108,14 @@ class Access(TypedDict):
 
 
 class CallNote(TypedDict):
-    """A note on figures of an op that passes skipped for their cost."""
+    """A note on a figure of an op that a pass skipped for its cost; `op` is the op's index."""
 
     op: int
     text: str
 
 
 class CallOps(TypedDict):
-    """The block `call/<index>`."""
+    """The block `call/<index>` of a call; its figures are derived."""
 
     measured: bool
     ops: tuple[Op, ...]
@@ -124,12 +128,12 @@ class CallOps(TypedDict):
 
 def _blocks(context: Context) -> Iterable[Block]:
     loop_tables = [source.loop_table for source in block_sources() if source.loop_table is not None]
-    for call in _by_need(context):
-        yield Block(f"call/{call}", partial(_packed, context, loop_tables, call))
+    for call in _calls_by_need(context):
+        yield Block(f"call/{call}", partial(_call_block, context, loop_tables, call))
 
 
-def _by_need(context: Context) -> list[int]:
-    """Return calls with ops: those of findings first, then the most launched."""
+def _calls_by_need(context: Context) -> list[int]:
+    """Return the indexes of calls with ops: calls with findings first, then the most launched."""
     report = context.report
     replayed = {
         (run, call_id)
@@ -151,7 +155,7 @@ def _by_need(context: Context) -> list[int]:
     )
 
 
-def _packed(context: Context, loop_tables: Sequence[str], call: int) -> str:
+def _call_block(context: Context, loop_tables: Sequence[str], call: int) -> str:
     variant = context.report.calls[call].variant
     module = context.module(variant) if variant >= 0 else None
     nesting = {
@@ -222,43 +226,43 @@ def _access(row: dict[str, Any]) -> dict[str, Any]:
     }
 
 
-def _layout(text: str | None) -> dict[str, Any] | None:
-    """Return a layout that the page can show; None if missing or malformed."""
+def _layout(layout_json: str | None) -> dict[str, Any] | None:
+    """Return the JSON of the column `layout` as a dict; None if missing or malformed."""
     try:
-        layout = None if text is None else json.loads(text)
+        layout = None if layout_json is None else json.loads(layout_json)
     except (ValueError, RecursionError):
         return None
-    if not isinstance(layout, dict) or not _numbers([layout.get("base")], 1):
+    if not isinstance(layout, dict) or not _is_row([layout.get("base")], 1):
         return None
-    is_valid = all(_has_width(layout.get(name), width) for name, width in _WIDTHS.items()) and all(
-        name not in layout or _is_levels(layout[name]) for name in ("programs", "trips")
-    )
+    is_valid = all(
+        _is_rows_or_none(layout.get(name), width) for name, width in _WIDTHS.items()
+    ) and all(name not in layout or _is_levels(layout[name]) for name in ("programs", "trips"))
     return layout if is_valid else None
 
 
-def _numbers(entry: object, width: int) -> bool:
+def _is_row(entry: object, length: int) -> bool:
     return (
         isinstance(entry, list)
-        and len(entry) == width
+        and len(entry) == length
         and all(type(number) is int for number in entry)
     )
 
 
-def _has_width(entries: object, width: int) -> bool:
-    """Return whether entries are rows of `width` numbers, or None."""
+def _is_rows_or_none(entries: object, width: int) -> bool:
+    """Return whether `entries` is None, or a list of rows of `width` integers."""
     return entries is None or (
-        isinstance(entries, list) and all(_numbers(row, width) for row in entries)
+        isinstance(entries, list) and all(_is_row(row, width) for row in entries)
     )
 
 
 def _is_levels(entry: object) -> bool:
-    """Return whether an entry is a first id, and levels of three numbers each."""
+    """Return whether `entry` is a list of a first id, and a list of levels of three integers."""
     return (
         isinstance(entry, list)
         and len(entry) == 2
         and type(entry[0]) is int
         and isinstance(entry[1], list)
-        and _has_width(entry[1], 3)
+        and _is_rows_or_none(entry[1], 3)
     )
 
 

@@ -24,7 +24,7 @@ __all__ = ["SOURCE", "CalledBlock"]
 
 
 class CalledFigures(TypedDict):
-    """Figures with a value for each step, over all that is below; None: unknown for all."""
+    """A list per figure, with the sum over all leaves below each step; None if not recorded."""
 
     runs: list[int] | None
     device_ns: list[int] | None
@@ -34,9 +34,10 @@ class CalledFigures(TypedDict):
 
 
 class CalledBlock(TypedDict):
-    """The block `called/<grouping>`: steps in order, parents first; step 0 is the root.
+    """The block `called/<grouping>`: lists with an entry per step; parents come before children.
 
-    `kernel` is the index of a kernel of the report, or -1 for other steps.
+    Step 0 is the root, whose `parent` is -1. `kernel` has the index of a leaf's kernel in the
+    report, and -1 for other steps.
     """
 
     notes: list[str]
@@ -57,18 +58,19 @@ def _blocks(context: Context) -> Iterable[Block]:
     sums = cache(partial(read_call_sums, context.trace, context.runs))
     for grouping in GROUPINGS:
         yield Block(
-            f"called/{grouping}", partial(_packed, sums, grouping, kernels, source=context.source)
+            f"called/{grouping}",
+            partial(_called_block, sums, grouping, kernels, source=context.source),
         )
 
 
-def _packed(
-    sums: Callable[[], CallSums],
+def _called_block(
+    read_sums: Callable[[], CallSums],
     grouping: Grouping,
     kernels: Mapping[KernelKey, int],
     *,
     source: bool,
 ) -> str:
-    call_sums = sums()
+    call_sums = read_sums()
     steps = list(_steps(call_tree(call_sums, grouping), -1, [0]))
     branches = [branch for _, branch in steps]
     figures = {
@@ -84,7 +86,7 @@ def _packed(
             "label": [branch.step.label for branch in branches],
             "file": [branch.step.file for branch in branches],
             "line": [branch.step.line for branch in branches],
-            # the lines of a source step are the program's code
+            # the note of a source step contains the program's code
             "note": [
                 branch.step.note if source or grouping != "source" else None for branch in branches
             ],
@@ -98,7 +100,10 @@ def _packed(
 
 
 def _steps(branch: Branch, parent: int, count: list[int]) -> Iterator[tuple[int, Branch]]:
-    """Yield each branch with the index of its parent; `count` holds the number of branches."""
+    """Yield the index of the parent and the branch, for `branch` and all branches below.
+
+    `count` is a list with the number of branches yielded so far, which is increased.
+    """
     yield parent, branch
     index = count[0]
     count[0] += 1

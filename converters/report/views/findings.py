@@ -1,6 +1,6 @@
 """Block `findings/verdicts`: number of accesses by kernel, rule and verdict.
 
-It includes proven accesses, which no list of the page has.
+It includes proven accesses, which the page does not list.
 """
 
 from collections import Counter
@@ -25,11 +25,11 @@ _COLUMNS: Final = ("call_id", "rule", "verdict")
 
 def _blocks(context: Context) -> Iterable[Block]:
     if context.report.finding_counts is not None:
-        yield Block("findings/verdicts", partial(_packed, context))
+        yield Block("findings/verdicts", partial(_verdicts_block, context))
 
 
-def _packed(context: Context) -> str:
-    """Return rows of kernel (-1: unknown), rule, verdict and count."""
+def _verdicts_block(context: Context) -> str:
+    """Return the block: sorted rows of kernel index (-1: unknown), rule, verdict and count."""
     report = context.report
     kernels: dict[tuple[int, int | None], int] = {
         (call.run, call.call_id): report.variants[call.variant].kernel
@@ -38,7 +38,7 @@ def _packed(context: Context) -> str:
     }
     counts: Counter[tuple[int, str, str]] = Counter()
     for index, run in enumerate(context.runs):
-        for call, rule, verdict, count in _counted(context, run):
+        for call, rule, verdict, count in _verdict_counts(context, run):
             kernel = kernels.get((index, call), -1)
             counts[kernel, rule or "unnamed", verdict or "unknown"] += count
     return json_block(
@@ -46,13 +46,13 @@ def _packed(context: Context) -> str:
     )
 
 
-def _counted(
+def _verdict_counts(
     context: Context, run: "Run"
 ) -> Iterator[tuple[int | None, str | None, str | None, int]]:
-    """Yield call, rule, verdict and number of accesses of a run."""
+    """Yield call id, rule, verdict and number of accesses, for each combination in a run."""
     table = context.trace.table("findings", (run,), _COLUMNS)
-    plain = pa.table({name: without_dictionary(table[name]) for name in _COLUMNS})
-    counted = plain.group_by(list(_COLUMNS)).aggregate([([], "count_all")])
+    findings = pa.table({name: without_dictionary(table[name]) for name in _COLUMNS})
+    counted = findings.group_by(list(_COLUMNS)).aggregate([([], "count_all")])
     columns = [counted[name].to_pylist() for name in (*_COLUMNS, "count_all")]
     yield from zip(*columns, strict=True)
 

@@ -1,7 +1,7 @@
 """Blocks `kernel/<kernel>`: autotuning trials of a kernel, and load times of its binaries.
 
-A kernel with neither has no block. Both are measured: a trial's median is over executions on the
-device (`converters/profile/autotune.py`), and null if none were recorded.
+A kernel without trials and load times has no block. Both are measured. The time of a trial is the
+median of its executions on the device (`converters/profile/autotune.py`), null if not recorded.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,7 +16,10 @@ __all__ = ["SOURCE", "KernelBlock"]
 
 
 class Trial(TypedDict):
-    """A configuration; its time is on the device, without the first trial; None: not recorded."""
+    """A configuration that an autotuner tried; `kept` says whether it was launched afterwards.
+
+    `median_ns` is the median device time without the first trial; None if not recorded.
+    """
 
     variant: int
     configuration: Mapping[str, str]
@@ -35,55 +38,57 @@ class Tuning(TypedDict):
 
 
 class Load(TypedDict):
-    """A load of a variant's binary onto a device, with its duration."""
+    """A load of a variant's binary onto a device; `variant` is an index in the report."""
 
     variant: int
     duration_ns: int
 
 
 class KernelBlock(TypedDict):
-    """The block `kernel/<kernel>`."""
+    """The block `kernel/<kernel>`, where `<kernel>` is the kernel's index in the report."""
 
     measured: bool
     loads: list[Load]
     tunings: list[Tuning]
 
 
-#: (run, kernel_id) → variant of the report.
-Places = Mapping[tuple[int, int], int]
+#: (index of the run, kernel_id) → index of the variant in the report.
+VariantIndexes = Mapping[tuple[int, int], int]
 
 
 def _blocks(context: Context) -> Iterable[Block]:
     report = context.report
-    places = {(v.run, v.kernel_id): index for index, v in enumerate(report.variants)}
-    content: dict[int, KernelBlock] = {}
-    for kernel, tuning in _tunings(context, places):
-        _entry(content, kernel)["tunings"].append(tuning)
-    for variant, duration in _loads(context, places):
+    variant_indexes = {(v.run, v.kernel_id): index for index, v in enumerate(report.variants)}
+    block_by_kernel: dict[int, KernelBlock] = {}
+    for kernel, tuning in _tunings(context, variant_indexes):
+        _block_of_kernel(block_by_kernel, kernel)["tunings"].append(tuning)
+    for variant, duration in _loads(context, variant_indexes):
         load = Load(variant=variant, duration_ns=duration)
-        _entry(content, report.variants[variant].kernel)["loads"].append(load)
-    for kernel in sorted(content, key=lambda index: (-report.kernels[index].host_ns, index)):
-        yield Block(f"kernel/{kernel}", partial(json_block, content[kernel]))
+        _block_of_kernel(block_by_kernel, report.variants[variant].kernel)["loads"].append(load)
+    for kernel in sorted(
+        block_by_kernel, key=lambda index: (-report.kernels[index].host_ns, index)
+    ):
+        yield Block(f"kernel/{kernel}", partial(json_block, block_by_kernel[kernel]))
 
 
-def _entry(content: dict[int, KernelBlock], kernel: int) -> KernelBlock:
+def _block_of_kernel(content: dict[int, KernelBlock], kernel: int) -> KernelBlock:
     return content.setdefault(kernel, {"measured": True, "loads": [], "tunings": []})
 
 
-def _tunings(context: Context, places: Places) -> Iterable[tuple[int, Tuning]]:
-    """Yield each tuning with its kernel of the report."""
+def _tunings(context: Context, variant_indexes: VariantIndexes) -> Iterable[tuple[int, Tuning]]:
+    """Yield the kernel's index in the report and the tuning, for each tuning of the runs."""
     if "autotune" not in context.report.phases:
         return
     runs = {run.run_id: index for index, run in enumerate(context.runs)}
     for tuning in autotune.read_tunings(context.trace, context.runs):
         run = runs[tuning.run]
-        trials = [_trial(trial, places[run, trial.kernel_id]) for trial in tuning.trials]
+        trials = [_trial(trial, variant_indexes[run, trial.kernel_id]) for trial in tuning.trials]
         kernel = context.report.variants[trials[0]["variant"]].kernel
         yield kernel, Tuning(run=run, arguments=tuning.arguments, trials=trials, why=tuning.why)
 
 
 def _trial(trial: autotune.Trial, variant: int) -> Trial:
-    """Return a trial; the resources of its variant are in the report."""
+    """Return a trial without resources, which the report has for the variant."""
     return {
         "variant": variant,
         "configuration": trial.configuration,
@@ -93,12 +98,12 @@ def _trial(trial: autotune.Trial, variant: int) -> Trial:
     }
 
 
-def _loads(context: Context, places: Places) -> Iterable[tuple[int, int]]:
-    """Yield each variant with a timed load onto a device, and the time in nanoseconds."""
+def _loads(context: Context, variant_indexes: VariantIndexes) -> Iterable[tuple[int, int]]:
+    """Yield variant index and load time in ns, for each variant with a timed load."""
     for index, run in enumerate(context.runs):
         table = context.trace.table("kernels", (run,), ["kernel_id", "load_ns"])
         rows = zip(table["kernel_id"].to_pylist(), table["load_ns"].to_pylist(), strict=True)
-        yield from ((places[index, kernel], ns) for kernel, ns in rows if ns is not None)
+        yield from ((variant_indexes[index, kernel], ns) for kernel, ns in rows if ns is not None)
 
 
 SOURCE: Final = BlockSource(

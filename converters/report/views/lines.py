@@ -40,11 +40,14 @@ def _blocks(context: Context) -> Iterable[Block]:
     for variant in sorted(range(len(variants)), key=lambda v: (-variants[v].host_ns, v)):
         ops_of_variant = ops[variants[variant].run].get(variant)
         if ops_of_variant:
-            yield Block(f"lines/{variant}", partial(_packed, context, variant, ops_of_variant))
+            yield Block(f"lines/{variant}", partial(_lines_block, context, variant, ops_of_variant))
 
 
 def _ops_of_run(context: Context, run: int) -> dict[int, list[OpFigures]]:
-    """Return the ops of each variant of a run, summed over the runs of its calls."""
+    """Return the ops of each variant of a run, with sums over its calls, by variant index.
+
+    Each call is weighted by its number of runs. `run` is the run's index.
+    """
     ops = context.by_call("ops", run)
     calls = {call.call_id: call for call in context.report.calls if call.run == run}
     is_listed = np.isin(ops.calls, list(calls))
@@ -54,47 +57,47 @@ def _ops_of_run(context: Context, run: int) -> dict[int, list[OpFigures]]:
     calls_of_ids = [calls[call] for call in ids.tolist()]
     weights = _weights(calls_of_ids)[inverse]
     variants = np.array([call.variant for call in calls_of_ids], np.int64)[inverse]
-    return _summed(ops.table.filter(pa.array(is_listed)), variants, weights)
+    return _op_sums(ops.table.filter(pa.array(is_listed)), variants, weights)
 
 
 def _weights(calls: Sequence[Call]) -> Integers:
-    """Return each call's weight: its runs, or 1 if its variant never ran."""
+    """Return the weight of each call: its number of runs, or 1 if its variant never ran."""
     ran = {call.variant for call in calls if call.runs}
     return np.array([call.runs if call.variant in ran else 1 for call in calls], np.int64)
 
 
-def _summed(table: pa.Table, variants: Integers, weights: Integers) -> dict[int, list[OpFigures]]:
+def _op_sums(table: pa.Table, variants: Integers, weights: Integers) -> dict[int, list[OpFigures]]:
     columns = {name: table[name] for name in _SUMS}
-    nothing = pa.scalar(None, pa.int64())
-    columns["lanes"] = pc.if_else(pc.is_valid(table["masked_off"]), table["elements"], nothing)
-    columns["sector_bytes"] = pc.if_else(pc.is_valid(table["sectors"]), table["bytes"], nothing)
-    weighed = {name: pc.multiply(column, pa.array(weights)) for name, column in columns.items()}
+    null = pa.scalar(None, pa.int64())
+    columns["lanes"] = pc.if_else(pc.is_valid(table["masked_off"]), table["elements"], null)
+    columns["sector_bytes"] = pc.if_else(pc.is_valid(table["sectors"]), table["bytes"], null)
+    weighted = {name: pc.multiply(column, pa.array(weights)) for name, column in columns.items()}
     keys = {name: table[name] for name in _KEYS}
     grouped = (
-        pa.table({"variant": pa.array(variants), **keys, **weighed})
+        pa.table({"variant": pa.array(variants), **keys, **weighted})
         .group_by(["variant", *_KEYS])
-        .aggregate([(name, "sum") for name in weighed])
+        .aggregate([(name, "sum") for name in weighted])
         .sort_by([("variant", "ascending"), ("op_index", "ascending")])
     )
     by_variant: dict[int, list[OpFigures]] = {}
     for row in grouped.to_pylist():
-        sums = {name: row[f"{name}_sum"] for name in weighed}
+        sums = {name: row[f"{name}_sum"] for name in weighted}
         figures = OpFigures(**{name: row[name] for name in _KEYS}, **sums)
         by_variant.setdefault(row["variant"], []).append(figures)
     return by_variant
 
 
-def _packed(context: Context, variant: int, ops: Sequence[OpFigures]) -> str:
+def _lines_block(context: Context, variant: int, ops: Sequence[OpFigures]) -> str:
     report = context.report
     limits = None if report.limits is None else report.limits.limits
-    whole = sum(op.best_ns(limits) for op in ops)
+    total_ns = sum(op.best_ns(limits) for op in ops)
     return json_block(
         {
             "measured": False,
             "runs": sum(call.runs for call in report.calls if call.variant == variant),
-            "files": _files(context, ops, limits, whole),
+            "files": _line_figures_by_file(context, ops, limits, total_ns),
             "ops": {
-                str(op.op_index): {"op": op.op, **asdict(line_figures([op], limits, whole))}
+                str(op.op_index): {"op": op.op, **asdict(line_figures([op], limits, total_ns))}
                 for op in ops
             },
             "stages": _stages(context, variant),
@@ -102,33 +105,36 @@ def _packed(context: Context, variant: int, ops: Sequence[OpFigures]) -> str:
     )
 
 
-def _files(
-    context: Context, ops: Sequence[OpFigures], limits: DeviceLimits | None, whole: float
+def _line_figures_by_file(
+    context: Context, ops: Sequence[OpFigures], limits: DeviceLimits | None, total_ns: float
 ) -> list[dict[str, Any]]:
-    """Return the figures of every source line with ops, including inlined ops."""
-    on_line: dict[tuple[str, int], list[OpFigures]] = {}
-    innermost: set[tuple[str, int]] = set()
+    """Return a dict per source file, with the figures of each line that has ops, by line.
+
+    Ops that are inlined at a line count there, too; `own` is true if the line itself has ops.
+    """
+    ops_by_line: dict[tuple[str, int], list[OpFigures]] = {}
+    lines_with_own_ops: set[tuple[str, int]] = set()
     for op in ops:
-        places = _places(context, op.stack_id)
-        innermost.update(places[:1])
-        for place in dict.fromkeys(places):
-            on_line.setdefault(place, []).append(op)
+        locations = _frame_locations(context, op.stack_id)
+        lines_with_own_ops.update(locations[:1])
+        for location in dict.fromkeys(locations):
+            ops_by_line.setdefault(location, []).append(op)
     files: dict[str, dict[str, Any]] = {}
-    for place in sorted(on_line):
-        figures = asdict(line_figures(on_line[place], limits, whole))
-        file, line = place
-        files.setdefault(file, {})[str(line)] = {"own": place in innermost, **figures}
+    for location in sorted(ops_by_line):
+        figures = asdict(line_figures(ops_by_line[location], limits, total_ns))
+        file, line = location
+        files.setdefault(file, {})[str(line)] = {"own": location in lines_with_own_ops, **figures}
     return [{"path": path, "lines": lines} for path, lines in files.items()]
 
 
-def _places(context: Context, stack_id: int | None) -> list[tuple[str, int]]:
-    place = context.stack(stack_id)
-    frames = () if place is None else context.report.stacks[place]
+def _frame_locations(context: Context, stack_id: int | None) -> list[tuple[str, int]]:
+    stack_index = context.stack(stack_id)
+    frames = () if stack_index is None else context.report.stacks[stack_index]
     return [(file, line) for file, line, _ in frames if file is not None and line is not None]
 
 
 def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
-    """Return `op_index` → line (from 1) for each text with the module's ops."""
+    """Return `op_index` → line (from 1) in the generic and the pretty TTIR, by stage name."""
     module = context.module(variant)
     if module is None:
         return {}
@@ -141,37 +147,37 @@ def _stages(context: Context, variant: int) -> Mapping[str, Mapping[str, int]]:
 
 
 def op_lines(ops: Iterable[Op], text: str) -> dict[int, int]:
-    """Return `op_index` → line (from 0) of ops in a text of their module.
+    """Return `op_index` → line (from 0) of the ops of a module in a text of the module.
 
     The text is MLIR's generic or pretty form: both have one op per line in the same order, and
     `op_index` is an op's position in that order. Ops missing from the pretty form (terminators
     without operands) have no line. Empty if text and ops do not match.
     """
     lines: dict[int, int] = {}
-    names = list(_names(text))
+    lines_and_names = list(_op_names(text))
     position = 0
     for op in ops:
-        if position < len(names) and _is_called(op, names[position][1]):
-            lines[op.index] = names[position][0]
+        if position < len(lines_and_names) and _has_name(op, lines_and_names[position][1]):
+            lines[op.index] = lines_and_names[position][0]
             position += 1
         elif op.name not in _ENDS:
             return {}
-    return lines if position == len(names) else {}
+    return lines if position == len(lines_and_names) else {}
 
 
-def _is_called(op: Op, name: str) -> bool:
+def _has_name(op: Op, name: str) -> bool:
     return op.name == name or (name == "module" and op.name in _MODULES)
 
 
-def _names(text: str) -> Iterator[tuple[int, str]]:
-    """Yield line and name of every op in a text."""
-    for number, line in enumerate(text.split("\n")):
+def _op_names(text: str) -> Iterator[tuple[int, str]]:
+    """Yield line (from 0) and name of every op in a text of MLIR."""
+    for line_number, line in enumerate(text.split("\n")):
         stripped = line.lstrip()
         if not stripped or stripped[0] in "#}^/":
             continue
         match = _OP.match(line)
         if match is not None and ("." in match["name"] or match["name"] == "module"):
-            yield number, match["name"]
+            yield line_number, match["name"]
 
 
 SOURCE: Final = BlockSource(

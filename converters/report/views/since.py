@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 __all__ = ["SOURCE", "Since"]
 
 _MOST_ROWS: Final = 12
-#: Comparing reads every launch of both sides.
+#: Most launches of both runs together, since a comparison reads all of them.
 _MOST_LAUNCHES: Final = 1_000_000
 
 
@@ -36,7 +36,10 @@ class SinceRow(TypedDict):
 
 
 class Since(TypedDict):
-    """The block "since"; `why` says why nothing was compared, or is ""."""
+    """The block "since"; `why` is the reason why nothing was compared, or "".
+
+    `more` counts further rows, which `command` shows.
+    """
 
     why: str
     before: str | None
@@ -48,23 +51,23 @@ class Since(TypedDict):
 
 def _blocks(context: Context) -> Iterable[Block]:
     if context.runs:
-        yield Block("since", partial(_packed, context))
+        yield Block("since", partial(_since_block, context))
 
 
-def _packed(context: Context) -> str:
+def _since_block(context: Context) -> str:
     try:
         return json_block(_since(context))
-    except KvtraceError as error:  # in the earlier run; this page is written anyway
-        return json_block(_nothing(f"an earlier run cannot be read: {error}"))
+    except KvtraceError as error:  # damage in the earlier run does not prevent this page
+        return json_block(_not_compared(f"an earlier run cannot be read: {error}"))
 
 
 def _since(context: Context) -> Since:
-    earlier = _run_before(context.trace, context.runs)
+    earlier = _previous_runs(context.trace, context.runs)
     if not earlier:
-        return _nothing("this directory has no earlier run of the same command")
+        return _not_compared("this directory has no earlier run of the same command")
     launches = len(context.trace.table("launches", earlier, ["call_id"]))
     if launches + context.report.totals.launches > _MOST_LAUNCHES:
-        return _nothing(
+        return _not_compared(
             f"both runs together have more than {_MOST_LAUNCHES:,} launches", context, earlier
         )
     from kvtrace.converters.diff import compare
@@ -82,7 +85,7 @@ def _since(context: Context) -> Since:
 def _compared(difference: "Difference", context: Context, earlier: "tuple[Run, ...]") -> Since:
     from kvtrace.converters.diff.words import share_text, summary, sure_text, values_text
 
-    shown = difference.headline[:_MOST_ROWS]
+    shown_changes = difference.headline[:_MOST_ROWS]
     rows = tuple(
         SinceRow(
             kernel=row.kernel,
@@ -95,16 +98,18 @@ def _compared(difference: "Difference", context: Context, earlier: "tuple[Run, .
             direction=row.direction,
             sure=sure_text(row),
         )
-        for row in shown
+        for row in shown_changes
     )
-    return _nothing("", context, earlier) | {
+    return _not_compared("", context, earlier) | {
         "summary": summary(difference),
         "rows": rows,
-        "more": len(difference.headline) - len(shown),
+        "more": len(difference.headline) - len(shown_changes),
     }
 
 
-def _nothing(why: str, context: Context | None = None, earlier: "tuple[Run, ...]" = ()) -> Since:
+def _not_compared(
+    why: str, context: Context | None = None, earlier: "tuple[Run, ...]" = ()
+) -> Since:
     command = ""
     if context is not None and earlier:
         folder = context.trace.path
@@ -114,16 +119,19 @@ def _nothing(why: str, context: Context | None = None, earlier: "tuple[Run, ...]
     return Since(why=why, before=before, summary="", rows=(), more=0, command=command)
 
 
-def _run_before(trace: "Trace", runs: "tuple[Run, ...]") -> "tuple[Run, ...]":
-    """Return the newest job before these runs whose first process has the same command."""
-    first = runs[0]
+def _previous_runs(trace: "Trace", runs: "tuple[Run, ...]") -> "tuple[Run, ...]":
+    """Return the runs of the newest earlier job whose first process has the same command.
+
+    () if there is no such job, or the command is not recorded.
+    """
+    first_run = runs[0]
     jobs: dict[str, list[Run]] = {}
     for run in trace.runs:
         jobs.setdefault(run.group_id or run.run_id, []).append(run)
-    own_group = first.group_id or first.run_id
+    own_group = first_run.group_id or first_run.run_id
     for group, members in reversed(jobs.items()):
-        same = members[0].command == first.command and first.command is not None
-        if group != own_group and same and members[0].run_id < first.run_id:
+        has_same_command = members[0].command == first_run.command and first_run.command is not None
+        if group != own_group and has_same_command and members[0].run_id < first_run.run_id:
             return tuple(members)
     return ()
 

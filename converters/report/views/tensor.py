@@ -14,27 +14,34 @@ _MOST_BYTES: Final = 64 << 20
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    for artifact, size in _by_need(context):
-        yield Block(f"tensor/{artifact}", partial(_packed, context, artifact, size))
+    for artifact, size in _storages_by_need(context):
+        yield Block(f"tensor/{artifact}", partial(_tensor_block, context, artifact, size))
 
 
-def _by_need(context: Context) -> list[tuple[str, int]]:
-    """Return recorded storages and their bytes: those of findings' calls first, then small ones."""
+def _storages_by_need(context: Context) -> list[tuple[str, int]]:
+    """Return the artifact and size in bytes of each recorded storage, the most needed first.
+
+    Storages of calls with findings come first; otherwise smaller ones.
+    """
     report = context.report
     calls_of_findings = {finding.call for finding in report.findings}
-    need: dict[str, tuple[bool, int]] = {}
+    priority_by_artifact: dict[str, tuple[bool, int]] = {}
     for index, call in enumerate(report.calls):
         for arg in call.args:
             argument = report.arguments[arg]
             if argument.value is None:
                 continue
             priority = (index not in calls_of_findings, argument.storage_bytes or 0)
-            need[argument.value] = min(need.get(argument.value, priority), priority)
-    order = sorted(need, key=lambda artifact: (*need[artifact], artifact))
-    return [(artifact, need[artifact][1]) for artifact in order]
+            priority_by_artifact[argument.value] = min(
+                priority_by_artifact.get(argument.value, priority), priority
+            )
+    order = sorted(
+        priority_by_artifact, key=lambda artifact: (*priority_by_artifact[artifact], artifact)
+    )
+    return [(artifact, priority_by_artifact[artifact][1]) for artifact in order]
 
 
-def _packed(context: Context, artifact: str, size: int) -> str | None:
+def _tensor_block(context: Context, artifact: str, size: int) -> str | None:
     content = context.trace.artifact(artifact) if size <= _MOST_BYTES else None
     return None if content is None else bytes_block(content)
 

@@ -1,4 +1,4 @@
-"""Blocks `texts/<n>`: sources and compiler stages, with the source lines behind each line."""
+"""Blocks `texts/<index>`: sources and compiler stages, with the source lines of each line."""
 
 import os
 from collections.abc import Iterable, Sequence
@@ -27,20 +27,23 @@ _MOST_DISASSEMBLED: Final = 16
 def _blocks(context: Context) -> Iterable[Block]:
     if not context.source:
         return
-    needed = _by_need(context.report)
-    binaries = [index for index in needed if context.report.texts[index][0] == SASS]
-    for index in needed:
+    text_indexes = _texts_by_need(context.report)
+    binaries = [index for index in text_indexes if context.report.texts[index][0] == SASS]
+    for index in text_indexes:
         stage, sha256 = context.report.texts[index]
         content = None if stage == SASS else context.trace.artifact(sha256)
         if content is not None:
             text = content.decode("utf-8", "replace")
-            yield Block(f"texts/{index}", partial(_packed, stage, text))
+            yield Block(f"texts/{index}", partial(_text_block, stage, text))
     for index, listing in _listings(context, binaries[:_MOST_DISASSEMBLED]):
-        yield Block(f"texts/{index}", partial(_packed, SASS, listing))
+        yield Block(f"texts/{index}", partial(_text_block, SASS, listing))
 
 
 def _listings(context: Context, indices: Sequence[int]) -> Iterable[tuple[int, str]]:
-    """Yield the disassembled binaries of some texts, without unreadable ones."""
+    """Yield the index and the disassembly of the texts that are binaries.
+
+    Binaries that are missing or cannot be disassembled are left out.
+    """
     tool = disassembler() if indices else None
     if tool is None:
         return
@@ -53,21 +56,25 @@ def _listings(context: Context, indices: Sequence[int]) -> Iterable[tuple[int, s
                 yield index, listing
 
 
-def _by_need(report: Report) -> list[int]:
-    """Return the texts in order of need: early stages first, then the busiest kernels."""
-    need: dict[int, tuple[int, int, int]] = {}
+def _texts_by_need(report: Report) -> list[int]:
+    """Return indexes of texts: early stages first; within a stage, kernels with most host time."""
+    priority_by_text: dict[int, tuple[int, int, int]] = {}
     for variant in report.variants:
-        entries = [stage.text for stage in variant.stages] + [file.text for file in variant.files]
-        for text in entries:
+        texts_of_variant = [stage.text for stage in variant.stages] + [
+            file.text for file in variant.files
+        ]
+        for text in texts_of_variant:
             if text is None:
                 continue
             stage = report.texts[text][0]
             rank = _STAGE_ORDER.index(stage) if stage in _STAGE_ORDER else len(_STAGE_ORDER)
-            need[text] = min(need.get(text, (99, 0, 0)), (rank, -variant.host_ns, text))
-    return sorted(need, key=lambda text: need[text])
+            priority_by_text[text] = min(
+                priority_by_text.get(text, (99, 0, 0)), (rank, -variant.host_ns, text)
+            )
+    return sorted(priority_by_text, key=lambda text: priority_by_text[text])
 
 
-def _packed(stage: str, text: str) -> str:
+def _text_block(stage: str, text: str) -> str:
     links: LineLinks | None
     if stage == SASS:
         text, links = link_sass(text)

@@ -52,7 +52,7 @@ def whats(changes):
     return [change.what for change in changes]
 
 
-def test_two_recordings_of_the_same_program_differ_in_nothing(sides):
+def test_two_recordings_of_one_program_have_no_differences(sides):
     """Ids, order of kernels, process, host, times, alignments and cache: none is a difference."""
     slower = replace(SCALE, calls=(Launches(number=5, host_us=900, device_us=800),), line=99)
     found = sides(
@@ -82,7 +82,7 @@ def test_moved_and_renumbered_code_is_no_difference(sides):
     assert sides([SCALE], [replace(SCALE, ttir=f"#loc1 = loc(unknown)\n{moved}")]).empty
 
 
-def test_kernels_that_came_and_went(sides):
+def test_added_and_removed_kernels_are_listed(sides):
     found = sides([SCALE], [OTHER])
     assert {(k.name, k.status) for k in found.kernels} == {
         ("scale", "removed"),
@@ -117,7 +117,7 @@ def test_kernels_of_one_name_in_renamed_modules_pair_by_their_source(sides):
     }
 
 
-def test_another_block_size_is_named_and_little_else(sides):
+def test_changed_block_size_is_reported_with_few_other_changes(sides):
     smaller = replace(
         SCALE,
         block=64,
@@ -157,18 +157,18 @@ def test_a_changed_source_line_shows_in_source_and_code(sides):
     assert "      +    tl.store(y_ptr + offsets, values * 2)" in text
 
 
-def test_resources_and_warps(sides):
+def test_changed_resources_and_warps_are_reported(sides):
     found = sides([SCALE], [replace(SCALE, registers=64, num_warps=8)])
     variant = only_variant(found)
     assert variant.changes == (Change("num_warps", "4", "8"),)
     assert variant.resources == (Change("registers", "32", "64"),)
 
 
-def test_unknown_resources_are_no_change(sides):
+def test_unknown_resources_are_not_a_change(sides):
     assert sides([SCALE], [replace(SCALE, registers=None)]).empty
 
 
-def test_a_later_stage_counts_where_nothing_before_it_explains_it(sides):
+def test_change_of_a_later_stage_is_reported_unless_explained_earlier(sides):
     before = replace(SCALE, later={"ptx": "add.s32 %r1, %r2, 1;\n"})
     after = replace(SCALE, later={"ptx": "add.s32 %r1, %r2, 2;\n"})
     assert only_variant(sides([before], [after])).code.stage == "ptx"
@@ -180,19 +180,19 @@ def test_a_later_stage_is_left_out_where_an_option_explains_it(sides):
     assert only_variant(sides([before], [after])).code is None
 
 
-def test_more_launches(sides):
+def test_more_launches_are_a_change_of_work(sides):
     found = sides([SCALE], [replace(SCALE, calls=(Launches(number=7),))])
     assert only_variant(found).work == (Change("launches", "5", "7"),)
 
 
-def test_as_many_launches_of_other_calls(sides):
+def test_equally_many_launches_of_other_calls_are_a_change(sides):
     first = (Launches(number=1), Launches(number=3, scalar="9"))
     second = (Launches(number=3), Launches(number=1, scalar="9"))
     found = sides([replace(SCALE, calls=first)], [replace(SCALE, calls=second)])
     assert whats(only_variant(found).work) == ["launches of 2 calls"]
 
 
-def test_another_shape(sides):
+def test_changed_shape_is_reported(sides):
     after = replace(SCALE, calls=(Launches(number=5, shape=(2000,), scalar="2000"),))
     variant = only_variant(sides([SCALE], [after]))
     assert [c.change for c in variant.calls] == [
@@ -250,7 +250,7 @@ def test_a_new_configuration_of_an_autotuner_is_a_difference(sides):
     ]
 
 
-def test_variants_pair_with_the_most_alike(sides):
+def test_variants_are_paired_by_similarity(sides):
     before = [replace(SCALE, block=32), replace(SCALE, block=64, num_warps=8)]
     after = [replace(SCALE, block=64, num_warps=4), replace(SCALE, block=32, registers=33)]
     (kernel,) = sides(before, after).kernels
@@ -261,7 +261,7 @@ def test_variants_pair_with_the_most_alike(sides):
     }
 
 
-def test_times_count_only_from_a_threshold_on(sides):
+def test_time_changes_below_the_threshold_are_ignored(sides):
     slower = replace(SCALE, calls=(Launches(number=5, host_us=11, device_us=23),))
     faster = replace(SCALE, calls=(Launches(number=5, host_us=10, device_us=20),))
     assert sides([faster], [slower]).empty
@@ -313,7 +313,7 @@ def test_bytes_and_flops_are_those_of_all_launches(tmp_path):
     assert only_variant(compare(a, b)).work == (Change("bytes", "2.50 KiB", "5 KiB"),)
 
 
-def test_a_side_that_was_not_replayed_is_not_compared_but_told(tmp_path):
+def test_work_is_not_compared_if_one_side_is_not_replayed(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [SCALE])
     add_ops(b, loads(1024))
@@ -322,7 +322,7 @@ def test_a_side_that_was_not_replayed_is_not_compared_but_told(tmp_path):
     assert any(note.startswith("old has not been replayed") for note in found.notes)
 
 
-def test_versions_and_machines_are_context(sides):
+def test_versions_and_machines_are_reported_as_context(sides):
     found = sides(
         [SCALE],
         [SCALE],
@@ -347,7 +347,7 @@ def test_ranks_that_compiled_the_same_are_one_variant(tmp_path):
     assert variant.work == (Change("launches", "5", "10"),)
 
 
-def test_a_run_that_is_not_sealed_is_compared_and_told(tmp_path):
+def test_unsealed_run_is_compared_with_a_note(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [SCALE], seal=False)
     found = compare(a, b)
@@ -407,7 +407,7 @@ def test_the_command_line(tmp_path, capsys):
     assert "constexpr BLOCK: `128` → `64`" in capsys.readouterr().out
 
 
-def test_of_very_many_changed_calls_some_are_read_and_all_are_counted(sides):
+def test_many_changed_calls_are_sampled_and_all_are_counted(sides):
     def seeds(first):
         return replace(SCALE, calls=tuple(Launches(scalar=str(first + i)) for i in range(510)))
 
@@ -416,7 +416,7 @@ def test_of_very_many_changed_calls_some_are_read_and_all_are_counted(sides):
     assert (variant.calls_unread, variant.calls_added, variant.calls_removed) == (10, 0, 0)
 
 
-def test_numbers_say_by_how_much_they_changed(sides):
+def test_changed_numbers_show_their_difference(sides):
     found = sides([SCALE], [replace(SCALE, registers=40, ttir=TTIR.replace("128", "256"))])
     assert "    registers             32 → 40 (+25.0%)" in difference_text(found)
 

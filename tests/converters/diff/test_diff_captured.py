@@ -99,20 +99,20 @@ def difference(recorded, name):
 
 
 @pytest.mark.parametrize("name", ["again", "moved"])
-def test_the_same_program_recorded_twice_differs_in_nothing(recorded, name):
+def test_same_program_recorded_twice_has_no_differences(recorded, name):
     found = difference(recorded, name)
     assert found.empty, difference_text(found)
     assert found.same_kernels == 2
     assert found.before.totals.launches == 6
 
 
-def test_the_exit_code_tells(recorded, capsys):
+def test_exit_code_depends_on_differences(recorded, capsys):
     first, again, block = (str(recorded / name / "out") for name in ("first", "again", "block"))
     assert main(["diff", first, again, "--exit-code"]) == 0
     assert main(["diff", first, block, "--exit-code"]) == 1
 
 
-def test_a_changed_block_size_is_named_and_little_else(recorded):
+def test_changed_block_size_is_reported_with_few_other_changes(recorded):
     found = difference(recorded, "block")
     (kernel,) = found.kernels
     assert kernel.name == "add"
@@ -129,7 +129,7 @@ def test_a_changed_block_size_is_named_and_little_else(recorded):
     assert found.findings == ()
 
 
-def test_a_lost_mask_is_named_and_little_else(recorded):
+def test_removed_mask_is_reported_with_few_other_changes(recorded):
     found = difference(recorded, "mask")
     (kernel,) = found.kernels
     assert kernel.source is not None

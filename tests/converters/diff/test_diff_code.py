@@ -86,7 +86,7 @@ def test_names_of_values_are_no_difference(shuffled):
     assert compare_code("ttir", TTIR, renamed(TTIR, names)) is None
 
 
-def test_a_removed_mask_is_one_line():
+def test_removed_mask_is_a_change_of_one_line():
     found = difference(TTIR, TTIR.replace("tt.store %7, %9, %5 :", "tt.store %7, %9 :"))
     assert (found.removed, found.added) == (1, 1)
     assert changed_lines(found) == [
@@ -132,7 +132,7 @@ def test_sibling_regions_may_number_their_values_alike():
     ]
 
 
-def test_another_block_size_is_one_fact():
+def test_changed_block_size_is_one_change():
     found = difference(TTIR, TTIR.replace("64", "256"))
     assert found.substitutions == (("64", "256"),)
     assert found.substituted_lines == 11
@@ -152,7 +152,7 @@ def test_a_change_beside_another_block_size_stands_out_where_the_size_is_known()
     ]
 
 
-def test_a_known_number_the_other_way_round_is_a_difference():
+def test_reversed_replacement_of_a_known_number_is_a_difference():
     after = TTIR.replace("start = 0", "start = 256").replace("64", "256")
     back = difference(TTIR.replace("start = 0", "start = 256"), after, expected={"64": "256"})
     assert back.substituted_lines == 11
@@ -210,7 +210,7 @@ define void @f(i32 %0) !dbg !5 {
     assert compare_code("llir", text, text.replace("i32 %0, 1", "i32 %0, 2")) is not None
 
 
-def test_an_attribute_that_is_false_is_the_same_as_none():
+def test_false_attribute_equals_a_missing_one():
     module = 'module attributes {"ttg.num-warps" = 4 : i32, ttg.target = "cuda:90"} {\n}\n'
     other = module.replace('"cuda:90"}', '"cuda:90", "ttng.two-ctas" = false}')
     assert compare_code("ttgir", module, other) is None

@@ -48,7 +48,7 @@ def test_the_verdict_is_the_first_line_and_what_violates_it_the_next(judged):
     assert "- `flops/launch>+5%?`: `scale` 1,000 → 1,110 (+11.0%)" in lines
 
 
-def test_a_program_that_failed_is_not_merged(judged):
+def test_failed_program_is_the_verdict_in_the_first_line(judged):
     _, _, sides = judged((launched(3), work()), (launched(3), work()))
     gate = Gate([], problem="the program failed with exit code 3")
     found = compare(*sides, gate=gate)
@@ -81,7 +81,7 @@ def test_default_rules_fail_on_growth_of_resources_and_work(judged, changes, mor
         )
 
 
-def test_launches_are_the_cause_of_bytes_and_stand_before_them(judged):
+def test_more_launches_are_listed_before_the_bytes_they_cause(judged):
     sides = (launched(3), work()), (launched(6), work())
     found, gate, _ = judged(*sides)
     assert gate.verdict[0]  # a launch does what it did
@@ -128,11 +128,11 @@ def test_the_comment_has_no_absolute_path(judged, tmp_path, monkeypatch):
      ("/var/torchinductor_me/ab/cab.py", "…/ab/cab.py"), ("a / b", "a / b"), ("x/y.py", "x/y.py"),
      ("https://host/a/b", "https://host/a/b"), ("/srv/repo/", "."), ("12 / 3", "12 / 3")],
 )  # fmt: skip
-def test_how_a_path_is_shown(text, shown):
+def test_paths_in_text_are_shown_without_the_checkout_folder(text, shown):
     assert with_shown_paths((text,), ["/srv/repo"]) == (shown,)
 
 
-def test_long_names_that_share_both_ends_are_apart_at_80_columns(tmp_path):
+def test_long_similar_names_stay_distinct_at_80_columns(tmp_path):
     names = [f"triton_poi_fused_{way}_clone_expand_unsqueeze_view_0" for way in ("add", "mul")]
     sides = [
         write_trace(tmp_path / side, [replace(OTHER, name=name, registers=n) for name in names])

@@ -47,7 +47,7 @@ def only_kernel(found):
     return kernel
 
 
-def test_one_commit_from_two_checkouts_is_empty(recorded, capsys):
+def test_one_commit_in_two_checkouts_has_no_differences(recorded, capsys):
     found = difference(recorded, "again", generic=True)
     assert found.empty, difference_text(found)
     assert found.headline == ()
@@ -56,7 +56,7 @@ def test_one_commit_from_two_checkouts_is_empty(recorded, capsys):
     assert "no difference in 3 kernels" in capsys.readouterr().out
 
 
-def test_a_changed_mask(recorded):
+def test_changed_mask_is_reported(recorded):
     found = difference(recorded, "mask")
     assert {f.finding.rule for f in found.findings} == {"out-of-bounds"}
     assert [row.level for row in found.headline] == ["source", "findings", "work", "work"]
@@ -67,7 +67,7 @@ def test_a_changed_mask(recorded):
     assert only_kernel(found).name == "add"
 
 
-def test_a_changed_block_size(recorded):
+def test_changed_block_size_is_reported(recorded):
     found = difference(recorded, "block", generic=True)
     (variant,) = only_kernel(found).variants
     assert [change.what for change in variant.changes] == ["constexpr BLOCK"]
@@ -80,7 +80,7 @@ def test_a_changed_block_size(recorded):
     assert {row.level for row in found.headline} <= {"options", "resources", "work"}
 
 
-def test_a_widened_type(recorded):
+def test_widened_type_is_reported(recorded):
     found = difference(recorded, "dtype")
     first = next(row for row in found.headline if row.level == "work")
     assert (first.what, first.direction, first.certainty) == ("bytes", "worse", "derived")
@@ -89,7 +89,7 @@ def test_a_widened_type(recorded):
     assert cause.what.startswith("type of x_ptr *fp16 → *fp32")
 
 
-def test_a_renamed_kernel(recorded):
+def test_renamed_kernel_is_reported(recorded):
     found = difference(recorded, "renamed")
     assert rows(found) == [("kernel", "renamed, 100% alike", "changed", "exact")]
     kernel = only_kernel(found)
@@ -98,13 +98,13 @@ def test_a_renamed_kernel(recorded):
     assert [variant for variant in kernel.variants if variant.code] == []
 
 
-def test_a_removed_kernel(recorded):
+def test_removed_kernel_is_reported(recorded):
     found = difference(recorded, "removed")
     assert rows(found) == [("kernel", "kernel removed", "changed", "exact")]
     assert only_kernel(found).name == "rows"
 
 
-def test_an_added_spill(recorded):
+def test_added_spill_is_reported(recorded):
     found = difference(recorded, "spill")
     cause, worst = found.headline[:2]
     assert (worst.kernel, worst.what, worst.before) == ("outer", "spills", "0")
@@ -115,7 +115,7 @@ def test_an_added_spill(recorded):
     assert (occupancy.direction, occupancy.certainty) == ("better", "derived")
 
 
-def test_index_arithmetic_from_64_to_32_bits(recorded):
+def test_narrowed_index_arithmetic_is_reported(recorded):
     found = difference(recorded, "narrow", generic=True)
     assert [row.level for row in found.headline[:3]] == ["source", "bounds", "bounds"]
     assert ("columns: first bad", "2,147,483,585") in [(r.what, r.before) for r in found.headline]
@@ -124,7 +124,7 @@ def test_index_arithmetic_from_64_to_32_bits(recorded):
     assert found.findings == ()
 
 
-def test_a_bound_that_narrowed(recorded):
+def test_narrowed_bound_is_reported(recorded):
     found = difference(recorded, "narrower", "narrow", generic=True)
     bounds = [row for row in found.headline if row.level == "bounds"]
     assert [(row.what, row.direction) for row in bounds] == [

@@ -38,7 +38,7 @@ def broken(tmp_path):
         ("registers>40", None), ("registers<-1", None), ("registers<41", "32 → 40 (+25.0%)"),
     ], 4),
 )  # fmt: skip
-def test_registers(broken, told):
+def test_rule_on_registers_is_checked(broken, told):
     rule, text = told
     found = broken(
         rule, [replace(SCALE, registers=32), OTHER], [replace(SCALE, registers=40), OTHER]
@@ -52,17 +52,17 @@ def test_a_smaller_figure_violates_a_rule_on_reduction(broken):
     assert found == [("registers<-10%", "scale", "40 → 32 (-20.0%)")]
 
 
-def test_spills_of_a_kernel_that_is_new_are_looked_at(broken):
+def test_spills_of_a_new_kernel_are_checked(broken):
     spilling = replace(OTHER, spills=4)
     assert broken("spills>0", [SCALE], [SCALE, spilling]) == [("spills>0", "softmax", "- → 4")]
 
 
-def test_spills_that_were_there_already_break_a_bound_and_no_growth(broken):
+def test_existing_spills_violate_a_bound_and_not_a_growth_rule(broken):
     spilling = replace(SCALE, spills=4)
     assert [of for _, of, _ in broken("spills>0, spills>+0", [spilling], [spilling])] == ["scale"]
 
 
-def test_growth_from_nothing_is_growth(broken):
+def test_increase_from_zero_violates_a_growth_rule(broken):
     assert broken("spills>+10%", [replace(SCALE, spills=0)], [replace(SCALE, spills=2)])
 
 
@@ -88,24 +88,24 @@ def timed(tmp_path):
 
 
 @pytest.mark.parametrize("figure", ["time", "host"])
-def test_a_median_that_grew_for_certain(timed, figure):
+def test_significantly_increased_median_violates_a_rule(timed, figure):
     assert timed(f"{figure}>+30%", 10, 12) == ([], [])
     slower = [("scale", "10.0 µs → 12.0 µs (+20.0%)")]
     assert timed(f"{figure}>+5%", 10, 12) == ([], slower)
 
 
-def test_times_that_cannot_be_compared_are_not_judged(timed):
+def test_incomparable_times_are_not_checked(timed):
     assert timed("host>+5%", 10, 12, devices=[]) == (["host>+5%"], [])
     assert timed("host>5", 10, 12, devices=[])[0] == []  # a bound of AFTER needs no BEFORE
 
 
-def test_occupancy_that_shrank(broken):
+def test_decreased_occupancy_violates_a_rule(broken):
     kernel = replace(SCALE, shared_bytes=0)
     (found,) = broken("occupancy<-5%", [kernel], [replace(kernel, registers=255)])
     assert found == ("occupancy<-5%", "scale", "100.0 % → 12.5 % (-87.5%)")
 
 
-def test_a_bound_that_narrowed(tmp_path):
+def test_narrowed_bound_violates_a_rule(tmp_path):
     from kvtrace.converters.findings.conditions import KernelConditions
     from kvtrace.converters.findings.envelope import EnvelopeRow
 
@@ -146,13 +146,13 @@ def test_a_bound_that_narrowed(tmp_path):
 @pytest.mark.parametrize(
     ("text", "problem"),
     [
-        ("register>0", "is not a rule; one is of findings.new, bounds.narrower, results, regis"),
+        ("register>0", "is not a rule: write a figure .findings.new, bounds.narrower, results"),
         ("spills", "needs one"),
-        ("findings.new>0", "have no bound"), ("time>5%", "a share is of a change"),
+        ("findings.new>0", "have no limit"), ("time>5%", "a percentage needs a sign"),
         ("time>-5%", "write >\\+ for growth"), ("spills>0; x", "is not a rule"), ("", None),
     ],
 )  # fmt: skip
-def test_text_that_is_no_rule_is_refused_with_the_reason(text, problem):
+def test_invalid_rule_raises_an_error_with_the_reason(text, problem):
     if problem is None:
         assert read_rules([text]) == []
         return

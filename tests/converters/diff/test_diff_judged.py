@@ -16,7 +16,7 @@ from tests.converters.written_trace import (
 )
 
 
-def test_a_new_finding_is_a_difference_and_a_lasting_one_is_not(tmp_path):
+def test_new_finding_is_a_difference_and_an_unchanged_one_is_not(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [replace(SCALE, line=20)])
     lasting = {**finding("before", LINE_3)}
@@ -33,7 +33,7 @@ def test_a_new_finding_is_a_difference_and_a_lasting_one_is_not(tmp_path):
     assert "tl.store(y_ptr + offsets, values * 2, mask=offsets < n)" in text
 
 
-def test_a_finding_that_is_gone(tmp_path):
+def test_finding_that_only_before_has_is_listed_as_fixed(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [SCALE])
     add_findings(a, [finding("x", LINE_3)], [LINE_3])
@@ -50,7 +50,7 @@ def test_a_finding_that_a_comment_suppresses_is_no_difference(tmp_path):
     assert compare(a, b).findings == ()
 
 
-def test_findings_of_one_side_alone_are_not_compared_but_told(tmp_path):
+def test_findings_are_not_compared_if_one_side_is_not_analyzed(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [SCALE])
     add_findings(b, [finding("x", LINE_3)], [LINE_3], rules=["out-of-bounds"])
@@ -60,7 +60,7 @@ def test_findings_of_one_side_alone_are_not_compared_but_told(tmp_path):
     assert_not_judged(found, "before")
 
 
-def test_findings_that_were_looked_for_on_no_side_are_not_said_to_be_the_same(tmp_path):
+def test_findings_are_not_reported_equal_if_no_side_is_analyzed(tmp_path):
     found = compare(*(write_trace(tmp_path / name, [SCALE]) for name in "ab"))
     assert_not_judged(found, "before and after")
 
@@ -76,7 +76,7 @@ def assert_not_judged(found, sides):
     assert comparison_object(found)["unjudged"] == told
 
 
-def test_findings_of_rules_that_one_side_was_not_judged_by_are_not_compared(tmp_path):
+def test_findings_of_rules_unchecked_on_one_side_are_not_compared(tmp_path):
     a, b = (write_trace(tmp_path / name, [SCALE]) for name in "ab")
     add_findings(a, [finding("x", LINE_3)], [LINE_3], rules=["out-of-bounds"])
     add_findings(

@@ -31,7 +31,7 @@ TOLD = {
 
 
 @pytest.mark.parametrize("judged", some([OTHER_RULES, NEVER, ONE_SIDE], 3))
-def test_what_was_not_judged_is_said_in_all_five(tmp_path, judged):
+def test_all_five_outputs_report_missing_analysis(tmp_path, judged):
     a, b = (write_trace(tmp_path / name, [SCALE]) for name in "ab")
     if judged == OTHER_RULES:
         add_findings(a, [], [LINE_3], rules=["out-of-bounds"])
@@ -53,7 +53,7 @@ def test_what_was_not_judged_is_said_in_all_five(tmp_path, judged):
     assert told in skipped.get("message")
 
 
-def test_junit_fails_for_what_is_worse_or_where_there_are_rules_for_what_they_say(tmp_path):
+def test_junit_fails_for_regressions_or_violated_rules(tmp_path):
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [replace(SCALE, registers=40)])
     (failure,) = ElementTree.fromstring(difference_junit(compare(a, b))).iter("failure")
@@ -68,7 +68,7 @@ def test_junit_fails_for_what_is_worse_or_where_there_are_rules_for_what_they_sa
     assert (root.get("failures"), root.get("errors")) == ("2", "1")  # the rule, and so the merge
 
 
-def test_two_forms_cannot_both_be_printed():
+def test_two_output_formats_cannot_both_be_printed():
     with pytest.raises(BadSetting, match="--json and --junit cannot both go to standard output"):
         Outputs(json="-", junit="-")
     assert Outputs(json="-", junit="x.xml").printed == "json"
@@ -76,13 +76,13 @@ def test_two_forms_cannot_both_be_printed():
 
 
 @pytest.mark.parametrize(("form", "begins"), [("junit", "<?xml"), ("html", "<!doctype html>")])
-def test_every_form_can_be_printed(tmp_path, form, begins, capsys):
+def test_every_output_format_can_be_printed(tmp_path, form, begins, capsys):
     one = str(write_trace(tmp_path / "a", [SCALE]).trace.path)
     assert main(["diff", one, one, "--no-replay", f"--{form}", "-"]) == 0
     assert capsys.readouterr().out.lower().startswith(begins)
 
 
-def test_a_file_that_cannot_be_written_is_a_sentence(tmp_path, capsys):
+def test_unwritable_file_raises_a_one_sentence_error(tmp_path, capsys):
     one = str(write_trace(tmp_path / "a", [SCALE]).trace.path)
     assert main(["diff", one, one, "--no-replay", "--junit", str(tmp_path / "no" / "x.xml")]) == 2
     assert "does not exist; make it first" in capsys.readouterr().err
@@ -141,14 +141,14 @@ def test_launches_are_matched_by_mark_and_order(tmp_path):
     )
 
 
-def test_kernels_that_are_not_alike_are_not_renamed(tmp_path):
+def test_dissimilar_kernels_are_not_matched_as_renamed(tmp_path):
     other = "def other(q, w):\n    while q:\n        q = w(q)\n    return [q for q in w]\n"
     a = write_trace(tmp_path / "a", [SCALE])
     b = write_trace(tmp_path / "b", [Kernel(name="other", source=other, ttir="module {}\n")])
     assert sorted(k.status for k in compare(a, b).kernels) == ["added", "removed"]
 
 
-def test_each_kernel_is_renamed_once_the_most_alike_first(tmp_path):
+def test_renamed_kernels_are_matched_once_by_similarity(tmp_path):
     def renamed(name, text):
         return Kernel(name=name, source=SCALE.source.replace("def scale", f"def {name}") + text)
 

@@ -59,7 +59,7 @@ def metric(metrics, name):
     return (found["before"], found["after"])
 
 
-def test_the_block_is_plain_data(found):
+def test_block_has_only_json_values(found):
     assert json.loads(json.dumps(found, allow_nan=False))["empty"] is False
 
 
@@ -102,7 +102,7 @@ def test_a_kernel_that_one_side_lacks_has_no_figures_there(found):
     assert metric(added["metrics"], "launches") == (None, 1)
 
 
-def test_findings_that_one_side_has_are_listed(found):
+def test_findings_of_one_side_are_listed(found):
     (new,) = found["findings"]
     assert (new["status"], new["finding"]["rule"]) == ("new", "out-of-bounds")
 
@@ -130,7 +130,7 @@ def test_the_command_writes_the_report_of_after_with_the_difference_in_it(sides,
     assert names == [kernel["name"] for kernel in compared["kernels"]]
 
 
-def test_a_page_is_written_beside_what_is_printed(sides, tmp_path, capsys):
+def test_page_is_written_besides_printed_output(sides, tmp_path, capsys):
     one, two = (str(side.trace.path) for side in sides)
     page = tmp_path / "d.html"
     assert main(["diff", one, two, "--html", str(page), "--json", "-"]) == 1
@@ -138,7 +138,7 @@ def test_a_page_is_written_beside_what_is_printed(sides, tmp_path, capsys):
     assert page.stat().st_size > 0
 
 
-def test_two_forms_of_what_is_printed_are_refused(sides, capsys):
+def test_two_printed_formats_raise_an_error(sides, capsys):
     one, two = (str(side.trace.path) for side in sides)
     assert main(["diff", one, two, "--markdown", "-", "--json", "-"]) == 2
     assert "cannot both go" in capsys.readouterr().err

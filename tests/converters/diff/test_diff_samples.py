@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 
 from kvtrace.converters.diff import samples
 from kvtrace.converters.diff.samples import device_samples, host_samples
-from kvtrace.converters.diff.times import Places
+from kvtrace.converters.diff.times import RunCalls
 from kvtrace.figures.trials import TUNING
 from tests.figures.written_runs import KERNELS, LAUNCHES, written
 from tests.support.thorough import usually
@@ -20,17 +20,17 @@ KERNELS_OF = np.array([0, 0, 1])
 WORK = np.array([7, 7, 8, 9, 7, 8])
 
 
-def places_of(trace):
+def run_calls(trace):
     """Six calls of each run, numbered one run after the other."""
     calls = np.arange(6)
-    return [Places(calls, VARIANT, WORK, calls + 6 * number) for number in range(len(trace.runs))]
+    return [RunCalls(calls, VARIANT, WORK, calls + 6 * number) for number in range(len(trace.runs))]
 
 
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
-def test_times_on_the_host(tmp_path_factory, runs):
+def test_host_times_are_sampled_per_call(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
-    times = host_samples(trace, trace.runs, places_of(trace), KERNELS_OF)
+    times = host_samples(trace, trace.runs, run_calls(trace), KERNELS_OF)
     steady = []
     for number, (kernels, launches) in enumerate(runs):
         trials = {}
@@ -53,9 +53,9 @@ def test_times_on_the_host(tmp_path_factory, runs):
 
 @settings(max_examples=usually(6, thorough=40))
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
-def test_times_on_the_device(tmp_path_factory, runs):
+def test_device_times_are_sampled_per_call(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("samples"), runs)
-    found = device_samples(trace, trace.runs, places_of(trace), KERNELS_OF)
+    found = device_samples(trace, trace.runs, run_calls(trace), KERNELS_OF)
     steady = [
         (VARIANT[call], number, ran)
         for number, (_, launches) in enumerate(runs)
@@ -75,9 +75,9 @@ def test_times_on_the_device(tmp_path_factory, runs):
     st.sampled_from([1, 4, 16]),
 )
 def test_of_many_launches_every_nth_of_each_call_is_kept_and_all_are_counted(pieces, most):
-    known = [Places(np.arange(6), VARIANT, WORK, np.arange(6))]
+    known = [RunCalls(np.arange(6), VARIANT, WORK, np.arange(6))]
     with mock.patch.multiple(samples, MOST_TIMES=most, _FEW=8):
-        times = samples.Times(known, KERNELS_OF)
+        times = samples.TimeStore(known, KERNELS_OF)
         for piece in filter(None, pieces):
             call, ns = (np.array(column) for column in zip(*piece, strict=True))
             times.add(0, call, ns)

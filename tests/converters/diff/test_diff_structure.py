@@ -22,20 +22,20 @@ SPLAT = "      %s = tt.splat %x : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>>\n"
 LAYOUT = "#blocked = #ttg.blocked<{sizePerThread = [1], order = [0]}>\n"
 
 
-def test_the_same_but_for_names_and_places_is_no_difference():
+def test_changed_names_and_locations_are_no_difference():
     other = LOOP.replace("%s", "%other").replace("#loc1", "#loc9")
     found = structural_difference("ttir", LOOP, other)
     assert (found.counts, found.moved, found.altered) == ((), (), ())
 
 
-def test_an_op_that_leaves_a_loop_has_moved():
+def test_op_hoisted_out_of_a_loop_is_reported_as_moved():
     hoisted = LOOP.replace(SPLAT, "").replace("    scf.for", SPLAT.strip() + "\n    scf.for")
     hoisted = hoisted.replace("%s = tt.splat", "    %s = tt.splat", 1)
     found = structural_difference("ttir", LOOP, hoisted)
     assert (found.counts, found.moved, found.altered) == ((), (("tt.splat", 1),), ())
 
 
-def test_ops_that_came_and_went_are_counted_by_name():
+def test_added_and_removed_ops_are_counted_by_name():
     more = LOOP.replace(
         "tt.store %p, %v", "%w = math.exp %v : tensor<128xf32>\n      tt.store %p, %w"
     )
@@ -45,12 +45,12 @@ def test_ops_that_came_and_went_are_counted_by_name():
     assert structural_difference("ttir", more, LOOP).counts == (CountChange("math.exp", 1, 0),)
 
 
-def test_an_op_with_another_type_is_altered():
+def test_op_with_a_changed_type_is_reported_as_altered():
     wide = LOOP.replace("tt.make_range {end = 128 : i32", "tt.make_range {end = 129 : i32")
     assert structural_difference("ttir", LOOP, wide).altered == (("tt.make_range", 1),)
 
 
-def test_numbers_that_stand_for_each_other_alter_nothing():
+def test_known_replacements_of_numbers_alter_no_op():
     smaller = LOOP.replace("128", "64")
     assert structural_difference("ttir", LOOP, smaller).altered
     known = structural_difference("ttir", LOOP, smaller, numbers={"128": "64"})

@@ -10,12 +10,12 @@ from kvtrace.converters.diff import compare
 from kvtrace.converters.diff.model import KernelTime, Totals
 from kvtrace.converters.diff.times import (
     Samples,
-    _resampled,
-    _stretches,
-    beyond,
+    _resampled_medians,
+    _stretch_medians,
+    common_host_ratio,
     compare_times,
-    shared_by_all,
     why_not_comparable,
+    with_claims_beyond,
 )
 from kvtrace.schema.runs import Run
 from tests.converters.written_trace import Kernel, Launches, write_trace
@@ -51,13 +51,13 @@ def compared(a, b, *, kind="device", threshold=0.05, why_not=None):
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_the_same_commit_twice_claims_nothing(seed):
+def test_two_runs_of_one_commit_give_no_time_change(seed):
     for kind in ("device", "host"):
         assert not compared(drawn(seed), drawn(seed + 1000), kind=kind).claimed
 
 
 @pytest.mark.parametrize("seed", range(10))
-def test_a_kernel_slowed_by_a_tenth_is_found(seed):
+def test_kernel_slowed_by_a_tenth_is_reported(seed):
     found = compared(drawn(seed), drawn(seed + 1000, scale=1.10))
     assert found.claimed
     low, high = found.interval
@@ -65,31 +65,31 @@ def test_a_kernel_slowed_by_a_tenth_is_found(seed):
     assert found.ratio == pytest.approx(1.10, abs=0.04)
 
 
-def test_the_same_numbers_every_time():
+def test_bootstrap_results_are_deterministic():
     first, second = (compared(drawn(1), drawn(2)) for _ in range(2))
     assert first == second
 
 
-def test_below_the_threshold_nothing_is_claimed_however_sure():
+def test_changes_below_the_threshold_are_not_reported():
     exact = compared(samples([1000] * 50), samples([1040] * 50))
     assert exact.interval == (1.04, 1.04)
     assert not exact.claimed
     assert compared(samples([1000] * 50), samples([1040] * 50), threshold=0.03).claimed
 
 
-def test_few_launches_claim_nothing():
+def test_few_launches_give_no_time_change():
     found = compared(samples([10, 11, 12, 13]), samples([20, 21, 22, 23]))
     assert (found.claimed, found.reason) == (False, "too few launches")
 
 
-def test_a_run_that_is_slow_for_a_while_is_not_slower():
+def test_temporarily_slow_run_is_not_reported_as_slower():
     """A third of the launches twice as slow, on one side all at once: stretches tell."""
     steady = samples([1000] * 240)
     burst = samples([1000] * 100 + [2000] * 120 + [1000] * 20)
     assert not compared(steady, burst).claimed
 
 
-def test_one_process_a_side_says_little_of_host_times():
+def test_one_process_per_side_needs_a_larger_host_time_change():
     a, b = samples([1000] * 50), samples([1100] * 50)
     assert not compared(a, b, kind="host").claimed
     assert compared(a, samples([1300] * 50), kind="host").claimed
@@ -106,16 +106,16 @@ def test_one_process_a_side_says_little_of_host_times():
         ([1.41], None, [True]),
     ],
 )
-def test_what_all_kernels_of_two_processes_share_blames_none(scales, shared, claimed):
+def test_slowdown_common_to_all_kernels_is_not_reported_per_kernel(scales, shared, claimed):
     totals = Totals()
     times = [
         KernelTime(str(scale), totals, totals, (compared(
             drawn(1), drawn(2, scale=scale), kind="host"),))
         for scale in scales
     ]  # fmt: skip
-    found = shared_by_all(times)
+    found = common_host_ratio(times)
     assert found == (None if shared is None else pytest.approx(shared, rel=0.05))
-    judged = times if found is None else beyond(times, found)
+    judged = times if found is None else with_claims_beyond(times, found)
     assert [time.compared[0].claimed for time in judged] == claimed
 
 
@@ -127,7 +127,7 @@ def test_only_launches_with_the_same_arguments_are_compared():
     assert (found.ratio, found.claimed) == (1.0, False)
 
 
-def test_an_even_choice_of_launches_stands_for_all_of_them():
+def test_even_sample_of_launches_represents_all():
     """Arguments are weighed by launches that there were; too few that are kept claim nothing."""
     before, after = (
         replace(together(samples([ns] * 50, work=1), samples([9000] * 5, work=2)), launched=number)
@@ -139,7 +139,7 @@ def test_an_even_choice_of_launches_stands_for_all_of_them():
     assert compared(few, few).reason == "too few launches"
 
 
-def test_medians_of_stretches_are_those_of_their_launches():
+def test_medians_of_blocks_equal_those_of_their_launches():
     random = np.random.default_rng(3)
     ns, run = random.integers(1, 200, 500), random.integers(0, 7, 500)
     zeros = np.zeros(500, np.int64)
@@ -149,16 +149,16 @@ def test_medians_of_stretches_are_those_of_their_launches():
         for each in range(7)
         for part in np.array_split(ns[run == each], min(12, (run == each).sum() // 5))
     ]
-    assert _stretches(side).tolist() == expected
+    assert _stretch_medians(side).tolist() == expected
 
 
 @pytest.mark.parametrize("number", [65, 66, 200])
-def test_medians_of_many_are_drawn_as_if_each_was_drawn_by_itself(number):
+def test_batched_bootstrap_medians_equal_single_ones(number):
     medians = np.random.default_rng(5).lognormal(9, 0.3, number)
-    quick = [_resampled(medians, np.random.default_rng(seed)) for seed in range(10)]
+    quick = [_resampled_medians(medians, np.random.default_rng(seed)) for seed in range(10)]
     singly = mock.patch("kvtrace.converters.diff.times._DRAWN_SINGLY", 1_000)
     with singly:
-        plain = [_resampled(medians, np.random.default_rng(seed)) for seed in range(10)]
+        plain = [_resampled_medians(medians, np.random.default_rng(seed)) for seed in range(10)]
     shares = (0.005, 0.1, 0.5, 0.9, 0.995)
     found, expected = (np.quantile(np.concatenate(each), shares) for each in (quick, plain))
     assert found == pytest.approx(expected, rel=0.01)
@@ -174,7 +174,7 @@ def test_times_of_two_devices_are_not_compared():
     assert why_not_comparable("host", [Run("a")], [Run("b")]) is not None
 
 
-def test_a_claimed_time_is_a_line_of_the_headline_and_no_difference_unasked(tmp_path):
+def test_time_change_is_in_the_headline_and_a_difference_only_on_request(tmp_path):
     def side(name, device_us):
         kernel = Kernel(calls=(Launches(number=20, device_us=device_us),))
         return write_trace(tmp_path / name, [kernel], host="x", devices=H200)

@@ -40,14 +40,14 @@ def test_proven_ones_are_listed_on_request(side):
     assert findings.counts == found_in(side).counts
 
 
-def test_only_what_a_rule_has_found_is_read_on_request(side):
+def test_rule_filter_reads_only_its_findings(side):
     add_findings(side, [VIOLATION, {**UNKNOWN, "rule": "race"}], [LOAD, INLINED])
     findings = found_in(side, rules=["race", "overflow"])
     assert [f.rule for f in findings.listed] == ["race"]
     assert (findings.violations, findings.total["unknown"]) == (0, 1)
 
 
-def test_what_fails_is_told_from_what_does_not(side):
+def test_failing_and_non_failing_findings_are_distinguished(side):
     findings = found_in(side)
     assert (findings.failures(), findings.failures(strict=True)) == (1, 2)
     add_findings(side, [{**VIOLATION, "severity": "note"}, UNKNOWN], [LOAD, INLINED])
@@ -55,7 +55,7 @@ def test_what_fails_is_told_from_what_does_not(side):
     assert (findings.failures(), findings.failures(strict=True)) == (0, 1)
 
 
-def test_json_objects_hold_what_the_contract_names(side):
+def test_json_objects_have_the_documented_fields(side):
     (first, second) = json.loads(json.dumps(finding_objects(found_in(side).listed)))
     expected = {
         "rule": "out-of-bounds", "verdict": "violation", "kernel": "scale",
@@ -73,7 +73,7 @@ def test_json_objects_hold_what_the_contract_names(side):
     assert [frame["function"] for frame in second["stack"]] == ["inner", "scale"]
 
 
-def test_text_reads_like_a_compilers(side):
+def test_text_has_the_format_of_compiler_diagnostics(side):
     text = findings_text(found_in(side))
     assert text[:15] == [
         "/home/user/kernels.py:12:14: error[out-of-bounds]: load ends 4 bytes past the",
@@ -117,7 +117,7 @@ def test_a_race_names_both_programs_and_both_places(tmp_path):
     assert "  nearest:   y_ptr, 16 bytes further on" in text
 
 
-def test_what_would_make_an_unknown_safe_is_told(tmp_path):
+def test_unknown_findings_list_sufficient_conditions(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     add_findings(side, [{**UNKNOWN, "assumption": "0 <= index < 999"}], [INLINED])
     assert "  safe if:   0 <= index < 999" in findings_text(found_in(side))
@@ -180,7 +180,7 @@ def test_a_label_is_colored_where_a_long_path_pushes_it_down(tmp_path):
     assert second.startswith("  \x1b[1;31merror[out-of-bounds]\x1b[0m: load")
 
 
-def test_one_defect_in_several_calls_is_told_once(tmp_path):
+def test_defect_in_several_calls_is_reported_once(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     again = {**VIOLATION, "finding_id": "v1", "call_id": 1}
     add_findings(side, [VIOLATION, again], [LOAD])
@@ -200,7 +200,7 @@ def test_the_same_finding_of_two_ranks_is_one(tmp_path):
     assert (found.calls, found.launches) == (2, 8)
 
 
-def test_nothing_found_and_not_analyzed_are_told_apart(tmp_path):
+def test_no_findings_and_not_analyzed_are_distinguished(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     assert findings_text(found_in(side)) == [
         "not analyzed yet: kvtrace sanitize fills the findings"
@@ -225,7 +225,7 @@ def test_hostile_texts_are_escaped(tmp_path):
     assert all(line.isprintable() for line in text)
 
 
-def test_a_line_a_finding_has_place_severity_rule_and_text():
+def test_line_format_has_location_severity_rule_and_text():
     from kvtrace.converters.findings.findings_text import findings_lines
     from kvtrace.converters.findings.model import Finding, Findings
 

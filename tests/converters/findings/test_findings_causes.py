@@ -62,7 +62,7 @@ def test_errors_come_first_and_all_of_it_fits_on_a_screen_or_two(found: Findings
     assert "53 mask-always-false in generated code (Inductor); --rule mask-always-false" in whole
 
 
-def test_one_cause_names_every_kernel_that_has_it(found: Findings) -> None:
+def test_cause_lists_every_affected_kernel(found: Findings) -> None:
     errors = [each for each in found.listed if each.severity == "error"]
     (group,) = [group for group in by_cause(found).groups if group[0].severity == "error"]
 
@@ -85,7 +85,7 @@ def test_a_place_in_generated_code_is_followed_by_operator_and_line(found: Findi
     assert "From: aten.clone, aten.as_strided (file26.py:219)" in json.dumps(sarif(found, "0"))
 
 
-def test_the_hint_of_generated_code_knows_its_mask_and_who_can_change_it(found: Findings) -> None:
+def test_hint_for_generated_code_names_its_mask_and_the_code_to_change(found: Findings) -> None:
     hint = found.listed[0].hint or ""
     assert hint.startswith("the mask admits xindex = 64; in_ptr0 has 64 elements. Inductor wrote")
     assert "pass mask=" not in hint
@@ -102,7 +102,7 @@ def test_kernels_with_nothing_to_report_are_one_line(found: Findings) -> None:
     assert "rms_norm" not in counts
 
 
-def test_outputs_for_programs_keep_every_finding(found: Findings) -> None:
+def test_machine_readable_outputs_keep_every_finding(found: Findings) -> None:
     objects = finding_objects(tuple(f for f in found.listed if f.verdict == "violation"))
     errors = [each for each in objects if each["severity"] == "error"]
 
@@ -138,7 +138,7 @@ def test_unknown_by_one_reason_names_every_rule_that_leaves_it_open() -> None:
     assert "unknown[out-of-bounds, race]: it was not kept" in line
 
 
-def test_lints_of_generated_code_are_listed_for_who_asks_and_fail_nobody(
+def test_lints_of_generated_code_are_listed_on_request_and_do_not_fail(
     llama: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     code = main(["sanitize", str(llama), "--rule", "mask-always-false", "--strict", "--blocks"])
@@ -254,7 +254,7 @@ def test_another_expression_line_or_rule_is_another_cause(other: Finding) -> Non
 
 
 @pytest.mark.parametrize("line", [132, 133])
-def test_where_no_line_was_recorded_the_launching_one_is_the_origin(line: int) -> None:
+def test_launching_line_is_the_origin_without_a_recorded_line(line: int) -> None:
     def launched(at: int) -> str:
         place = StackFrame("model.py", at, None, None)
         return cause_of(finding(operators=(Operator("node"),), launched_at=place))
@@ -359,7 +359,9 @@ def test_a_rule_is_a_lint_where_the_pass_that_judged_by_it_says_so() -> None:
         ({"name": "triton_red_fused_0", "file": "/home/user/kernels.py"}, False),
     ],
 )
-def test_what_inductor_wrote_is_told_from_what_it_copied(kernel: Any, expected: bool) -> None:
+def test_code_inductor_generated_is_distinguished_from_code_it_copied(
+    kernel: Any, expected: bool
+) -> None:
     assert is_generated(kernel) is expected
 
 

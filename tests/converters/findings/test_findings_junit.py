@@ -44,7 +44,7 @@ def test_one_access_in_several_calls_is_one_test_and_fails_if_one_does(side):
     assert counts(root) == {"tests": "1", "failures": "1", "errors": "0", "skipped": "0"}
 
 
-def test_strict_lets_what_is_unknown_fail(side):
+def test_strict_fails_unknown_findings(side):
     root = document_of(side, strict=True)
     assert counts(root) == {"tests": "2", "failures": "2", "errors": "0", "skipped": "0"}
 
@@ -57,7 +57,7 @@ def test_what_is_suppressed_is_skipped_and_says_why(tmp_path):
     assert root.find(".//skipped").get("message") == "suppressed: pads (1 call)"
 
 
-def test_a_note_is_no_failure(side):
+def test_notes_are_not_failures(side):
     add_findings(side, [{**VIOLATION, "severity": "note"}], [LOAD])
     assert counts(document_of(side))["failures"] == "0"
 
@@ -73,7 +73,7 @@ def test_texts_that_xml_cannot_hold_are_replaced(tmp_path):
     assert suite.get("name").startswith("a<b>&")
 
 
-def test_nothing_to_tell_is_a_whole_document(tmp_path):
+def test_no_findings_give_a_complete_document(tmp_path):
     side = write_trace(tmp_path / "t", [KERNEL])
     add_findings(side, [])
     assert counts(document_of(side)) == {

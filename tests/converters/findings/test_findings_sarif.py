@@ -61,7 +61,7 @@ def test_paths_of_all_kinds_give_valid_references(tmp_path, path):
     assert violations(log_of(side)) == []
 
 
-def test_the_check_itself_finds_what_is_wrong(side):
+def test_schema_check_detects_invalid_logs(side):
     log = log_of(side)
     wrong = {
         "kind": "failed", "level": "fatal", "occurrenceCount": 0, "ruleIndex": 0, "extra": 1,
@@ -75,7 +75,7 @@ def test_the_check_itself_finds_what_is_wrong(side):
     assert violations(log)
 
 
-def test_a_result_for_each_defect_by_kind(side):
+def test_each_defect_has_one_result_of_its_kind(side):
     (run,) = log_of(side)["runs"]
     rules = [rule["id"] for rule in run["tool"]["driver"]["rules"]]
     assert rules == ["out-of-bounds", "race"]
@@ -138,7 +138,7 @@ def test_every_region_of_a_log_with_columns_ends(side):
     assert text.count('"startColumn"') == text.count('"endColumn"') > 5
 
 
-def test_the_help_of_a_rule_is_its_page(side):
+def test_help_text_of_a_rule_is_its_documentation_page(side):
     (run,) = log_of(side)["runs"]
     helps = {rule["id"]: rule["help"]["markdown"] for rule in run["tool"]["driver"]["rules"]}
     page = (RULES / "race.md").read_text(encoding="utf-8")
@@ -176,7 +176,7 @@ def test_what_a_comment_suppresses_is_suppressed_in_source(tmp_path):
     ]
 
 
-def test_rules_carry_what_the_pass_says_of_them(tmp_path):
+def test_rules_have_the_descriptions_of_their_pass(tmp_path):
     import pyarrow as pa
 
     from kvtrace.schema.tables import TABLES

@@ -61,7 +61,7 @@ def test_a_comment_at_the_line_or_above_it_suppresses(tmp_path, source, reason):
         SOURCE.replace("values =", 'values = "# kvtrace: ignore" and'),
     ],
 )
-def test_other_comments_do_not(tmp_path, source):
+def test_other_comments_do_not_suppress(tmp_path, source):
     assert read(tmp_path, source).failures() == 1
 
 
@@ -77,7 +77,7 @@ def test_a_comment_at_the_call_suppresses_what_was_inlined_there(tmp_path):
     assert read(tmp_path, commented(3, "kvtrace: ignore the helper"), [inlined]).failures() == 0
 
 
-def test_what_suppresses_nothing_is_a_note(tmp_path):
+def test_unused_suppression_is_a_note(tmp_path):
     source = commented(3, "kvtrace: ignore[out-of-bounds] it was fixed")
     findings = read(tmp_path, source, [{**PROVEN, "stack_id": VIOLATION["stack_id"]}])
     (note,) = findings.listed
@@ -92,13 +92,13 @@ def test_what_suppresses_nothing_is_a_note(tmp_path):
     )
 
 
-def test_a_comment_of_which_one_rule_is_used_tells_the_other(tmp_path):
+def test_comment_with_one_used_rule_reports_the_unused_one(tmp_path):
     source = commented(2, "kvtrace: ignore[out-of-bounds, race] both")
     (note,) = [f for f in read(tmp_path, source).listed if f.rule == "unused-ignore"]
     assert "no finding of race here" in note.message
 
 
-def test_a_rule_that_was_not_judged_by_is_not_called_unused(tmp_path):
+def test_suppression_of_an_unchecked_rule_is_not_reported_as_unused(tmp_path):
     source = commented(3, "kvtrace: ignore[race] atomics would be slower")
     known = ["out-of-bounds", "race"]
     assert read(tmp_path / "a", source, rules=["out-of-bounds"], known_rules=known).failures() == 1
@@ -106,7 +106,7 @@ def test_a_rule_that_was_not_judged_by_is_not_called_unused(tmp_path):
     assert [f.rule for f in found.listed] == ["out-of-bounds"]
 
 
-def test_a_rule_that_there_is_not_is_named(tmp_path):
+def test_suppression_of_an_unknown_rule_is_reported(tmp_path):
     source = commented(2, "kvtrace: ignore[out-of-bonds] a typing error")
     known = ["out-of-bounds", "race"]
     found = read(tmp_path, source, rules=["out-of-bounds"], known_rules=known)
@@ -152,6 +152,6 @@ A_LINE = st.text(st.characters(codec="utf-8"), max_size=30).map(lambda t: "".joi
 
 
 @given(st.lists(A_LINE | st.just("# kvtrace: ignore[x")))
-def test_no_source_makes_it_fail(lines):
+def test_suppressions_accept_any_source(lines):
     for ignore in ignores_in("f.py", lines):
         assert 1 <= ignore.first <= ignore.line <= ignore.last <= len(lines) + 1

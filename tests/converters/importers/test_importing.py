@@ -54,7 +54,7 @@ def test_a_file_is_recognized_and_sums_of_kernel_times_are_those_written(kind, t
     assert trace.table("messages").num_rows
 
 
-def test_torch_profilers_rows_have_all_that_the_file_says(tmp_path):
+def test_rows_from_torch_profiler_have_every_field_of_the_file(tmp_path):
     trace = imported(write_kineto(tmp_path, rank=1), tmp_path / "out")
     (run,) = trace.runs
     assert (run.rank, run.world_size, run.pid) == (1, 2, 100)
@@ -84,7 +84,7 @@ def test_torch_profilers_rows_have_all_that_the_file_says(tmp_path):
     assert trace.table("launches").num_rows == 2
 
 
-def test_times_alone_have_nothing_to_judge_or_evaluate(tmp_path, capsys):
+def test_imported_times_have_no_calls_to_analyze_or_replay(tmp_path, capsys):
     out = tmp_path / "out"
     import_files([write_kineto(tmp_path)], out)
     capsys.readouterr()
@@ -99,7 +99,7 @@ def test_times_alone_have_nothing_to_judge_or_evaluate(tmp_path, capsys):
     assert not open_trace(out).passes(open_trace(out).runs[0].run_id)
 
 
-def test_kernels_of_unknown_make_are_called_custom_everywhere(tmp_path, capsys):
+def test_kernels_of_unknown_libraries_are_labeled_custom(tmp_path, capsys):
     out = tmp_path / "out"
     import_files([write_kineto(tmp_path)], out)
     trace = open_trace(out)
@@ -131,7 +131,7 @@ def test_ranks_of_one_command_are_one_group(tmp_path):
     assert len(open_trace(tmp_path / "out").runs) == 3
 
 
-def test_older_times_of_day_keep_their_digits(tmp_path):
+def test_old_absolute_timestamps_keep_their_precision(tmp_path):
     path = tmp_path / "old.json"
     path.write_text(
         '{"schemaVersion": 1, "deviceProperties": [], "traceEvents": [{"ph": "X", "cat": "kernel",'
@@ -152,7 +152,7 @@ def test_tables_of_nsys_may_have_a_version_in_their_name(tmp_path):
     assert {row["name"] for row in plain_rows(trace.table("marks"))} == {"forward", "begun"}
 
 
-def test_amds_grids_are_counted_in_blocks(tmp_path):
+def test_amd_grids_are_converted_to_blocks(tmp_path):
     _, write = WITH_TIMES["rocprofv3-json"]
     trace = imported(write(tmp_path), tmp_path / "out")
     rows = executions(trace)
@@ -166,7 +166,7 @@ def test_amds_grids_are_counted_in_blocks(tmp_path):
     assert plain_rows(trace.table("marks"))[0]["name"] == "forward"
 
 
-def test_nothing_is_said_of_when_a_device_was_busy_by_sums(tmp_path, capsys):
+def test_imports_of_sums_have_no_busy_time(tmp_path, capsys):
     _, write = WITH_TIMES["proton-tree"]
     imported(write(tmp_path), tmp_path / "out")
     assert main(["profile", str(tmp_path / "out")]) == 0
@@ -182,7 +182,7 @@ def test_nothing_is_said_of_when_a_device_was_busy_by_sums(tmp_path, capsys):
         for n, kind in enumerate(("kineto", "rocprofv3-json", "proton-tree", "nsys-sqlite"))
     ],
 )
-def test_what_reads_traces_reads_imported_ones(kind, tmp_path, capsys):
+def test_commands_accept_imported_traces(kind, tmp_path, capsys):
     _, write = WITH_TIMES[kind]
     out = tmp_path / "out"
     imported(write(tmp_path), out)

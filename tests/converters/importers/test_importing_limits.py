@@ -36,7 +36,7 @@ def run(*words, **options):
     )  # fmt: skip
 
 
-def test_a_packed_file_that_is_far_larger_unpacked_is_refused_early(tmp_path, capsys):
+def test_decompression_bomb_is_refused_early(tmp_path, capsys):
     """A gzip file of repeated members: a few MB that unpack to 2 GB."""
     member = gzip.compress(EVENT * 200_000)
     path = tmp_path / "bomb.json.gz"
@@ -50,7 +50,7 @@ def test_a_packed_file_that_is_far_larger_unpacked_is_refused_early(tmp_path, ca
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_gigabytes_of_space_are_refused_early(tmp_path):
+def test_gigabytes_of_whitespace_are_refused_early(tmp_path):
     path = tmp_path / "blank.json"
     path.write_bytes(b'{"traceEvents":')
     with path.open("ab") as file:
@@ -58,7 +58,7 @@ def test_gigabytes_of_space_are_refused_early(tmp_path):
             file.write(b" " * (8 << 20))
         file.write(b"[]}")
 
-    with pytest.raises(BadSource, match="more than 64 MB of space"):
+    with pytest.raises(BadSource, match="more than 64 MB of white space"):
         import_files([path], tmp_path / "out", "kineto")
 
 
@@ -104,7 +104,7 @@ def test_ctrl_c_ends_an_import_at_once_with_one_sentence(tmp_path):
 
 
 @pytest.mark.parametrize("packed", [False, True])
-def test_progress_goes_to_the_end_of_the_file(packed, tmp_path):
+def test_progress_reaches_100_percent(packed, tmp_path):
     path = write_kineto(tmp_path, packed=packed)
     places = []
 
@@ -115,7 +115,7 @@ def test_progress_goes_to_the_end_of_the_file(packed, tmp_path):
     assert places == sorted(places)
 
 
-def test_a_pipe_is_refused(tmp_path, capsys):
+def test_named_pipe_as_input_raises_an_error(tmp_path, capsys):
     os.mkfifo(tmp_path / "pipe")
     assert main(["import", str(tmp_path / "pipe"), "-o", str(tmp_path / "out")]) == 2
-    assert "is not a file" in capsys.readouterr().err
+    assert "is not a regular file" in capsys.readouterr().err

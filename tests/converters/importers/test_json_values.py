@@ -16,6 +16,6 @@ def test_a_time_is_rounded_to_nanoseconds(value: Any) -> None:
 @pytest.mark.parametrize(
     "value", ["soon", "nan", "Infinity", "1e999", float("nan"), float("inf"), True, None, 2**70, []]
 )
-def test_what_is_no_time_is_refused(value: Any) -> None:
+def test_invalid_times_raise_errors(value: Any) -> None:
     with pytest.raises(ValueError, match="is not a time in µs"):
         nanoseconds(value)

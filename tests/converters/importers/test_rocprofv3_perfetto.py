@@ -42,7 +42,7 @@ def test_kernels_copies_calls_and_ranges_are_those_of_the_file(tmp_path, capsys)
 
 
 @pytest.mark.parametrize("kept", [0, 40, 400])
-def test_a_cut_file_is_refused_in_one_sentence_or_read_in_part(kept, tmp_path):
+def test_truncated_file_raises_a_one_sentence_error_or_is_read_partly(kept, tmp_path):
     path, out = write_rocprofv3_perfetto(tmp_path), tmp_path / "out"
     path.write_bytes(path.read_bytes()[:kept])
     with pytest.raises(BadSource) as found:

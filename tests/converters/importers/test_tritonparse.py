@@ -111,7 +111,7 @@ def verdicts(folder):
     )
 
 
-def test_its_calls_are_judged(tmp_path, capsys):
+def test_imported_calls_are_analyzed(tmp_path, capsys):
     imported(tmp_path, events(), to_generic=generic_once)
     out = str(tmp_path / "out")
     assert main(["sanitize", out]) == 0
@@ -133,7 +133,7 @@ def test_what_goes_past_the_end_of_a_storage_is_unknown(tmp_path):
     assert "how large the storage of y is was not recorded" in message
 
 
-def test_only_unknown_accesses_fail_nothing(tmp_path, capsys):
+def test_unknown_accesses_do_not_fail_the_command(tmp_path, capsys):
     compilation, launch, *_ = events(1001)
     launch["extracted_args"]["y"] = tensor(0x7F1000000000, 1000)
     imported(tmp_path, [compilation, launch], to_generic=generic_once)
@@ -144,7 +144,7 @@ def test_only_unknown_accesses_fail_nothing(tmp_path, capsys):
     assert main(["sanitize", "--strict", str(out)]) == 1
 
 
-def test_whole_seconds_are_no_times_of_launches(tmp_path):
+def test_timestamps_in_whole_seconds_are_not_launch_times(tmp_path):
     trace = imported(tmp_path, events(fraction="%f"))
     assert [row["enter"] for row in plain_rows(trace.table("launches"))] == [None, None]
     told = [row["text"] for row in plain_rows(trace.table("messages"))]
@@ -152,7 +152,7 @@ def test_whole_seconds_are_no_times_of_launches(tmp_path):
     assert any("Triton is not installed" in text for text in told)
 
 
-def test_a_line_that_is_cut_is_named(tmp_path):
+def test_truncated_line_is_reported_by_number(tmp_path):
     path = written(tmp_path / "log.ndjson", events())
     path.write_bytes(path.read_bytes()[:-50])
     with pytest.raises(BadSource, match="line 4 is not an event"):

@@ -22,7 +22,7 @@ def overview_of(selection, **options):
     return read_overview(selection.trace, selection.runs, **options)
 
 
-def test_counts_of_a_run(tmp_path):
+def test_run_counts_are_shown(tmp_path):
     side = write_trace(
         tmp_path, [SCALE, Kernel(name="softmax")], git_commit="a" * 40, mode="launch"
     )
@@ -54,7 +54,7 @@ def test_a_run_without_an_end_says_so_and_until_when_it_is_known(tmp_path):
     assert "kvtrace trace recover seals" in text
 
 
-def test_lost_rows_and_overhead_are_told(tmp_path):
+def test_lost_rows_and_overhead_are_shown(tmp_path):
     side = write_trace(tmp_path, [SCALE], dropped_rows=12, self_overhead_ns=5_000_000)
     text = "\n".join(overview_text(overview_of(side)))
     assert "12 rows could not be kept" in text
@@ -79,26 +79,26 @@ def test_overhead_of_recording_is_shown_by_part(tmp_path):
     assert form["overhead_percent"]["total"] == pytest.approx(6)
 
 
-def test_a_profiler_whose_cost_is_not_known_is_left_out_of_the_sum(tmp_path):
+def test_profiler_with_unknown_cost_is_left_out_of_the_overhead(tmp_path):
     side = write_trace(tmp_path, [SCALE], overhead={**PARTS, "profiler_ns": None})
     text = "\n".join(overview_text(overview_of(side)))
     assert "at least +1.9 % of its time: launches 1.2, waits 0.7, CUPTI ?" in text
 
 
-def test_passes_that_looked_at_a_run(tmp_path):
+def test_passes_that_analyzed_a_run_are_listed(tmp_path):
     side = write_trace(tmp_path, [SCALE])
     add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4})])
     assert overview_of(side).runs[0].passes == ("replay",)
 
 
-def test_warnings_come_first_and_ranks_that_say_the_same_say_it_once(tmp_path):
+def test_warnings_come_first_and_equal_ones_of_ranks_are_merged(tmp_path):
     build_synthetic_trace(tmp_path, runs=2, launches=10)
     lines = overview_text(overview_of(resolve(str(tmp_path))))
     assert lines[1].startswith("warning: One launch bypassed Python")
     assert "(6 times) [2 of 2" in lines[1]
 
 
-def test_runs_that_were_not_chosen_are_counted(tmp_path, capsys):
+def test_unselected_runs_are_counted(tmp_path, capsys):
     write_trace(tmp_path, [SCALE], run_id="20260101T000000-1")
     write_trace(tmp_path, [SCALE], run_id="20260102T000000-2")
     assert main(["info", str(tmp_path)]) == 0
@@ -130,7 +130,7 @@ def test_recompiles_have_the_changes_from_the_nearest_variant(tmp_path):
     assert "    constexpr BLOCK 128 → 64 (took 2 ms, 300 µs to load)" in text
 
 
-def test_a_variant_that_is_loaded_again_is_no_recompile():
+def test_repeated_load_of_a_variant_is_not_a_recompile():
     """Its process did not compile it: Inductor's cache had it, or a worker made it."""
     trace = open_trace(FIXTURES / "llama_liger_cached")
     overview = read_overview(trace, trace.runs, recompiles=True)
@@ -146,7 +146,7 @@ def test_a_variant_that_is_loaded_again_is_no_recompile():
     assert again == []
 
 
-def test_the_json_form_has_every_fact(tmp_path, capsys):
+def test_json_output_has_every_field(tmp_path, capsys):
     side = write_trace(tmp_path, [SCALE], versions={"triton": "3.6.0"})
     assert main(["info", str(tmp_path), "--json"]) == 0
     form = json.loads(capsys.readouterr().out)
@@ -165,7 +165,7 @@ def test_text_fits_80_columns(tmp_path, capsys, monkeypatch, options):
     assert max(len(line) for line in capsys.readouterr().out.splitlines()) <= 80
 
 
-def test_a_gpu_program_is_told_by_device_time_with_notes_and_workers_folded():
+def test_gpu_program_is_shown_by_device_time_with_notes_and_workers_folded():
     trace = open_trace(FIXTURES / "llama")
     overview = read_overview(trace, trace.runs)
 

@@ -89,7 +89,7 @@ def test_the_rate_is_that_of_the_last_ten_whole_seconds(recording):
     assert RATE_SECONDS == 10
 
 
-def test_a_young_run_is_divided_by_its_own_age(tmp_path):
+def test_rate_of_a_new_run_is_divided_by_its_age(tmp_path):
     recording = Recording(tmp_path / "out", started=NOW - 2 * SECOND)
     recording.launch(NOW - np.arange(1, 41) * SECOND // 20)
 
@@ -98,7 +98,7 @@ def test_a_young_run_is_divided_by_its_own_age(tmp_path):
     assert line.launches_per_second == 20.0
 
 
-def test_the_rate_falls_to_nothing_where_nothing_is_launched_any_more(recording):
+def test_launch_rate_falls_to_zero_after_the_last_launch(recording):
     recording.launch(np.full(7, NOW - 30 * SECOND))
 
     (line,) = page(recording).processes
@@ -106,7 +106,7 @@ def test_the_rate_falls_to_nothing_where_nothing_is_launched_any_more(recording)
     assert (line.launches, line.launches_per_second, line.state) == (7, 0.0, "recording")
 
 
-def test_a_process_that_was_killed_launches_nothing(recording, running):
+def test_killed_process_has_a_launch_rate_of_zero(recording, running):
     recording.launch(np.full(7, NOW - 3 * SECOND))
     running["runs"] = False
 
@@ -115,7 +115,7 @@ def test_a_process_that_was_killed_launches_nothing(recording, running):
     assert (line.launches, line.launches_per_second, line.state) == (7, 0.0, "not running")
 
 
-def test_launches_that_compile_are_in_no_host_time(recording):
+def test_compiling_launches_are_excluded_from_host_time(recording):
     # given a launch in which the kernel was compiled, and two after it
     kernel(recording, 3, "scale", compile_begin=NOW - 9 * SECOND, compile_ns=SECOND)
     recording.append("calls", call_id=[0], kernel_id=[3])
@@ -128,7 +128,7 @@ def test_launches_that_compile_are_in_no_host_time(recording):
     assert (line.device_ns, line.share) == (None, None)
 
 
-def test_trials_are_no_kernels_launches_and_what_holds_them_is_in_no_host_time(recording):
+def test_autotuning_trials_are_excluded_from_launches_and_host_time(recording):
     start = NOW - SECOND
     recording.append(
         "launches", seq=[0, 1, 2], call_id=[0, 0, 0], enter=[start + 5, start + 15, start],
@@ -143,7 +143,7 @@ def test_trials_are_no_kernels_launches_and_what_holds_them_is_in_no_host_time(r
     assert process.launches == 3
 
 
-def test_kernels_stand_by_their_time_on_devices_where_it_is_recorded(tmp_path):
+def test_kernels_are_sorted_by_device_time_if_recorded(tmp_path):
     recording = Recording(tmp_path / "out", mode="timeline")
     kernel(recording, 0, "often")
     kernel(recording, 1, "long")
@@ -164,7 +164,7 @@ def test_kernels_stand_by_their_time_on_devices_where_it_is_recorded(tmp_path):
     ]  # fmt: skip
 
 
-def test_kernels_are_of_the_last_minute_with_all_time_beside(recording):
+def test_kernels_show_the_last_minute_and_the_whole_run(recording):
     # given a start-up two minutes ago, of another kernel too, and launches since
     kernel(recording, 0, "steady")
     kernel(recording, 1, "startup")
@@ -185,7 +185,7 @@ def test_kernels_are_of_the_last_minute_with_all_time_beside(recording):
     assert "kernels since the beginning, by launches" in page_lines(ended, "out/", NOW, 80, 24)
 
 
-def test_the_whole_of_what_is_recorded_can_be_asked_for(recording):
+def test_whole_run_can_be_requested(recording):
     recording.launch(np.full(5, NOW - 120 * SECOND))
     recording.launch([NOW - SECOND])
     live, follower = Live(), Follower(recording.out, COLUMNS)
@@ -195,7 +195,7 @@ def test_the_whole_of_what_is_recorded_can_be_asked_for(recording):
     assert [line.launches for line in live.page(NOW, whole=True).kernels] == [6]
 
 
-def test_the_devices_share_is_of_the_last_ten_seconds(tmp_path):
+def test_busy_share_of_a_device_is_over_the_last_ten_seconds(tmp_path):
     recording = Recording(tmp_path / "out", mode="timeline")
     start = NOW - 5 * SECOND
     recording.append(
@@ -252,7 +252,7 @@ def test_findings_and_warnings_are_those_of_the_last_minute(recording):
     assert [event.text for event in found.warnings] == ["train.py 4242: clocks are apart"]
 
 
-def test_ranks_have_a_line_each_and_what_launched_nothing_is_counted(tmp_path):
+def test_each_rank_has_a_line_and_idle_processes_are_counted(tmp_path):
     out = tmp_path / "out"
     for number, rank in enumerate((1, 0, None)):
         each = Recording(out, number, rank=rank, pid=100 + number)
@@ -279,7 +279,7 @@ def test_later_launches_are_added_to_the_sums(recording):
     assert [p.processes[0].launches for p in (first, second, third)] == [1, 3, 3]
 
 
-def test_seconds_and_events_that_are_over_are_not_kept(recording):
+def test_old_seconds_and_events_are_dropped(recording):
     live, follower = Live(), Follower(recording.out, COLUMNS)
     for number in range(150):
         recording.launch(NOW + number * SECOND + np.arange(3))
@@ -315,7 +315,7 @@ def test_times_on_an_h200_are_those_of_the_profile(tmp_path):
     assert top == [row.name for row in profile.rows[:5]]
 
 
-def test_a_page_fits_the_terminal_and_obeys_no_name(recording):
+def test_page_fits_the_terminal_and_escapes_names(recording):
     kernel(recording, 0, "evil\x1b[2Jname" + "x" * 200, compile_begin=NOW - SECOND)
     recording.append("calls", call_id=[0], kernel_id=[0])
     recording.launch([NOW])
@@ -328,7 +328,7 @@ def test_a_page_fits_the_terminal_and_obeys_no_name(recording):
     assert any("recompiles: 0" in line for line in lines)
 
 
-def test_nothing_recorded_is_said(tmp_path):
+def test_empty_trace_is_reported(tmp_path):
     Recording(tmp_path / "out")
 
     (found,) = pages(tmp_path / "out", NOW)

@@ -8,9 +8,9 @@ import pytest
 
 import kvtrace
 from kvtrace.clients.recorded import replay
-from kvtrace.converters.profile.advice import _tunings
+from kvtrace.converters.profile.advice import _tuning_advice
 from kvtrace.converters.profile.autotune import Trial, Tuning
-from kvtrace.converters.profile.lost_time import _of_rooflines
+from kvtrace.converters.profile.lost_time import _roofline_advice
 from kvtrace.converters.profile.profile import Measured, profile_object, read_profile
 from kvtrace.converters.profile.profile_text import profile_text
 from kvtrace.converters.profile.roofline import Position
@@ -39,7 +39,7 @@ def marked_line(kernel):
 
 
 @pytest.mark.parametrize("rule", some(list(advice_kernels.PLANTED), 3))
-def test_a_planted_inefficiency_is_named_at_its_line(tmp_path, rule):
+def test_planted_inefficiency_is_reported_at_its_line(tmp_path, rule):
     program, kernel = advice_kernels.PLANTED[rule]
     profile = profile_of(tmp_path / "out", program)
 
@@ -55,14 +55,14 @@ def test_a_planted_inefficiency_is_named_at_its_line(tmp_path, rule):
     assert profile_object(profile)["advice"][0]["figures"]
 
 
-def test_of_good_kernels_nothing_is_said(tmp_path):
+def test_efficient_kernels_give_no_advice(tmp_path):
     profile = profile_of(tmp_path / "out", advice_kernels.run_good_ones)
 
     assert len(profile.kernels) == 10
     assert [f"{one.rule}: {one.kernel} {one.figures}" for one in profile.advice] == []
 
 
-def test_a_program_that_the_device_waits_for_is_told_so():
+def test_program_that_keeps_the_device_idle_gets_advice():
     trace = open_trace(FIXTURES / "llama")
     assert read_profile(trace, trace.runs).advice[0].rule == "launch-bound"
 
@@ -91,21 +91,21 @@ def kernel(name, device_ns, achieved, median_ns=50_000.0):
     )
 
 
-def test_kernels_far_from_their_roofline_are_added_up():
+def test_lost_time_of_kernels_far_from_their_roofline_is_summed():
     kernels = [
         kernel("large", 100_000, 0.2),
         kernel("near", 500_000, 0.9),
         kernel("tiny", 500_000, 0.1, 1_000.0),
         *(kernel(f"part_{number}", 18_000, 0.25) for number in range(3)),
     ]
-    large, parts = _of_rooflines(kernels, 1_000_000, ())
+    large, parts = _roofline_advice(kernels, 1_000_000, ())
     assert (large.kernel, large.cost_ns) == ("large", pytest.approx(80_000))
     assert parts.cost_ns == pytest.approx(3 * 18_000 * 0.75)
     assert all(f"part_{number} (25.0 %)" in parts.text for number in range(3))
     advised = {KernelKey("m", "large"), KernelKey("other", "part_0")}
     # What something else is said of is not said to be far away, too, nor what is little together.
-    assert [one.kernel for one in _of_rooflines(kernels, 1_000_000, advised)] == [None]
-    assert list(_of_rooflines(kernels[3:], 10_000_000, ())) == []
+    assert [one.kernel for one in _roofline_advice(kernels, 1_000_000, advised)] == [None]
+    assert list(_roofline_advice(kernels[3:], 10_000_000, ())) == []
 
 
 def tuning(*medians, kept):
@@ -116,15 +116,15 @@ def tuning(*medians, kept):
     return Tuning("run", "scale", "kernels", "kernels.py", "x fp32[1000]", trials, "")
 
 
-def test_a_choice_that_another_configuration_beats():
-    (advice,) = _tunings([tuning(10_000, 14_000, kept=1)], {})
+def test_advice_names_a_configuration_faster_than_the_chosen_one():
+    (advice,) = _tuning_advice([tuning(10_000, 14_000, kept=1)], {})
     assert (advice.rule, advice.kernel) == ("autotune-choice", "scale")
     # The kept one is as fast as the best where it is not tried out, but used.
-    assert list(_tunings([tuning(10_000, 14_000, kept=1)], {("run", 1): 10_100.0})) == []
+    assert list(_tuning_advice([tuning(10_000, 14_000, kept=1)], {("run", 1): 10_100.0})) == []
 
 
-def test_configurations_that_are_all_the_same():
-    (advice,) = _tunings([tuning(10_000, 10_100, 10_050, kept=0)], {})
+def test_advice_names_equally_fast_configurations():
+    (advice,) = _tuning_advice([tuning(10_000, 10_100, 10_050, kept=0)], {})
     assert advice.rule == "autotune-noise"
-    assert list(_tunings([tuning(10_000, 11_000, kept=0)], {})) == []
-    assert list(_tunings([tuning(10_000, None, kept=0)], {})) == []
+    assert list(_tuning_advice([tuning(10_000, 11_000, kept=0)], {})) == []
+    assert list(_tuning_advice([tuning(10_000, None, kept=0)], {})) == []

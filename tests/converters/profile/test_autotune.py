@@ -26,7 +26,7 @@ def tunings():
     return tunings_of(FIXTURES / "device")
 
 
-def test_each_set_of_arguments_has_its_trials_and_the_one_that_was_kept(tunings):
+def test_each_tuning_key_has_its_trials_and_the_kept_configuration(tunings):
     assert [(t.kernel, len(t.trials)) for t in tunings] == [("scaled", 4), ("scaled", 4)]
     assert [t.arguments for t in tunings] == [
         "x: fp32[1048576], out: fp32[1048576], n=1048576, factor=2.0",
@@ -41,7 +41,7 @@ def test_each_set_of_arguments_has_its_trials_and_the_one_that_was_kept(tunings)
         assert medians == sorted(medians)
 
 
-def test_medians_are_those_of_the_executions_without_the_first_of_each(tunings):
+def test_medians_leave_out_the_first_execution_of_each_configuration(tunings):
     connection = duckdb.connect()
     folder = FIXTURES / "device"
     rows = connection.sql(
@@ -69,7 +69,7 @@ def test_the_kept_configuration_is_the_one_that_ran_afterwards(tunings):
     assert sorted((t.kernel_id,) for one in tunings for t in one.trials if t.kept) == sorted(rows)
 
 
-def test_the_text_has_each_configuration_with_time_and_resources(capsys, monkeypatch):
+def test_text_lists_each_configuration_with_time_and_resources(capsys, monkeypatch):
     monkeypatch.setenv("COLUMNS", "80")
 
     assert main(["info", str(FIXTURES / "device"), "--autotune"]) == 0
@@ -84,11 +84,11 @@ def test_the_text_has_each_configuration_with_time_and_resources(capsys, monkeyp
     ]
     assert "  * BLOCK=1024 num_warps=2  3.68 µs       3    26       0     0 B       100%" in lines
     text = " ".join(" ".join(lines).split())
-    assert "though the median of its trials here is 0.4 % above that of the fastest" in text
+    assert "though the median of its trials is 0.4 % above the fastest" in text
     assert "* kept: the fastest; the next takes 3.2 % longer" in text
 
 
-def test_the_json_form_has_every_fact(capsys, tunings):
+def test_json_output_has_every_field(capsys, tunings):
     assert main(["info", str(FIXTURES / "device"), "--autotune", "--json"]) == 0
 
     given = json.loads(capsys.readouterr().out)
@@ -100,7 +100,7 @@ def test_the_json_form_has_every_fact(capsys, tunings):
     assert given[0]["why"] == tunings[0].why
 
 
-def test_generated_kernels_of_one_name_and_several_files_are_several_kernels():
+def test_generated_kernels_with_one_name_in_several_files_are_distinct():
     """torch.compile names kernels by what they do, so that many share a name and arguments."""
     tunings = tunings_of(FIXTURES / "inductor")
 
@@ -131,27 +131,25 @@ def test_without_a_device_timeline_there_are_no_times(tmp_path):
         assert sum(trial.kept for trial in tuning.trials) == 1
 
 
-def test_calls_whose_kernels_were_lost_are_left_out(tmp_path):
+def test_calls_with_lost_kernels_are_left_out(tmp_path):
     out = shutil.copytree(FIXTURES / "device", tmp_path / "out")
     shutil.rmtree(out / "kernels")
 
     assert tunings_of(out) == ()
 
 
-def test_a_configuration_that_was_only_tried_and_none_that_was(tmp_path):
+def test_tuning_without_a_kept_configuration_and_absent_tuning_are_reported(tmp_path):
     tried = Kernel(calls=(Launches(number=3, device_us=4, phase="autotune"),))
     side = write_trace(tmp_path / "tried", [tried])
     (tuning,) = read_tunings(side.trace, side.runs)
-    assert tuning.why == "none was launched afterwards with these arguments"
+    assert tuning.why == "no configuration was launched with these arguments after the trials"
     assert tuning.trials[0].median_ns == 4_000
 
     side = write_trace(tmp_path / "plain", [Kernel()])
-    assert tunings_text(read_tunings(side.trace, side.runs)) == [
-        "no autotuner tried anything in these runs"
-    ]
+    assert tunings_text(read_tunings(side.trace, side.runs)) == ["no autotuner ran in these runs"]
 
 
-def test_recompiles_name_what_changed_and_what_each_took(capsys):
+def test_recompiles_show_changed_facts_and_compile_times(capsys):
     assert main(["info", str(FIXTURES / "device"), "--recompiles"]) == 0
 
     said = " ".join(capsys.readouterr().out.split())
@@ -174,7 +172,7 @@ def test_recompiles_as_json(capsys):
     assert half["compile_ns"] > 1_000_000
 
 
-def test_kernels_of_several_files_are_no_recompiles_of_each_other():
+def test_kernels_of_different_files_are_not_recompiles_of_each_other():
     trace = open_trace(FIXTURES / "inductor")
 
     recompiles = read_overview(trace, trace.runs, recompiles=True).recompiles

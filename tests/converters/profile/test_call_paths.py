@@ -2,7 +2,7 @@
 
 import pytest
 
-from kvtrace.converters.profile.call_paths import GROUPINGS, Placed, path_of
+from kvtrace.converters.profile.call_paths import GROUPINGS, TreeLeaf, path_of
 
 TORCH = "/venv/lib/python3.12/site-packages/torch/"
 
@@ -51,8 +51,8 @@ EAGER = [
 ]
 
 
-def test_a_stack_shows_the_programs_own_frames_from_the_outermost():
-    placed = Placed(kernel(), EAGER)
+def test_call_path_lists_program_frames_from_the_outermost():
+    placed = TreeLeaf(kernel(), EAGER)
     assert labels(placed, "stack") == [
         "main.step train.py:3", "Model.Inner.forward model.py:40", "Block.forward model.py:30",
         "Attend.forward ops.py:20", "launch ops.py:5",
@@ -62,11 +62,11 @@ def test_a_stack_shows_the_programs_own_frames_from_the_outermost():
 
 
 def test_modules_of_a_stack_are_those_that_torch_called_and_no_autograd_function():
-    assert labels(Placed(kernel(), EAGER), "module") == ["Model.Inner", "Sequential", "Block"]
-    assert labels(Placed(kernel(), EAGER[:3]), "module") == ["launch()"]
+    assert labels(TreeLeaf(kernel(), EAGER), "module") == ["Model.Inner", "Sequential", "Block"]
+    assert labels(TreeLeaf(kernel(), EAGER[:3]), "module") == ["launch()"]
     adam = [frame("AdamW.step", f"{TORCH}optim/adamw.py", 9), *EAGER]
-    assert labels(Placed(kernel(), adam[:1]), "module") == ["optimizer AdamW"]
-    assert labels(Placed(kernel(), [frame("run", "<string>")]), "module") == ["in no module"]
+    assert labels(TreeLeaf(kernel(), adam[:1]), "module") == ["optimizer AdamW"]
+    assert labels(TreeLeaf(kernel(), [frame("run", "<string>")]), "module") == ["in no module"]
 
 
 @pytest.mark.parametrize(
@@ -83,9 +83,9 @@ def test_modules_of_a_stack_are_those_that_torch_called_and_no_autograd_function
 )
 def test_frames_between_the_program_and_its_kernels_are_left_out(file):
     frames = [frame("call", file), frame("train", "/src/train.py", 7)]
-    assert labels(Placed(kernel(), frames), "stack") == ["train train.py:7"]
+    assert labels(TreeLeaf(kernel(), frames), "stack") == ["train train.py:7"]
     alone = [frame("Node.backward", file)]
-    assert labels(Placed(kernel(), alone), "stack") == [
+    assert labels(TreeLeaf(kernel(), alone), "stack") == [
         "no frame of the program (backward, by autograd)"
     ]
 
@@ -93,8 +93,8 @@ def test_frames_between_the_program_and_its_kernels_are_left_out(file):
 @pytest.mark.parametrize(
     "file", ["/venv/lib/python3.12/site-packages/vllm/model.py", "/src/i3/main.py", "/src/torch.py"]
 )
-def test_other_libraries_are_the_programs(file):
-    (label,) = labels(Placed(kernel(), [frame("f", file, 2)]), "stack")
+def test_frames_of_unknown_libraries_count_as_program_frames(file):
+    (label,) = labels(TreeLeaf(kernel(), [frame("f", file, 2)]), "stack")
     assert label.startswith("f ")
 
 
@@ -109,9 +109,9 @@ def test_other_libraries_are_the_programs(file):
         (list("abcdef"), ["a + b + c + d + 2 more"]),
     ],
 )
-def test_a_kernel_of_several_modules_stands_where_they_part(modules, steps):
+def test_kernel_of_several_modules_has_one_path_that_merges_them(modules, steps):
     origins = [origin(module=module) for module in [*modules, None]]
-    assert labels(Placed(kernel("k", "inductor", origins), EAGER), "module") == steps
+    assert labels(TreeLeaf(kernel("k", "inductor", origins), EAGER), "module") == steps
 
 
 def test_lines_behind_a_kernel_are_one_step_with_their_code():
@@ -119,50 +119,50 @@ def test_lines_behind_a_kernel_are_one_step_with_their_code():
         origin(file="/src/model.py", line=line, function="forward", code=f"x{line}")
         for line in (33, 35, 34, 33, 40)
     ]
-    placed = Placed(kernel("k", "inductor", origins), EAGER)
+    placed = TreeLeaf(kernel("k", "inductor", origins), EAGER)
     assert labels(placed, "source") == ["model.py", "model.py:33–35, 40 forward"]
     step = path_of(placed, "source")[1]
     assert (step.file, step.line) == ("/src/model.py", 33)
     assert step.note == "33: x33\n34: x34\n35: x35\n40: x40"
 
     two = [*origins, origin(file="/src/rope.py", line=2), origin(file="/src/rope.py")]
-    assert labels(Placed(kernel("k", "inductor", two)), "source") == [
+    assert labels(TreeLeaf(kernel("k", "inductor", two)), "source") == [
         "model.py + rope.py", "model.py:33–35, 40 + rope.py:2 forward",
     ]  # fmt: skip
 
 
 def test_without_lines_the_source_is_the_programs_line_that_launched():
-    assert labels(Placed(kernel(), EAGER), "source") == ["ops.py", "launch ops.py:5"]
-    assert labels(Placed(kernel(), EAGER[2:3]), "source") == ["no frame of the program"]
+    assert labels(TreeLeaf(kernel(), EAGER), "source") == ["ops.py", "launch ops.py:5"]
+    assert labels(TreeLeaf(kernel(), EAGER[2:3]), "source") == ["no frame of the program"]
 
 
 def test_operators_are_those_that_were_recorded_or_in_the_name():
     origins = [origin(op="aten.mul", node="y"), origin(op="aten.add"), origin(op="prims.iota")]
-    (step, _) = path_of(Placed(kernel("k", "inductor", origins)), "op")
+    (step, _) = path_of(TreeLeaf(kernel("k", "inductor", origins)), "op")
     assert step.label == "add, mul, prims.iota"
     assert step.note == "add, mul, prims.iota\nnodes: y"
-    named = Placed(kernel("triton_poi_fused__to_copy_add_12", "inductor"))
+    named = TreeLeaf(kernel("triton_poi_fused__to_copy_add_12", "inductor"))
     assert labels(named, "op") == ["_to_copy_add"]
     assert path_of(named, "op")[0].note == "read from the kernel's name"
-    assert labels(Placed(kernel("other", "inductor")), "op") == ["operators not recorded"]
-    assert labels(Placed(kernel()), "op") == ["not generated by Inductor"]
+    assert labels(TreeLeaf(kernel("other", "inductor")), "op") == ["operators not recorded"]
+    assert labels(TreeLeaf(kernel()), "op") == ["not generated by Inductor"]
 
 
-def test_a_generated_kernel_of_unknown_modules_is_not_said_to_be_in_none():
-    placed = Placed(kernel("k", "inductor", [origin(op="aten.mul")]), [frame("f")])
+def test_generated_kernel_with_unknown_modules_is_not_reported_as_outside_modules():
+    placed = TreeLeaf(kernel("k", "inductor", [origin(op="aten.mul")]), [frame("f")])
     assert labels(placed, "module") == ["module not recorded"]
 
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
 def test_library_and_unlaunched_kernels_without_a_stack_have_a_path(grouping):
-    library = Placed(None, library=("cuBLAS", "gemm"))
+    library = TreeLeaf(None, library=("cuBLAS", "gemm"))
     assert labels(library, grouping) == [
         "library kernels (cuBLAS, cuDNN, torch)", "cuBLAS",
     ]  # fmt: skip
-    native = Placed(None, (), library=("cuBLAS", "gemm"))
+    native = TreeLeaf(None, (), library=("cuBLAS", "gemm"))
     assert labels(native, grouping) == ["autograd backward (no Python stack)", "cuBLAS"]
-    steps = labels(Placed(kernel()), grouping)
+    steps = labels(TreeLeaf(kernel()), grouping)
     if grouping in ("stack", "frames"):
         assert steps == ["compiled, never launched"]
     redacted = [{"file": None, "line": None, "column": None, "function": None}]
-    assert path_of(Placed(kernel(), redacted), grouping)
+    assert path_of(TreeLeaf(kernel(), redacted), grouping)

@@ -47,7 +47,7 @@ def found(branch, *labels):
 
 
 @pytest.mark.parametrize("grouping", some(list(GROUPINGS), 4))
-def test_leaves_add_up_to_all_that_the_device_did_and_all_compile_time(program, grouping):
+def test_leaves_add_up_to_total_device_time_and_compile_time(program, grouping):
     profile, sums = program
     root = call_tree(sums, grouping)
     time = profile.device_time
@@ -148,7 +148,7 @@ def test_nearly_all_time_of_libraries_has_a_module_or_a_function_of_the_program(
     assert (PurePath(rows["cuBLAS"].file).suffix, rows["cuBLAS"].line > 0) == (".py", True)
 
 
-def test_bytes_are_those_of_the_profile_once_the_trace_is_replayed(tmp_path):
+def test_bytes_equal_those_of_the_profile_after_replay(tmp_path):
     out = tmp_path / "out"
     shutil.copytree(FIXTURES / "train", out)
     assert main(["replay", str(out)]) == 0
@@ -163,7 +163,9 @@ def test_bytes_are_those_of_the_profile_once_the_trace_is_replayed(tmp_path):
 
 @pytest.mark.parametrize("grouping", GROUPINGS)
 @pytest.mark.parametrize("width", [80, 140])
-def test_the_text_fits_the_terminal_and_keeps_what_costs_most_first(program, grouping, width):
+def test_text_fits_the_terminal_and_shows_the_most_expensive_entries_first(
+    program, grouping, width
+):
     _, sums = program
     lines = call_tree_text(sums, grouping, width=width)
     assert max(map(display_width, lines)) <= width
@@ -172,7 +174,7 @@ def test_the_text_fits_the_terminal_and_keeps_what_costs_most_first(program, gro
     assert len(call_tree_text(sums, grouping, full=True, width=width)) >= len(lines) - 1
 
 
-def test_the_command_prints_a_tree_and_json_has_it_whole(capsys):
+def test_command_prints_a_tree_and_its_json_is_complete(capsys):
     trace = str(FIXTURES / "llama")
     assert main(["profile", trace, "--by", "module"]) == 0
     assert capsys.readouterr().out.startswith("by module")

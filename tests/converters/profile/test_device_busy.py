@@ -43,7 +43,7 @@ def test_the_union_of_intervals_covers_the_same_times(pieces):
 
 @settings(deadline=None)
 @given(st.lists(INTERVALS, min_size=1, max_size=6))
-def test_with_little_room_the_shortest_gaps_are_taken_for_busy_and_counted(pieces):
+def test_over_the_limit_the_shortest_gaps_count_as_busy_and_are_counted(pieces):
     most, device_busy._MOST_SPANS = device_busy._MOST_SPANS, 4
     try:
         spans = spans_of(pieces)
@@ -56,5 +56,5 @@ def test_with_little_room_the_shortest_gaps_are_taken_for_busy_and_counted(piece
     assert int((end - begin).sum()) - int(whole.sum()) <= spans.filled_ns
 
 
-def test_figures_of_runs_are_added():
+def test_busy_times_of_runs_are_summed():
     assert Busy(10, 4, 1, 6) + Busy(1, 1) == Busy(11, 5, 1, 6)

@@ -57,7 +57,7 @@ def shares(times):
     return {name: 100 * time / total for name, time in times.items()}
 
 
-def test_the_top_five_are_those_of_torch_profiler(program):
+def test_five_longest_kernels_equal_those_of_torch_profiler(program):
     profile, reference = program
     theirs, ours = Counter(), Counter()
     for name, row in reference["kernels"].items():
@@ -79,7 +79,7 @@ def test_the_top_five_are_those_of_torch_profiler(program):
         assert ours[name] == pytest.approx(theirs[name], abs=points), name
 
 
-def test_the_rows_add_up_to_the_time_in_which_the_device_was_busy(program):
+def test_rows_add_up_to_the_busy_time_of_the_device(program):
     time = program[0].device_time
 
     assert sum(row.device_ns for row in time.rows) == time.device_ns
@@ -88,14 +88,14 @@ def test_the_rows_add_up_to_the_time_in_which_the_device_was_busy(program):
     assert time.busy.idle_ns == time.busy.span_ns - time.busy.busy_ns
 
 
-def test_every_kernel_of_a_library_has_a_maker(program):
+def test_every_library_kernel_is_ascribed_to_a_library(program):
     kinds = Counter(row.kind for row in program[0].device_time.rows)
 
     assert kinds["Triton"]
     assert not kinds["other"], [r.name for r in program[0].device_time.rows if r.kind == "other"]
 
 
-def test_medians_are_those_of_all_that_a_row_stands_for(program):
+def test_median_of_a_row_is_over_all_its_executions(program):
     """Of several symbols that are shown alike, too, as those of one template."""
     trace = open_trace(program[0].path)
     table = trace.table("gpu_kernels", trace.runs, ["name", "call_id", "start", "end"])
@@ -114,7 +114,7 @@ def test_medians_are_those_of_all_that_a_row_stands_for(program):
     assert [row.median_ns for row in compared] == [np.median(known[row.name]) for row in compared]
 
 
-def test_the_first_screen_says_where_time_went(program):
+def test_first_lines_of_the_profile_show_where_device_time_went(program):
     profile, _ = program
     lines = profile_text(profile, width=100)
     time = profile.device_time
@@ -129,7 +129,7 @@ def test_the_first_screen_says_where_time_went(program):
     assert not re.search(r"_ZN?\d", " ".join(lines[:40]))
 
 
-def test_trials_and_what_ran_between_them_are_apart():
+def test_autotuning_trials_are_separate_rows():
     time = profile_of("llama", WHOLE).device_time
 
     fills = [row for row in time.rows if row.name == "vectorized_elementwise_kernel<FillFunctor>"]
@@ -138,7 +138,7 @@ def test_trials_and_what_ran_between_them_are_apart():
 
 
 @pytest.mark.sweep
-def test_steps_are_marks_that_repeat():
+def test_repeated_marks_are_the_steps():
     # A first step that takes twice as long as the others is start-up.
     for name, number in (("llama", 10), ("llama_graphs", 9), ("llama_ranks", 10)):
         steps = profile_of(name).device_time.steps
@@ -147,14 +147,14 @@ def test_steps_are_marks_that_repeat():
     assert read_profile(both, both.runs).device_time.steps.number == 20
 
 
-def test_steps_are_the_period_of_launches_where_no_mark_repeats():
+def test_steps_are_derived_from_the_period_of_launches_without_repeated_marks():
     profile = profile_of("decoding")
     assert (profile.window.how, profile.window.name, profile.window.steps) == ("period", None, 38)
     assert profile.device_time.steps.number == 38
 
 
 @pytest.mark.parametrize("name", ["llama", "llama_graphs"])
-def test_a_step_takes_as_long_as_torch_profiler_says(name):
+def test_step_duration_equals_that_of_torch_profiler(name):
     reference = json.loads((FIXTURES / f"{name}.json").read_text())
     a_step = sum(row.step_ns for row in profile_of(name).device_time.rows)
 
@@ -163,7 +163,7 @@ def test_a_step_takes_as_long_as_torch_profiler_says(name):
     assert 0.97 < a_step / (reference["busy_ns"] / reference["steps"]) < most
 
 
-def test_copies_and_fills_have_their_bytes():
+def test_copies_and_fills_have_byte_counts():
     rows = {row.name: row for row in profile_of("llama", WHOLE).device_time.rows}
 
     assert rows["memcpy device to device"].kind == "copy"
@@ -176,7 +176,7 @@ def test_kernels_of_one_name_get_distinct_names():
     assert len(set(names_apart(rows))) == len(rows)
 
 
-def test_a_trace_without_a_device_timeline_has_none():
+def test_device_time_is_none_without_a_device_timeline():
     profile = profile_of("train")
     assert profile.device_time is None
     assert profile_object(profile)["device_time"] is None
@@ -198,6 +198,6 @@ def test_a_trace_without_a_device_timeline_has_none():
         ("my_own_kernel", "other"),
     ],
 )
-def test_a_kernel_is_ascribed_by_its_name(name, kind):
+def test_kernel_is_ascribed_to_a_library_by_its_name(name, kind):
     assert kind_of(name) == kind
     assert titled(name)

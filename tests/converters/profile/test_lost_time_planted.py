@@ -43,7 +43,7 @@ def profile_of(name, folder):
 
 
 @pytest.mark.parametrize("name", some(list(CAUSES), 3))
-def test_the_planted_cause_of_lost_time_is_the_first_advice(name, tmp_path):
+def test_planted_cause_of_lost_time_is_the_first_advice(name, tmp_path):
     rule, code = CAUSES[name]
     profile = profile_of(name, tmp_path)
     if rule is None:
@@ -61,7 +61,7 @@ def test_the_planted_cause_of_lost_time_is_the_first_advice(name, tmp_path):
 
 
 @pytest.mark.parametrize("name", [name for name in CAUSES if name not in OF_BYTES])
-def test_the_steady_part_begins_behind_the_first_step(name, tmp_path):
+def test_steady_range_begins_after_the_first_step(name, tmp_path):
     profile = profile_of(name, tmp_path)
     window = profile.window
     assert (window.how, window.name, window.steps) == ("mark", "step", 29)

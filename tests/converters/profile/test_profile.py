@@ -41,7 +41,7 @@ def replayed(tmp_path):
     return side
 
 
-def test_measured_times_leave_tuning_out(replayed):
+def test_measured_times_exclude_autotuning(replayed):
     kernel = profile_of(replayed).kernels[0]
     assert (kernel.launches, kernel.tuning_launches) == (4, 9)
     assert (kernel.measured.host_ns, kernel.measured.compiling_ns) == (50_000, 10_000)
@@ -70,7 +70,7 @@ def test_a_kernel_that_was_compiled_and_not_launched_is_not_in_the_text(replayed
     assert not any("softmax" in line for line in profile_text(profile))
 
 
-def test_every_figure_stands_under_measured_or_derived(replayed):
+def test_every_column_is_under_measured_or_derived(replayed):
     lines = profile_text(profile_of(replayed), full=True, width=120)
     answer, *rest = (" ".join(line.split()) for line in lines)
     assert answer.startswith("GPU busy ")
@@ -110,7 +110,7 @@ def test_calls_that_replay_could_not_evaluate_are_counted(tmp_path):
     assert any("1 launched call not in ops" in line for line in profile_text(profile))
 
 
-def test_an_access_whose_mask_is_not_known_makes_bytes_a_lower_bound(tmp_path):
+def test_unknown_mask_makes_bytes_a_lower_bound(tmp_path):
     side = write_trace(tmp_path / "t", [SCALE])
     unknown = Op(0, 7, "store", 14, {"elements": 1024, "masked_off": None, "bytes": None})
     add_ops(side, [load(0, 4000), unknown, load(1, 4000)])
@@ -175,13 +175,13 @@ def placed(tmp_path):
     return side
 
 
-def test_distinct_bytes_are_counted_once_for_each_buffer_and_direction(placed):
+def test_distinct_bytes_are_counted_once_per_buffer_and_direction(placed):
     derived = profile_of(placed).kernels[0].derived
     assert derived.unique_bytes == 4 * (4_800_000 + 4_800_000)
     assert derived.reuse == pytest.approx(103_200_000 / 12_000_000)
 
 
-def test_coalescing_is_bytes_asked_for_over_bytes_of_sectors(placed):
+def test_coalescing_is_requested_bytes_over_bytes_of_touched_sectors(placed):
     profile = profile_of(placed, lines=True)
     assert profile.kernels[0].derived.sector_efficiency == pytest.approx(
         103_200_000 / (32 * 3_675_000)
@@ -191,13 +191,13 @@ def test_coalescing_is_bytes_asked_for_over_bytes_of_sectors(placed):
     assert by_line[12].reuse == pytest.approx(98_400_000 / 7_200_000)
 
 
-def test_flops_are_told_apart_by_type_and_dots_from_others(placed):
+def test_flops_are_counted_per_type_and_separately_for_dots(placed):
     by_type = profile_of(placed).kernels[0].derived.flops_by_type
     assert by_type.dot == {"bf16": 4 * 989_500_000}
     assert by_type.other == {"f32": 4 * 6_700_000}
 
 
-def test_the_roofline_is_held_against_the_measured_time(placed):
+def test_roofline_time_is_compared_with_the_measured_time(placed):
     profile = profile_of(placed, calls=True)
     (kernel,) = profile.kernels
     assert (profile.device.how, profile.device.limits.name) == ("recorded", "H200 SXM")
@@ -208,7 +208,7 @@ def test_the_roofline_is_held_against_the_measured_time(placed):
     assert kernel.calls[0].roofline == kernel.roofline
 
 
-def test_another_device_can_be_asked_for(placed, capsys):
+def test_roofline_of_another_device_can_be_requested(placed, capsys):
     other = profile_of(placed, device="A100")
     assert other.device.how == "given"
     assert other.kernels[0].roofline.best_ns > 4 * 2000
@@ -228,7 +228,7 @@ def test_the_text_says_what_is_derived_for_which_device_and_from_which_source(pl
     assert max(map(len, lines)) <= 80
 
 
-def test_without_a_device_a_common_one_is_assumed_and_said_to_be(tmp_path):
+def test_without_a_recorded_device_a_default_is_assumed_and_reported(tmp_path):
     side = write_trace(tmp_path / "t", [Kernel()])
     add_ops(side, [access(0, 5, "load", "x_ptr", 4000, 4000, 125)])
     profile = profile_of(side)
@@ -238,7 +238,7 @@ def test_without_a_device_a_common_one_is_assumed_and_said_to_be(tmp_path):
     assert not any("of measured" in line for line in lines)
 
 
-def test_a_call_that_was_not_replayed_leaves_its_kernel_without_a_place(tmp_path):
+def test_kernel_with_an_unreplayed_call_has_no_roofline_position(tmp_path):
     side = write_trace(tmp_path / "t", [SCALE])
     add_ops(side, [access(0, 5, "load", "x_ptr", 4000, 4000, 125)])
     kernel = profile_of(side, calls=True).kernels[0]

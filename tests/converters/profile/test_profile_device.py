@@ -35,7 +35,7 @@ def tables(path):
     return connection
 
 
-def test_device_times_are_those_of_joined_executions_without_trials(replayed):
+def test_device_times_sum_joined_executions_without_trials(replayed):
     profile = read_profile(replayed, replayed.runs)
 
     measured = tables(replayed.path).sql(
@@ -56,7 +56,7 @@ def test_device_times_are_those_of_joined_executions_without_trials(replayed):
     assert sorted(ours) == sorted(measured.fetchall())
 
 
-def test_captured_launches_count_as_often_as_their_graph_was_replayed(replayed):
+def test_captured_launches_count_once_per_replay_of_their_graph(replayed):
     (added,) = (k for k in read_profile(replayed, replayed.runs, calls=True).kernels
                 if k.name == "added")  # fmt: skip
 
@@ -71,7 +71,7 @@ def test_captured_launches_count_as_often_as_their_graph_was_replayed(replayed):
     assert [(added.derived.bytes,)] == moved.fetchall()
 
 
-def test_rates_are_over_the_measured_time_of_as_many_runs(replayed):
+def test_rates_divide_work_by_the_measured_time_of_the_same_executions(replayed):
     profile = read_profile(replayed, replayed.runs, calls=True)
 
     for kernel in profile.kernels:
@@ -88,7 +88,7 @@ def test_rates_are_over_the_measured_time_of_as_many_runs(replayed):
     assert profile.device.how == "recorded"
 
 
-def test_the_text_says_whose_times_they_are(replayed, capsys):
+def test_text_says_whether_times_are_of_host_or_device(replayed, capsys):
     text = " ".join(" ".join(profile_text(read_profile(replayed, replayed.runs))).split())
 
     assert "once per replay of the graph: 24 launches of 1 kernel count as 32" in text
@@ -110,7 +110,7 @@ def test_a_trace_without_a_device_timeline_counts_a_captured_launch_once(replaye
     assert added.derived.bytes_per_second is None
 
 
-def test_a_call_whose_executions_were_not_all_joined_is_scaled_by_its_mean(replayed, tmp_path):
+def test_time_of_a_partly_joined_call_is_scaled_by_its_mean(replayed, tmp_path):
     """Given half of one call's executions without a launch, then rates stay what they were."""
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -142,7 +142,7 @@ def test_a_call_whose_executions_were_not_all_joined_is_scaled_by_its_mean(repla
     assert after.derived.bytes_per_second == pytest.approx(before.derived.bytes_per_second, rel=0.1)
 
 
-def test_generated_files_show_as_much_of_their_hashes_as_tells_them_apart():
+def test_generated_file_names_show_the_shortest_distinct_hash_prefix():
     trace = open_trace(FIXTURE.parent / "train_compiled")
     profile = read_profile(trace, trace.runs)
 
@@ -155,7 +155,7 @@ def test_generated_files_show_as_much_of_their_hashes_as_tells_them_apart():
     assert not any("rate" in line.split() for line in lines), "a column without a figure"
 
 
-def test_hashes_that_begin_alike_are_shown_further():
+def test_hashes_with_a_common_prefix_are_shown_longer():
     one, other = "c" + "a" * 51, "c" + "a" * 9 + "b" * 42
 
     short = short_places([f"{one}.py:18", f"{other}.py:18", f"{one}.py:20", "matmul.py:11", ""])

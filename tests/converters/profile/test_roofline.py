@@ -49,11 +49,11 @@ def test_devices_are_found_by_the_names_that_drivers_give(reported, name):
     "reported",
     ["NVIDIA H100 80GB HBM3 MIG 1g.10gb", "NVIDIA GeForce RTX 4090 Laptop GPU", "NVIDIA A10G", ""],
 )
-def test_devices_that_are_not_known_are_not_taken_for_their_kin(reported):
+def test_unknown_devices_do_not_match_similar_known_devices(reported):
     assert limits_of(reported) is None
 
 
-def test_every_known_device_has_whole_and_plausible_limits():
+def test_every_known_device_has_complete_and_plausible_limits():
     assert len({known.name for known in known_devices()}) == len(known_devices())
     for known in known_devices():
         assert 0.2e12 < known.bandwidth < 10e12
@@ -64,7 +64,7 @@ def test_every_known_device_has_whole_and_plausible_limits():
         assert known.matrix.get("f8", half) >= half
 
 
-def test_the_named_device_goes_before_the_recorded_one_and_the_target():
+def test_requested_device_takes_precedence_over_the_recorded_one_and_the_target():
     assert chosen_device("h100 pcie", ["NVIDIA H200"], ["cuda:90"]).how == "given"
     recorded = chosen_device(None, ["NVIDIA H200"], ["cuda:80"])
     assert (recorded.how, recorded.limits.name) == ("recorded", "H200 SXM")
@@ -75,8 +75,8 @@ def test_the_named_device_goes_before_the_recorded_one_and_the_target():
     assert limits_for_target("hip:gfx942").name == "MI300X"
 
 
-def test_a_device_that_nobody_knows_is_refused_with_the_list_of_those_known():
-    with pytest.raises(BadSetting, match=r"'Voodoo2' are known; there are those of .*H200 SXM"):
+def test_unknown_device_raises_an_error_that_lists_known_devices():
+    with pytest.raises(BadSetting, match=r"'Voodoo2' are not known; known devices: .*H200 SXM"):
         limits_named("Voodoo2")
 
 
@@ -86,7 +86,7 @@ def test_a_copy_is_bound_by_memory():
     assert (place.bound, place.compute_ns) == ("memory", 0)
 
 
-def test_a_large_product_is_bound_by_compute_and_between_by_caches():
+def test_large_matmul_is_compute_bound_and_cache_bound_with_more_traffic():
     flops = {"bf16": 2 * 4096**3}
     whole = 3 * 4096 * 4096 * 2
     place = position(Work(whole, 6 * whole, flops, {}), H200)
@@ -98,7 +98,7 @@ def test_a_large_product_is_bound_by_compute_and_between_by_caches():
     assert position(Work(whole, None, flops, {}), H200).bound == "caches"
 
 
-def test_types_go_at_their_own_rates():
+def test_each_type_has_its_own_peak_rate():
     def rate(dtype, device=H200):
         return device.dot_rate(dtype) / 1e12
 
@@ -123,7 +123,7 @@ def test_dots_and_other_ops_can_overlap():
     assert place.compute_ns == pytest.approx(2000)  # the vector units take longer
 
 
-def test_launches_and_calls_add_up():
+def test_roofline_times_of_launches_and_calls_are_summed():
     one = position(Work(4_800_000, 4_800_000, {}, {}), H200, launches=3)
     other = position(Work(0, 0, {"bf16": 989_500_000}, {}), H200)
     both = joined([one, other])

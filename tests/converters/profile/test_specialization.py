@@ -15,17 +15,17 @@ def options(**values):
     "folder",
     ["/home/user/a b/site-packages/triton/lib/", "/opt/venv/lib/", "C:\\\\Users\\\\x\\\\lib\\\\"],
 )
-def test_libraries_are_named_without_the_folder_that_they_are_installed_in(folder):
+def test_library_paths_are_shown_without_the_installation_folder(folder):
     given = options(extern_libs=f"[['libdevice', '{folder}libdevice.10.bc']]")
     assert given == {"option extern_libs": "[['libdevice', '…/libdevice.10.bc']]"}
 
 
-def test_versions_and_hashes_are_no_facts_of_a_variant():
+def test_versions_and_hashes_are_not_listed_for_a_variant():
     assert options(triton_version="3.6.0", hash="ab12") == {}
 
 
 @pytest.mark.parametrize("value", ["", "sm_90a", "a/b", "['tf32', 'ieee']", "1 / 2", "0.5/x"])
-def test_options_that_are_no_paths_are_not_shortened(value):
+def test_options_that_are_not_paths_are_not_shortened(value):
     assert options(choice=value) == {"option choice": value}
 
 

@@ -23,14 +23,14 @@ from kvtrace.converters.query.query_output import csv_lines
         ("a\x1b[31m\x9b", "a\\x1b[31m\\x9b"),
     ],
 )
-def test_texts(text, cell):
+def test_texts_are_escaped_for_spreadsheets(text, cell):
     assert safe_text(text) == cell
     for column in (pa.array([text, None]), pa.array([text, None]).dictionary_encode()):
         assert safe_column(pa.chunked_array([column])).to_pylist() == [cell, None]
     assert csv_lines(["n"], [[text]]) == csv_lines(["n"], [[cell]])
 
 
-def test_numbers_stay():
+def test_numbers_are_unchanged():
     column = pa.chunked_array([[-1, 2]])
     assert safe_column(column) is column
     assert csv_lines(["a"], [[-1]]) == ["a\n-1"]

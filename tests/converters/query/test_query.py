@@ -42,7 +42,7 @@ def test_every_table_has_its_columns_and_run(tmp_path):
 
 
 @pytest.mark.parametrize("seal", [True, False])
-def test_sealed_and_journalled_runs_answer_alike(tmp_path, seal):
+def test_queries_of_sealed_and_journaled_runs_are_equal(tmp_path, seal):
     side = write_trace(tmp_path, [SCALE], seal=seal)
     assert ask(side, "SELECT kernel, count(*), sum(host_ns) FROM launched GROUP BY ALL") == [
         ("scale", 4, 50_000)
@@ -59,7 +59,7 @@ def test_sealed_and_journalled_runs_together(tmp_path):
     assert found == (("run", "count_star()"), [("r1", 4), ("r2", 4)])
 
 
-def test_derived_rows_are_there_and_stacks_only_once(tmp_path):
+def test_derived_rows_can_be_queried_and_stacks_are_stored_once(tmp_path):
     side = write_trace(tmp_path, [SCALE])
     add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4}), Op(0, 2, "store", 12, {"bytes": 8})])
     assert ask(side, "SELECT sum(bytes) FROM ops JOIN stacks USING (run, stack_id)") == [(12,)]
@@ -112,7 +112,7 @@ def in_reach(tmp_path_factory):
         "INSERT INTO ops SELECT * FROM ops",
     ],
 )
-def test_nothing_but_the_trace_is_in_reach(in_reach, tmp_path, monkeypatch, text):
+def test_queries_cannot_read_files_outside_the_trace(in_reach, tmp_path, monkeypatch, text):
     side, of_all = in_reach
     monkeypatch.chdir(tmp_path)
     (tmp_path / ".tmp").mkdir()  # DuckDB's own folder for temporary files
@@ -146,7 +146,7 @@ def test_nothing_but_the_trace_is_in_reach(in_reach, tmp_path, monkeypatch, text
         "SELECT max(range) FROM range(5)",
     ],
 )
-def test_a_table_that_is_not_asked_for_is_not_opened(tmp_path, text):
+def test_unused_tables_are_not_opened(tmp_path, text):
     side = write_trace(tmp_path, [SCALE])
     add_ops(side, [Op(0, 1, "load", 12, {"bytes": 4})])
     for part in (*(tmp_path / "ops").rglob("*.parquet"), *(tmp_path / "stacks").rglob("*.parquet")):
@@ -157,7 +157,7 @@ def test_a_table_that_is_not_asked_for_is_not_opened(tmp_path, text):
         connect(side.trace, side.runs, "SELECT count(*) FROM ops")
 
 
-def test_a_query_that_is_not_plain_is_answered_without_a_file_in_reach(tmp_path):
+def test_statements_other_than_select_run_without_file_access(tmp_path):
     side = write_trace(tmp_path, [SCALE])
     assert ask(side, "PIVOT launches ON phase USING count(*) GROUP BY run")[0][1] == 4
     assert ask(side, "DESCRIBE launched")
@@ -176,7 +176,7 @@ def test_a_relative_directory_and_a_run_whose_name_is_a_number(tmp_path, monkeyp
     assert ask(side, "SELECT run, count(*) FROM launches GROUP BY run") == [("0012", 4)]
 
 
-def test_memory_is_limited_and_a_folder_takes_what_does_not_fit(tmp_path):
+def test_memory_is_limited_and_a_temporary_folder_is_used_beyond_the_limit(tmp_path):
     side = write_trace(tmp_path / "t", [SCALE])
     text = "SELECT count(*) FROM (SELECT DISTINCT hash(range) AS h FROM range(3000000)) ORDER BY 1"
     with (
@@ -207,7 +207,7 @@ def test_only_the_tables_and_the_views_are_listed(tmp_path, text):
     assert {name for (name,) in ask(side, text)} == {*TABLES, *VIEWS}
 
 
-def test_the_name_of_a_column_is_never_run(tmp_path):
+def test_column_names_are_never_run_as_sql(tmp_path):
     """A trace comes from other people, and a Parquet file's columns may have any name."""
     side = write_trace(tmp_path / "t", [SCALE])
     target = tmp_path / "written"
@@ -245,7 +245,7 @@ def test_errors_are_one_sentence(tmp_path):
         ("SELECT order FROM graph_ops", '"order"'),
     ],
 )
-def test_an_error_over_a_name_or_a_type_of_these_tables_says_what_helps(tmp_path, text, hint):
+def test_errors_about_names_and_types_have_hints(tmp_path, text, hint):
     side = write_trace(tmp_path, [SCALE])
     with pytest.raises(BadQuery) as caught:
         ask(side, text)
@@ -256,7 +256,7 @@ ROWS = [(1, "a,b", None, [1, {"k": b"\x00"}], 1.5), (20, 'q"', "x\x1b", [], floa
 NAMES = ("number", "text", "null", "nested", "share")
 
 
-def test_json_is_json():
+def test_json_output_is_valid_json():
     rows = json.loads("\n".join(json_lines(NAMES, ROWS)))
     assert rows[0] == {
         "number": 1, "text": "a,b", "null": None, "nested": [1, {"k": "AA=="}], "share": 1.5,
@@ -265,7 +265,7 @@ def test_json_is_json():
     assert json.loads("\n".join(json_lines(NAMES, []))) == []
 
 
-def test_csv_is_csv():
+def test_csv_output_is_valid_csv():
     (text,) = csv_lines(NAMES, ROWS)
     rows = list(csv.reader(io.StringIO(text)))
     assert rows[0] == list(NAMES)
@@ -304,7 +304,7 @@ def test_the_command_line(tmp_path, capsys, form, expected):
     assert capsys.readouterr().out == expected
 
 
-def test_json_is_asked_for_as_of_every_command(tmp_path, capsys):
+def test_json_option_prints_json_and_excludes_the_format_option(tmp_path, capsys):
     write_trace(tmp_path, [SCALE])
     arguments = ["sql", str(tmp_path), "SELECT count(*) AS n FROM launches", "--json"]
     assert main(arguments) == 0

@@ -59,7 +59,7 @@ def test_the_search_finds_kernels_and_launches_from_the_keyboard(opened):
     assert not page.locator("#finder-results").is_visible()
 
 
-def test_keys_go_to_sections_and_are_listed(opened):
+def test_shortcut_keys_open_sections_and_are_listed(opened):
     page = opened.page
     page.keyboard.press("3")
     page.wait_for_selector("h1:text-is('Launches')")
@@ -212,7 +212,7 @@ def test_launches_filter_sort_and_show_their_call(opened):
     assert opened.page.locator("tr.chosen").count() == 1
 
 
-def test_launches_are_gone_through_with_the_keyboard_and_copied(opened):
+def test_keyboard_moves_through_launches_and_copies_them(opened):
     opened.go("#/launches?q=softmax&launch=3")
     page = opened.page
     page.locator("tr.chosen").focus()
@@ -247,7 +247,7 @@ def test_the_address_of_a_launch_in_a_long_list_brings_it_into_view(opened):
 
 
 @pytest.mark.parametrize("rows", [0, 3])
-def test_a_run_with_next_to_nothing_in_it_is_shown(report_browser, tmp_path, rows):
+def test_almost_empty_run_is_shown(report_browser, tmp_path, rows):
     writer = RunWriter(tmp_path / "out", "20260102T030405-sparse")
     if rows:
         writer.append_rows("kernels", [{"kernel_id": 5}])
@@ -343,7 +343,7 @@ GPU_PROGRAMS = ("decoding", "llama_ranks", "llama", "llama_graphs")
 
 
 @pytest.mark.parametrize("name", GPU_PROGRAMS[: usually(1, thorough=4)])
-def test_a_gpu_program_says_first_where_the_devices_time_went(report_browser, tmp_path, name):
+def test_page_of_a_gpu_program_begins_with_device_time(report_browser, tmp_path, name):
     """The five longest come first, with their shares; rows of the timeline say what they are."""
     trace = open_trace(shutil.copytree(FIXTURES / "h200" / name, tmp_path / name))
     part, _ = windowed(trace, trace.runs)  # the steady part, as on the page

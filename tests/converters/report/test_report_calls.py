@@ -56,7 +56,7 @@ def test_every_replayed_call_has_a_block(train, calls, report):
     assert {report["calls"][index]["call_id"] for index in calls} == replayed_calls
 
 
-def test_ops_are_the_table_s_with_their_place_in_the_source(train, calls, report):
+def test_ops_equal_those_of_the_table_with_source_locations(train, calls, report):
     frames = {
         row["stack_id"]: [[f["file"], f["line"], f["function"]] for f in row["frames"]]
         for row in plain_rows(train.trace.table("stacks"))
@@ -71,7 +71,7 @@ def test_ops_are_the_table_s_with_their_place_in_the_source(train, calls, report
             assert found == expected
 
 
-def test_loops_and_accesses_are_the_tables(train, calls, report):
+def test_loops_and_accesses_equal_those_of_the_tables(train, calls, report):
     for index, block in calls.items():
         call_id = report["calls"][index]["call_id"]
         assert [
@@ -90,7 +90,7 @@ def test_loops_and_accesses_are_the_tables(train, calls, report):
         ]  # fmt: skip
 
 
-def test_layouts_are_objects_whose_lanes_count_as_the_row_says(calls):
+def test_layouts_have_as_many_lanes_as_their_row(calls):
     counted = 0
     for access in (access for block in calls.values() for access in block["accesses"]):
         layout = access["layout"]
@@ -108,7 +108,7 @@ def test_layouts_are_objects_whose_lanes_count_as_the_row_says(calls):
     assert counted > 100
 
 
-def test_calls_that_findings_point_at_come_first_then_the_most_run(train):
+def test_calls_with_findings_come_first_then_the_most_launched(train):
     context = context_of(train)
     order = [int(block.name.partition("/")[2]) for block in source_named("call").blocks(context)]
     pointed = {finding.call for finding in context.report.findings}
@@ -118,7 +118,7 @@ def test_calls_that_findings_point_at_come_first_then_the_most_run(train):
 
 
 @pytest.mark.process
-def test_what_does_not_fit_is_counted_with_a_command_that_works(train, capsys):
+def test_omitted_calls_are_counted_with_a_working_command(train, capsys):
     small = blocks_of(train, max_bytes=60_000)
 
     kept = len(json_blocks(small, "call"))
@@ -152,7 +152,7 @@ def device():
     return replayed("device")
 
 
-def test_calls_and_kernels_have_the_figures_of_the_profile(device):
+def test_figures_of_calls_and_kernels_equal_those_of_the_profile(device):
     """Weighed by runs: launches into a graph count as often as it was replayed, trials not."""
     report = context_of(device).report
     profile = read_profile(device.trace, device.runs, calls=True)
@@ -210,7 +210,7 @@ def test_figures_say_whether_they_were_measured(report):
     assert report["measured"]["calls"]["bytes"] is False
 
 
-def test_what_a_pass_gave_up_for_its_cost_is_told_at_its_op(tmp_path):
+def test_analysis_skipped_for_its_cost_is_reported_at_its_op(tmp_path):
     side = write_trace(tmp_path / "t", [Kernel(calls=(Launches(), Launches()))])
     add_ops(side, [Op(0, 3, "load", 12, {}), Op(1, 3, "load", 12, {})])
     accesses = side.trace.table("accesses").drop_columns(["run"])

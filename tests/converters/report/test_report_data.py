@@ -101,7 +101,7 @@ def test_the_timeline_has_every_launch_at_its_time(built, report):
     assert threads == [row[3] for row in rows]
 
 
-def test_ranks_stand_side_by_side_and_their_kernels_together(ranks):
+def test_ranks_are_listed_separately_and_their_kernels_are_merged(ranks):
     made, report = ranks
     assert [run.label for run in report.runs] == ["rank 0", "rank 1"]
     assert report.totals.launches == made.launches == len(report.launches)
@@ -145,12 +145,12 @@ def test_a_finding_in_several_calls_is_one_entry_and_all_accesses_are_counted(bu
     assert report.totals.violations == 1
 
 
-def test_a_kernel_that_was_never_judged_is_not_called_clean(report):
+def test_unanalyzed_kernel_is_not_reported_as_clean(report):
     judged = {kernel.name: kernel.judged for kernel in report.kernels}
     assert judged == {"softmax": 9, "accumulate": 1, HOSTILE_NAME: 0}
 
 
-def test_without_derived_tables_nothing_is_zero(tmp_path):
+def test_missing_derived_tables_give_none_and_not_zero(tmp_path):
     built = build_report_trace(tmp_path, launches=10, derived=False, stages=("ttir",))
     report = report_of(built.path)
     assert report.totals.bytes is None
@@ -187,7 +187,7 @@ def test_rows_that_lack_all_but_their_keys_are_counted(tmp_path):
     assert report.totals.phases == {"not recorded": 3}
 
 
-def test_a_pass_that_found_nothing_has_run(tmp_path):
+def test_pass_without_findings_counts_as_run(tmp_path):
     built = build_report_trace(tmp_path, launches=10, derived=False, stages=("ttir",))
     trace = open_trace(built.path)
     empty = trace.table("findings").drop_columns(["run"])
@@ -243,7 +243,7 @@ def test_suppressed_findings_and_both_sides_of_a_race_are_on_the_page(tmp_path):
     assert [kernel.violations for kernel in report.kernels] == [1]
 
 
-def test_a_journal_gives_the_same_as_the_sealed_run(tmp_path):
+def test_report_of_a_journal_equals_that_of_the_sealed_run(tmp_path):
     rows = [
         {"seq": n, "call_id": n % 3, "enter": 100 * n, "exit": 100 * n + 7 * n, "thread": 1,
          "phase": "run" if n % 5 else None}
@@ -268,7 +268,7 @@ def test_a_journal_gives_the_same_as_the_sealed_run(tmp_path):
     assert sealed.launches.call.tolist()[:4] == [0, 1, -1, 0]
 
 
-def test_a_part_that_is_damaged_inside_is_named(tmp_path):
+def test_damaged_part_file_is_reported_by_name(tmp_path):
     built = build_report_trace(tmp_path, launches=5000, derived=False, stages=("ttir",))
     (part,) = (built.path / "launches").glob("*/*.parquet")
     content = bytearray(part.read_bytes())
@@ -308,7 +308,7 @@ def test_an_execution_takes_its_call_and_phase_from_its_launch(tmp_path):
     assert report.totals.device_ns == 140
 
 
-def test_a_variant_says_what_it_was_compiled_anew_for(report):
+def test_variant_lists_the_changes_that_recompiled_it(report):
     first, second, other, _ = report.variants
     assert first.recompiled is None
     assert second.recompiled.nearest == 0
@@ -323,10 +323,10 @@ def test_a_variant_s_occupancy_follows_from_its_resources(report):
     assert report.variants[3].occupancy is None
 
 
-def test_of_very_many_launches_an_even_choice_is_kept_and_bins_count_all(tmp_path, monkeypatch):
+def test_many_launches_are_sampled_evenly_and_bins_count_all(tmp_path, monkeypatch):
     built = build_report_trace(tmp_path, launches=5000, derived=False, stages=("ttir",))
     every = report_of(built.path)
-    monkeypatch.setattr("kvtrace.converters.report.data._KEPT", 500)
+    monkeypatch.setattr("kvtrace.converters.report.data._STORED_ROWS", 500)
     report = report_of(built.path)
     assert report.calls == every.calls
     assert report.totals == every.totals
@@ -345,7 +345,7 @@ def test_of_very_many_launches_an_even_choice_is_kept_and_bins_count_all(tmp_pat
         assert getattr(report.bins, name).tolist() == getattr(whole, name).tolist()
 
 
-def test_the_median_of_a_sampled_call_counts_each_launch_as_often_as_it_stands_for(tmp_path):
+def test_median_of_sampled_launches_is_weighted(tmp_path):
     writer = RunWriter(tmp_path / "out", "20260102T030405-sample")
     writer.append_rows("kernels", [{"kernel_id": 5, "name": "k"}])
     writer.append_rows("calls", [{"call_id": 7, "kernel_id": 5}])

@@ -20,7 +20,7 @@ def copied(name, folder):
 
 
 @pytest.mark.parametrize("name", ["planted/item", "planted/loader", "planted/good"])
-def test_the_page_says_what_the_profile_says(name):
+def test_figures_on_the_page_equal_those_of_the_profile(name):
     trace = open_trace(FIXTURES / name)
     profile = read_profile(trace, trace.runs)
     report = report_data(trace, trace.runs, "title", "trace/")
@@ -45,7 +45,7 @@ def item(tmp_path_factory):
     return written_page(copied("planted/item", folder), folder / "page.html")
 
 
-def test_time_comes_first_then_what_to_try_then_findings_then_kernels(report_browser, item):
+def test_overview_shows_time_then_advice_then_findings_then_kernels(report_browser, item):
     with opened_page(report_browser, item, **NARROW) as opened:
         page = opened.page
         places = [

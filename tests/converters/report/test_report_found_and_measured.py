@@ -23,7 +23,9 @@ def steady(tmp_path_factory):
 @pytest.mark.parametrize(
     ("view", "left_out"), [("kernels", "calls, variants"), ("launches", "Thread")]
 )
-def test_columns_leave_a_narrow_table_before_names_do(report_browser, steady, view, left_out):
+def test_narrow_table_drops_columns_before_it_shortens_names(
+    report_browser, steady, view, left_out
+):
     with opened_page(report_browser, steady, f"#/{view}", **NARROW) as opened:
         page = opened.page
         note = page.locator("[data-left-out]")
@@ -103,7 +105,7 @@ def test_a_range_is_measured_with_shift_and_drag_and_filled(report_browser, stea
         assert (end - begin) / 1e6 == pytest.approx(milliseconds, rel=0.01)
 
 
-def test_keys_under_the_left_hand_zoom_and_pan(report_browser, steady):
+def test_wasd_keys_zoom_and_pan_the_timeline(report_browser, steady):
     with opened_page(report_browser, steady, fresh=True) as opened:
         opened.go("#/?from=40000000000&to=40100000000")
         canvas = opened.page.locator("#timeline")

@@ -31,7 +31,7 @@ def test_a_build_gives_the_committed_page_byte_for_byte(builder, tmp_path):
     assert (tmp_path / "app.html").read_bytes() == ASSET.read_bytes(), "run make frontend"
 
 
-def test_types_of_the_page_s_data_are_what_python_s_dataclasses_say():
+def test_typescript_types_are_generated_from_the_dataclasses():
     specification = importlib.util.spec_from_file_location(
         "model_types", FRONTEND / "model_types.py"
     )
@@ -72,7 +72,7 @@ def test_a_failing_build_says_what_is_wrong(builder, monkeypatch, tmp_path):
         builder._run([node, "-e", "throw new Error('no such thing')"], node)
 
 
-def test_the_page_can_ask_no_one_for_anything(page):
+def test_page_makes_no_network_requests(page):
     (policy,) = re.findall(r'http-equiv="Content-Security-Policy" content="([^"]*)"', page)
     assert policy.startswith("default-src 'none'; script-src 'sha256-")
     assert not re.search(r"unsafe|https?:|\*|connect|nonce", policy)

@@ -85,7 +85,7 @@ MISSED = """() => window.wanted.filter((e) => e.isConnected && !window.reached.h
         ("#/findings", "td"),
     ][: usually(3, thorough=5)],
 )
-def test_tab_reaches_every_control_and_is_held_by_none(report_browser, decoding, address, last):
+def test_tab_reaches_every_control_and_is_never_trapped(report_browser, decoding, address, last):
     with opened_page(report_browser, decoding, address, width=1500) as opened:
         opened.page.wait_for_selector(last)
         opened.settle()

@@ -84,12 +84,12 @@ def test_every_form_of_location_is_read(location, expected):
     assert frames(link_mlir(f"  op loc({location})"), 0) == expected
 
 
-def test_a_location_that_mentions_itself_ends():
+def test_location_that_refers_to_itself_terminates():
     links = link_mlir("op loc(#a)\n#a = loc(callsite(#b at #a))\n#b = loc(callsite(#a at #b))")
     assert frames(links, 0) == []
 
 
-def test_words_inside_strings_are_no_locations():
+def test_text_in_strings_is_not_parsed_as_locations():
     links = link_mlir('op {text = "} loc(\\"a.py\\":3:1)"}')
     assert frames(links, 0) == []
 
@@ -178,7 +178,7 @@ def test_every_op_of_real_mlir_is_linked_unless_its_location_is_unknown(texts, s
 
 
 @given(st.text(alphabet='loc(#a)"b.py":3 {}=\n\\atcallsiefud[]<>!dbg0\t.', max_size=200))
-def test_no_text_breaks_a_scanner(text):
+def test_scanners_accept_any_text(text):
     for scanner in (link_mlir, link_assembly, link_llvm):
         links = scanner(text)
         assert len(links.lines) == text.count("\n") + 1

@@ -40,7 +40,7 @@ def test_texts_that_do_not_match_give_no_lines(texts):
     assert op_lines(parse(generic).ops, "no MLIR at all") == {}
 
 
-def test_a_matrix_product_knows_its_loads_its_store_and_its_loop(texts):
+def test_matmul_is_linked_to_its_loads_store_and_loop(texts):
     generic, _ = texts["matmul_kernel"]
     module = parse(generic)
     ops = module.ops
@@ -54,7 +54,7 @@ def test_a_matrix_product_knows_its_loads_its_store_and_its_loop(texts):
     assert dot.a < dot.b < dot.op
 
 
-def test_in_attention_what_cannot_be_told_is_none(texts):
+def test_unknown_facts_of_an_attention_kernel_are_none(texts):
     generic, _ = texts["attention_forward"]
     module = parse(generic)
 
@@ -86,7 +86,7 @@ def test_a_scaled_product_has_no_shape_of_its_factors_and_gets_to_rows_that_are_
 
 
 @pytest.mark.process
-def test_a_text_that_cannot_be_read_gives_a_page_without_what_it_tells(monkeypatch):
+def test_unreadable_ir_gives_a_page_without_its_ops(monkeypatch):
     context = context_of(replayed("train"))
     assert context.module(0) is not None
 

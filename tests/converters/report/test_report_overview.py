@@ -33,7 +33,7 @@ def test_each_figure_says_whether_it_was_measured_or_derived(opened):
     assert "worked out by kvtrace" in said["bytes moved"][1]
 
 
-def test_kernels_are_ranked_by_what_the_reader_asks_for(opened):
+def test_kernels_are_sorted_by_the_selected_column(opened):
     table = "[aria-label='Top kernels']"
     assert rows_of(opened, table)[0] == "softmax"
     opened.page.locator(table).get_by_role("button", name="launches").click()
@@ -65,7 +65,7 @@ def test_the_timeline_zooms_selects_and_lists_what_is_in_view(opened):
                            arg=before)  # fmt: skip
 
 
-def test_selection_tab_and_sort_stand_in_the_address(report_browser, report):
+def test_address_keeps_selection_tab_and_sort_order(report_browser, report):
     with opened_page(report_browser, report) as opened:
         page = opened.page
         page.wait_for_selector("#in-view td")
@@ -94,7 +94,7 @@ def test_selection_tab_and_sort_stand_in_the_address(report_browser, report):
         again.page.wait_for_function("() => !location.hash.includes('slice=')")
 
 
-def test_the_line_above_the_timeline_leads_to_any_part_of_it(opened):
+def test_minimap_moves_the_timeline_to_any_part(opened):
     page = opened.page
     page.wait_for_selector("#in-view td")
     page.wait_for_selector("#since-run >> text=Not compared")  # it stands above
@@ -112,7 +112,7 @@ def test_the_line_above_the_timeline_leads_to_any_part_of_it(opened):
     page.wait_for_function(f"late => ({begin})() < late", arg=late)
 
 
-def test_a_tooltip_is_whole_in_the_lowest_row_and_at_either_side(report_browser, ranks):
+def test_tooltip_stays_in_the_window_at_every_edge(report_browser, ranks):
     with opened_page(report_browser, ranks[1], width=1500) as opened:
         page = opened.page
         page.wait_for_selector("#in-view td")
@@ -159,7 +159,7 @@ def test_pointer_and_wheel_move_the_timeline(opened):
     page.wait_for_function("before => location.href !== before", arg=zoomed)
 
 
-def test_a_slice_of_any_row_tells_what_it_is(opened):
+def test_slice_of_any_row_shows_its_details(opened):
     page = opened.page
     page.wait_for_selector("#in-view td")
     page.locator("#timeline").focus()

@@ -19,20 +19,20 @@ WHOLE = st.integers(-(2**52), 2**52)
 
 
 @given(st.dictionaries(st.text(min_size=1, max_size=5), st.lists(WHOLE, max_size=40), max_size=5))
-def test_columns_come_back_exactly(columns):
+def test_columns_are_decoded_exactly(columns):
     arrays = {name: np.array(values, np.int64) for name, values in columns.items()}
     found = read_columns(columns_block(arrays))
     assert {name: values.tolist() for name, values in found.items()} == columns
 
 
 @given(st.lists(st.integers(0, 2**50), min_size=2, max_size=50).map(sorted))
-def test_rising_columns_come_back_exactly(values):
+def test_increasing_columns_are_decoded_exactly(values):
     found = read_columns(columns_block({"begin": np.array(values, np.int64)}))
     assert found["begin"].tolist() == values
 
 
 @given(st.recursive(st.none() | WHOLE | st.text(), st.lists, max_leaves=20))
-def test_json_comes_back_exactly_unless_it_is_no_unicode(value):
+def test_json_is_decoded_exactly_unless_it_is_not_unicode(value):
     assert read_json(json_block(value)) == value
 
 
@@ -46,7 +46,7 @@ def test_the_same_data_gives_the_same_block():
 
 
 @given(st.binary(max_size=200))
-def test_bytes_come_back_exactly(content):
+def test_bytes_are_decoded_exactly(content):
     assert read_bytes(bytes_block(content)) == content
 
 
@@ -59,6 +59,6 @@ def test_dataclasses_become_objects_of_their_fields():
     }  # fmt: skip
 
 
-def test_a_value_that_json_lacks_is_refused():
+def test_value_without_a_json_form_raises_an_error():
     with pytest.raises(TypeError, match="set cannot be written as JSON"):
         json_block({"names": {"a"}})

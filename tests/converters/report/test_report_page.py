@@ -70,7 +70,7 @@ def test_the_same_trace_gives_the_same_page(built, tmp_path):
     assert (tmp_path / "a.html").read_bytes() == (tmp_path / "b.html").read_bytes()
 
 
-def test_a_page_with_room_leaves_nothing_out(built, tmp_path):
+def test_page_within_its_size_limit_omits_nothing(built, tmp_path):
     result = written(built, tmp_path / "r.html")
     assert result.dropped == ()
     assert result.size_bytes == (tmp_path / "r.html").stat().st_size
@@ -87,9 +87,7 @@ def least(built, tmp_path_factory):
 
 
 @pytest.mark.parametrize("spare_kib", some([2, 10, 20], 3))
-def test_a_small_budget_is_kept_and_the_page_says_what_it_left_out(
-    built, tmp_path, least, spare_kib
-):
+def test_page_keeps_a_small_size_limit_and_lists_what_it_omits(built, tmp_path, least, spare_kib):
     budget = least + spare_kib / 1024
     result = written(built, tmp_path / "r.html", budget)
     assert result.size_bytes <= budget * MEBIBYTE
@@ -116,7 +114,7 @@ def test_when_launches_are_left_out_figures_and_bins_still_count_all(built, tmp_
     assert report["totals"]["host_ns"] + warm_up == bins["busy"].sum()
 
 
-def test_texts_that_are_left_out_are_not_referred_to(built, tmp_path, least):
+def test_omitted_texts_are_not_referenced(built, tmp_path, least):
     written(built, tmp_path / "r.html", least + 0.02)
     report = read_json(block(tmp_path / "r.html", "report"))
     texts = [

@@ -60,7 +60,7 @@ def test_a_later_run_is_compared_with_the_one_before_of_the_same_command(
         assert "worse" in shown
 
 
-def test_what_did_not_change_is_said_and_a_command_to_look_closer(out, tmp_path):
+def test_unchanged_run_is_reported_with_a_command_for_details(out, tmp_path):
     recorded(out, "20260103T000000-c", "python other.py", registers=99)
     told = since(written_page(out, tmp_path / "r.html", "--no-replay"))
     assert told["before"] == "20260102T000000-b"

@@ -7,8 +7,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.report.slices import (
+    RowSelector,
     Slices,
-    Thinned,
     bin_pieces,
     bin_slices,
     coarser,
@@ -37,7 +37,7 @@ ROWS = st.lists(
 
 @settings(max_examples=200)
 @given(ROWS, st.integers(1, 50))
-def test_bins_count_every_slice_once_and_share_out_its_time_exactly(rows, count):
+def test_bins_count_every_slice_once_and_divide_its_time_exactly(rows, count):
     given_slices = slices(rows)
     span = int((given_slices.begin + given_slices.duration).max())
     bins = bin_slices(given_slices, span, count)
@@ -50,7 +50,7 @@ def test_bins_count_every_slice_once_and_share_out_its_time_exactly(rows, count)
 
 
 @given(ROWS)
-def test_a_bin_holds_what_happened_in_it(rows):
+def test_bin_sums_the_slices_within_it(rows):
     given_slices = slices(rows)
     span = int((given_slices.begin + given_slices.duration).max())
     bins = bin_slices(given_slices, span, 7)
@@ -65,7 +65,7 @@ def test_a_bin_holds_what_happened_in_it(rows):
 
 
 @given(ROWS, st.integers(20, 60))
-def test_thinning_keeps_order_and_the_first_and_longest_of_each_call(rows, keep):
+def test_sampling_keeps_order_and_the_first_and_longest_launch_of_each_call(rows, keep):
     given_slices = slices(rows)
     kept = thin(given_slices, keep)
     assert np.all(np.diff(kept.begin) >= 0)
@@ -77,17 +77,17 @@ def test_thinning_keeps_order_and_the_first_and_longest_of_each_call(rows, keep)
         assert given_slices.begin[mine].min() == kept.begin[chosen].min()
 
 
-def test_nothing_is_thinned_that_fits():
+def test_rows_within_the_limit_are_all_kept():
     few = slices([(0, 1, 0, 0, 0), (5, 1, 0, 0, 0)])
     assert thin(few, 2) is few
 
 
 @settings(max_examples=200)
 @given(ROWS, st.integers(2, 9), st.integers(1, 20))
-def test_rows_are_chosen_as_they_come(rows, every, size):
+def test_rows_are_sampled_while_they_are_read(rows, every, size):
     columns = np.array(rows, np.int64)
     call, duration = columns[:, 3], columns[:, 1]
-    thinned = Thinned(every)
+    thinned = RowSelector(every)
     parts = range(0, len(rows), size)
     kept = [thinned.chosen(call[at : at + size], duration[at : at + size]) for at in parts]
     found = np.concatenate(kept)
@@ -97,13 +97,13 @@ def test_rows_are_chosen_as_they_come(rows, every, size):
         assert found[own[0]]
         assert found[own[np.argmax(duration[own])]]
     assert not found[(call == -1) & (np.arange(len(rows)) % every > 0)].any()
-    everything = Thinned(1).chosen(call, duration)
+    everything = RowSelector(1).chosen(call, duration)
     assert everything.all()
 
 
 @settings(max_examples=100)
 @given(ROWS, st.integers(1, 50), st.integers(1, 5))
-def test_bins_of_pieces_are_those_of_all_and_wider_ones_their_sums(rows, count, times):
+def test_bins_of_batches_equal_those_of_all_rows_and_wider_bins_are_their_sums(rows, count, times):
     whole = slices(rows)
     span = int((whole.begin + whole.duration).max())
     pieces = [whole.take(np.arange(at, min(at + 9, len(rows)))) for at in range(0, len(rows), 9)]
@@ -137,7 +137,7 @@ def test_joined_parts_are_in_order_of_time_whatever_their_widths(first, second):
     assert sorted(joined.duration.tolist()) == sorted(row[1] for row in (*first, *second))
 
 
-def test_pieces_are_counted_as_one(monkeypatch):
+def test_batches_are_counted_together(monkeypatch):
     """What is looked at piece by piece gives the same as at once."""
     random = np.random.default_rng(3)
     rows = np.stack([random.integers(0, high, 500) for high in (9000, 300, 4, 5, 3)], axis=1)

@@ -44,7 +44,7 @@ def test_bf16_has_the_values_that_torch_gives_it():
     ("shape", "strides", "offset"),
     [((3, 4), (4, 1), 0), ((4, 3), (1, 4), 0), ((2, 2), (8, 2), 5), ((5,), (0,), 3), ((), (), 7)],
 )
-def test_elements_lie_where_offset_and_strides_say(shape, strides, offset):
+def test_elements_are_read_at_offset_and_strides(shape, strides, offset):
     storage = np.arange(24, dtype=np.float32)
     expected = torch.as_strided(torch.from_numpy(storage), shape, strides, offset).numpy()
     found = elements_of(storage.tobytes(), Layout("fp32", 4 * offset, shape, strides))
@@ -62,7 +62,7 @@ def test_elements_lie_where_offset_and_strides_say(shape, strides, offset):
         Layout("fp32", 0, (2, 2), (1,)),
     ],
 )
-def test_what_is_not_in_the_storage_or_not_known_is_none(layout):
+def test_missing_or_unknown_elements_are_none(layout):
     assert elements_of(bytes(16), layout) is None
 
 
@@ -82,7 +82,7 @@ def test_a_histogram_counts_every_element_once(values):
 
 @settings(max_examples=40, deadline=None)
 @given(arrays(np.int64, st.integers(1, 40), elements=st.integers(-20, 20)))
-def test_a_few_whole_numbers_have_a_bin_each(values):
+def test_few_integers_have_one_bin_each(values):
     found = histogram(values)
     expected = np.unique(values, return_counts=True)
     if len(expected[0]) > 1 and found.max - found.min < BINS:
@@ -93,7 +93,7 @@ def test_a_few_whole_numbers_have_a_bin_each(values):
 @pytest.mark.parametrize(
     "values", [np.full(5, 2.5), np.array([-1.7e308, 1.7e308]), np.array([True, False, True])]
 )
-def test_edges_of_odd_ranges_are_finite(values):
+def test_histogram_edges_of_extreme_ranges_are_finite(values):
     found = histogram(values)
     assert sum(found.counts) == values.size
     assert all(math.isfinite(edge) for edge in found.edges)

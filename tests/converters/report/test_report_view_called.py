@@ -29,7 +29,7 @@ def llama(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def train(tmp_path_factory):
-    """Replayed, so that bytes are known; without a device timeline."""
+    """ReplayedSums, so that bytes are known; without a device timeline."""
     return page_of(tmp_path_factory, "train", "--replay")
 
 
@@ -69,7 +69,7 @@ def test_the_view_is_accessible(report_browser, llama, scheme, query):
         assert accessibility_problems(opened) == []
 
 
-def test_it_is_reached_by_keyboard_from_the_kernels_and_walked_through(report_browser, llama):
+def test_call_tree_is_opened_and_navigated_by_keyboard(report_browser, llama):
     held = block(llama, "stack")
     with opened_page(report_browser, llama, "#/kernels") as opened:
         opened.page.get_by_role("link", name="Where they are called from").focus()
@@ -109,7 +109,7 @@ def test_the_address_keeps_grouping_measure_and_step(report_browser, train):
         assert "measure=bytes" in opened.page.url
 
 
-def test_boxes_stay_in_the_drawing_and_a_click_chooses_what_the_table_marks(report_browser, llama):
+def test_boxes_stay_in_the_chart_and_a_click_selects_the_row_of_the_table(report_browser, llama):
     with opened_tree(report_browser, llama, "?by=op") as opened:
         opened.page.wait_for_selector("#called-drawing [title]")
         outside = opened.page.locator("#called-drawing [role=img]").evaluate(

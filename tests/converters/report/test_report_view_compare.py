@@ -85,14 +85,14 @@ def hash_of(opened):
     return opened.page.evaluate("() => decodeURIComponent(location.hash)")
 
 
-def test_the_view_is_in_pages_of_comparisons_only(report_browser, products):
+def test_compare_view_is_only_in_comparison_pages(report_browser, products):
     with opened_page(report_browser, products, "#/") as opened:
         opened.page.locator("nav a", has_text="Compare").click()
         opened.page.wait_for_selector("#compare-totals")
         assert "which the rest of this report is of" in opened.text(".compare-legend")
 
 
-def test_figures_stand_as_bars_and_in_a_table_beside_them(report_browser, products):
+def test_figures_are_shown_as_bars_and_as_a_table(report_browser, products):
     metrics = {each["name"]: each for each in json.loads(blocks_of(products)["compare"])["metrics"]}
     with opened_page(report_browser, products, "#/compare") as opened:
         for name, metric in metrics.items():
@@ -125,7 +125,7 @@ def test_source_stands_side_by_side_with_the_numbers_of_both_files(report_browse
         assert tops[0] == pytest.approx(tops[1], abs=1)
 
 
-def test_ir_lights_what_is_more_than_another_block_size(report_browser, products):
+def test_ir_highlights_changes_beyond_the_block_size(report_browser, products):
     with opened_page(report_browser, products, "#/compare/0?tab=ttir") as opened:
         opened.page.wait_for_selector("#compare-after .cm-line.outer")
         assert "16 → 32" in opened.text("#substitutions")
@@ -156,7 +156,7 @@ def test_every_stage_that_differs_has_a_tab(report_browser, products):
         assert "async copy" in stages
 
 
-def test_any_text_stands_beside_any_other_and_is_copied(report_browser, products):
+def test_any_two_texts_are_shown_side_by_side_and_copied(report_browser, products):
     address = "#/compare/0?tab=any&left=before%20ttir&right=after%20ptx"
     with opened_page(report_browser, products, address) as opened:
         opened.page.wait_for_selector("#compare-right .cm-line")
@@ -190,7 +190,7 @@ def test_the_headline_is_worst_first_and_leads_to_the_kernel(report_browser, wri
         opened.page.wait_for_selector("#variant-resources")
 
 
-def test_bounds_that_were_not_judged_are_said_to_be_so(report_browser, written):
+def test_unchecked_bounds_are_reported_as_unchecked(report_browser, written):
     with opened_page(report_browser, written, "#/compare") as opened:
         assert "size conditions: not compared (add --generic)" in opened.text("#bounds")
 
@@ -229,7 +229,7 @@ def test_resources_and_calls_of_the_variant_are_compared(report_browser, product
         assert all(row[4] == "compiler" for row in resources)
 
 
-def test_kernels_are_listed_by_what_became_of_them(report_browser, written):
+def test_kernels_are_listed_by_kind_of_change(report_browser, written):
     with opened_page(report_browser, written, "#/compare") as opened:
         status = {row[0]: row[1] for row in cells(opened, "#compare-kernels")}
         assert status["scale"].split() == ["changed", "slower,", "over", "the", "threshold"]

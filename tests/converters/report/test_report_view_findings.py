@@ -100,7 +100,7 @@ def hash_of(opened):
     return opened.page.evaluate("() => decodeURIComponent(location.hash)")
 
 
-def test_what_a_run_saw_of_itself_is_listed_and_is_no_judgment(report_browser, tmp_path):
+def test_messages_of_the_recorder_are_listed_apart_from_findings(report_browser, tmp_path):
     import kvtrace
     from tests.backends import live_kernels as kernels
 
@@ -121,7 +121,7 @@ def test_what_a_run_saw_of_itself_is_listed_and_is_no_judgment(report_browser, t
         assert "none" not in opened.text("main table")
 
 
-def test_before_anything_was_judged_the_page_names_the_command(report_browser, unjudged, folder):
+def test_unanalyzed_trace_shows_the_command_for_analysis(report_browser, unjudged, folder):
     with opened_page(report_browser, unjudged, "#/findings") as opened:
         assert "No access of this trace has been judged yet" in opened.text("main .note")
         assert opened.text("main .note .command") == f"kvtrace sanitize {folder / 'sound'}/"
@@ -278,7 +278,7 @@ def test_an_unknown_finding_shows_its_reason_and_how_to_decide(report_browser, p
         assert opened.page.locator("#excerpt .cm-line.unknown").count() == 1
 
 
-def test_what_a_comment_allows_is_shown_as_suppressed(report_browser, page, report):
+def test_findings_that_a_comment_suppresses_are_shown_as_suppressed(report_browser, page, report):
     placed = found_in(report, "padded", suppressed=True)
     with opened_page(report_browser, page, address_of(placed)) as opened:
         assert opened.text("#finding-message .pill") == "suppressed"
@@ -286,7 +286,7 @@ def test_what_a_comment_allows_is_shown_as_suppressed(report_browser, page, repo
         assert opened.page.locator("#remedy .command").count() == 0
 
 
-def test_keys_go_through_the_list_as_it_is_filtered(report_browser, page):
+def test_keyboard_moves_through_the_filtered_list(report_browser, page):
     with opened_page(
         report_browser, page, "#/findings?rule=out-of-bounds&verdict=violation"
     ) as opened:
@@ -313,7 +313,7 @@ def test_the_search_in_the_header_finds_findings(report_browser, page, report):
         assert hash_of(opened) == address_of(placed)
 
 
-def test_an_address_of_no_finding_says_so(report_browser, page):
+def test_address_of_an_unknown_finding_shows_a_message(report_browser, page):
     with opened_page(report_browser, page, "#/findings/none") as opened:
         assert "no such finding" in opened.text("main")
 

@@ -117,7 +117,7 @@ def partners(text, number, depth=None):
 # --- code ---------------------------------------------------------------------------------------
 
 
-def test_a_source_line_lights_its_lines_in_every_stage(opened_compiled, compiled):
+def test_source_line_highlights_its_lines_in_every_stage(opened_compiled, compiled):
     ttir, llir = (compiled.stage(0, stage) for stage in ("ttir", "llir"))
     opened = opened_compiled
     opened.go("#/kernel/0/variant/0")
@@ -202,7 +202,7 @@ def test_each_text_is_copied_and_saved_whole(opened_compiled, compiled):
         part.get_by_role("button", name=f"Copy {title}").get_by_text("copied").wait_for()
 
 
-def test_linked_lines_are_gone_through_with_the_keyboard(opened_compiled, compiled):
+def test_keyboard_moves_through_linked_lines(opened_compiled, compiled):
     opened = opened_compiled
     opened.go("#/kernel/0/variant/0")
     for pane, parameter in (("source", "line"), ("stage", "ir")):
@@ -234,7 +234,7 @@ def test_an_address_opens_the_line_the_stage_and_the_variant(report_browser, com
         assert_soon(lambda: opened.page.evaluate("() => scrollY > 200"), True)
 
 
-def test_locations_are_left_out_until_they_are_wanted(opened_compiled, compiled):
+def test_locations_are_hidden_by_default(opened_compiled, compiled):
     opened = opened_compiled
     opened.go("#/kernel/0/variant/0")
     opened.page.wait_for_selector("#stage .cm-line")
@@ -321,7 +321,7 @@ def test_variants_say_what_recompiled_them(opened_device, device):
     assert opened.text("#specialization .pill.warning") == "changed"
 
 
-def test_stages_take_the_times_that_were_recorded(opened_compiled, opened_device, device, compiled):
+def test_stages_show_recorded_compile_times(opened_compiled, opened_device, device, compiled):
     opened = opened_device
     opened.go("#/kernel/0/variant/0")
     stages = device.report["variants"][0]["stages"]
@@ -353,7 +353,7 @@ def test_stages_take_the_times_that_were_recorded(opened_compiled, opened_device
     opened.page.wait_for_selector("[data-tab=llir][aria-selected=true]")
 
 
-def test_what_an_autotuner_tried_is_a_table_with_the_winner(opened_device, device):
+def test_autotuning_table_marks_the_chosen_configuration(opened_device, device):
     kernel = device.kernel("scaled")
     tunings = device.block(f"kernel/{kernel}")["tunings"]
     opened = opened_device
@@ -371,7 +371,7 @@ def test_what_an_autotuner_tried_is_a_table_with_the_winner(opened_device, devic
 # --- calls --------------------------------------------------------------------------------------
 
 
-def test_every_call_stands_under_the_roof_and_leads_to_itself(opened_device, device):
+def test_every_call_is_a_point_of_the_roofline_chart_that_links_to_it(opened_device, device):
     kernel = device.kernel("added")
     variants = set(device.report["kernels"][kernel]["variants"])
     calls = [c for c in device.report["calls"] if c["variant"] in variants]
@@ -415,7 +415,7 @@ def test_calls_are_found_by_their_arguments(report_browser, tmp_path):
 # --- what is not there --------------------------------------------------------------------------
 
 
-def test_what_was_not_derived_is_named_with_its_command(report_browser, tmp_path):
+def test_missing_derived_data_is_listed_with_its_command(report_browser, tmp_path):
     page = Page(build_report_trace(tmp_path, derived=False).path, tmp_path)
     with opened_page(report_browser, page.path, "#/kernel/0/variant/0") as opened:
         trace = page.report["trace"]
@@ -437,7 +437,7 @@ def test_what_was_not_derived_is_named_with_its_command(report_browser, tmp_path
         assert opened.text("h1") == "Not here"
 
 
-def test_without_source_the_figures_stay(report_browser, tmp_path):
+def test_figures_are_shown_without_source(report_browser, tmp_path):
     page = Page(replayed("device").trace.path, tmp_path, "--no-source")
     with opened_page(report_browser, page.path, "#/kernel/0") as opened:
         assert "--no-source" in opened.text("#code .note")
@@ -479,7 +479,7 @@ def test_trials_are_those_of_info_autotune(device):
         assert medians == [trial.median_ns for trial in tuning.trials]
 
 
-def test_loads_are_those_that_were_timed(compiled):
+def test_loads_show_recorded_times(compiled):
     kernel = compiled.report["kernels"][0]
     loads = compiled.block("kernel/0")["loads"]
 

@@ -80,7 +80,7 @@ def test_one_program_and_iteration_equal_the_expansion(report_browser, pages, bl
                 assert found
 
 
-def test_regions_of_a_huge_tensor_are_counted_exactly(report_browser, pages):
+def test_accesses_in_regions_of_a_huge_tensor_are_counted_exactly(report_browser, pages):
     blocks = blocks_of(pages.large)
     with opened_page(report_browser, pages.large, "#/kernels") as opened:
         index, _ = call_named(blocks, "filled")
@@ -101,7 +101,7 @@ def test_regions_of_a_huge_tensor_are_counted_exactly(report_browser, pages):
         assert rows == ["0 – 160", "0 – 511", f"{161 * 512:,}"]
 
 
-def test_arguments_grid_and_sources_of_figures(report_browser, pages, blocks):
+def test_launch_shows_arguments_grid_and_sources_of_figures(report_browser, pages, blocks):
     index, _ = call_named(blocks, "product")
     with opened_page(report_browser, pages.page, f"#/call/{index}") as opened:
         arguments = opened.text("#arguments")
@@ -180,7 +180,7 @@ def test_ops_stand_in_program_order_with_their_loops(report_browser, pages, bloc
         assert figure(opened, "bytes", "#op-figures") == load["bytes"]
 
 
-def test_the_map_says_who_accesses_an_element(report_browser, pages, blocks):
+def test_map_names_the_programs_that_access_an_element(report_browser, pages, blocks):
     index, call = call_named(blocks, "product")
     op = op_of(call, "load", "a")
     with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:

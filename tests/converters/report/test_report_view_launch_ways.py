@@ -50,7 +50,7 @@ def test_a_warp_s_sectors_equal_those_of_its_addresses(report_browser, pages, bl
                 arg=32 * warp,
             )
             told = opened.text("#warp p")
-            assert f"{len(asked)} bytes asked for in {len(sectors)} sectors" in told
+            assert f"{len(asked)} bytes requested in {len(sectors)} sectors" in told
             assert f"of the {32 * len(sectors)} bytes moved" in told
             opened.page.get_by_role("button", name="Show as a table (Lines").click()
             cells = [row.split("\t") for row in rows_of(opened, "#warp-lines")]
@@ -180,7 +180,7 @@ def test_volume_in_slices_side_by_side(report_browser, pages, blocks):
         assert page.locator("#side-by-side figure").count() == 7
 
 
-def test_product_is_stepped_through_its_slices_of_k(report_browser, pages, blocks):
+def test_matmul_is_stepped_through_its_slices_of_k(report_browser, pages, blocks):
     index, call = call_named(blocks, "product")
     (dot,) = call["dots"]
     records = {
@@ -282,7 +282,7 @@ def test_both_sides_of_a_race_are_shown(report_browser, pages, blocks, tmp_path)
 
 
 @pytest.mark.parametrize("scheme", THEMES)
-def test_nothing_stands_in_anyones_way(report_browser, pages, blocks, scheme):
+def test_view_is_accessible(report_browser, pages, blocks, scheme):
     product, call = call_named(blocks, "product")
     volume, _ = call_named(blocks, "halved_volume")
     with opened_page(
@@ -304,7 +304,7 @@ def test_nothing_stands_in_anyones_way(report_browser, pages, blocks, scheme):
         assert accessibility_problems(opened) == []
 
 
-def test_missing_accesses_and_calls_are_named(report_browser, pages, blocks):
+def test_missing_accesses_and_calls_are_reported(report_browser, pages, blocks):
     index, call = call_named(blocks, "gathered")
     op = op_of(call, "load", "x")
     with opened_page(report_browser, pages.page, f"#/call/{index}?op={op['index']}") as opened:

@@ -212,7 +212,7 @@ def _told(call: dict[str, Any]) -> object:
     return grid, first, types, [tuple(row[name] for name in kept) for row in rows]
 
 
-def test_without_contents_they_are_random_and_said_to_be(
+def test_tensors_without_recorded_contents_are_random_and_reported(
     folder: Path, printed: dict[str, str]
 ) -> None:
     text = (folder / "random.py").read_text()
@@ -226,7 +226,7 @@ def test_without_contents_they_are_random_and_said_to_be(
     assert 0 <= int(whole[1]) <= 9
 
 
-def test_the_module_around_a_kernel_is_what_it_refers_to() -> None:
+def test_script_includes_module_code_that_the_kernel_refers_to() -> None:
     text = kernel_module(PROGRAM, "add", None)
     assert text is not None
     assert "def amplified" in text
@@ -250,7 +250,7 @@ def test_a_descriptor_is_refused_where_it_cannot_be_passed(
     assert storages(printed["source_5"])["target"][1] == "written"
 
 
-def test_of_several_runs_one_is_to_be_chosen_and_a_kernel_needs_its_ir(
+def test_ambiguous_run_and_kernel_without_ir_raise_errors(
     tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     for _ in range(2):
@@ -272,7 +272,7 @@ def test_of_several_runs_one_is_to_be_chosen_and_a_kernel_needs_its_ir(
     [
         (["--launch", "99"], "has no launch 99; it has 0 to "),
         (["--call", "99"], "has no call 99; it has 0 to "),
-        (["--finding", "abc"], "has no findings; kvtrace sanitize looks for some"),
+        (["--finding", "abc"], "has no findings; kvtrace sanitize searches for some"),
         ([], "by one of --launch NUMBER, --call ID, --finding ID"),
         (["--launch", "0", "--call", "0"], "by one of --launch NUMBER"),
         (["--launch", "-1"], "has no launch -1"),

@@ -100,7 +100,7 @@ def cold(server) -> Path:
     return served(server, "cold")
 
 
-def test_what_is_compiled_while_serving_is_named_with_its_cause(cold, capsys):
+def test_compilations_while_serving_are_listed_with_their_causes(cold, capsys):
     every = held(capsys, cold)
     late = held(capsys, cold, "--since", "serve")
     assert [one["seq"] for one in every] == [0, *(one["seq"] for one in late)]
@@ -121,7 +121,7 @@ def test_what_is_compiled_while_serving_is_named_with_its_cause(cold, capsys):
         assert cause in said
 
 
-def test_the_script_compiles_all_of_it_ahead(cold, server, capsys):
+def test_script_compiles_every_listed_variant(cold, server, capsys):
     script = server / "warmup.py"
     options = ["-o", str(script), "--set", "since=serve"]
     assert main(["convert", "warmup", str(cold), *options]) == 0
@@ -135,7 +135,7 @@ def test_the_script_compiles_all_of_it_ahead(cold, server, capsys):
     assert "no launch waited" in capsys.readouterr().out
 
 
-def test_since_seconds(cold, capsys):
+def test_since_option_accepts_seconds(cold, capsys):
     assert held(capsys, cold, "--since", "1e6") == []
     assert len(held(capsys, cold, "--since", "0")) == 9
 
@@ -147,6 +147,6 @@ def test_since_seconds(cold, capsys):
         (["--since", "serve"], "'serve' is not a point in time: give an offset"),
     ],
 )
-def test_what_cannot_be_is_said(cold, capsys, options, said):
+def test_impossible_options_raise_errors(cold, capsys, options, said):
     assert main(["info", str(cold), *options]) == 2
     assert said in capsys.readouterr().err

@@ -36,7 +36,7 @@ def test_figures_say_whose_limits_they_were_compared_with():
     assert derived.facts(8) == derived.facts(None) == ()
 
 
-def test_what_is_not_known_is_not_said():
+def test_unknown_figures_are_left_out():
     unknown = CallWork(bytes=16, unique_bytes=None, flops=2, unknown=3, best_ns=None, bound=None)
 
     ((name, figures),) = DerivedCalls({7: unknown}, {}, None).facts(7)
@@ -62,7 +62,7 @@ def test_violations_are_named_once_and_others_are_not(tmp_path):
     assert derived.facts(4) == ()
 
 
-def test_of_very_many_violations_the_first_are_named_and_the_others_counted(tmp_path):
+def test_first_violations_are_named_and_the_rest_are_counted(tmp_path):
     derived = with_findings(tmp_path, [finding(f"v{number}") for number in range(30)])
 
     ((_, named),) = derived.violations(3)

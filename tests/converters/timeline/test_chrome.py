@@ -38,7 +38,7 @@ def test_every_row_with_a_time_is_an_event(content):
     assert kinds[("i", "message")] == 4
 
 
-def test_names_are_kept_but_for_nul(content):
+def test_names_are_unchanged_except_for_nul_characters(content):
     names = {event["name"] for event in content["traceEvents"] if event.get("cat") == "launch"}
 
     assert {name.replace("\0", "␀") for name in HOSTILE_NAMES} <= names
@@ -79,7 +79,7 @@ def test_each_thread_has_one_name_and_lanes_are_threads_of_their_own(content):
     st.text(st.characters(exclude_categories=["Cs"])),
     st.sampled_from([(), (("call", 3), ("args", (("x", "1"), ("y", -5))))]),
 )
-def test_slices_are_read_back_as_they_were(rows, name, facts):
+def test_written_slices_are_read_back_unchanged(rows, name, facts):
     begin = np.array([row[0] for row in rows], np.int64)
     slices = Slices(
         THREAD,
@@ -122,7 +122,7 @@ def test_a_slice_comes_before_those_inside_it():
     assert [e["name"] for e in events if e["ph"] == "X"] == ["outer", "inner", "last"]
 
 
-def test_tracks_of_odd_thread_ids_get_numbers_that_no_thread_has():
+def test_tracks_with_invalid_thread_ids_get_unused_ids():
     odd = Track(("run", "rank 0", "thread", "0"), "thread", 77, PROCESS, tid=0)
     huge = Track(("run", "rank 0", "thread", "h"), "thread", 77, PROCESS, tid=2**40)
     taken = Track(("run", "rank 0", "thread", "t"), "thread", 77, PROCESS, tid=1 << 22)

@@ -46,7 +46,7 @@ def offsets(out):
     return clock_offsets(selection.trace, selection.trace.runs)
 
 
-def test_a_hosts_clock_is_derived_from_what_all_ranks_ended_together(tmp_path):
+def test_clock_offset_of_a_host_is_derived_from_common_ends_of_collectives(tmp_path):
     # given two ranks on one host, and two on another whose clock is behind
     for rank, (host, off) in enumerate([("a", 0), ("a", 0), ("b", OFF), ("b", OFF)]):
         write_rank(tmp_path, rank, host, off)
@@ -70,7 +70,7 @@ def test_the_timeline_is_drawn_on_one_clock_and_says_so(tmp_path):
         int(part.end.max()) for timeline in drawn for part in timeline.slices
     ]  # of the last collective on each rank
     assert abs(apart[0] - apart[1]) < 10_000
-    assert "clock moved by +3.1" in drawn[1].process.name
+    assert "clock shifted by +3.1" in drawn[1].process.name
     assert "moved" not in drawn[0].process.name
     assert "derived from 40 collectives" in tally.sentences()[-1]
     # and Chrome's times count from the earliest of the moved ones
@@ -90,7 +90,7 @@ def test_the_timeline_is_drawn_on_one_clock_and_says_so(tmp_path):
         {"host": "b", "count": 0},
     ],
 )
-def test_nothing_is_moved_where_nothing_is_certain(tmp_path, second):
+def test_clocks_are_not_shifted_without_a_certain_offset(tmp_path, second):
     write_rank(tmp_path, 0, "a", 0, name=second.get("name", ALL_REDUCE))
     write_rank(tmp_path, 1, **({"off": OFF} | second))
     assert offsets(tmp_path) == {}

@@ -62,7 +62,7 @@ def test_a_step_of_the_program_counts_what_was_launched_in_it(tmp_path):
     assert [dict(c.facts)["measured"] for c in found.captions] == [(("launches", 2),)] * 3
 
 
-def test_what_graphs_replay_is_of_no_step(tmp_path):
+def test_executions_of_graph_replays_belong_to_no_step(tmp_path):
     assert list(steps(drawn(tmp_path / "out", graph=3))) == ["train.py · h"]
 
 
@@ -76,7 +76,7 @@ def test_a_device_has_its_model_and_no_process_above_it(tmp_path):
     assert timeline.process.about == timeline.facts["command"] == "python train.py"
 
 
-def test_steps_without_a_launch_are_passed_over():
+def test_steps_without_launches_are_left_out():
     # of the steps 0 to 3, 1 and 3 launched nothing
     first, last = np.array([0, 5, 5, 1 << 60]), np.array([3, -1, 9, -1])
     known = StepLaunches("step", first, last, np.zeros(4, np.int64))

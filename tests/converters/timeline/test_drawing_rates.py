@@ -35,7 +35,7 @@ def test_a_rate_is_the_amount_over_the_time_taken():
     assert [c.track.rank for c in found.values()] == [-3, -2, -1]
 
 
-def test_nothing_is_drawn_where_nothing_is_derived():
+def test_no_counters_are_drawn_without_derived_work():
     assert rates([(100, 10, 9), (100, 10, -1), (100, 10, 8)]) == {}
     assert rates([(100, 0, 3)]) == {}
     assert rates([]) == {}
@@ -55,7 +55,7 @@ def test_at_each_moment_the_rates_of_what_runs_add_up(spans):
         assert value == sum(rate for begin, end, rate in running if begin <= moment < end)
 
 
-def test_of_very_many_executions_means_over_steps_are_drawn(monkeypatch):
+def test_counters_of_many_executions_are_means_over_steps(monkeypatch):
     monkeypatch.setattr(drawing_rates, "_MOST", 3)
     begins = [0, 100_000, 2_500_000, 2_600_000]
 

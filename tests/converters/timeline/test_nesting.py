@@ -6,7 +6,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 from kvtrace.converters.timeline import nesting
-from kvtrace.converters.timeline.nesting import Points, lanes, points_by_stretch
+from kvtrace.converters.timeline.nesting import Points, lanes, points_in_pieces
 from tests.support.thorough import usually
 
 #: Few distinct times, so that equal, touching, nested, empty and overlapping slices are common.
@@ -19,8 +19,8 @@ def columns(slices):
 
 
 def points_of(begin, duration):
-    """All points, whatever stretches they come in."""
-    found = list(points_by_stretch(begin, duration))
+    """All points, whatever independent_rows they come in."""
+    found = list(points_in_pieces(begin, duration))
     return Points(*map(np.concatenate, zip(*map(astuple, found), strict=True)))
 
 
@@ -40,7 +40,7 @@ def closed_by_a_viewer(points):
 @settings(max_examples=usually(150, thorough=1000))
 @given(SLICES)
 @example([(0, 10), (10, 0), (10, 5), (10, 0), (2, 3), (2, 3), (2, 0)])
-def test_on_every_lane_a_viewer_sees_the_slices_as_they_were(slices):
+def test_nested_slices_on_every_lane_keep_their_times(slices):
     begin, duration = columns(slices)
     lane = lanes(begin, duration)
     lane = np.zeros(begin.size, np.int64) if lane is None else lane
@@ -57,7 +57,7 @@ def test_on_every_lane_a_viewer_sees_the_slices_as_they_were(slices):
 
 @settings(max_examples=usually(80, thorough=500))
 @given(SLICES)
-def test_slices_that_nest_need_one_lane(slices):
+def test_nested_slices_share_one_lane(slices):
     begin, duration = columns(slices)
     end = begin + duration
     pairs = [(a, b) for a in range(len(slices)) for b in range(len(slices)) if a < b]
@@ -72,12 +72,12 @@ def test_slices_that_nest_need_one_lane(slices):
 @pytest.mark.parametrize("size", [1, 2, 5])
 @settings(max_examples=usually(100, thorough=300))
 @given(slices=SLICES)
-def test_stretches_change_nothing(size, slices):
+def test_independent_rows_do_not_change_lanes(size, slices):
     begin, duration = columns(slices)
     once = lanes(begin, duration)
     points = [] if not slices else points_of(begin, duration)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(nesting, "_STRETCH", size)
+        patch.setattr(nesting, "_PIECE_ROWS", size)
         assert np.array_equal(lanes(begin, duration), once)
         if slices and once is None:
             by_pieces = points_of(begin, duration)
@@ -86,10 +86,12 @@ def test_stretches_change_nothing(size, slices):
             assert np.array_equal(by_pieces.times, points.times)
 
 
-def test_slices_that_touch_no_other_are_looked_at_a_million_at_a_time():
+def test_isolated_slices_are_processed_in_batches():
     begin = np.arange(3_000_000) * 10
 
-    sizes = [rows.size for rows in nesting.stretches(begin, np.full(begin.size, 10, np.int32))]
+    sizes = [
+        rows.size for rows in nesting.independent_rows(begin, np.full(begin.size, 10, np.int32))
+    ]
 
     assert sum(sizes) == begin.size
     assert max(sizes) <= 1 << 20

@@ -140,7 +140,7 @@ def test_a_device_orders_what_is_below_it():
     assert (rate.sibling_order_rank, rate.counter.unit_name) == (-1, "FLOP/s")
 
 
-def test_what_is_known_of_a_run_is_an_attribute_of_the_trace():
+def test_facts_of_a_run_are_trace_attributes():
     timeline = Timeline(PROCESS, facts={"command": "python train.py", "device 0": "NVIDIA H200"})
 
     trace = pb.Trace.FromString(b"".join(map(bytes, perfetto.encode_timelines([timeline]))))
@@ -207,7 +207,7 @@ def defined(place: str) -> int:
     return int(message.DESCRIPTOR.fields_by_name[field].number)
 
 
-def test_every_number_of_the_encoder_is_that_of_perfettos_own_definitions():
+def test_field_numbers_of_the_encoder_equal_those_of_perfetto():
     used = {
         name.lstrip("_"): value
         for name, value in vars(perfetto).items()
@@ -219,7 +219,7 @@ def test_every_number_of_the_encoder_is_that_of_perfettos_own_definitions():
 
 
 @pytest.mark.parametrize("message", ["ThreadDescriptor", "ProcessDescriptor"])
-def test_threads_and_processes_number_alike_what_we_write_of_both(message):
+def test_thread_and_process_descriptors_share_field_numbers(message):
     fields = getattr(pb, message).DESCRIPTOR.fields_by_name
 
     assert fields["pid"].number == perfetto._PID

@@ -57,7 +57,7 @@ def test_hostile_names_and_slices_of_every_shape_compare_equal(shell, tmp_path):
 
 
 @pytest.mark.process
-def test_a_slice_that_is_gone_or_shortened_is_told(shell, tmp_path):
+def test_missing_or_shortened_slice_is_reported(shell, tmp_path):
     # given a file without the last end of the launches' sequence, and one more mark
     trace = build_synthetic_trace(tmp_path / "out", runs=1, launches=50, hostile=False)
     file = converted(trace.path, tmp_path)
@@ -92,7 +92,7 @@ def test_differences_end_the_command_with_1(shell, tmp_path, capsys, monkeypatch
     )
 
 
-def test_without_the_package_one_sentence_says_so(tmp_path, capsys, monkeypatch):
+def test_missing_package_raises_a_one_sentence_error(tmp_path, capsys, monkeypatch):
     trace = build_synthetic_trace(tmp_path / "out", runs=1, launches=5)
     monkeypatch.setitem(sys.modules, "perfetto.trace_processor", None)
 
@@ -100,12 +100,12 @@ def test_without_the_package_one_sentence_says_so(tmp_path, capsys, monkeypatch)
 
     assert code == 2
     assert capsys.readouterr().err == (
-        "kvtrace: --check needs Perfetto's trace processor; install kvtrace[perfetto], or leave it "
-        "out.\n"
+        "kvtrace: --check needs Perfetto's trace processor: install kvtrace[perfetto], or leave "
+        "out --check\n"
     )
 
 
-def test_an_engine_that_does_not_start_is_one_sentence(tmp_path, capsys):
+def test_engine_that_fails_to_start_raises_a_one_sentence_error(tmp_path, capsys):
     trace = build_synthetic_trace(tmp_path / "out", runs=1, launches=5)
 
     code = main(
@@ -123,4 +123,4 @@ def test_the_setting_check_is_0_or_1(tmp_path, capsys):
     trace = build_synthetic_trace(tmp_path / "out", runs=1, launches=5)
 
     assert main(["convert", "perfetto", str(trace.path), "--set", "check=yes"]) == 2
-    assert "is 0 or 1, not 'yes'" in capsys.readouterr().err
+    assert "must be 0 or 1, not 'yes'" in capsys.readouterr().err

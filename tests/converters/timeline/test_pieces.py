@@ -10,7 +10,7 @@ from kvtrace.converters.timeline.pieces import (
     Constant,
     Decimal,
     Lookup,
-    Some,
+    PartialRows,
     concatenate_rows,
 )
 from kvtrace.converters.timeline.protobuf import Fixed64, Varint, length_prefixed, varint
@@ -44,7 +44,7 @@ def test_a_column_of_decimals_equals_str(values):
 
 @settings(max_examples=200)
 @given(st.data())
-def test_rows_are_their_pieces_one_behind_the_other(data):
+def test_rows_are_concatenations_of_their_pieces(data):
     count = data.draw(st.integers(0, 30))
     entries = data.draw(st.lists(st.binary(max_size=40), min_size=1, max_size=6))
     index = data.draw(st.lists(st.integers(0, len(entries) - 1), min_size=count, max_size=count))
@@ -54,7 +54,10 @@ def test_rows_are_their_pieces_one_behind_the_other(data):
     rows = np.array(chosen, np.int64)
     words = np.array(numbers, np.uint64)
     lookup = Lookup(ByteTable(entries), np.array(index, np.int64))
-    inner = [lookup, Some(rows, [Constant(b"<"), Varint(words[rows]), Constant(b">")], count)]
+    inner = [
+        lookup,
+        PartialRows(rows, [Constant(b"<"), Varint(words[rows]), Constant(b">")], count),
+    ]
     pieces = [*length_prefixed(b"\x0a", inner, count), Fixed64(words)]
     encoded = concatenate_rows(pieces, count)
 
@@ -75,7 +78,7 @@ def test_results_come_in_the_order_of_the_tasks():
     assert [result - results[0] for result in results] == list(range(50))
 
 
-def test_a_failing_task_raises_where_its_result_is_due():
+def test_failed_task_raises_when_its_result_is_read():
     def fail():
         raise ValueError("task 2")
 

@@ -163,7 +163,7 @@ def test_a_compilation_holds_its_stages_and_the_loading_follows(tmp_path):
     assert timeline.left_out == {"kernels without a time of compilation": 1}
 
 
-def test_process_ids_are_kept_where_they_can_be():
+def test_process_ids_are_kept_unless_they_collide():
     runs = [Run("a", pid=5), Run("b", pid=5), Run("c"), Run("d", pid=6), Run("e", pid=-1)]
 
     chosen = process_ids(runs)
@@ -173,7 +173,7 @@ def test_process_ids_are_kept_where_they_can_be():
     assert min(chosen["b"], chosen["c"], chosen["e"]) > 1 << 22
 
 
-def test_a_process_is_titled_by_what_is_known_of_it():
+def test_process_title_has_the_known_facts():
     run = Run("a", command="python -m pkg.train --x", rank=3, host="h", pid=9, git_commit="ab" * 20)
 
     assert process_title(run, 9) == "rank 3 · pkg.train · h · abababab"
@@ -197,7 +197,7 @@ def test_the_script_is_found_in_a_command_line(command, script):
     assert script_name(command) == script
 
 
-def test_arguments_are_put_in_words():
+def test_arguments_are_formatted_as_text():
     names = ("x", "y")
     tensor = {
         "kind": "tensor", "dtype": "bf16", "shape": [4, 8], "strides": [16, 2],
@@ -222,7 +222,7 @@ def test_arguments_are_put_in_words():
         max_size=30,
     )
 )
-def test_rows_have_one_code_exactly_if_they_are_equal(rows):
+def test_codes_are_equal_exactly_for_equal_rows(rows):
     columns = [
         pa.chunked_array([pa.array([a for a, _ in rows], pa.int64())]),
         pa.chunked_array([pa.array([b for _, b in rows], pa.dictionary(pa.int32(), pa.string()))]),
@@ -236,7 +236,7 @@ def test_rows_have_one_code_exactly_if_they_are_equal(rows):
 
 
 @given(st.integers(0, 10**16))
-def test_a_counter_has_at_most_2000_steps_of_a_round_length(span):
+def test_counter_has_at_most_2000_steps_of_a_decimal_length(span):
     step = counter_step(span)
 
     assert span // step <= 2_000

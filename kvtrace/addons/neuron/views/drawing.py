@@ -20,8 +20,8 @@ from kvtrace.addons.neuron.views.on_chip import CALLS, EXECUTIONS, OnChipCall, o
 from kvtrace.converters.timeline.captions import Caption, Facts
 from kvtrace.converters.timeline.timeline import (
     Counter,
-    Drawn,
     Integers,
+    PartDrawing,
     Slices,
     TimelinePart,
     Track,
@@ -35,14 +35,14 @@ _CATEGORY: Final = "nki"
 _UNITS: Final = {"sbuf": "SBUF bytes a partition", "psum": "PSUM banks"}
 
 
-def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
+def _draw(trace: "Trace", run: "Run", process: Track) -> PartDrawing:
     """Return the slices and counters of the run's NKI calls, and the number of ops not kept.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    drawn, unkept = Drawn(), 0
+    drawn, unkept = PartDrawing(), 0
     if CALLS not in trace.client_tables:
         return drawn
     spans = _first_launches(trace, run)

@@ -281,7 +281,7 @@ def test_a_slider_shows_the_ops_tiles_and_memory_of_its_trip(page, recorded, cal
     assert int(counted.get_attribute("data-value")) == 2 * 128 * 512
     page.page.go_back()
     page.page.wait_for_selector("#moment")
-    page.page.locator("#loops button", has_text="All trips").click()
+    page.page.locator("#loops button", has_text="All iterations").click()
     page.page.locator("#moment").wait_for(state="detached")
     assert page.page.locator("#onchip-tiles tbody tr").count() == len(calls[2].tiles)
 

@@ -71,7 +71,7 @@ function leftOut(block: CallOps, only: number | null): string | null {
   if (!missing.length) return null;
   const names = missing.slice(0, 4).map((op) => `${op.op} at ${op.index}`);
   const more = missing.length > 4 ? ` and ${missing.length - 4} more` : "";
-  return `Not in it, wholly or in part: ${names.join(", ")}${more}, whose addresses depend on data that was not recorded, or are too irregular to be kept.`;
+  return `Missing, wholly or in part: ${names.join(", ")}${more}, whose addresses depend on data that was not recorded, or are too irregular to be recorded.`;
 }
 
 export function isMemory(op: Op): boolean {

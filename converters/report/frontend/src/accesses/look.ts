@@ -122,8 +122,9 @@ function inRows(sizes: readonly number[]): Axis[] {
 function reshapedAxes(own: readonly Axis[], elements: number, text: string): Axis[] | string {
   const sizes = (text.match(/\d+/g) ?? []).map(Number);
   const places = sizes.reduce((product, size) => product * size, 1);
-  if (!places || !sizes.length) return "A shape is numbers, as 64 x 128.";
-  if (!isContiguous(own)) return "Its elements do not follow each other, so it has no other shape.";
+  if (!places || !sizes.length) return "A shape consists of numbers, such as 64 x 128.";
+  if (!isContiguous(own))
+    return "Its elements are not contiguous, so it cannot have another shape.";
   if (places < elements || places - elements >= places / (sizes[0] ?? 1))
     return `${sizes.join(" x ")} is ${places} places, and there are ${elements} elements.`;
   return inRows(sizes);

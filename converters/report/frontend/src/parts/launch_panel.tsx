@@ -75,7 +75,7 @@ function DeviceTime({ row }: { row: number }) {
   const time = executions.reduce((sum, each) => sum + (device.duration[each] as number), 0);
   const begin = device.begin[executions[0] as number] as number;
   return (
-    <Value source="measured" how="Sum over the executions that it caused">
+    <Value source="measured" how="Sum over the launch's executions">
       {formatNanoseconds(time)} in {plural(executions.length, "execution")}, the first{" "}
       {formatNanoseconds(begin - (page.launches.begin[row] as number))} after the launch began
     </Value>

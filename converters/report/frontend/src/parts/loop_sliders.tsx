@@ -32,7 +32,7 @@ export function LoopSliders({ loops }: { loops: readonly SlidLoop[] }) {
   const known = new Set(loops.map(({ index }) => index));
   const outermost = loops.filter(({ loop }) => loop === null || !known.has(loop));
   return (
-    <div class="loop-sliders" role="group" aria-label="Trips of loops">
+    <div class="loop-sliders" role="group" aria-label="Iterations of loops">
       <LoopList of={outermost} all={loops} trips={trips} />
       <button
         type="button"
@@ -40,7 +40,7 @@ export function LoopSliders({ loops }: { loops: readonly SlidLoop[] }) {
         aria-pressed={trips.size === 0}
         onClick={() => setQuery({ trips: null })}
       >
-        All trips
+        All iterations
       </button>
     </div>
   );

@@ -115,7 +115,7 @@ export function OpSource<Op>(props: OpSourceProps<Op>) {
           id="source"
           text={loaded.value.text}
           language="python"
-          label={`${props.label}. Arrow keys go from line to line with ops, Escape lets go`}
+          label={`${props.label}. Arrow keys go from line to line with ops, Escape releases it`}
           firstLine={file.first_line}
           lit={lit}
           linked={linked}

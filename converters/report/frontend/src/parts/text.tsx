@@ -14,8 +14,8 @@ export type Source = "measured" | "derived" | "compiler";
 
 const SOURCES: Readonly<Record<Source, string>> = {
   measured: "Measured: recorded while the program ran",
-  derived: "Derived: worked out by kvtrace from the code, the arguments and the grid; not timed",
-  compiler: "From the compiler: read from what it made",
+  derived: "Derived: computed by kvtrace from the code, the arguments and the grid; not timed",
+  compiler: "From the compiler: read from its output",
 };
 
 /** How the limits of a device were chosen. */
@@ -76,7 +76,7 @@ export function NotJudged({ report, what = "this trace" }: { report: Report; wha
       : "";
   return (
     <Missing
-      what={`Not judged. No access of ${what} has been judged yet.${seen} To find defects, on any machine and without running the program:`}
+      what={`Not judged: no access of ${what} has been judged yet.${seen} To find defects, on any machine and without running the program:`}
       command={`kvtrace sanitize ${report.trace}`}
     />
   );

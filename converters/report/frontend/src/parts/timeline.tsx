@@ -55,7 +55,7 @@ export function Timeline() {
   const draw = useCallback(
     (drawing: Drawing) => {
       scene.draw(drawing, { range, selected, only });
-      setNotes(scene.notes.join("; ") || "Every launch in view is drawn on its own.");
+      setNotes(scene.notes.join("; ") || "Every launch in view is drawn individually.");
     },
     [scene, range, selected, only],
   );

@@ -19,12 +19,12 @@ interface Busy {
 export function RowsInView({ scene, range }: { scene: TimelineScene; range: Range }) {
   const rows = useMemo(() => scene.rows.map((row) => busyTime(scene, row, range)), [scene, range]);
   const span = Math.min(range.end, page.report.span_ns) - Math.max(range.begin, 0);
-  const gap = "Longest time between two of them";
+  const gap = "Longest time between two slices of the row";
   const columns: Column<Busy>[] = [
     words("Row", ({ row }) => row.label),
     words("Of", ({ row }) => rowNouns(row)[1]),
     figure("in view", "measured", ({ count }) => count),
-    figure("busy", "measured", ({ busy }) => busy, "ns", "Time in which at least one ran"),
+    figure("busy", "measured", ({ busy }) => busy, "ns", "Time in which at least one slice ran"),
     sharedFigure("of the view", "measured", ({ busy }) => busy, span),
     figure("longest gap", "measured", (each) => each.gap, "ns", gap),
   ];

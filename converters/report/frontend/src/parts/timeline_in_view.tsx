@@ -50,7 +50,7 @@ export function InView(props: InViewProps) {
   return (
     <div id="in-view">
       <Tabs
-        label="What is in view"
+        label="In view"
         chosen={tab}
         onChoose={(name) => setQuery({ in: name === "kernels" ? null : name })}
         tabs={[

@@ -44,7 +44,7 @@ export function Minimap({ scene, range, onMove }: MinimapProps) {
     <div class="minimap">
       <Canvas
         id="timeline-minimap"
-        label="The whole timeline, the part in view framed"
+        label="The whole timeline, with a frame around the part in view"
         height={HEIGHT}
         draw={draw}
         onPointerDown={(event) => {

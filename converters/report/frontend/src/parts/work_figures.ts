@@ -16,7 +16,7 @@ type Name = "host" | "compile" | "device" | "replayed" | "violations";
 
 export const HOST_TIME = "Sum over launches, from entering the launching function to its return";
 const REPLAYED =
-  "By kvtrace replay, of active lanes, over all runs of the calls that were replayed";
+  "Derived by kvtrace replay: bytes of active lanes, over all runs of replayed calls";
 
 /** `details`: what is shown below the figures. */
 export function workFigures(
@@ -33,6 +33,12 @@ export function workFigures(
       : []),
     derived("bytes moved", work.bytes, "bytes", REPLAYED, details.replayed),
     derived("FLOPs", work.flops, "flops", REPLAYED, details.replayed),
-    derived("violations", work.violations, "count", "Distinct ones, by kvtrace sanitize", judged),
+    derived(
+      "violations",
+      work.violations,
+      "count",
+      "Distinct violations, by kvtrace sanitize",
+      judged,
+    ),
   ];
 }

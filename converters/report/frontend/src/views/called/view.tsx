@@ -132,7 +132,7 @@ function Drawing({ block, measure, values, at, see }: DrawingProps) {
   return (
     <div id="called-drawing">
       <Flame
-        label={`Steps by ${measure.title}. Arrow keys go from step to step, Enter fills the width with one, 0 shows all. The table of steps below says the same.`}
+        label={`Steps by ${measure.title}. Arrow keys move between steps, Enter zooms to one, 0 shows all. The table of steps below has the same data.`}
         keys={keys}
         boxes={boxes.map(({ step, depth, left, width }) => ({
           key: String(step),
@@ -186,7 +186,7 @@ interface StepProps {
 }
 
 function Step({ block, known, at, see }: StepProps) {
-  if (at === null) return <p class="muted">None: choose one in the drawing or in the table.</p>;
+  if (at === null) return <p class="muted">No step: choose one in the drawing or in the table.</p>;
   const kernel = block.kernel[at] ?? -1;
   const [file, note] = [block.file[at], block.note[at]];
   return (
@@ -214,7 +214,7 @@ function Step({ block, known, at, see }: StepProps) {
       />
       {at === see || block.kernel[at] !== -1 ? null : (
         <button type="button" onClick={() => setQuery({ see: at || null })}>
-          Fill the width
+          Zoom to it
         </button>
       )}
       <CallersAndCallees block={block} known={known} at={at} />
@@ -250,7 +250,7 @@ function Steps({ block, known, measure, at, see }: StepProps & { readonly measur
         (step) => first[step],
         first[0] ?? 0,
         (value) => formatShare(value, first[0]),
-        `Of ${measure.title}. ${measure.how}`,
+        `Share of ${measure.title}. ${measure.how}`,
       ),
       ...known.map(({ name, title, source, as, how }) =>
         figure<number>(title, source, (step) => block.figures[name]?.[step] || null, as, how),
@@ -261,7 +261,7 @@ function Steps({ block, known, measure, at, see }: StepProps & { readonly measur
   return (
     <Table
       id="steps-table"
-      caption="Steps, each before those that it leads to"
+      caption="Steps, each before the steps that it calls"
       columns={columns}
       rows={rows}
       leaving={["Place", "compile time", "runs"]}

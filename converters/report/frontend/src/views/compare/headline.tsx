@@ -68,7 +68,7 @@ export function Headline({ comparison }: { comparison: Comparison }) {
       <Gate comparison={comparison} />
       <Table
         id="compare-headline"
-        caption="What changed, worst first"
+        caption="Changes, worst first"
         columns={columns}
         rows={headline}
         height={20}
@@ -108,11 +108,11 @@ export function Bounds({ comparison }: { comparison: Comparison }) {
   return (
     <Table
       id="compare-bounds"
-      caption="Conditions for all sizes that differ"
+      caption="Changed conditions for all sizes"
       columns={BOUND_COLUMNS}
       rows={comparison.bounds}
       height={14}
-      empty={comparison.bounds_unjudged || "Both sides have the same."}
+      empty={comparison.bounds_unjudged || "Both sides have the same conditions."}
     />
   );
 }

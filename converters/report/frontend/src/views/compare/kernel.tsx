@@ -36,7 +36,7 @@ export function KernelComparison({ page, kernel, query }: KernelProps) {
           : `renamed from ${shortText(kernel.renamed_from, 80)} (${percentText(kernel.similarity)} alike) `}
         {shortText(formatPlace(kernel.file, kernel.line), 120)}{" "}
         {kernel.kernel === null ? (
-          <span class="muted">not in AFTER, which this report is of</span>
+          <span class="muted">not in AFTER, which this report shows</span>
         ) : (
           <>
             <Swatch kernel={kernel.kernel} />{" "}
@@ -44,11 +44,7 @@ export function KernelComparison({ page, kernel, query }: KernelProps) {
           </>
         )}
       </p>
-      <ChangeTable
-        id="kernel-changes"
-        caption="What differs of the kernel"
-        changes={kernel.changes}
-      />
+      <ChangeTable id="kernel-changes" caption="Changes of the kernel" changes={kernel.changes} />
       <Section title="Figures" id="kernel-figures">
         <Pairs
           id="kernel-pairs"
@@ -91,7 +87,11 @@ function Variant({ variant }: { variant: VariantDifference }) {
       aside={<StatusPill status={variant.status} />}
     >
       <Stages variant={variant} />
-      <ChangeTable id="variant-changes" caption="How it is specialized" changes={variant.changes} />
+      <ChangeTable
+        id="variant-changes"
+        caption="Changes of specialization"
+        changes={variant.changes}
+      />
       <Pairs
         id="variant-resources"
         caption="Resources of the variant"
@@ -103,15 +103,11 @@ function Variant({ variant }: { variant: VariantDifference }) {
         metrics={variant.metrics}
         over={over}
       />
-      <ChangeTable
-        id="variant-work"
-        caption="Work of calls that correspond"
-        changes={variant.work}
-      />
+      <ChangeTable id="variant-work" caption="Work of corresponding calls" changes={variant.work} />
       {variant.times.length ? (
         <>
           <Note kind="warning">
-            Its median time changed by more than <code>--time-threshold</code> allows.
+            Its median time changed by more than <code>--time-threshold</code>.
           </Note>
           <ChangeTable
             id="variant-times"
@@ -147,7 +143,7 @@ function percentText(share: number | null): string {
 
 const CALL_COLUMNS: readonly Column<CallChange>[] = [
   ...CHANGE_COLUMNS,
-  figure("calls", "measured", (row) => row.calls, "count", "Unique calls in which it does so"),
+  figure("calls", "measured", (row) => row.calls, "count", "Unique calls with this change"),
 ];
 
 function Calls({ variant }: { variant: VariantDifference }) {
@@ -164,7 +160,7 @@ function Calls({ variant }: { variant: VariantDifference }) {
       {variant.calls.length ? (
         <Table
           id="variant-calls"
-          caption="What differs in calls"
+          caption="Changes of calls"
           columns={CALL_COLUMNS}
           rows={variant.calls}
           height={12}

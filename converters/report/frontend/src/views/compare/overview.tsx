@@ -145,7 +145,7 @@ function Kernels({ page, comparison, query }: OverviewProps) {
         rows={rows}
         height={16}
         onChoose={(row) => go(`compare/${row.place}`)}
-        empty={comparison.kernels.length ? "No kernel is like that." : "All kernels are the same."}
+        empty={comparison.kernels.length ? "No kernel matches." : "All kernels are the same."}
       />
     </>
   );
@@ -178,7 +178,7 @@ function kernelColumns(page: Page): Column<KernelRow>[] {
       "derived",
       ({ kernel }) => page.report.kernels[kernel.kernel ?? -1]?.violations,
       "count",
-      "Findings that this report (AFTER) has of it",
+      "Findings of the kernel in this report (AFTER)",
     ),
     ...metricColumns<KernelRow>(({ time }) => time, "measured"),
   ];

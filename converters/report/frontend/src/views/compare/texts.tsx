@@ -42,7 +42,7 @@ export function Texts({ page, kernel, variant, query }: TextsProps) {
       <p class="muted">
         {kernel.status === "changed"
           ? "Its source and its code are the same, or are not on this page."
-          : "The other side does not have it."}
+          : "It is missing on the other side."}
       </p>
     );
   }
@@ -108,10 +108,9 @@ function StageNote({ code, first }: { code: CodeDifference; first: boolean }) {
   return (
     <p class="small muted">
       {first
-        ? "The first stage that differs; later ones follow from it."
-        : "It follows from what differs before it."}{" "}
-      Locations and names of values are left aside, so lines are counted from where this text
-      begins.
+        ? "The first stage that differs, which explains later ones."
+        : "An earlier difference explains it."}{" "}
+      Locations and names of values are ignored, so lines are counted from where this text begins.
       {pairs.length ? (
         <span id="substitutions">
           {" "}

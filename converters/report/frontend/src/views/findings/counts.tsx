@@ -12,10 +12,10 @@ import { type Column, Table } from "../../parts/table";
 import { KernelLink, Missing, Section } from "../../parts/text";
 
 const VERDICTS = [
-  ["proven", "Holds for every program, lane and iteration of the call"],
-  ["violation", "Broken, with a witness that was evaluated"],
-  ["unknown", "Could not be decided; each says why"],
-  ["suppressed", "Broken or unknown, and a comment in the source says that it is meant"],
+  ["proven", "Safe for every program, lane and iteration of the call"],
+  ["violation", "Violated, with a witness that was evaluated"],
+  ["unknown", "Not decided, each with a reason"],
+  ["suppressed", "Violated or unknown, but a comment in the source marks it as intended"],
 ] as const;
 
 export function VerdictFigures() {
@@ -51,7 +51,7 @@ export function KernelVerdicts({ rule }: { rule: string }) {
           columns={columns}
           rows={rows}
           height={12}
-          empty="Nothing was judged by this rule."
+          empty="This rule judged nothing."
         />
       ) : null}
       {loaded.state === "missing" || loaded.state === "failed" ? (
@@ -89,7 +89,10 @@ function columnsOf(rule: string): Column<VerdictRow>[] {
       cell: (row) => <KernelLink kernel={row.kernel} />,
       key: (row) => page.report.kernels[row.kernel]?.name ?? "",
     },
-    count("violation", "Accesses that break a rule, over unique calls; suppressed ones too"),
+    count(
+      "violation",
+      "Accesses that violate a rule, over unique calls, including suppressed ones",
+    ),
     count("unknown", "Accesses that could not be decided, over unique calls"),
     count("proven", "Accesses that are safe for every program, lane and iteration"),
     figure(

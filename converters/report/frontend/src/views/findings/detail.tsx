@@ -119,7 +119,7 @@ function Remedy({ listed }: { listed: Listed }) {
           .md
         </p>
       </Section>
-      <Section title="How to see it again" id="reproduce">
+      <Section title="How to reproduce it" id="reproduce">
         <Facts entries={commands(listed)} />
       </Section>
     </>
@@ -183,7 +183,7 @@ function again(
   if (command === null || (verdict !== "violation" && !setting)) return ["Again", null];
   const [title, settings] =
     verdict === "violation"
-      ? ["Stop before it", "KVTRACE_SANITIZE=raise"]
-      : ["Record it too", setting];
+      ? ["Stop the program before it", "KVTRACE_SANITIZE=raise"]
+      : ["Record the program again", setting];
   return [title, <Command>{`KVTRACE=again/ ${settings} ${shortText(command, 2000)}`}</Command>];
 }

@@ -31,7 +31,7 @@ function placesOf({ found, stack, other_stack: other }: PlacedFinding): Place[] 
 export function Frames({ placed }: { placed: PlacedFinding }) {
   const places = useMemo(() => placesOf(placed), [placed]);
   const shown = places.find(({ key }) => key === chosen("frame")) ?? places[0];
-  if (!shown) return <p class="muted">Its place in the source was not recorded.</p>;
+  if (!shown) return <p class="muted">Its source location was not recorded.</p>;
   return (
     <>
       {places.length > 1 ? (

@@ -120,7 +120,7 @@ export function FindingList({ filter, chosen }: FindingListProps) {
       height={narrow ? 24 : 20}
       chosen={groups.find((group) => chosen && group.includes(chosen))?.[0] ?? null}
       onChoose={(each) => go(`findings/${encodeURIComponent(each.key)}`, queryOf(filter))}
-      empty="No finding is like that."
+      empty="No finding matches."
     />
   );
 }
@@ -163,9 +163,9 @@ function columnsOf(
         "derived",
         (each) => places.get(each) ?? 1,
         "count",
-        "Findings that are listed here once, since one change would end them",
+        "Findings listed as one, since one change would fix all of them",
       ),
-    !narrow && field("calls", "derived", "calls", "count", "Unique calls that have it"),
-    !narrow && field("launches", "measured", "launches", "count", "Launches of those calls"),
+    !narrow && field("calls", "derived", "calls", "count", "Unique calls with the finding"),
+    !narrow && field("launches", "measured", "launches", "count", "Launches of these calls"),
   ];
 }

@@ -20,7 +20,7 @@ export function Witness({ listed }: { listed: Listed }) {
     <Section title={found.verdict === "unknown" ? "Access" : "Witness"} id="witness">
       {found.verdict === "unknown" ? <Undecided found={found} /> : null}
       {found.program === null && status !== "unknown" ? (
-        <p class="muted">It holds for the call as a whole: no single lane shows it.</p>
+        <p class="muted">It concerns the whole call, not a single lane.</p>
       ) : null}
       <Facts
         entries={[

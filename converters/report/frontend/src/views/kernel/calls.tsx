@@ -92,15 +92,35 @@ function CallTable({ rows }: { rows: readonly number[] }) {
       ),
     },
     host && field("host time", "measured", "host_ns", "ns", "Sum over launches"),
-    host && field("host median", "measured", "host_median_ns", "ns", `Of a launch; ${tuned}`),
+    host &&
+      field("host median", "measured", "host_median_ns", "ns", `Median over launches; ${tuned}`),
     some("device_median_ns") &&
-      field("device median", "measured", "device_median_ns", "ns", `Of an execution; ${tuned}`),
-    some("bytes") && field("bytes", "derived", "bytes", "bytes", "Of one launch, active lanes"),
-    some("flops") && field("FLOPs", "derived", "flops", "flops", "Of one launch"),
+      field(
+        "device median",
+        "measured",
+        "device_median_ns",
+        "ns",
+        `Median over executions; ${tuned}`,
+      ),
+    some("bytes") &&
+      field("bytes", "derived", "bytes", "bytes", "Bytes of one launch, for active lanes"),
+    some("flops") && field("FLOPs", "derived", "flops", "flops", "FLOPs of one launch"),
     some("mask_efficiency") &&
-      field("lanes on", "derived", "mask_efficiency", "share", "Lanes that no mask switched off"),
+      field(
+        "lanes on",
+        "derived",
+        "mask_efficiency",
+        "share",
+        "Share of lanes that are not masked off",
+      ),
     some("sector_efficiency") &&
-      field("sectors used", "derived", "sector_efficiency", "share", "Of touched sectors' bytes"),
+      field(
+        "sectors used",
+        "derived",
+        "sector_efficiency",
+        "share",
+        "Requested share of the bytes of touched 32-byte sectors",
+      ),
   ];
   return (
     <Table
@@ -110,7 +130,7 @@ function CallTable({ rows }: { rows: readonly number[] }) {
       rows={rows}
       sort="host time"
       height={12}
-      empty="No call is like that."
+      empty="No call matches."
     />
   );
 }

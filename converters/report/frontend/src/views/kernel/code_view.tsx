@@ -210,7 +210,7 @@ function HeatNote({ lines, measure }: { lines: Loaded<LinesBlock>; measure: Meas
   if (lines.state === "missing") {
     return (
       <Missing
-        what="There is no heat by line: no call of this variant was replayed, or there was no room for it. To derive it:"
+        what="No heat per line: no call of this variant was replayed, or the report had no room for its figures. To derive it:"
         command={`kvtrace replay ${page.report.trace}`}
       />
     );
@@ -256,7 +256,9 @@ function Said(props: LinkStatusProps) {
       </span>
     );
   }
-  const end = held ? <span class="muted"> (held; Escape or another click lets go)</span> : null;
+  const end = held ? (
+    <span class="muted"> (pinned; Escape or another click releases it)</span>
+  ) : null;
   if (active.pane !== "source") {
     return (
       <>

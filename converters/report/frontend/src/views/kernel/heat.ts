@@ -24,8 +24,8 @@ export interface Measure {
 const percent = (value: number): string => formatShare(value, 1);
 
 const TIME =
-  "the line's time at best on the device's limits, as a share of that of all ops; nothing was timed by line";
-const SECTORS = "the share of the bytes of touched 32-byte sectors that no lane asked for";
+  "the line's roofline time (the least time that the device's limits allow) as a share of that of all ops; not measured per line";
+const SECTORS = "the share of the bytes of touched 32-byte sectors that no lane requested";
 const waste = { share: true, zero: true, shown: percent };
 const amount = { share: false, zero: false };
 
@@ -116,7 +116,7 @@ export function sourceHeat(
   measure: Measure,
 ): ReadonlyMap<number, Heat> {
   return heatOf(block, measure, [...lines], (figures) =>
-    "own" in figures && !figures.own ? "Of what was inlined into this line: " : "",
+    "own" in figures && !figures.own ? "Ops inlined into this line: " : "",
   );
 }
 

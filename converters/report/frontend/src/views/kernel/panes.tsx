@@ -54,7 +54,7 @@ function LinkedCode(
     <Code
       {...code}
       id={pane}
-      label={`${code.label}. Arrow keys go from linked line to linked line, Escape lets go`}
+      label={`${code.label}. Arrow keys go from linked line to linked line, Escape releases it`}
       lit={lit}
       reveal={held ? revealed(lit) : null}
       onPoint={(line) => props.onPoint(placeOf(line))}

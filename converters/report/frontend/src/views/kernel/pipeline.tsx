@@ -58,7 +58,7 @@ export function Pipeline({ variant, load }: PipelineProps) {
           },
           sharedFigure("duration", "measured", (step) => step.duration, whole || 1, "ns"),
           figure("share", null, (step) => whole && (step.duration ?? 0) / whole, "share"),
-          figure("text", null, (step) => step.size, "bytes", "Size of what the stage made"),
+          figure("text", null, (step) => step.size, "bytes", "Size of the stage's output"),
         ]}
         rows={steps}
         empty="No stage was recorded."
@@ -74,7 +74,7 @@ function Time({ value }: { value: number | null }) {
 
 function CachePill({ variant: { cache_hit: hit } }: { variant: Variant }) {
   if (hit === null) return <span class="muted">not recorded</span>;
-  return hit ? <Pill kind="fine">hit</Pill> : <Pill kind="plain">miss: it was compiled</Pill>;
+  return hit ? <Pill kind="fine">hit</Pill> : <Pill kind="plain">miss: compiled</Pill>;
 }
 
 function stageHref(stage: string): string {

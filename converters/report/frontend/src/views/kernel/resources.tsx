@@ -21,7 +21,9 @@ export function Resources({ variant }: { variant: Variant }) {
   return (
     <>
       {known.every((each) => each === null) ? (
-        <Note>What it takes on the device is not known: its compiler reported none of it.</Note>
+        <Note>
+          Its registers, shared memory and spills are not known: the compiler did not report them.
+        </Note>
       ) : (
         <ResourceFigures variant={variant} threads={threads} />
       )}
@@ -49,12 +51,18 @@ function ResourceFigures({ variant, threads }: { variant: Variant; threads: numb
     ? `${occupancy.warps} of ${occupancy.of} warps; ${limitText(occupancy.limited_by)}`
     : "target or resources not known";
   const words = "32-bit words of local memory of one thread";
-  const from = "From registers, shared memory and warps, for the target that it was compiled for";
+  const from = "Derived from registers, shared memory and warps, for the compile target";
   return (
     <Figures
       id="resources"
       of={[
-        fromCompiler("registers", variant.registers, "count", "Of one thread", "a thread"),
+        fromCompiler(
+          "registers",
+          variant.registers,
+          "count",
+          "Registers of one thread",
+          "a thread",
+        ),
         fromCompiler("spills", variant.spills, "count", words, "words a thread"),
         fromCompiler("shared memory", variant.shared_bytes, "bytes", "Of a program", "a program"),
         fromCompiler("warps", variant.num_warps, "count", "", program),
@@ -62,8 +70,8 @@ function ResourceFigures({ variant, threads }: { variant: Variant; threads: numb
           "pipeline stages",
           variant.num_stages,
           "count",
-          "Software pipelining depth asked for",
-          (blocks ?? 1) > 1 ? inBlocks : "asked for",
+          "Requested depth of software pipelining",
+          (blocks ?? 1) > 1 ? inBlocks : "requested",
         ),
         derived("occupancy", occupied(variant), "share", from, held),
       ]}
@@ -98,7 +106,7 @@ export function Specialization({ variant }: { variant: Variant }) {
     code("Type", ({ type }) => type ?? "", { limit: 80 }),
     {
       label: "Constant",
-      title: "The value that is compiled in",
+      title: "The value of a compile-time constant",
       cell: ({ constexpr }) => (constexpr === null ? "" : <code>{shortText(constexpr, 120)}</code>),
       text: ({ constexpr }) => constexpr ?? "",
     },

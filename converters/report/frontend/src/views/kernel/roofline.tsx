@@ -56,7 +56,7 @@ export function Roofline({ calls }: { calls: readonly number[] }) {
         <>
           <Chart points={points} limits={limits} />
           <p class="small muted">
-            Blue marks were measured, the others are derived. A click leads to the call.
+            Blue marks are measured, the others derived. Click a mark to open its call.
           </p>
         </>
       ) : null}
@@ -91,7 +91,7 @@ function Chart({ points, limits }: { points: readonly Point[]; limits: Limits })
   return (
     <div id="roofline-chart">
       <Plot
-        label={`Roofline of ${plural(points.length, "call")}, ${formatCount(measured)} of them measured: FLOPs per second over FLOPs per distinct byte. The table below has all of it`}
+        label={`Roofline of ${plural(points.length, "call")}, ${formatCount(measured)} of them measured: FLOPs per second over FLOPs per distinct byte. The table below has the same data`}
         x={{ label: "FLOPs per distinct byte", low: left, high: right, format: threeFigures }}
         y={{ label: "FLOP/s", low, high, format: (rate) => formatRate(rate, "") }}
         logarithmic
@@ -203,19 +203,33 @@ function PositionTable({ rows }: { rows: readonly number[] }) {
   const rate = (value: Maybe<number>): string => formatRate(value, "FLOP/s");
   const some = (field: "reached" | "achieved"): boolean =>
     rows.some((index) => at(index)[field] !== null);
-  const tuned = "Of an execution; autotuners' and warm-ups' left out";
+  const tuned = "Median over executions, without autotuners and warm-ups";
   const columns: (Column<number> | false)[] = [
     ...callColumns(),
     field("intensity", "derived", "intensity", "number", "FLOPs per distinct byte"),
-    words("Bound by", (index) => at(index).position.bound, { title: "Memory, caches, or compute" }),
-    limit("at best", "derived", "best_ns", "ns", "Time of one launch that the limits allow"),
-    field("attainable", "derived", "attainable", rate, "FLOPs per second at its intensity"),
+    words("Bound by", (index) => at(index).position.bound, {
+      title: "What bounds the call: memory, caches, or compute",
+    }),
+    limit("at best", "derived", "best_ns", "ns", "Least time of one launch by the device's limits"),
+    field(
+      "attainable",
+      "derived",
+      "attainable",
+      rate,
+      "Attainable FLOPs per second at its intensity",
+    ),
     some("reached") && call("device median", "measured", "device_median_ns", "ns", tuned),
     some("reached") &&
-      field("reached", "measured", "reached", rate, "FLOPs over the median time on the device"),
+      field("reached", "measured", "reached", rate, "FLOPs divided by the median device time"),
     some("achieved") &&
-      field("of roofline", "derived", "achieved", "share", "Time at best in the measured time"),
-    limit("caches", "derived", "uncached_ns", "ns", "Time if caches served nothing again"),
+      field(
+        "of roofline",
+        "derived",
+        "achieved",
+        "share",
+        "Roofline time divided by the measured time",
+      ),
+    limit("caches", "derived", "uncached_ns", "ns", "Least time if no access hit a cache"),
   ];
   return (
     <Table

@@ -51,7 +51,7 @@ function TrialTable(props: { trials: readonly Trial[]; caption: string }) {
       (trial) => trial.median_ns,
       slowest,
       "ns",
-      "Of its trials without the first, which is a warm-up",
+      "Median over its trials without the first, which is a warm-up",
     ),
     {
       label: "Winner",

@@ -24,7 +24,7 @@ export function VariantTable({ kernel, chosen }: { kernel: number; chosen: numbe
     {
       label: "Compiled because",
       prose: true,
-      title: "What differs from the nearest variant that the run had compiled before",
+      title: "Differences from the most similar variant that the run compiled before",
       cell: (index) => <Reason variant={of(index)} />,
       text: (index) => reasonText(of(index)),
     },
@@ -38,7 +38,7 @@ export function VariantTable({ kernel, chosen }: { kernel: number; chosen: numbe
     ),
     words("Disk cache", (index) => CACHE.get(of(index).cache_hit)),
     field("launches", "measured", "launches"),
-    field("calls", "measured", "calls", "count", "Distinct: grid and arguments' metadata"),
+    field("calls", "measured", "calls", "count", "Distinct combinations of grid and arguments"),
     field("host time", "measured", "host_ns", "ns"),
     field("warps", "compiler", "num_warps"),
     field("registers", "compiler", "registers", "count", "Of a thread"),
@@ -81,7 +81,7 @@ const CACHE: ReadonlyMap<boolean | null, string> = new Map([
   [true, "hit"],
   [false, "miss"],
 ]);
-const OCCUPANCY = "Warps that a multiprocessor holds at once, of those it could";
+const OCCUPANCY = "Warps on a multiprocessor at once, divided by the most it can hold";
 
 export function occupied(variant: Variant | undefined): number | null {
   return variant?.occupancy ? variant.occupancy.warps / variant.occupancy.of : null;
@@ -145,10 +145,10 @@ const CHANGE_COLUMNS: readonly Column<Change>[] = [
 function ChangeTable({ changes }: { changes: readonly Change[] }) {
   return (
     <Table
-      caption="What differs from the nearest earlier variant"
+      caption="Differences from the most similar earlier variant"
       columns={CHANGE_COLUMNS}
       rows={changes}
-      empty="No difference was recorded: options or the environment may differ in what kvtrace does not see."
+      empty="No difference was recorded: options or environment may differ in ways that kvtrace does not record."
     />
   );
 }

@@ -116,7 +116,7 @@ function Shown({ index, chosen }: { index: number; chosen: number | null }) {
       <Section title="Calls" id="calls-part">
         {calls.length && calls.every((call) => report.calls[call]?.bytes === null) ? (
           <Missing
-            what="What its calls moved and computed is not known yet. To derive it:"
+            what="The bytes and FLOPs of its calls are not known yet. To derive them:"
             command={`kvtrace replay ${report.trace}`}
           />
         ) : null}
@@ -160,15 +160,15 @@ const view: View = {
   order: 21,
   routes: ["kernel/:kernel", "kernel/:kernel/variant/:variant"],
   keys: [
-    ["↓ ↑", "In code: next or previous line that others belong to"],
-    ["Esc", "In code: let the held line go"],
+    ["↓ ↑", "In code: next or previous line with a counterpart"],
+    ["Esc", "In code: release the pinned line"],
   ],
   Component: KernelView,
 };
 
 export default view;
 
-const OF = "Share of the time at best in the measured device time of its runs";
+const OF = "Roofline time divided by the measured device time";
 
 function KernelHead({ index }: { index: number }) {
   const { report } = page;

@@ -74,10 +74,16 @@ export function KernelTable(props: KernelTableProps) {
     ),
     !brief &&
       kernels.some((kernel) => kernel.achieved !== null) &&
-      field("of roofline", "derived", "achieved", "share", "Time at best in the device time"),
+      field(
+        "of roofline",
+        "derived",
+        "achieved",
+        "share",
+        "Roofline time divided by the device time",
+      ),
     totals.bytes !== null &&
-      field("bytes", "derived", "bytes", "bytes", `Of active lanes, ${runs}`),
-    totals.flops !== null && field("FLOPs", "derived", "flops", "flops", `Counted ${runs}`),
+      field("bytes", "derived", "bytes", "bytes", `Bytes of active lanes, ${runs}`),
+    totals.flops !== null && field("FLOPs", "derived", "flops", "flops", `FLOPs, ${runs}`),
     {
       ...field("findings", "derived", "violations"),
       cell: (index) => <KernelFindings kernel={of(index)} />,
@@ -87,10 +93,22 @@ export function KernelTable(props: KernelTableProps) {
     ...(brief
       ? []
       : [
-          field("calls", "measured", "calls", "count", "Distinct: grid and arguments' metadata"),
-          field("registers", "compiler", "registers", "count", `Of a thread, ${most}`),
+          field(
+            "calls",
+            "measured",
+            "calls",
+            "count",
+            "Distinct combinations of grid and arguments",
+          ),
+          field("registers", "compiler", "registers", "count", `Registers of a thread, ${most}`),
           field("spills", "compiler", "spills", "count", `32-bit words of a thread, ${most}`),
-          field("shared", "compiler", "shared_bytes", "bytes", `Of a program, ${most}`),
+          field(
+            "shared",
+            "compiler",
+            "shared_bytes",
+            "bytes",
+            `Shared memory of a program, ${most}`,
+          ),
           {
             ...words("Defined", (index: number) => formatPlace(of(index).file, of(index).line), {
               limit: PLACE,

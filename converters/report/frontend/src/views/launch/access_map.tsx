@@ -68,7 +68,7 @@ export function AccessMap({ scene, describe, onElement, ...props }: AccessMapPro
         onLeave={() => onElement(null)}
       />
       {sampled ? (
-        <p class="small muted">Some regions were worked out from a sample of their rows.</p>
+        <p class="small muted">Some regions were derived from a sample of their rows.</p>
       ) : null}
     </>
   );

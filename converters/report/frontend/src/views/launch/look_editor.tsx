@@ -76,7 +76,7 @@ export function LookEditor({ look }: { look: Look }) {
           </Labeled>
         ))}
         <button type="button" onClick={() => setQuery({ ...AS_IT_IS, lay: null })}>
-          As it is
+          Recorded shape
         </button>
       </div>
       {look.problem ? <Note kind="warning">{look.problem}</Note> : null}

@@ -158,7 +158,7 @@ function SideBySide({ slices: size, ...map }: MapProps & { slices: number }) {
 
 const DISTINCT = "Distinct elements; not counted above 16 M";
 const MASKED =
-  "Lanes that the mask turns off in the accesses shown; accesses with no lane left are not among them";
+  "Lanes that the mask turns off in the accesses shown, without accesses with no active lane";
 
 function CountFigures({ scene: { counts, look, lanes, touched } }: { scene: Scene }) {
   const { unit, width } = touched;
@@ -171,13 +171,24 @@ function CountFigures({ scene: { counts, look, lanes, touched } }: { scene: Scen
     <Figures
       id="map-figures"
       of={[
-        derived("accesses", counts.total, "count", "In what is chosen, of all lanes", each),
+        derived(
+          "accesses",
+          counts.total,
+          "count",
+          "Active lanes of the chosen programs and iterations, of all lanes",
+          each,
+        ),
         derived("elements touched", counts.touched, "count", DISTINCT, `derived, ${share}`),
-        derived("most often", counts.most, "count", "Accesses of what is accessed most"),
+        derived("most often", counts.most, "count", "Accesses of the most accessed element"),
         derived("first byte", any ? counts.first * unit : null, "count", pointer),
         derived("last byte", any ? (counts.last + 1) * unit - 1 : null, "count", pointer),
         derived("masked lanes", masked, "count", MASKED),
-        derived("outside the tensor", counts.outside, "count", "Before its first or past its last"),
+        derived(
+          "outside the tensor",
+          counts.outside,
+          "count",
+          "Elements before the tensor's first or past its last",
+        ),
       ]}
     />
   );
@@ -196,7 +207,7 @@ function Legend({ scene }: { scene: Scene }) {
     [
       plain && counts.dense !== null && touched.warps,
       "wasted",
-      "moved in a sector, asked for by nobody",
+      "moved with a sector, not requested",
     ],
     [plain, "untouched", "not accessed"],
     [counts.outside > 0, "outside", "outside the tensor"],
@@ -224,7 +235,7 @@ function Legend({ scene }: { scene: Scene }) {
         ) : null,
       )}
       {tiles?.length ? (
-        <span>Outlined where there is room: what each program accesses, by its number.</span>
+        <span>Where there is room, each program's accesses are outlined, with its number.</span>
       ) : null}
       <span>Click an element; wheel zooms once the map has the focus.</span>
     </p>

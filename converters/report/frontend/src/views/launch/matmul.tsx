@@ -78,8 +78,8 @@ function Factor(props: FactorProps) {
         <figcaption>{name}</figcaption>
         <Note>
           {name === "C"
-            ? "Where the sum goes is not known."
-            : "It is not loaded as it is: other ops make it."}
+            ? "The store of the product is not known."
+            : "It is not loaded directly, but computed by other ops."}
         </Note>
       </figure>
     );

@@ -127,7 +127,7 @@ function leftOut(block: CallOps, op: Op): string | null {
 }
 
 const SECTORS =
-  "Bytes asked for, of those in the 32-byte sectors that they lie in; a model of the compiled layout, or of the order of lanes";
+  "Requested bytes divided by the bytes of the 32-byte sectors that contain them; a model by the compiled layout, or by the order of lanes";
 
 function OpFigures({ op, warps }: { op: Op; warps: boolean }) {
   const { bytes, unique_bytes: distinct } = op;

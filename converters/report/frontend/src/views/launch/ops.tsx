@@ -116,7 +116,7 @@ function own(label: string, read: (op: Op) => Maybe<number>, as: Format, title =
   };
 }
 
-export const USED = "Bytes asked for, of those in the 32-byte sectors that they lie in";
+export const USED = "Requested bytes divided by the bytes of the 32-byte sectors that contain them";
 
 function columnsOf(warps: boolean): (Column<Line> | false)[] {
   return [
@@ -167,5 +167,7 @@ function tripsText(loop: Loop | null) {
       : min === max
         ? plural(max, "trip")
         : `${formatCount(min)} to ${formatCount(max)} trips, median ${formatCount(median)}`;
-  return <span title={sourceText("derived", "Trips of each program")}>{trips}</span>;
+  return (
+    <span title={sourceText("derived", "Iterations of the loop in each program")}>{trips}</span>
+  );
 }

@@ -192,7 +192,7 @@ function GridMap({ grid, heat, findings, program, describe, onChoose }: GridMapP
   return (
     <CellMap
       id="grid-heat"
-      label="The grid's programs, hotter where the figure is larger"
+      label="The grid's programs, in hotter colors for larger figures"
       height={Math.min(Math.max(down * 16, 32), 220)}
       rows={[0, down]}
       columns={across}

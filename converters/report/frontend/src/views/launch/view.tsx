@@ -124,13 +124,23 @@ function CallFigures({ call }: { call: Call }) {
     <Figures
       id="call-figures"
       of={[
-        measured("host time, median", call.host_median_ns, "ns", "Of launches without tuning"),
-        measured("device time, median", call.device_median_ns, "ns", "Of its executions"),
-        derived("at best", best, "ns", "Time at best by the device's limits", how),
+        measured(
+          "host time, median",
+          call.host_median_ns,
+          "ns",
+          "Median over launches, without autotuners",
+        ),
+        measured("device time, median", call.device_median_ns, "ns", "Median over its executions"),
+        derived("at best", best, "ns", "Least time by the device's limits", how),
         derived("bytes", call.bytes, "bytes", "Of one launch"),
         derived("distinct bytes", call.unique_bytes, "bytes"),
         derived("FLOPs", call.flops, "flops"),
-        derived("mask efficiency", call.mask_efficiency, "share", "Lanes that are on"),
+        derived(
+          "mask efficiency",
+          call.mask_efficiency,
+          "share",
+          "Share of lanes that are not masked off",
+        ),
         hasWarps(call) && derived("sector efficiency", call.sector_efficiency, "share", USED),
       ]}
     />
@@ -262,8 +272,8 @@ const view: View = {
     ["[ ]", "Previous or next program"],
     [", .", "Previous or next iteration"],
     ["a", "All programs and iterations"],
-    ["↑ ↓ ← →", "On a map: the element beside; with Shift, move the map"],
-    ["+ - 0", "On a map: zoom in, out, all of it"],
+    ["↑ ↓ ← →", "On a map: go to the next element; with Shift, move the map"],
+    ["+ - 0", "On a map: zoom in, zoom out, show all"],
   ],
   Component: LaunchOrCall,
 };

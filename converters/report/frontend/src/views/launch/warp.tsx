@@ -75,7 +75,7 @@ export function WarpPanel({ scene, grid }: { scene: Scene; grid: Place }) {
       {orders.length > 1 ? (
         <div class="toolbar">
           <AddressChoice
-            label="Lanes follow each other along"
+            label="Consecutive lanes are along"
             name="along"
             options={orders.map((axis) => [String(axis), `axis ${axis} of the block`] as const)}
           />
@@ -91,7 +91,7 @@ export function WarpPanel({ scene, grid }: { scene: Scene; grid: Place }) {
         name="Lines that the warp touches"
         canvas={
           <Canvas
-            label="The 128-byte lines that the warp touches, word by word of 4 bytes; the table below says the same"
+            label="The 128-byte lines that the warp touches, in words of 4 bytes; the table below has the same data"
             height={HEAD + Math.max(lines.length, 1) * ROW}
             draw={draw}
           />
@@ -102,7 +102,7 @@ export function WarpPanel({ scene, grid }: { scene: Scene; grid: Place }) {
             caption="Lines that the warp touches"
             columns={[
               figure("First byte", null, ({ start }) => start),
-              figure("bytes asked for", "derived", (line) => sum(sectorsOf(line))),
+              figure("requested bytes", "derived", (line) => sum(sectorsOf(line))),
               figure("sectors moved", "derived", (line) => sectorsOf(line).filter(Boolean).length),
               figure("lanes", "derived", ({ lanes }) => sum([...lanes])),
             ]}
@@ -113,13 +113,13 @@ export function WarpPanel({ scene, grid }: { scene: Scene; grid: Place }) {
       />
       <p class="small muted launch-legend">
         <Key name="asked" color={heatColor(accessHeat(1, 2))}>
-          asked for
+          requested
         </Key>
         <Key name="again" color={heatColor(1)}>
           by several lanes
         </Key>
         <Key name="wasted" color={mapColors().wasted}>
-          moved, asked for by no lane
+          moved, requested by no lane
         </Key>
         <span>
           A row is a line of 128 bytes: four sectors, which is what memory moves, and 32 words, one
@@ -138,7 +138,7 @@ function said({ active, lanes, asked, sectors, lines }: Warp, from: number): str
   const off = lanes - active;
   return (
     `Lanes ${formatCount(from)} to ${formatCount(from + lanes - 1)} of the block` +
-    `${off ? `, ${plural(off, "lane")} masked off` : ""}: ${plural(asked, "byte")} asked for in ` +
+    `${off ? `, ${plural(off, "lane")} masked off` : ""}: ${plural(asked, "byte")} requested in ` +
     `${plural(sectors, "sector")} of ${plural(lines.length, "line")}, ` +
     `${formatShare(asked, moved)} of the ${formatCount(moved)} bytes moved.`
   );

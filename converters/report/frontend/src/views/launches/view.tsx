@@ -24,7 +24,7 @@ function Launches() {
       <Toolbar />
       <p class="muted" aria-live="polite" id="launch-count">
         {formatCount(rows.length)} of {plural(launches.seq.length, "launch", "launches")} on this
-        page. {shown === null ? "Choose one to see its call." : ""}
+        page. {shown === null ? "Choose a launch to see its call." : ""}
       </p>
       <Split
         wide="left"

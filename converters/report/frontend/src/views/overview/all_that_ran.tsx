@@ -11,7 +11,7 @@ import {
   UNKNOWN,
 } from "../../data/format";
 import { page } from "../../data/page";
-import type { DeviceTime, Ran } from "../../data/types";
+import type { DeviceTime, WorkRow } from "../../data/types";
 import { figure, sharedFigure, words } from "../../parts/columns";
 import { AddressSearch, matches } from "../../parts/search";
 import { type Column, Table } from "../../parts/table";
@@ -60,7 +60,7 @@ export function AllThatRan() {
             leaving={["per step", "executions", "findings"]}
             sort="GPU time"
             height={SHOWN}
-            empty={words ? "No kernel matches." : "Nothing but autotuners ran."}
+            empty={words ? "No kernel matches." : "Only autotuners ran."}
           />
           <p class="muted small">{notes(time).join(" ")}</p>
         </>
@@ -72,7 +72,7 @@ export function AllThatRan() {
 }
 
 /** What the rows that match sum up to. */
-function Filtered({ rows, time }: { rows: readonly Ran[]; time: DeviceTime }) {
+function Filtered({ rows, time }: { rows: readonly WorkRow[]; time: DeviceTime }) {
   const taken = rows.reduce((sum, { device_ns: ns }) => sum + (ns ?? 0), 0);
   return (
     <span class="muted" aria-live="polite" data-taken={taken}>
@@ -82,10 +82,10 @@ function Filtered({ rows, time }: { rows: readonly Ran[]; time: DeviceTime }) {
   );
 }
 
-function columnsOf(time: DeviceTime, rows: readonly Ran[]): (Column<Ran> | false)[] {
+function columnsOf(time: DeviceTime, rows: readonly WorkRow[]): (Column<WorkRow> | false)[] {
   const { kernels, finding_counts: counts } = page.report;
   const steps = time.steps?.number;
-  const any = (read: (row: Ran) => unknown): boolean => rows.some((row) => read(row) !== null);
+  const any = (read: (row: WorkRow) => unknown): boolean => rows.some((row) => read(row) !== null);
   return [
     {
       label: "Kernel",
@@ -106,12 +106,12 @@ function columnsOf(time: DeviceTime, rows: readonly Ran[]): (Column<Ran> | false
       figure("per step", "measured", (row) => (row.device_ns ?? NaN) / steps || null, "ns"),
     figure("executions", "measured", (row) => row.executions),
     any((row) => row.rate) && {
-      ...figure<Ran>("rate", "derived", (row) => row.rate?.per_second),
+      ...figure<WorkRow>("rate", "derived", (row) => row.rate?.per_second),
       cell: ({ rate }) =>
         rate ? (rate.at_least ? ">" : "") + formatRate(rate.per_second, rate.unit) : UNKNOWN,
     },
     any((row) => row.achieved) &&
-      figure<Ran>(
+      figure<WorkRow>(
         "% of roofline",
         "derived",
         (row) => row.achieved,
@@ -131,7 +131,7 @@ function columnsOf(time: DeviceTime, rows: readonly Ran[]): (Column<Ran> | false
     {
       ...words(
         "Library or line",
-        (row: Ran) => row.place || (row.kind === "Triton" ? "" : row.kind),
+        (row: WorkRow) => row.place || (row.kind === "Triton" ? "" : row.kind),
       ),
       cell: (row) => <Where of={row} />,
     },
@@ -139,7 +139,7 @@ function columnsOf(time: DeviceTime, rows: readonly Ran[]): (Column<Ran> | false
 }
 
 /** Names of generated files are hashes: their beginning and end are enough. */
-function Where({ of: { place, kind } }: { of: Ran }) {
+function Where({ of: { place, kind } }: { of: WorkRow }) {
   if (!place) return kind === "Triton" ? "–" : kind;
   const shown = place.length > 26 ? `${place.slice(0, 6)}…${place.slice(-13)}` : place;
   return <span title={place}>{plainText(shown)}</span>;
@@ -161,7 +161,7 @@ function notes(time: DeviceTime): string[] {
   if (time.tuning_executions) {
     const tried = plural(time.tuning_executions, "execution");
     said.push(
-      `Not in the rows: ${tried} of autotuners and warm-ups, ${formatNanoseconds(time.tuning_ns)}.`,
+      `Excluded: ${tried} of autotuners and warm-ups, ${formatNanoseconds(time.tuning_ns)}.`,
     );
   }
   return said;

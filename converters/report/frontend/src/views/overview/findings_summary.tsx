@@ -105,7 +105,7 @@ const COLUMNS: readonly Column<RuleRow>[] = [
   },
   {
     ...figure<RuleRow>("violations", "derived", (row) => row.found),
-    title: "Distinct ones; some rules count several accesses as one",
+    title: "Distinct violations; some rules count several accesses as one",
     cell: ({ bySeverity }) =>
       bySeverity.length
         ? bySeverity.map(([severity, count]) => (
@@ -116,5 +116,5 @@ const COLUMNS: readonly Column<RuleRow>[] = [
         : "0",
   },
   accesses("unknown", "unknown", "Accesses without a verdict, over unique calls"),
-  accesses("proven", "proven", "Accesses, over unique calls"),
+  accesses("proven", "proven", "Accesses that are proven safe, over unique calls"),
 ];

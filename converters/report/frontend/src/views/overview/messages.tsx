@@ -27,7 +27,7 @@ export function Messages() {
     [notes, messages],
   );
   if (!said.length) {
-    return <Note>No warning: kvtrace knows of no missed launch and no lost row.</Note>;
+    return <Note>No warnings: kvtrace detected no missed launches and no lost rows.</Note>;
   }
   const columns: (Column<Message> | false)[] = [
     {

@@ -21,7 +21,13 @@ const COLUMNS: readonly Column<Row>[] = [
     cell: ({ kernel }) => <KernelLink kernel={kernel} />,
     key: ({ kernel }) => page.report.kernels[kernel]?.name,
   },
-  figure("again", "measured", ({ times }) => times, "count", "Variants after the first of a run"),
+  figure(
+    "again",
+    "measured",
+    ({ times }) => times,
+    "count",
+    "Compiled variants besides the first of each run",
+  ),
   figure("compile", "measured", ({ ns }) => ns, "ns", "Of those"),
   words("Because of", ({ because }) => because, { prose: true }),
 ];

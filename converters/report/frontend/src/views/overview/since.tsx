@@ -61,7 +61,7 @@ function Changes({ since }: { since: Since }) {
       </p>
       {rows.length ? (
         <Table
-          caption="What changed since the previous run, worst first"
+          caption="Changes since the previous run, worst first"
           columns={COLUMNS}
           rows={rows}
           height={6}

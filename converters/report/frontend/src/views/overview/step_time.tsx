@@ -23,7 +23,7 @@ export function StepTime() {
   const { answer, device_time: time } = page.report;
   if (!answer || !time) {
     return page.report.totals.gpu_kernels === null ? null : (
-      <Note>No execution was timed, so it is not known where GPU time went.</Note>
+      <Note>No execution was timed, so the use of GPU time is not known.</Note>
     );
   }
   const { busy, steps, devices } = time;
@@ -99,7 +99,7 @@ function partsOf(busy: Busy, gaps: Gaps | null, causes: Readonly<Record<string, 
 function GapTable({ gaps, causes }: { gaps: Gaps; causes: Readonly<Record<string, string>> }) {
   const columns: Column<GapGroup>[] = [
     {
-      label: "Idle because of",
+      label: "Cause of idle time",
       cell: (group) => <End name={causes[group.cause] ?? group.cause} place={group.place} />,
       key: (group) => causes[group.cause],
       prose: true,

@@ -31,7 +31,11 @@ function Overview() {
       <SinceLastRun />
       <DroppedNotes />
       <Section title="Timeline">
-        {report.tracks.length ? <Timeline /> : <Note>Nothing was recorded that has a time.</Note>}
+        {report.tracks.length ? (
+          <Timeline />
+        ) : (
+          <Note>No launches or executions with times were recorded.</Note>
+        )}
       </Section>
       <Recompiles />
       <Section title="Warnings and notes" id="messages">

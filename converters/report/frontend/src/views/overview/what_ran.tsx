@@ -32,7 +32,7 @@ function RunFacts({ run, limits }: { run: Run; limits: Limits | null }) {
         ["Commit", commit(run)],
         ["Versions", <Versions run={run} />],
         ["Devices", devices(run)],
-        ["Compared with", limits ? peaks(limits) : null],
+        ["Roofline device", limits ? peaks(limits) : null],
         ["Mode", run.mode],
         ["Host", run.host ? `${run.host}, process ${run.pid ?? UNKNOWN}` : null],
         ["Started", run.started?.replace("T", " ").replace(/\.(\d{3})\d*Z$/, ".$1 UTC")],

@@ -30,7 +30,7 @@ export function WhatToTry() {
       {advice.length ? (
         <ol class="advice">{items.slice(0, shown)}</ol>
       ) : (
-        <p class="muted">Nothing found that would win 2 % of the time or more.</p>
+        <p class="muted">No advice: nothing would save 2 % of the time or more.</p>
       )}
       {rest.length ? (
         <Folded of={`${rest.length} more`}>
@@ -62,7 +62,7 @@ function Item({ advice, most }: { advice: Advice; most: number }) {
     <li data-rule={rule} data-value={cost ?? ""}>
       <div class="advice-cost">
         {cost === null ? (
-          <span class="muted">time not known</span>
+          <span class="muted">saving not known</span>
         ) : (
           <>
             <span>
