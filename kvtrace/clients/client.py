@@ -41,7 +41,7 @@ class Hook:
 
 
 def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
-    """Decorate a client's method to be called with an `OpEvent` around ops.
+    """Return a decorator of a client's method that is called with an `OpEvent` around ops.
 
     `ops` are names of ops (`"tt.load"`), kinds (`"load"`), or `"*"`. `when` is before or after the
     op is computed, or override: the method computes the op's results.

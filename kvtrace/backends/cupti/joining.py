@@ -199,7 +199,7 @@ class Joiner:
         return decided
 
     def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> JoinedExecutions:
-        """Join all executions between two idle moments to these launches, or none of them."""
+        """Return executions between two idle moments, joined to these launches if all fit."""
         rows = np.flatnonzero(self._named(kernels))
         equal_count = len(rows) == len(launches) and not lost
         if not equal_count or not _fits(kernels.chosen(rows), launches):

@@ -171,7 +171,10 @@ class InductorAdapter:
         return watch
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a configuration: `owner` is its autotuner, `kernel` its launcher."""
+        """Record a configuration of the autotuner `owner` with the launcher `kernel`.
+
+        Return kernel id (-1: not recorded), the device's kind and index, and `_inspector`.
+        """
         if getattr(owner, "triton_interpret", False):
             return (-1, NO_DEVICE, -1)  # Triton's interpreter ran the function without a launcher
         launcher_kernel = kernel_of_launcher(owner, kernel)
@@ -217,7 +220,7 @@ class InductorAdapter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Record a unique call; see `adapters.Adapter`."""
+        """Record a unique call and return its id; then inspect and check its first launch."""
         launch = self.coming(kernel, kernel_id, NO_GRID, args, kwargs)
         if self.watching is not None:
             self.watching.after(kernel, launch.values)

@@ -166,7 +166,10 @@ def target_and_options(
 def compiled_from(
     ttir: str, target: str, warp_size: int, options: Mapping[str, Any]
 ) -> "CompiledKernel":
-    """Compile TTIR for a target, `backend:architecture`, through Triton's cache."""
+    """Return the kernel that Triton compiles from TTIR, or has cached, for a target.
+
+    The target is written `backend:architecture`.
+    """
     import triton
 
     triton_target, portable = target_and_options(target, warp_size, options)
