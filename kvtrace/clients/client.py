@@ -167,7 +167,7 @@ _WITHOUT_HOOKS = frozenset(Client.__mro__)
 
 
 def hooks_of(client: Client) -> list[tuple[Hook, Callable[..., Any]]]:
-    """Return the decorated methods of a client, those of base classes first."""
+    """Return the decorated methods of a client, methods of base classes first."""
     names: dict[str, None] = {}
     for base in reversed(type(client).__mro__):
         if base not in _WITHOUT_HOOKS:

@@ -411,7 +411,7 @@ def _inspecting_run(
 
 
 def _passed(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments without those of the autotuner."""
+    """Return the keyword arguments without the autotuner's own keywords."""
     if not kwargs:
         return kwargs
     return {k: v for k, v in kwargs.items() if k not in ("benchmark_run", "stream")}

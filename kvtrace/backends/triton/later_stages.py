@@ -150,7 +150,7 @@ def job_of(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any] | N
 def target_and_options(
     target: str, warp_size: int, options: Mapping[str, Any]
 ) -> tuple["GPUTarget", dict[str, Any]]:
-    """Return Triton's target, and options as Python values without those that name local files."""
+    """Return Triton's target, and options as Python values, except names of local files."""
     from triton.backends.compiler import GPUTarget
 
     backend, _, architecture = target.partition(":")

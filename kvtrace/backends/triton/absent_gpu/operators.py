@@ -322,7 +322,7 @@ def _resize(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> A
 
 
 def _lay_out(tensor: Any, size: Sequence[int], strides: Sequence[int]) -> None:
-    """Give a device tensor another size and strides; the storage grows if it is too small.
+    """Change the size and strides of a device tensor; the storage grows if it is too small.
 
     Raises:
         NotImplementedError: the storage is too small, and other tensors share it; a GPU's storage
