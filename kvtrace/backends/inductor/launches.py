@@ -81,7 +81,7 @@ class InductorAdapter:
     def look_at(
         self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Any
     ) -> int:
-        """Copy watched tensors before a launch, if one is due; return the copies' number, or 0."""
+        """Copy watched tensors before a launch unless `wait` > 0; return the copies' id, or 0."""
         if self.watching is None:
             return 0
         try:
@@ -110,9 +110,9 @@ class InductorAdapter:
         kwargs: dict[str, Any],
         stream: Any,
     ) -> Any:
-        """Call `before` of a wrapper for a launch; return its result, or None: launch unwrapped.
+        """Call a wrapper's `before` for a launch, and return its result; None: do not wrap.
 
-        None if the wrapper is not due, or while the autotuner has several launchers.
+        None also if the wrapper is not due, or while the autotuner has several launchers.
         """
         if not self._session.recorder.active:
             return None
@@ -352,7 +352,7 @@ def _hot_run(
 def _checked(
     original: Callable[..., Any], adapter: InductorAdapter, checking: AroundLaunches
 ) -> Callable[..., Any]:
-    """Return a `run` whose launches are wrapped by `checking` when that is due."""
+    """Return `original` with launches that `begin_check` selects made by `checking.launched`."""
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
         pending = adapter.begin_check(checking, self, args, kwargs, stream)
