@@ -40,7 +40,7 @@ class Lock:
         _locks.append(weakref.ref(self, _locks.remove))
 
     def acquire(self, timeout: float = -1) -> bool:
-        """Acquire the lock, as `threading.RLock.acquire`; timeout in seconds, -1 waits forever."""
+        """Return whether the lock was acquired within `timeout` seconds; -1 waits forever."""
         return self._lock.acquire(timeout=timeout)
 
     def release(self) -> None:

@@ -126,7 +126,7 @@ def entry(group: str, name: str) -> "Entry | None":
 
 
 def loaded(group: str, name: str | None = None) -> "Iterator[tuple[str, Any]]":
-    """Yield name and object of a group's entries, or of those named `name`.
+    """Yield name and object of a group's entries; with `name`, only of entries with that name.
 
     Entries of other packages that cannot be imported are left out.
     """

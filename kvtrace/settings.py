@@ -142,7 +142,7 @@ class Settings:
         return any(fnmatchcase(name, glob.strip()) for glob in self.kernels.split(","))
 
     def values(self) -> dict[str, Any]:
-        """Return the value of each setting by name, those of add-ons last."""
+        """Return the value of each setting by name, add-ons' settings last."""
         own_values = {name: getattr(self, name) for name in OWN}
         added = dict(self.added)
         return own_values | {

@@ -130,7 +130,7 @@ def _split_names(names: Iterable[str]) -> frozenset[str]:
 
 
 def sanitizer(rules: Sequence[str]) -> Client:
-    """Return a client that judges calls by the given rules without those that judge kernels."""
+    """Return a client that judges calls by these rules, except for rules that judge kernels."""
     return as_client(Sanitizer([name for name in rules if name in RULES]), "sanitizer")
 
 

@@ -76,6 +76,8 @@ def write_report(
 ) -> Conversion:  # fmt: skip
     """Write the report page, after replaying and judging calls that have not been.
 
+    Return the result of the page's converter.
+
     Args:
         selection: The runs to show.
         output: The file.

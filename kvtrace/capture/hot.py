@@ -163,7 +163,7 @@ class Recorder:
         adapter: Adapter,
         uncommon: Callable[..., Any],
     ) -> Callable[..., Any]:
-        """Wrap a method `run(self, *args, stream)` that launches by one of `self.launchers`.
+        """Return a recording `run(self, *args, stream)`, which launches by one of `self.launchers`.
 
         The only launcher is recorded as the kernel, and (0, 0, 0) as the grid, which launcher and
         arguments determine; while there are several launchers, nothing is recorded. Calls with

@@ -265,9 +265,9 @@ class Journal:
     def _cycle(self, patience: float = math.inf, *, whole: bool = False) -> None:
         """Execute one round: write waiting rows and launches; after an error, only count them.
 
-        Submissions are processed before launches that were drained after them. What is not
-        processed within `patience` seconds waits for the next round. With `whole`, sampling also
-        writes the rows that stand for launches counted since the last recorded one.
+        Submissions are processed before launches that were drained after them. Submissions
+        not processed within `patience` seconds wait for the next round. With `whole`, sampling also
+        writes rows that represent the launches since the last recorded launch.
         """
         begin = time.monotonic_ns()
         self.overhead.begin_round()

@@ -105,7 +105,7 @@ class LaunchCopier(Generic[T]):
     def _copied(
         self, kind: str, spans: Sequence[tuple[int, int]], stream: int, patient: bool
     ) -> Copied | None:
-        """Copy ranges (address, bytes) of host memory, or enqueue a copy of device memory.
+        """Return the bytes of ranges (address, size) on the host, or an enqueued device copy.
 
         If the pinned memory is full, wait for the stream if `patient`. None if nothing can be
         copied now.

@@ -18,7 +18,7 @@ _NEEDS: Final[tuple[tuple[str, Callable[[Any], bool], Any, tuple[str, ...]], ...
 
 
 def missing(packages: Iterable[str]) -> str | None:
-    """Return text that names those of the packages that are not installed; None if all are."""
+    """Return text that names the packages that are not installed; None if all are."""
     lacking = [name for name in packages if not _is_installed(name)]
     if not lacking:
         return None
@@ -37,7 +37,7 @@ def _is_installed(name: str) -> bool:
 
 
 def without_missing_packages(settings: Settings) -> tuple[Settings, tuple[str, ...]]:
-    """Return the settings without those whose packages are missing, and a sentence on each change.
+    """Return settings that need no missing package, and a sentence on each changed setting.
 
     A setting whose packages are not installed gets a value that needs none.
     """

@@ -80,7 +80,7 @@ class RunLimits:
         return _columns(self._executions.chosen(pa.table(dict(columns))))
 
     def rest(self, append: Callable[[str, Mapping[str, Any]], None]) -> None:
-        """Call `append` with rows for what was counted since the last sampled rows, at the end."""
+        """At the end, append rows for launches and executions since the last sampled rows."""
         if self._launches is not None:
             sample = self._launches.rest()
             if sample.rows:

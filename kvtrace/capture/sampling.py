@@ -167,7 +167,7 @@ class SampledExecutions:
         self._last: dict[Hashable, pa.Table] = {}
 
     def chosen(self, rows: pa.Table) -> pa.Table:
-        """Return those of the rows that are recorded, with the column `weight`."""
+        """Return the rows that are recorded, with the column `weight`."""
         names = ("launch_seq", "graph_id", "record", "call_id", "kind", "name")
         recorded: list[int] = []
         launches: list[int | None] = []

@@ -201,7 +201,7 @@ def own_commands() -> dict[str, Command]:
 
 
 def _groups() -> dict[str, dict[str, Command]]:
-    """Return all installed commands by heading and name, those of the core first."""
+    """Return all installed commands by heading and name, kvtrace's own commands first."""
     groups = {heading: dict(group) for heading, group in GROUPS.items()}
     for name, command_or_function in registry.loaded("commands"):
         if name not in _CORE:

@@ -149,7 +149,7 @@ def written_to(output: Path | None, default: str) -> Iterator[tuple[Path, Callab
 def select(trace: Path, run: str | None = None, *, every: bool = False) -> "Selection":
     """Open the trace and return the runs that a TRACE argument and a --run option name.
 
-    With `every`, the other runs of the directory are used too.
+    With `every`, the remaining runs of the directory are used too.
 
     Raises:
         TraceNotFound, EmptyTrace, UnknownRun, NewerFormat, DamagedFile: See `kvtrace.schema.trace`.

@@ -41,7 +41,7 @@ class Hook:
 
 
 def on(*ops: str, when: When = "after") -> Callable[[_Method], _Method]:
-    """Decorate a client's method to be called with an `OpEvent` around ops.
+    """Return a decorator of a client's method that is called with an `OpEvent` around ops.
 
     `ops` are names of ops (`"tt.load"`), kinds (`"load"`), or `"*"`. `when` is before or after the
     op is computed, or override: the method computes the op's results.
@@ -167,7 +167,7 @@ _WITHOUT_HOOKS = frozenset(Client.__mro__)
 
 
 def hooks_of(client: Client) -> list[tuple[Hook, Callable[..., Any]]]:
-    """Return the decorated methods of a client, those of base classes first."""
+    """Return the decorated methods of a client, methods of base classes first."""
     names: dict[str, None] = {}
     for base in reversed(type(client).__mro__):
         if base not in _WITHOUT_HOOKS:

@@ -26,7 +26,7 @@ def declared_tables(client: Client) -> tuple[Table, ...]:
 def filled_tables(tables: Sequence[Table], rows_by_name: Mapping[str, Any]) -> dict[str, pa.Table]:
     """Return an Arrow table for each definition, by name; empty without rows.
 
-    SchemaMismatch if rows do not fit their definition, or there is none.
+    SchemaMismatch if rows have no definition, or do not fit their definition.
     """
     unknown = sorted(set(rows_by_name) - {table.name for table in tables})
     if unknown:

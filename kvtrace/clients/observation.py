@@ -186,7 +186,7 @@ class Observation:
     def _finish_client(
         self, trace: Trace, run_id: str, name: str, members: Sequence[Member]
     ) -> None:
-        """Write the joined tables of all clients of one name; each kernel may have had its own."""
+        """Write the joined tables of clients with one name; each kernel may have had a client."""
         tables: dict[str, list[pa.Table]] = {}
         definitions: dict[str, Table] = {}
         facts: dict[str, Any] = {}

@@ -80,7 +80,7 @@ def replay(
 def examine(
     trace: Trace, run: Run, together: ClientPass, only: Container[int] | None = None
 ) -> Iterator[tuple[int, str | None]]:
-    """Evaluate the calls of a run for clients, or those with ids in `only`.
+    """Evaluate the calls of a run for clients; with `only`, only calls with these ids.
 
     Yield after each call its id and, if it was not evaluated completely, a sentence, else None.
     """

@@ -73,7 +73,7 @@ class Member:
             return None
 
     def fail(self, error: Exception) -> None:
-        """Store an error of the client, unless there is one; `tell` then calls it no more."""
+        """Store an error of the client, unless it has one; `tell` then skips the client."""
         name = self.client.name
         if isinstance(error, KvtraceError):
             client_error = ClientFailed(f"the client {name} failed: {error}")

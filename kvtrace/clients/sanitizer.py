@@ -46,7 +46,7 @@ class Sanitizer(Client):
             self._findings.append(row_of(verdict, call, self.stacks, severity))
 
     def programs(self, extents: tuple[int, int, int]) -> Sequence[int] | None:
-        """Select no programs: no evaluation is needed."""
+        """Return no programs: no evaluation is needed."""
         del extents
         return ()
 

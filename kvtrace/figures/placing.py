@@ -29,7 +29,7 @@ class PlacedLaunches:
         return cls(seq, call, phase, Positions(seq))
 
     def placed(self, launch: Integers, call: Integers) -> tuple[Integers, Integers]:
-        """Return the call id and phase code of each execution; UNKNOWN if there is none.
+        """Return the call id and phase code of each execution; UNKNOWN without a call.
 
         `launch` and `call` have each execution's recorded launch and call id, or UNKNOWN.
         """

@@ -144,7 +144,7 @@ def _narrow(
     runs: Sequence["Run"],
     made: set[str],
 ) -> None:
-    """Create temporary views with the window's rows, which hide those in `made` of whole runs."""
+    """Create temporary views with the window's rows; they hide views of whole runs in `made`."""
     names = ("host_begin", "host_end", "device_begin", "device_end")
     windows = [window.window_of(run.run_id) for run in runs]
     columns = {"run": pa.array([run.run_id for run in runs], pa.string())}

@@ -16,7 +16,7 @@ _NEVER: Final = np.iinfo(np.int64).min
 
 
 def is_tuning(launches: pa.Table) -> npt.NDArray[np.bool_]:
-    """Return a mask of launches whose `phase` is that of an autotuner or a warm-up (`TUNING`)."""
+    """Return a mask of launches by an autotuner or in a warm-up, by their `phase` (`TUNING`)."""
     phases = launches["phase"].unify_dictionaries()
     if not phases.num_chunks:
         return np.zeros(0, np.bool_)

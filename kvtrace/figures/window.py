@@ -164,7 +164,7 @@ def _is_small(trace: "Trace", run: "Run") -> bool:
 def _extent(trace: "Trace", run: "Run", asked: RequestedPart) -> RunWindow | None:
     """Return the times of a run's first and last launch, and first and last execution.
 
-    If launches or executions have no times, the times of the other are returned for both. None if
+    If only launches, or only executions, have times, these are returned for both. None if
     neither has times, or if there are no executions and no part was requested.
     """
     extents = []

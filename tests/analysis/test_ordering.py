@@ -22,7 +22,7 @@ RULE = "pipeline-order"
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def two_kernels(tmp_path_factory):
     """Two kernels, one of them with three stages, so that copies go ahead of its products."""
     folder = tmp_path_factory.mktemp("ordering") / "out"
     a, b = torch.randn(64, 256).half(), torch.randn(256, 64).half()
@@ -37,12 +37,12 @@ def recorded(tmp_path_factory):
 
 
 @pytest.fixture
-def trace(recorded, tmp_path):
-    return Path(shutil.copytree(recorded, tmp_path / "out"))
+def trace(two_kernels, tmp_path):
+    return Path(shutil.copytree(two_kernels, tmp_path / "out"))
 
 
 @pytest.fixture
-def planted(trace):
+def racy_trace(trace):
     """The trace of a compiler that forgets to wait for copies."""
     with_other_ttgir(trace, "tiled_product", without_a_wait)
     return trace
@@ -59,7 +59,7 @@ def findings(trace):
     return [row for row in table if row["rule"] == RULE]
 
 
-def printed(capsys, *words):
+def run_sanitize(capsys, *words):
     code = main(["sanitize", *map(str, words)])
     captured = capsys.readouterr()
     return code, captured.out, captured.err
@@ -67,7 +67,7 @@ def printed(capsys, *words):
 
 @pytest.mark.process
 def test_each_kernel_has_a_verdict(trace, capsys):
-    code, _, err = printed(capsys, trace)
+    code, _, err = run_sanitize(capsys, trace)
 
     assert (code, err) == (0, "")
     assert {(row["verdict"], row["reason"], row["method"]) for row in findings(trace)} == {
@@ -79,8 +79,8 @@ def test_each_kernel_has_a_verdict(trace, capsys):
 
 
 @pytest.mark.process
-def test_an_ordering_fault_is_an_error_with_its_line(planted, capsys):
-    code, out, _ = printed(capsys, planted, "--json", "--rule", RULE)
+def test_an_ordering_fault_is_an_error_with_its_line(racy_trace, capsys):
+    code, out, _ = run_sanitize(capsys, racy_trace, "--json", "--rule", RULE)
 
     assert code == 1
     (finding,) = json.loads(out)
@@ -97,12 +97,12 @@ def test_an_ordering_fault_is_an_error_with_its_line(planted, capsys):
     assert (finding["iteration"], finding["calls"], finding["launches"]) == (0, 1, 1)
     assert finding["other_stack"][0]["line"] < finding["line"]
     assert "num_stages=1" in finding["hint"]
-    assert validate(planted) == []
+    assert validate(racy_trace) == []
 
 
 @pytest.mark.process
-def test_sarif_has_the_rule_with_its_page(planted, capsys):
-    _, out, _ = printed(capsys, planted, "--sarif", "--rule", RULE)
+def test_sarif_has_the_rule_with_its_page(racy_trace, capsys):
+    _, out, _ = run_sanitize(capsys, racy_trace, "--sarif", "--rule", RULE)
 
     (run,) = json.loads(out)["runs"]
     (rule,) = run["tool"]["driver"]["rules"]
@@ -112,30 +112,30 @@ def test_sarif_has_the_rule_with_its_page(planted, capsys):
     assert result["relatedLocations"]
 
 
-def test_rule_pipeline_order_can_be_left_out(planted, capsys):
-    code, out, _ = printed(capsys, planted, "--json", "--no-rule", RULE)
+def test_rule_pipeline_order_can_be_left_out(racy_trace, capsys):
+    code, out, _ = run_sanitize(capsys, racy_trace, "--json", "--no-rule", RULE)
 
     assert (code, json.loads(out)) == (0, [])
-    assert findings(planted) == []
+    assert findings(racy_trace) == []
 
 
 @pytest.mark.process
-def test_a_second_judgment_replaces_the_first(planted, trace, recorded, capsys):
-    assert printed(capsys, planted)[0] == 1
-    with_other_ttgir(planted, "tiled_product", lambda text: text.replace("num = 99", "num = 2"))
-    assert printed(capsys, planted)[0] == 0
-    assert {row["verdict"] for row in findings(planted)} == {"proven"}
+def test_a_second_judgment_replaces_the_first(racy_trace, trace, two_kernels, capsys):
+    assert run_sanitize(capsys, racy_trace)[0] == 1
+    with_other_ttgir(racy_trace, "tiled_product", lambda text: text.replace("num = 99", "num = 2"))
+    assert run_sanitize(capsys, racy_trace)[0] == 0
+    assert {row["verdict"] for row in findings(racy_trace)} == {"proven"}
 
 
 @pytest.mark.process
 def test_unreadable_ttgir_is_judged_unknown(trace, capsys):
     with_other_ttgir(trace, "tiled_product", lambda text: text.replace("arith.addi", "arith.adds"))
-    code, out, _ = printed(capsys, trace, "--json", "--rule", RULE)
+    code, out, _ = run_sanitize(capsys, trace, "--json", "--rule", RULE)
 
     (finding,) = json.loads(out)
     assert (code, finding["verdict"]) == (0, "unknown")
     assert re.match(r"Triton [\d.]+ cannot read the IR of kernel tiled_product", finding["reason"])
-    assert printed(capsys, trace, "--strict", "--rule", RULE)[0] == 1
+    assert run_sanitize(capsys, trace, "--strict", "--rule", RULE)[0] == 1
 
 
 def test_without_ttgir_nothing_is_judged_or_written(trace, capsys, monkeypatch):
@@ -161,11 +161,11 @@ def test_ttgir_without_asynchronous_ops_is_judged_without_triton(trace, monkeypa
 
 
 @pytest.mark.process
-def test_report_still_judges_accesses_after_pipeline_order_was_judged(planted, capsys):
+def test_report_still_judges_accesses_after_pipeline_order_was_judged(racy_trace, capsys):
     """That kernels were judged does not say that calls were."""
-    printed(capsys, planted, "--rule", RULE)
-    assert main(["report", str(planted), "-o", str(planted / "report.html")]) == 0
+    run_sanitize(capsys, racy_trace, "--rule", RULE)
+    assert main(["report", str(racy_trace), "-o", str(racy_trace / "report.html")]) == 0
     captured = capsys.readouterr()
 
     assert "sanitizer" in captured.err + captured.out
-    assert open_trace(planted).table("findings").num_rows > 2
+    assert open_trace(racy_trace).table("findings").num_rows > 2

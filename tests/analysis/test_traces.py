@@ -12,7 +12,7 @@ from kvtrace.schema.errors import BadSetting, EmptyTrace, KvtraceError, TraceNot
 from kvtrace.schema.trace import open_trace
 
 
-def printed(capsys, *arguments, code=0):
+def output_of(capsys, *arguments, code=0):
     capsys.readouterr()
     assert main([str(argument) for argument in arguments]) == code
     return capsys.readouterr().out
@@ -46,7 +46,7 @@ def test_sql_returns_the_rows_that_the_command_prints_with_typed_times(copied, c
 
     rows = kvtrace.open(path).sql(statement)
 
-    printed_rows = json.loads(printed(capsys, "sql", path, statement, "--format", "json"))
+    printed_rows = json.loads(output_of(capsys, "sql", path, statement, "--format", "json"))
     assert rows.arrow["kernel"].to_pylist() == [row["kernel"] for row in printed_rows]
     assert str(rows.arrow.schema.field("enter").type).startswith("timestamp[")
     assert list(rows) == printed_rows
@@ -60,9 +60,9 @@ def test_results_print_and_serialize_as_the_command_does(copied, capsys, monkeyp
 
     result = getattr(kvtrace.open(path), command)()
 
-    assert repr(result) == printed(capsys, command, path).rstrip("\n")
+    assert repr(result) == output_of(capsys, command, path).rstrip("\n")
     assert json.loads(json.dumps(result.to_json())) == json.loads(
-        printed(capsys, command, path, "--json")
+        output_of(capsys, command, path, "--json")
     )
     assert len(result) == result.arrow.num_rows > 0
 
@@ -81,7 +81,7 @@ def test_sanitize_finds_the_defect_of_a_program_and_fills_the_table(program, cap
     assert "out-of-bounds" in result.arrow["rule"].to_pylist()
     assert "proven" in trace.findings.arrow["verdict"].to_pylist()
     assert json.loads(json.dumps(result.to_json())) == json.loads(
-        printed(capsys, "sanitize", program, "--json", code=1)
+        output_of(capsys, "sanitize", program, "--json", code=1)
     )
 
 
@@ -128,7 +128,7 @@ def test_the_report_lists_passes_that_ran_first(copied, tmp_path):
 
 def test_convert_writes_the_same_file_as_the_command(copied, tmp_path, capsys):
     path = copied("device")
-    printed(capsys, "convert", "csv", path, "--set", "table=launches", "-o", tmp_path / "a.csv")
+    output_of(capsys, "convert", "csv", path, "--set", "table=launches", "-o", tmp_path / "a.csv")
 
     kvtrace.open(path).convert("csv", tmp_path / "b.csv", table="launches")
 
@@ -141,7 +141,7 @@ def test_diff_accepts_directories_and_opened_traces(copied, capsys, monkeypatch)
 
     change = kvtrace.diff(before, kvtrace.open(after), replay=False)
 
-    assert repr(change) == printed(capsys, "diff", before, after, "--no-replay").rstrip("\n")
+    assert repr(change) == output_of(capsys, "diff", before, after, "--no-replay").rstrip("\n")
     assert not change.data.empty
     assert change.arrow["kernel"].to_pylist() == [row.kernel for row in change.data.headline]
     assert kvtrace.diff(before, before, replay=False).data.empty

@@ -95,7 +95,7 @@ def tensors():
     return torch.randn(COUNT), torch.arange(COUNT), torch.zeros(COUNT)
 
 
-def ways(name, source, chosen, result):
+def launcher_of(name, source, chosen, result):
     """A launch of a gather, by ways of Triton's."""
     if name == "jit":
         return lambda: kernels.gather[(4,)](source, chosen, result, COUNT, BLOCK=256)
@@ -115,7 +115,7 @@ def ways(name, source, chosen, result):
 
 @pytest.mark.parametrize("way", ["jit", "callable grid", "keywords", "autotune", "compiled"])
 def test_known_launches_by_triton_call_no_python_code(recording, tensors, way, tmp_path):
-    launch = ways(way, *tensors)
+    launch = launcher_of(way, *tensors)
     assert entered_by_later(launch, lambda: tensors[1].fill_(7)) == []
     recording.flush()
     assert wanted_contents(tmp_path / "out", tensors[1]) == [True] * 3
@@ -219,7 +219,7 @@ def test_known_launches_by_inductor_call_no_python_code(
     assert wanted_contents(tmp_path / "out", chosen) == [True] * 3
 
 
-def keeps_module() -> bool:
+def static_launchers_keep_module() -> bool:
     """Whether torch's static launchers keep the module that they load: newer ones do."""
     name = next(name for name in STATIC_LAUNCHERS if importlib.util.find_spec(name))
     kernel = importlib.import_module(name).StaticallyLaunchedCudaKernel
@@ -234,7 +234,7 @@ class StaticLauncher:
     @staticmethod
     def _load_kernel(*_):
         loaded = 1, 1, 32, 0
-        return loaded if keeps_module() else loaded[1:]
+        return loaded if static_launchers_keep_module() else loaded[1:]
 
     @classmethod
     def _launch_kernel(cls, *_):

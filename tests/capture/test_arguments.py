@@ -23,14 +23,14 @@ from kvtrace.capture.records import Parameter
 torch = pytest.importorskip("torch")
 
 
-def record(kind, value, constexpr=None):
+def record_of(kind, value, constexpr=None):
     (found,) = argument_records([Parameter("x", kind, constexpr)], [value])
     return found
 
 
 def test_record_of_a_view_has_its_offset_in_the_storage():
     base = torch.zeros(10, 10)
-    found = record("*fp32", base[2:5, 3:])
+    found = record_of("*fp32", base[2:5, 3:])
     assert (found.kind, found.dtype, found.device) == ("tensor", "fp32", "cpu")
     assert (found.shape, found.strides) == ((3, 7), (10, 1))
     assert (found.offset_bytes, found.storage_bytes) == (92, 400)
@@ -46,7 +46,7 @@ def test_tensors_of_one_storage_share_a_group_and_others_do_not():
 
 
 def test_empty_tensors_are_described():
-    found = record("*fp32", torch.zeros(0, 4))
+    found = record_of("*fp32", torch.zeros(0, 4))
     assert (found.shape, found.storage_bytes, found.offset_bytes) == ((0, 4), 0, 0)
 
 
@@ -61,18 +61,18 @@ def test_empty_tensors_are_described():
     ],
 )
 def test_dtypes_have_tritons_short_names(dtype, short):
-    assert record("*x", torch.zeros(3).to(dtype)).dtype == short
+    assert record_of("*x", torch.zeros(3).to(dtype)).dtype == short
     assert short_dtype(dtype) == short
 
 
 def test_scalars_are_python_literals():
-    assert record("i32", 7).scalar == "7"
-    assert record("i1", True).scalar == "True"
-    assert record("fp32", 0.1).scalar == "0.1"
-    assert record("fp32", math.nan).scalar == "nan"
-    assert record("fp32", -math.inf).scalar == "-inf"
-    assert record("constexpr", 1, "1").kind == "constexpr"
-    assert record("constexpr", None).scalar == "None"
+    assert record_of("i32", 7).scalar == "7"
+    assert record_of("i1", True).scalar == "True"
+    assert record_of("fp32", 0.1).scalar == "0.1"
+    assert record_of("fp32", math.nan).scalar == "nan"
+    assert record_of("fp32", -math.inf).scalar == "-inf"
+    assert record_of("constexpr", 1, "1").kind == "constexpr"
+    assert record_of("constexpr", None).scalar == "None"
 
 
 @given(st.integers() | st.floats(allow_nan=False, allow_infinity=False) | st.booleans())
@@ -103,11 +103,11 @@ def test_a_descriptor_shows_its_tensor_and_its_blocks():
     descriptor = SimpleNamespace(
         base=base, shape=[64, 32], strides=[32, 1], block_shape=[16, 16], padding="zero"
     )
-    found = record("tensordesc<fp32[16,16]>", descriptor)
+    found = record_of("tensordesc<fp32[16,16]>", descriptor)
     assert (found.kind, found.shape, found.storage_bytes) == ("descriptor", (64, 32), 8192)
     assert "block_shape=(16, 16)" in (found.scalar or "")
     descriptor.padding = "nan"
-    assert "padding='nan'" in (record("tensordesc<fp32[16,16]>", descriptor).scalar or "")
+    assert "padding='nan'" in (record_of("tensordesc<fp32[16,16]>", descriptor).scalar or "")
 
 
 def test_descriptors_with_different_properties_have_different_identities():

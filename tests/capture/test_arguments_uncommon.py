@@ -30,7 +30,7 @@ Pair = namedtuple("Pair", "x y")
 _x, _y = torch.zeros(16, 16), torch.zeros(16, 16)
 
 
-def described_by(block, base=_x):
+def descriptor_of(block, base=_x):
     return TensorDescriptor.from_tensor(base, block)
 
 
@@ -44,8 +44,8 @@ def described_by(block, base=_x):
         (Pair(_x, 3), Pair(_y, 3), (_x, 3)),
         (torch.Size([1, 2]), torch.Size([1, 2]), (1, 2)),
         (_x.as_subclass(Buffer), _y.as_subclass(Buffer), _x),
-        (described_by([16, 16]), described_by([16, 16], _y), described_by([8, 16])),
-        (described_by([16, 16]), described_by([16, 16]), described_by([16, 16], _x[1:])),
+        (descriptor_of([16, 16]), descriptor_of([16, 16], _y), descriptor_of([8, 16])),
+        (descriptor_of([16, 16]), descriptor_of([16, 16]), descriptor_of([16, 16], _x[1:])),
         (tl.constexpr(3), tl.constexpr(3), tl.constexpr(4)),
         (tl.constexpr(3), tl.constexpr(3), 3),
     ],

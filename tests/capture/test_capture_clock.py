@@ -12,7 +12,7 @@ BEGAN = 1_767_323_045_000_000_000
 SECOND = 1_000_000_000
 
 
-def recorded(times, out):
+def record_launches(times, out):
     session = Session(str(out), DEFAULT)
     call = session.add_call(session.add_kernel(KernelRecord(name="k", origin="jit")), (1, 1, 1), [])
     for enter, leave in times:
@@ -22,7 +22,7 @@ def recorded(times, out):
     return open_trace(out)
 
 
-def codes(trace):
+def message_codes(trace):
     return trace.table("messages", columns=["code"])["code"].to_pylist()
 
 
@@ -34,9 +34,9 @@ def codes(trace):
     ],
 )
 def test_clock_that_is_set_back_is_reported(times, tmp_path):
-    trace = recorded(times, tmp_path / "out")
+    trace = record_launches(times, tmp_path / "out")
 
-    assert codes(trace).count("clock-stepped-back") == 1
+    assert message_codes(trace).count("clock-stepped-back") == 1
     rows = plain_rows(trace.table("launches"))
     assert [row["enter"] - BEGAN for row in rows] == [enter for enter, _ in times]
     assert all(row["exit"] >= row["enter"] for row in rows)
@@ -47,4 +47,4 @@ def test_clock_that_is_set_back_is_reported(times, tmp_path):
 
 def test_overlapping_launches_are_not_taken_for_a_clock_set_back(tmp_path):
     times = [(0, 3 * SECOND), (SECOND, 3 * SECOND - 1000), (2 * SECOND, 3 * SECOND + 5)]
-    assert "clock-stepped-back" not in codes(recorded(times, tmp_path / "out"))
+    assert "clock-stepped-back" not in message_codes(record_launches(times, tmp_path / "out"))

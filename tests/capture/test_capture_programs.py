@@ -28,7 +28,7 @@ ENDINGS = {
 
 
 @pytest.fixture(scope="module")
-def ended(autostarting, program, tmp_path_factory):
+def ended_programs(autostarting, program, tmp_path_factory):
     """Every way to end, each in a folder of its own."""
 
     def run(way):
@@ -39,9 +39,9 @@ def ended(autostarting, program, tmp_path_factory):
 
 
 @pytest.mark.parametrize("way", ENDINGS)
-def test_every_launch_is_recorded_and_sealed(ended, program, way):
+def test_every_launch_is_recorded_and_sealed(ended_programs, program, way):
     # when a program has run that never imports kvtrace
-    done, folder = ended[way]
+    done, folder = ended_programs[way]
     code, ending, launches = ENDINGS[way]
     # then it ended as it would have, and every launch is in one sealed run
     assert done.returncode == code, done.stderr

@@ -56,7 +56,7 @@ def rows_of(trace, run, name):
     return sorted(plain, key=lambda row: json.dumps(row, default=repr, sort_keys=True))
 
 
-def launched(run):
+def launch_tables(run):
     return (run.kernels, run.calls, run.launches, run.phases, run.known_contents, run.marks)
 
 
@@ -90,7 +90,7 @@ def test_tables_recorded_with_pyarrow_alone_are_equal(both):
 
 def test_counts_of_info_are_equal_with_and_without_duckdb(both, tmp_path):
     of_all, alone = (read_overview(trace, trace.runs) for trace in both)
-    assert [launched(run) for run in of_all.runs] == [launched(run) for run in alone.runs]
+    assert [launch_tables(run) for run in of_all.runs] == [launch_tables(run) for run in alone.runs]
     assert sum(kernel.launches + kernel.tuning_launches for kernel in alone.kernels) == sum(
         run.launches for run in alone.runs
     )

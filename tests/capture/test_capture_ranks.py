@@ -24,7 +24,7 @@ TORCHRUN = ("-m", "torch.distributed.run", "--standalone", "--nproc-per-node", "
 SECONDS = 1.6  # a flush comes every half second
 
 
-def to_the_end(autostarting, folder):
+def run_ranks_to_the_end(autostarting, folder):
     done = autostarting.run(*TORCHRUN, "4", folder=folder, KVTRACE="out", OMP_NUM_THREADS="1")
     assert done.returncode == 0, done.stderr
 
@@ -55,7 +55,7 @@ def killed(autostarting, folder):
 @pytest.fixture(scope="module")
 def jobs(autostarting, tmp_path_factory):
     """Both jobs, side by side, since each takes seconds; their folders."""
-    ways = (to_the_end, killed)
+    ways = (run_ranks_to_the_end, killed)
     folders = {way: tmp_path_factory.mktemp(way.__name__) for way in ways}
     with ThreadPoolExecutor(2) as pool:
         list(pool.map(lambda way: way(autostarting, folders[way]), ways))
@@ -64,7 +64,7 @@ def jobs(autostarting, tmp_path_factory):
 
 @pytest.mark.process
 def test_each_rank_is_a_run_of_one_group(jobs):
-    trace = open_trace(jobs[to_the_end] / "out")
+    trace = open_trace(jobs[run_ranks_to_the_end] / "out")
     runs = trace.select()
     assert sorted((run.rank, run.world_size) for run in runs) == [(0, 2), (1, 2)]
     assert len(trace.runs) == 2  # torchrun itself launches nothing
@@ -77,7 +77,7 @@ def test_each_rank_is_a_run_of_one_group(jobs):
 
 @pytest.mark.process
 def test_timeline_file_has_a_process_for_each_rank(jobs, tmp_path):
-    selection = resolve(str(jobs[to_the_end] / "out"))
+    selection = resolve(str(jobs[run_ranks_to_the_end] / "out"))
     done = perfetto.CONVERTER.convert(selection, tmp_path / "t", {})
     assert done.notes[0].startswith("2 runs: 16 launches")
     content = (tmp_path / "t").read_bytes()
@@ -109,7 +109,7 @@ def test_a_killed_rank_leaves_all_traces_readable_and_recoverable(jobs):
     assert {run.rank: run.ending for run in trace.runs}[1] == "killed"
 
 
-def _group(answer):
+def _put_group_id(answer):
     answer.put(groups.group_id({}))
 
 
@@ -117,7 +117,7 @@ def _group(answer):
 def test_child_processes_share_a_group_without_any_variable():
     context = multiprocessing.get_context("fork")
     answer = context.Queue()
-    children = [context.Process(target=_group, args=(answer,)) for _ in range(2)]
+    children = [context.Process(target=_put_group_id, args=(answer,)) for _ in range(2)]
     for child in children:
         child.start()
     found = {answer.get(timeout=30) for _ in children}

@@ -152,7 +152,7 @@ def looks(recorder, driver):
     return make
 
 
-def drained(looks):
+def drained_copies(looks):
     return [
         (number, Copy(*fields), arguments) for number, _, fields, arguments, _ in looks.drain(0, 0)
     ]
@@ -162,7 +162,7 @@ def test_contents_are_copied_as_they_are_at_that_point_of_the_stream(looks, driv
     x, y = on_device(torch.arange(8)), on_device(torch.arange(3, dtype=torch.int32))
     made = looks()
     assert made.take([(2, x), (5, y), (7, x)], 9, None, 0) == 1
-    ((number, copy, arguments),) = drained(made)
+    ((number, copy, arguments),) = drained_copies(made)
     assert (number, copy.stream, copy.done) == (1, 9, False)
     assert arguments == [(2, 0, 0), (5, 1, 0), (7, 0, 0)]
     x[0] = 100  # before the stream gets there
@@ -170,7 +170,7 @@ def test_contents_are_copied_as_they_are_at_that_point_of_the_stream(looks, driv
     assert copy.done
     assert copy.read() == (x.numpy().tobytes(), y.numpy().tobytes())
     made.release(copy.end)
-    assert drained(made) == []
+    assert drained_copies(made) == []
 
 
 def test_nothing_is_copied_into_a_graph_or_without_a_context(looks, driver):
@@ -206,13 +206,13 @@ def test_waiting_copies_share_no_memory_and_memory_is_freed_in_order(looks, driv
     whole = on_device(torch.zeros(ARENA - 64, dtype=torch.uint8))
     assert made.take([(0, whole)], 0, None, 0) == 1  # behind it the ring begins again
     driver.run()
-    made.release(drained(made)[0][1].end)
+    made.release(drained_copies(made)[0][1].end)
     tensors = [on_device(torch.full((100,), n)) for n in range(9)]
     taken = [made.take([(0, x)], 0, None, 0) for x in tensors]
     assert taken[:4] == [2, 3, 4, 5]
     assert taken[4:] == [0] * 5  # 800 bytes each, and a number, of 4096
     driver.run()
-    copies = [copy for _, copy, _ in drained(made)]
+    copies = [copy for _, copy, _ in drained_copies(made)]
     assert [copy.read() for copy in copies] == [(x.numpy().tobytes(),) for x in tensors[:4]]
     made.release(copies[1].end)
     assert made.take([(0, tensors[8])], 0, None, 0) == 0  # the oldest is not read yet
@@ -220,7 +220,7 @@ def test_waiting_copies_share_no_memory_and_memory_is_freed_in_order(looks, driv
     assert made.take([(0, tensors[8])], 0, None, 0) == 6
     driver.run()
     assert [copies[n].read() for n in (2, 3)] == [(tensors[n].numpy().tobytes(),) for n in (2, 3)]
-    ((_, last, _),) = drained(made)
+    ((_, last, _),) = drained_copies(made)
     assert last.read() == (tensors[8].numpy().tobytes(),)
     for copy in (*copies[2:], last):
         made.release(copy.end)
@@ -236,7 +236,7 @@ def test_memory_of_a_freed_reader_is_reused_once_its_copies_arrive(looks, driver
     driver.run()
     assert made.take([(0, x)], 0, None, 0) == 1
     driver.run()
-    ((_, copy, _),) = drained(made)
+    ((_, copy, _),) = drained_copies(made)
     made.release(copy.end)
 
 
@@ -244,14 +244,14 @@ def test_number_of_waiting_copies_is_limited(looks, driver):
     made, x = looks(waiting=2), on_device(torch.arange(2))
     assert [made.take([(0, x)], 0, None, 0) for _ in range(3)] == [1, 2, 0]
     driver.run()
-    made_copies = drained(made)
+    made_copies = drained_copies(made)
     assert made.take([(0, x)], 0, None, 0) == 0  # Python has not read those two
     for _, copy, _ in made_copies:
         made.release(copy.end)
     assert made.drain(0, 0) == []
     assert made.take([(0, x)], 0, None, 0) == 3
     driver.run()
-    made.release(drained(made)[0][1].end)
+    made.release(drained_copies(made)[0][1].end)
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_only_the_view_of_a_large_storage_is_copied(looks, driver, view, reach):
     made = looks(limit=400)
     assert made.take([(1, part)], 0, None, 0) == int(reach is not None)
     driver.run()
-    for _, copy, arguments in drained(made):
+    for _, copy, arguments in drained_copies(made):
         assert copy.read() == (pool[reach].numpy().tobytes(),)
         assert arguments == [(1, 0, 8 * reach.start)]
         made.release(copy.end)
@@ -276,14 +276,14 @@ def test_contents_above_the_limits_are_left_out(looks):
     assert made.take([(0, 5), (1, None), (2, torch.arange(3))], 0, None, 0) == 0
 
 
-def looked_at(look, arguments, driver, looks, count):
+def inspected_launches(look, arguments, driver, looks, count):
     """Which of so many launches are looked at; each copy is read at once."""
     seen = []
     for number in range(count):
         if look.at(arguments, 0):
             seen.append(number)
         driver.run()
-        for _, copy, _ in drained(looks):
+        for _, copy, _ in drained_copies(looks):
             looks.release(copy.end)
     return seen
 
@@ -292,7 +292,7 @@ def test_launches_on_a_device_are_inspected_at_growing_distances(recorder, looks
     made = looks()
     look = recorder.look(made, None, [(0, (0,))])
     arguments = (on_device(torch.arange(4)), 4)
-    assert looked_at(look, arguments, driver, made, 20) == [0, 1, 2, 4, 8, 16]
+    assert inspected_launches(look, arguments, driver, made, 20) == [0, 1, 2, 4, 8, 16]
 
 
 def test_without_time_only_the_first_launch_is_inspected_and_others_are_counted(
@@ -302,7 +302,7 @@ def test_without_time_only_the_first_launch_is_inspected_and_others_are_counted(
     look = recorder.look(made, None, [(0, (0,))])
     look.settle([(0, (0,))])
     arguments = (on_device(torch.arange(4)),)
-    assert looked_at(look, arguments, driver, made, 20) == [0]
+    assert inspected_launches(look, arguments, driver, made, 20) == [0]
     assert made.refused > 0
     assert not made.allows()
 
@@ -320,7 +320,7 @@ def test_tensors_within_tuples_are_copied(recorder, looks, driver):
     made, x = looks(), on_device(torch.arange(4))
     look = recorder.look(made, None, [(3, (1, 0, 1)), (4, (9,)), (5, (1, 7)), (6, (0, 0))])
     assert look.at((1, ((2, x), [])), 0) == 1
-    ((_, copy, arguments),) = drained(made)
+    ((_, copy, arguments),) = drained_copies(made)
     assert arguments == [(3, 0, 0)]
     driver.run()
     assert copy.read() == (x.numpy().tobytes(),)
@@ -331,7 +331,7 @@ def test_copies_are_forgotten_when_another_run_begins(recorder, looks, driver):
     made, x = looks(), on_device(torch.arange(4))
     made.take([(0, x)], 0, None, 0)
     driver.run()
-    for _, copy, _ in drained(made):
+    for _, copy, _ in drained_copies(made):
         made.release(copy.end)
     made.spend(10**12)
     assert not made.allows()
@@ -339,4 +339,4 @@ def test_copies_are_forgotten_when_another_run_begins(recorder, looks, driver):
     assert made.allows()
     assert made.take([(0, x)], 0, None, 0) == 40
     driver.run()
-    made.release(drained(made)[0][1].end)
+    made.release(drained_copies(made)[0][1].end)

@@ -164,7 +164,7 @@ class Autotuner:
 
 
 @contextlib.contextmanager
-def choosing(kind, adapter=None, **options):
+def recording_with_adapter(kind, adapter=None, **options):
     recorder, adapter, original = recorder_of(kind, **options), adapter or Adapter(), Autotuner.run
     uncommon = []
 
@@ -189,7 +189,7 @@ def ways_to_run(autotuner):
 
 def test_chosen_launcher_is_recorded_as_the_kernel(kind):
     result, x = object(), torch.zeros(8)
-    with choosing(kind) as (recorder, adapter, uncommon):
+    with recording_with_adapter(kind) as (recorder, adapter, uncommon):
         autotuner = Autotuner(Kernel(), result=result)
         for stream, run in enumerate(ways_to_run(autotuner)):
             assert run(x, 8, stream=stream) is result
@@ -206,7 +206,7 @@ def test_recorded_stream_is_that_of_the_launch(kind):
 
     # given handles of streams, and what is none: then torch is asked, and has no device here
     given = [0, 77, (1 << 63) - 1, -1, 1 << 63, 1 << 64, None, "7", True]
-    with choosing(kind, OnDevice()) as (recorder, *_):
+    with recording_with_adapter(kind, OnDevice()) as (recorder, *_):
         autotuner = Autotuner(Kernel())
         for stream in given:
             autotuner.run(1, stream=stream)
@@ -216,7 +216,7 @@ def test_recorded_stream_is_that_of_the_launch(kind):
 
 
 def test_nothing_is_recorded_while_there_are_several_launchers(kind):
-    with choosing(kind) as (recorder, adapter, _):
+    with recording_with_adapter(kind) as (recorder, adapter, _):
         for launchers in ([], [Kernel(), Kernel()]):
             Autotuner(*launchers).run(1, stream=0)
         recorder.active = False
@@ -226,7 +226,7 @@ def test_nothing_is_recorded_while_there_are_several_launchers(kind):
 
 
 def test_calls_with_other_keywords_go_to_the_uncommon_method_unchanged(kind):
-    with choosing(kind) as (recorder, _, uncommon):
+    with recording_with_adapter(kind) as (recorder, _, uncommon):
         autotuner = Autotuner(Kernel(), result="done")
         for run in ways_to_run(autotuner):
             assert run(1, 2, stream=5, benchmark_run=True) == "done"
@@ -237,7 +237,7 @@ def test_calls_with_other_keywords_go_to_the_uncommon_method_unchanged(kind):
 
 def test_exceptions_of_a_chosen_launch_propagate_and_nothing_is_recorded(kind):
     error = ValueError("the launch's own")
-    with choosing(kind) as (recorder, *_):
+    with recording_with_adapter(kind) as (recorder, *_):
         for run in ways_to_run(Autotuner(Kernel(), error=error)):
             with pytest.raises(ValueError, match="the launch's own") as caught:
                 run(1, stream=0)
@@ -253,7 +253,7 @@ def test_failures_of_kvtrace_around_a_chosen_launch_do_not_reach_the_program(kin
             raise RuntimeError("ours")
 
     problems = []
-    with choosing(kind, Broken(), problems=problems):
+    with recording_with_adapter(kind, Broken(), problems=problems):
         autotuner = Autotuner(Kernel(), result="done")
         assert autotuner.run(1, stream=0) == "done"
         del autotuner.launchers
@@ -265,7 +265,7 @@ def test_failures_of_kvtrace_around_a_chosen_launch_do_not_reach_the_program(kin
 
 def test_references_of_a_chosen_launch_are_balanced(kind):
     launcher, x, result = Kernel(), torch.zeros(8), object()
-    with choosing(kind) as (_, _, uncommon):
+    with recording_with_adapter(kind) as (_, _, uncommon):
         autotuner = Autotuner(launcher, result=result)
 
         def launch():
@@ -285,7 +285,7 @@ def test_references_of_a_chosen_launch_are_balanced(kind):
 
 def test_wrapper_of_a_choosing_method_has_its_name_and_docstring(kind):
     original = Autotuner.run
-    with choosing(kind):
+    with recording_with_adapter(kind):
         assert inspect.unwrap(Autotuner.run) is original
         assert Autotuner.run.__doc__ == "Launch."
         assert inspect.signature(Autotuner.run) == inspect.signature(original)

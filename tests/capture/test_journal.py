@@ -64,7 +64,7 @@ class Program:
             self.recorder.append(call_id, 1, 2)
 
 
-def dangling(out: Path) -> list[str]:
+def dangling_references(out: Path) -> list[str]:
     return [problem.text for problem in validate(out) if "refers to" in problem.text]
 
 
@@ -75,7 +75,7 @@ def test_a_call_that_is_launched_while_the_thread_works_is_on_disk_before_its_la
     for _ in range(3):
         program.journal.flush()
         launched = open_trace(tmp_path).table("launches").column("call_id").to_pylist()
-        assert dangling(tmp_path) == []
+        assert dangling_references(tmp_path) == []
 
     assert launched == [0, 1, 2]
 
@@ -89,7 +89,7 @@ def test_many_launches_do_not_reach_the_disk_before_their_calls(tmp_path, monkey
     program.journal.flush()
 
     assert open_trace(tmp_path).table("launches").num_rows == 150_000
-    assert dangling(tmp_path) == []
+    assert dangling_references(tmp_path) == []
 
 
 def test_columns_do_not_reach_the_disk_before_the_rows_that_they_refer_to(tmp_path, monkeypatch):
@@ -109,7 +109,7 @@ def test_columns_do_not_reach_the_disk_before_the_rows_that_they_refer_to(tmp_pa
 
     assert program.errors == []
     assert open_trace(tmp_path).table("buffers").num_rows == 200_000
-    assert dangling(tmp_path) == []
+    assert dangling_references(tmp_path) == []
 
 
 def test_rows_are_written_while_the_journal_thread_is_behind(tmp_path, monkeypatch):
@@ -122,7 +122,7 @@ def test_rows_are_written_while_the_journal_thread_is_behind(tmp_path, monkeypat
     def slow(journal: Journal) -> None:
         time.sleep(0.005)
         if on_disk:
-            assert dangling(tmp_path) == []
+            assert dangling_references(tmp_path) == []
         on_disk.append(open_trace(tmp_path).table("calls").num_rows)
         if len(on_disk) == 40:
             done.set()
@@ -139,7 +139,7 @@ def test_rows_are_written_while_the_journal_thread_is_behind(tmp_path, monkeypat
 
     assert program.errors == []
     assert on_disk[-1] > 0
-    assert dangling(tmp_path) == []
+    assert dangling_references(tmp_path) == []
     assert open_trace(tmp_path).table("launches").num_rows == program.calls
 
 
@@ -187,7 +187,7 @@ def test_launches_dropped_by_a_full_store_are_counted_until_the_end(tmp_path, ho
     assert 0 < kept < 5_000
     assert kept + trace.runs[0].dropped_rows == 100_000
     assert trace.runs[0].ending == "disk-full"
-    assert dangling(tmp_path) == []
+    assert dangling_references(tmp_path) == []
 
 
 @pytest.mark.process
@@ -200,7 +200,7 @@ def test_launches_lost_by_a_full_disk_are_counted_until_the_end(small_disk):
     kept = trace.table("launches").num_rows
     assert 0 < kept < 20_000
     assert kept + trace.runs[0].dropped_rows == 100_000
-    assert dangling(small_disk / "out") == []
+    assert dangling_references(small_disk / "out") == []
 
 
 @pytest.mark.process
@@ -219,7 +219,7 @@ def test_no_launch_is_written_without_its_call_if_no_file_can_be_created(few_fil
 
     assert bool(program.errors)
     try:
-        assert dangling(few_files / "out") == []
+        assert dangling_references(few_files / "out") == []
     except EmptyTrace:
         assert free < 6  # not even the journal could be made
 

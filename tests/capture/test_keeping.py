@@ -19,7 +19,7 @@ from tests.capture.killed_program import arguments, kernel
 ROOT = Path(__file__).parents[2]
 
 
-def seqs(out):
+def recorded_seqs(out):
     return open_trace(out).table("launches", columns=["seq"])["seq"].to_pylist()
 
 
@@ -54,7 +54,7 @@ def test_exactly_the_first_launches_up_to_the_limit_are_recorded(tmp_path, capfd
     assert program.session.recorder.drain() == b""  # and takes no memory
     program.session.stop("exit")
 
-    assert seqs(tmp_path / "out") == list(range(100))
+    assert recorded_seqs(tmp_path / "out") == list(range(100))
     (run,) = open_trace(tmp_path / "out").runs
     assert (run.sealed, run.ending, run.dropped_rows) == (True, "limit", 0)
     assert run.settings["limit"] == "100 launches"
@@ -76,7 +76,7 @@ def test_ending_is_limit_also_if_the_program_ended_before_the_next_round(tmp_pat
     for _ in range(150):
         program.session.add_launch(program.call, 1, 2)
     program.session.stop("exit")
-    assert len(seqs(tmp_path / "out")) == 100
+    assert len(recorded_seqs(tmp_path / "out")) == 100
     assert open_trace(tmp_path / "out").runs[0].ending == "limit"
 
 
@@ -84,7 +84,7 @@ def test_a_run_below_its_limit_is_recorded_completely(tmp_path, capfd):
     program = Program(tmp_path / "out", limit="2GB, 1d, 1G launches, ring:1GB")
     program.launch(50)
     program.session.stop("exit")
-    assert len(seqs(tmp_path / "out")) == 50
+    assert len(recorded_seqs(tmp_path / "out")) == 50
     assert open_trace(tmp_path / "out").runs[0].ending == "exit"
     assert capfd.readouterr().err == ""
 
@@ -127,7 +127,7 @@ def test_ring_limit_keeps_the_newest_launches(tmp_path, limit, least, most):
         largest = max(largest, sum(path.stat().st_size for path in files))
     program.session.stop("exit")
 
-    kept = seqs(tmp_path / "out")
+    kept = recorded_seqs(tmp_path / "out")
     assert kept == list(range(20_000 - len(kept), 20_000))
     assert least <= len(kept) <= most
     assert validate(tmp_path / "out") == []
@@ -147,7 +147,7 @@ def test_ring_limit_keeps_the_last_seconds(tmp_path):
     enter = open_trace(tmp_path / "out").table("launches", columns=["enter"])["enter"]
     times = enter.cast("int64").to_pylist()
     assert 0.5e9 < max(times) - min(times) < 2.5e9  # of three seconds, on a machine that is slow
-    assert seqs(tmp_path / "out")[0] > 0
+    assert recorded_seqs(tmp_path / "out")[0] > 0
     assert validate(tmp_path / "out") == []
 
 
@@ -165,7 +165,7 @@ def test_contents_of_tensors_stay_when_their_launch_is_deleted(tmp_path):
     # a launch that is neither there nor dropped is missed all the same
     program.session._submit(lambda journal: add(journal, 9999))
     program.session.stop("exit")
-    assert seqs(tmp_path / "out")[0] > 0
+    assert recorded_seqs(tmp_path / "out")[0] > 0
     assert open_trace(tmp_path / "out").table("contents").num_rows == 2
     (problem,) = validate(tmp_path / "out")
     assert "seq refers to 1 rows that launches does not have, as 9999" in problem.text
@@ -216,10 +216,10 @@ def test_program_killed_while_parts_are_deleted_leaves_a_valid_trace(tmp_path, s
         process.kill()
         process.wait()
     made = int.from_bytes(progress.read_bytes(), "little")
-    live = seqs(out)
+    live = recorded_seqs(out)
     recover(out, force=True)
     assert validate(out) == []
-    kept = seqs(out)
+    kept = recorded_seqs(out)
     assert kept == list(range(kept[0], kept[-1] + 1))
     assert sorted(live) == kept[: len(live)]  # the spool has launches besides
     assert kept[0] > 0

@@ -35,21 +35,21 @@ ROWS = st.lists(
 COMPILED, _ = compiled_part()
 
 
-def packed(rows):
+def packed_rows(rows):
     return b"".join(ROW.pack(*row) for row in rows)
 
 
 @pytest.mark.skipif(COMPILED is None, reason="there is no compiled part here")
 @given(ROWS, st.integers(0, 2**50), TIMES)
 def test_compiled_conversion_makes_the_same_columns(rows, first, last_exit):
-    compiled = LaunchRows(*COMPILED.launch_columns(packed(rows), first, last_exit))
-    assert compiled == columns_in_python(packed(rows), first, last_exit)
+    compiled = LaunchRows(*COMPILED.launch_columns(packed_rows(rows), first, last_exit))
+    assert compiled == columns_in_python(packed_rows(rows), first, last_exit)
 
 
 @pytest.mark.parametrize("make", [columns_in_python, launch_rows])
 @given(rows=ROWS)
 def test_columns_have_the_values_of_the_packed_rows(make, rows):
-    found = make(packed(rows), 7, 0)
+    found = make(packed_rows(rows), 7, 0)
     columns = found.columns
     for column in columns.values():
         column.validate(full=True)
@@ -90,5 +90,5 @@ def test_columns_have_the_values_of_the_packed_rows(make, rows):
 @pytest.mark.parametrize("make", [columns_in_python, launch_rows])
 def test_a_clock_that_was_set_back_is_noticed(times, last_exit, back, make):
     known = [{"enter": enter, "exit": leave, "device": -1} for enter, leave in times]
-    rows = packed([[row.get(name, 0) for name in FIELDS] for row in known])
+    rows = packed_rows([[row.get(name, 0) for name in FIELDS] for row in known])
     assert make(rows, 0, last_exit).stepped_back is back

@@ -66,7 +66,7 @@ def rows(launches, contents=()):
     )
 
 
-def told(sample):
+def sampled_launches(sample):
     launches = [dict(zip(FIELDS, row, strict=True)) for row in ROW.iter_unpack(sample.rows)]
     calls = [(launch["call_id"], launch["phase"]) for launch in launches]
     numbers = (memoryview(part).cast("q").tolist() for part in (sample.seq, sample.weights))
@@ -80,7 +80,7 @@ def test_weights_of_each_call_and_phase_sum_to_its_launches(kind, batches, one_i
     made, found, seen, seq = {}, {}, set(), 0
 
     def add(sample):
-        for key, number, weight in told(sample):
+        for key, number, weight in sampled_launches(sample):
             found[key] = found.get(key, 0) + weight
             assert number not in seen  # no launch is recorded twice
             seen.add(number)
@@ -121,9 +121,9 @@ def test_launches_that_other_rows_refer_to_are_recorded(kind):
     sampled = sampled_by(kind, 1_000_000)
     phases = [RUN, RUN, GRAPH_CAPTURE, GRAPH_CAPTURE, RUN, RUN]
     launches = list(zip([0, 0, 1, 1, 0, 0], phases, strict=True))
-    found = told(sampled.chosen(rows(launches, {4: 7}.items()), 0))
+    found = sampled_launches(sampled.chosen(rows(launches, {4: 7}.items()), 0))
     assert [(seq, weight) for _, seq, weight in found] == [(0, 1), (2, 1), (3, 1), (4, 2)]
-    assert told(sampled.rest()) == [((0, RUN), 5, 1)]
+    assert sampled_launches(sampled.rest()) == [((0, RUN), 5, 1)]
 
 
 def executions(first, launches, calls, names, graphs=None):
@@ -148,7 +148,7 @@ def test_executions_are_recorded_with_their_launch_and_all_are_counted(one_in):
     for batch in range(20):
         seq = range(batch * 50, batch * 50 + 50)
         sample = launched.chosen(rows([(number % 2, RUN) for number in seq]), seq[0])
-        seqs += [number for _, number, _ in told(sample)]
+        seqs += [number for _, number, _ in sampled_launches(sample)]
         launches = [*seq, *[None] * 7]
         calls = [*(number % 2 for number in seq), *[None] * 7]
         names = [*["add"] * 50, *["gemm"] * 4, *["copy"] * 3]

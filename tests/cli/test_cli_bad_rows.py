@@ -87,7 +87,7 @@ def assign(column, value, row=0):
     return change
 
 
-def entry(column, index, value):
+def change_entry(column, index, value):
     def change(rows):
         rows[0][column][index] = value
 
@@ -100,10 +100,10 @@ FOUND = {
     "a kernel that is not said": ("calls", assign("kernel_id", None)),
     "a launch of no call": ("launches", assign("call_id", None)),
     "a launch without a number": ("launches", assign("seq", None)),
-    "an argument that says nothing": ("calls", entry("args", 0, None)),
-    "a parameter that says nothing": ("kernels", entry("signature", 0, None)),
-    "a stage that says nothing": ("kernels", entry("stages", 0, None)),
-    "a frame that says nothing": ("stacks", entry("frames", 0, None)),
+    "an argument that says nothing": ("calls", change_entry("args", 0, None)),
+    "a parameter that says nothing": ("kernels", change_entry("signature", 0, None)),
+    "a stage that says nothing": ("kernels", change_entry("stages", 0, None)),
+    "a frame that says nothing": ("stacks", change_entry("frames", 0, None)),
     "a mark without a number": ("marks", assign("mark_id", None)),
     "an artifact without a hash": ("artifacts", assign("sha256", None)),
     "an artifact without content": ("artifacts", assign("bytes", None)),
@@ -144,15 +144,15 @@ def test_commands_work_on_artifacts_without_hashes(command, own_trace, kvtrace):
     assert "failed on" not in err
 
 
-def without(rows, place):
+def without_column(rows, place):
     return rows.remove_column(place)
 
 
-def doubled(rows, place):
+def add_twin(rows, place):
     return rows.append_column(rows.schema.field(place), rows.column(place))
 
 
-def at_time(nanoseconds):
+def fill_column_with_time(nanoseconds):
     def change(rows, place):
         field = rows.schema.field(place)
         times = pa.array([nanoseconds] * rows.num_rows, pa.int64()).cast(field.type)
@@ -161,14 +161,14 @@ def at_time(nanoseconds):
     return change
 
 
-TIMES = tuple(at_time(number) for number in (0, -1, 2**63 - 1, None))
+TIMES = tuple(fill_column_with_time(number) for number in (0, -1, 2**63 - 1, None))
 #: Every column of every table: gone, twice, and times as no clock shows them; each with one of the
 #: commands, with `KVTRACE_TEST_THOROUGH` with all.
 SWEPT = [
     (table.name, place, change)
     for table in TABLES.values()
     for place, column in enumerate(table.columns)
-    for change in (without, doubled, *(TIMES if pa.types.is_timestamp(column.type) else ()))
+    for change in (without_column, add_twin, *(TIMES if pa.types.is_timestamp(column.type) else ()))
 ]
 ASKED = (
     [(*swept, command) for swept in SWEPT for command in READING]
@@ -317,7 +317,7 @@ def nowhere(part):
     part.symlink_to("nowhere")
 
 
-def itself(part):
+def link_to_itself(part):
     part.symlink_to(part.name)
 
 
@@ -326,7 +326,7 @@ def folder(part):
 
 
 @pytest.mark.timeout(60)
-@pytest.mark.parametrize("made", [pipe, device, nowhere, itself, folder])
+@pytest.mark.parametrize("made", [pipe, device, nowhere, link_to_itself, folder])
 @pytest.mark.parametrize(
     "command", ["info", "profile", "sanitize", "sql", "trace redact", "trace validate"]
 )
@@ -413,7 +413,7 @@ def test_a_folder_name_with_control_characters_is_escaped(command, own_trace, kv
 # -- parts as nobody writes them --------------------------------------------------------------
 
 
-def twice(rows):
+def with_column_twice(rows):
     name = rows.column_names[1]
     return rows.append_column(name, rows.column(name))
 
@@ -424,7 +424,7 @@ def deep(rows):
     )
 
 
-@pytest.mark.parametrize("change", [twice, deep])
+@pytest.mark.parametrize("change", [with_column_twice, deep])
 @pytest.mark.parametrize("command", ["info", "trace validate", "profile"])
 def test_part_that_no_writer_can_make_is_reported_as_damaged(change, command, own_trace, kvtrace):
     part = next((own_trace / "kernels").rglob("*.parquet"))

@@ -36,7 +36,7 @@ def test_a_directory_of_traces_lists_them(kvtrace, own_trace, command):
 
 
 @pytest.fixture
-def piped(own_trace):
+def run_piped(own_trace):
     def run(*words):
         command = [sys.executable, "-m", "kvtrace", *map(str, words)]
         return subprocess.run(command, capture_output=True, check=False, timeout=200)
@@ -45,20 +45,20 @@ def piped(own_trace):
 
 
 @pytest.mark.process
-def test_output_minus_is_standard_output(piped, own_trace, tmp_path):
-    chrome = piped("convert", "chrome", own_trace, "-o", tmp_path / "file.json")
+def test_output_minus_is_standard_output(run_piped, own_trace, tmp_path):
+    chrome = run_piped("convert", "chrome", own_trace, "-o", tmp_path / "file.json")
     assert chrome.returncode == 0, chrome.stderr
-    printed = piped("convert", "chrome", own_trace, "-o", "-")
+    printed = run_piped("convert", "chrome", own_trace, "-o", "-")
     assert printed.stdout == (tmp_path / "file.json").read_bytes()
     assert b"wrote -" in printed.stderr
 
-    page = piped("report", own_trace, "-o", "-", "--no-replay")
+    page = run_piped("report", own_trace, "-o", "-", "--no-replay")
     assert page.stdout.startswith(b"<!doctype html>")
 
 
 @pytest.mark.process
-def test_several_output_files_are_refused_for_standard_output(piped, own_trace):
-    done = piped("convert", "csv", own_trace, "-o", "-")
+def test_several_output_files_are_refused_for_standard_output(run_piped, own_trace):
+    done = run_piped("convert", "csv", own_trace, "-o", "-")
     assert done.returncode == 2
     assert b"several files" in done.stderr
 
@@ -71,12 +71,12 @@ def recorded_defect(tmp_path):
 
 
 @pytest.mark.process
-def test_findings_are_printed_one_per_line_into_a_pipe(piped, recorded_defect):
-    done = piped("sanitize", recorded_defect)
+def test_findings_are_printed_one_per_line_into_a_pipe(run_piped, recorded_defect):
+    done = run_piped("sanitize", recorded_defect)
     lines = done.stdout.decode().splitlines()
     assert done.returncode == 1
     assert lines
     assert all(re.match(r"\S+:\d+:\d+: \w+\[[\w-]+\]: ", line) for line in lines)
 
-    blocks = piped("sanitize", recorded_defect, "--blocks").stdout.decode()
+    blocks = run_piped("sanitize", recorded_defect, "--blocks").stdout.decode()
     assert "  witness:" in blocks

@@ -34,7 +34,7 @@ def command(
 LINE = CommandLine("kvtrace test", command, passthrough=False)
 
 
-def parsed(words):
+def values_without_defaults(words):
     arguments = LINE.parsed(words.split())
     return {name: value for name, value in arguments.items() if value != DEFAULTS.get(name)}
 
@@ -68,7 +68,7 @@ DEFAULTS = {
     ],
 )
 def test_words_are_parsed_into_the_functions_arguments(words, wanted):
-    assert parsed(words) == {"files": [Path("a")], **wanted}
+    assert values_without_defaults(words) == {"files": [Path("a")], **wanted}
 
 
 @pytest.mark.parametrize(
@@ -87,7 +87,7 @@ def test_words_are_parsed_into_the_functions_arguments(words, wanted):
 )
 def test_invalid_words_are_reported_in_a_sentence(words, said):
     with pytest.raises(BadUsage) as caught:
-        parsed(words)
+        values_without_defaults(words)
     assert said in str(caught.value)
 
 

@@ -30,7 +30,7 @@ def enough_time():
 
 
 @pytest.fixture(scope="module")
-def printed():
+def sizes_output():
     """Exit code, output and complaints of `kvtrace sizes` on a trace from a GPU."""
     with redirect_stdout(StringIO()) as out, redirect_stderr(StringIO()) as err:
         code = main(["sizes", str(FIXTURE)])
@@ -50,7 +50,7 @@ def two(tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def captured(tmp_path_factory):
+def trace_of_two_launches(tmp_path_factory):
     """Two launches of one kernel: the second is told of one element more than there are."""
     if find_spec("triton") is None:
         pytest.skip("Triton is not installed")
@@ -67,8 +67,8 @@ def captured(tmp_path_factory):
     return out
 
 
-def test_conditions_of_a_trace_from_a_gpu(printed):
-    code, out, err = printed
+def test_conditions_of_a_trace_from_a_gpu(sizes_output):
+    code, out, err = sizes_output
 
     text = " ".join(out.split())
     assert (code, err) == (0, "")
@@ -78,8 +78,8 @@ def test_conditions_of_a_trace_from_a_gpu(printed):
     assert "unique calls within the conditions" in text
 
 
-def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
-    code, out, _ = kvtrace("sizes", captured)
+def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, trace_of_two_launches):
+    code, out, _ = kvtrace("sizes", trace_of_two_launches)
 
     text = " ".join(out.split())
     assert code == 1
@@ -89,8 +89,8 @@ def test_a_call_outside_fails_and_is_written_as_it_was(kvtrace, captured):
     assert "violation: load ends 4 bytes past the end of x" in text
 
 
-def test_json_has_the_same_conditions_as_the_text(kvtrace, captured):
-    code, out, _ = kvtrace("sizes", captured, "--json")
+def test_json_has_the_same_conditions_as_the_text(kvtrace, trace_of_two_launches):
+    code, out, _ = kvtrace("sizes", trace_of_two_launches, "--json")
 
     (kernel,) = json.loads(out)
     assert code == 1
@@ -128,8 +128,8 @@ def test_the_old_option_generic_still_works_and_names_the_command(kvtrace, two):
 # -- the size envelope ----------------------------------------------------------------------------
 
 
-def test_the_table_of_sizes_says_where_a_kernel_ends(printed):
-    text = " ".join(printed[1].split())
+def test_the_table_of_sizes_says_where_a_kernel_ends(sizes_output):
+    text = " ".join(sizes_output[1].split())
 
     assert "rows (was 198): first bad 11,930,466: row[:, None] * columns does not fit into" in text
     # on a busy machine the time to decide it may be over
@@ -140,11 +140,11 @@ def test_the_table_of_sizes_says_where_a_kernel_ends(printed):
     assert "grid_x = cdiv(rows, 32)" in text
 
 
-def test_the_documentation_shows_the_printed_conditions(printed):
+def test_the_documentation_shows_the_printed_conditions(sizes_output):
     document = " ".join((Path(__file__).parents[2] / "docs" / "generic.md").read_text().split())
     example = document[document.index("rows (was 198):") : document.index("columns (was 180):")]
 
-    text = " ".join(printed[1].split())
+    text = " ".join(sizes_output[1].split())
 
     assert example.strip() in re.sub(r"\(\S*/matmul.py", "(matmul.py", text)
 
@@ -196,7 +196,7 @@ def test_sizes_without_conditions(kvtrace):
     assert "are options of kvtrace sizes" in err
 
 
-def launched(out, name):
+def record_paged_kernel(out, name):
     """One launch of a kernel that reads five pages of a small cache."""
     if find_spec("triton") is None:
         pytest.skip("Triton is not installed")
@@ -215,7 +215,7 @@ def launched(out, name):
 
 @pytest.fixture(scope="module")
 def paged(tmp_path_factory):
-    return launched(tmp_path_factory.mktemp("paged") / "out", "paged")
+    return record_paged_kernel(tmp_path_factory.mktemp("paged") / "out", "paged")
 
 
 def test_a_contract_is_checked_and_a_proof_names_it(kvtrace, paged, tmp_path):
@@ -251,7 +251,7 @@ def test_a_file_without_valid_contracts_is_refused(kvtrace, paged, tmp_path):
 
 
 def test_a_comment_in_the_kernel_is_a_contract(kvtrace, tmp_path):
-    out = launched(tmp_path / "out", "paged_assumed")
+    out = record_paged_kernel(tmp_path / "out", "paged_assumed")
 
     code, text, err = kvtrace("sizes", out)
 
@@ -262,7 +262,7 @@ def test_a_comment_in_the_kernel_is_a_contract(kvtrace, tmp_path):
 
 
 def test_a_broken_contract_in_a_comment_fails_and_an_invalid_one_is_reported(kvtrace, tmp_path):
-    out = launched(tmp_path / "out", "paged_wrongly")
+    out = record_paged_kernel(tmp_path / "out", "paged_wrongly")
 
     code, text, err = kvtrace("sizes", out)
 

@@ -155,7 +155,7 @@ def test_top_reports_a_bad_path_in_one_sentence(kvtrace, tmp_path, make):
     assert re.fullmatch(r"kvtrace: [^\n]+\n", err)
 
 
-def watched(out, end, at_least):
+def pages_drawn_by_top(out, end, at_least):
     """Watch in a terminal until so many different pages were drawn, then end it."""
     pid, terminal = pty.fork()
     if pid == 0:
@@ -192,7 +192,7 @@ def watched(out, end, at_least):
 @pytest.mark.process
 @pytest.mark.parametrize("end", ["q", "interrupt"])
 def test_terminal_shows_pages_until_q_is_pressed(program, end):
-    code, counts, drawn = watched(program.out, end, 4)
+    code, counts, drawn = pages_drawn_by_top(program.out, end, 4)
 
     assert code == 0, drawn[-2_000:]
     assert counts == sorted(counts)

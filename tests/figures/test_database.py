@@ -25,7 +25,7 @@ def test_a_long_query_draws_no_progress():
         assert zone == "UTC"
 
 
-def summed(number):
+def sum_in_database(number):
     """Sum a table in a connection to the shared database, under names that all use."""
     with scratch() as connection:
         connection.register("rows", pa.table({"x": [number, 1]}))
@@ -37,7 +37,7 @@ def test_connections_to_the_shared_database_do_not_see_each_others_tables():
     with scratch() as one:
         one.execute("CREATE TEMP TABLE place AS SELECT 7 AS x")
         with ThreadPoolExecutor(8) as threads:
-            assert list(threads.map(summed, range(64))) == [[(n + 1,)] for n in range(64)]
+            assert list(threads.map(sum_in_database, range(64))) == [[(n + 1,)] for n in range(64)]
         assert one.execute("FROM place").fetchall() == [(7,)]
     with scratch() as later, pytest.raises(duckdb.CatalogException):
         later.execute("FROM place")

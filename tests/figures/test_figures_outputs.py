@@ -43,12 +43,12 @@ VIEWS = f"""
 """
 
 
-def known(figures):
+def figures_or_zero(figures):
     """Figures by their names; what is nothing is zero, whether nothing or nobody was asked."""
     return {n: value or 0 for n, value in figures.items() if n in ASKED or n in MORE}
 
 
-def keyed(row, name):
+def key_of_row(row, name):
     return KernelKey(row["module"] or "", name or "", row["source"] or "")
 
 
@@ -70,23 +70,23 @@ def of_profile(read):
         )
         if kernel["derived"]["bytes"] is not None:
             figures |= {name: kernel["derived"][name] for name in ("bytes", "flops")}
-        yield keyed(kernel, kernel["name"]), known(figures)
+        yield key_of_row(kernel, kernel["name"]), figures_or_zero(figures)
 
 
 def of_info(read):
     shown = overview_object(read.overview)
     device = {
-        keyed(row, row["name"]): row
+        key_of_row(row, row["name"]): row
         for row in (shown["device_time"] or {"rows": ()})["rows"]
         if row["kind"] == TRITON
     }
     for kernel in shown["kernels"]:
-        name = keyed(kernel, kernel["name"])
+        name = key_of_row(kernel, kernel["name"])
         row = device.get(name, {})
         figures = {
             "device_executions": row.get("executions"), "device_median_ns": row.get("median_ns"),
         }  # fmt: skip
-        yield name, known(kernel | (figures if shown["device_time"] else {}))
+        yield name, figures_or_zero(kernel | (figures if shown["device_time"] else {}))
 
 
 def of_sql(read, text):
@@ -94,7 +94,7 @@ def of_sql(read, text):
         names, rows = query(connection, text)
     for listed in rows:
         row = dict(zip(names, listed, strict=True))
-        yield keyed(row, row["kernel"]), known(row)
+        yield key_of_row(row, row["kernel"]), figures_or_zero(row)
 
 
 def of_diff(read):
@@ -102,7 +102,7 @@ def of_diff(read):
     for key in side.kernels:
         totals = side.kernel_totals(key)
         names = (ASKED | MORE) - {"bytes", "flops"}  # of launches, if all are known
-        yield key, known({n: getattr(totals, n) for n in names if hasattr(totals, n)})
+        yield key, figures_or_zero({n: getattr(totals, n) for n in names if hasattr(totals, n)})
 
 
 def of_report(read):

@@ -46,10 +46,10 @@ def test_medians_of_rows_of_weight_one_equal_weighted_medians(runs, monkeypatch)
     found = [device_times(trace, trace.runs), host_times(trace, trace.runs)]
     for ours, theirs in zip(found, expected, strict=True):
         for table in ("calls", "kernels"):
-            assert rows_of(getattr(ours, table)) == rows_of(getattr(theirs, table))
+            assert sorted_rows(getattr(ours, table)) == sorted_rows(getattr(theirs, table))
 
 
-def rows_of(table):
+def sorted_rows(table):
     return sorted(map(repr, table.to_pylist()))
 
 

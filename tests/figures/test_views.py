@@ -24,7 +24,7 @@ FIXTURES = sorted((Path(__file__).parents[1] / "fixtures" / "h200").glob("*/runs
 NOT_IN_SUMS = ("called", "launched", "executed", "marked", "phase_sums")
 
 
-def asked(trace, text):
+def rows_of(trace, text):
     with connect(trace, trace.runs) as database:
         names, rows = query(database, text)
     return [dict(zip(names, row, strict=True)) for row in rows]
@@ -35,7 +35,7 @@ def asked(trace, text):
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_sums_by_call_equal_a_loop_over_the_launches(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("views"), runs)
-    found = {(row["run"], row["call_id"]): row for row in asked(trace, "FROM call_sums")}
+    found = {(row["run"], row["call_id"]): row for row in rows_of(trace, "FROM call_sums")}
     for number, (kernels, launches) in enumerate(runs):
         slow = slow_launches(kernels, launches)
         for call in range(6):
@@ -87,7 +87,7 @@ def slow_launches(kernels, launches):
 @given(st.lists(st.tuples(KERNELS, LAUNCHES), min_size=1, max_size=2))
 def test_view_compiling_equals_a_brute_force_search(tmp_path_factory, runs):
     trace = written(tmp_path_factory.mktemp("views"), runs)
-    found = {(row["run"], row["seq"]) for row in asked(trace, "FROM compiling")}
+    found = {(row["run"], row["seq"]) for row in rows_of(trace, "FROM compiling")}
     expected = {(f"r{n}", seq) for n, each in enumerate(runs) for seq in slow_launches(*each)}
     assert found == expected
 
@@ -95,7 +95,7 @@ def test_view_compiling_equals_a_brute_force_search(tmp_path_factory, runs):
 @pytest.mark.parametrize("runs", some(FIXTURES, 4), ids=lambda path: path.parent.name)
 def test_top_kernels_of_recorded_traces_add_up(runs):
     trace = open_trace(runs.parent)
-    top = asked(trace, TOP_KERNELS)
+    top = rows_of(trace, TOP_KERNELS)
     launches = sum(row["launches"] + row["tuning_launches"] for row in top)
     assert launches == trace.table("launches").num_rows
     host = host_times(trace, trace.runs).calls
@@ -106,26 +106,26 @@ def test_top_kernels_of_recorded_traces_add_up(runs):
 
 def test_every_view_can_be_queried_after_creating_it_with_used_views(tmp_path):
     trace = written(tmp_path, [([("a", 0, None)], [(0, 0, 5, 1, "run", 3, True)])])
-    assert asked(trace, "SELECT kernel, called_file, grid_x FROM called WHERE call_id = 0") == [
+    assert rows_of(trace, "SELECT kernel, called_file, grid_x FROM called WHERE call_id = 0") == [
         {"kernel": "a", "called_file": None, "grid_x": None}
     ]
     for name in VIEWS:
-        assert asked(trace, f'SELECT count(*) AS n FROM "{name}"')[0]["n"] >= 0
+        assert rows_of(trace, f'SELECT count(*) AS n FROM "{name}"')[0]["n"] >= 0
     made = [text.split()[2].strip('"') for text in view_statements(["call_sums"])]
     assert made == [name for name in VIEWS if name not in NOT_IN_SUMS]
 
 
 def test_points_in_time_can_be_subtracted_and_need_no_quotes():
     trace = open_trace(FIXTURES[0].parent)
-    (row,) = asked(
+    (row,) = rows_of(
         trace,
         "SELECT count(*) AS n, sum(exit_ns - enter_ns) - sum(host_ns) AS apart FROM launched",
     )
     assert row["n"]
     assert row["apart"] == 0
-    (row,) = asked(trace, "SELECT sum(end_ns - start_ns) - sum(device_ns) AS apart FROM executed")
+    (row,) = rows_of(trace, "SELECT sum(end_ns - start_ns) - sum(device_ns) AS apart FROM executed")
     assert row["apart"] in (0, None)
-    assert asked(trace, "SELECT begin_ns, end_ns - begin_ns AS taken, ns FROM marked") is not None
+    assert rows_of(trace, "SELECT begin_ns, end_ns - begin_ns AS taken, ns FROM marked") is not None
 
 
 @pytest.mark.parametrize(

@@ -45,7 +45,7 @@ class AroundLaunches(Protocol):
         """Add the wrapper to the listeners of the run's journal; called at each new call."""
 
     def variant(self, kernel: Any, make: Callable[[], Variant]) -> Any:
-        """Return the wrapper's data for a kernel, made at its first launch; None: do not wrap."""
+        """Return the wrapper's data for a kernel, made at its first launch; None: not wrapped."""
 
     def is_due(self, variant: Any) -> bool:
         """Return whether the kernel's next launch is to be wrapped."""
@@ -58,7 +58,7 @@ class AroundLaunches(Protocol):
         stream: int,
         module: "Callable[[], Module]",
     ) -> Any:
-        """Read a launch's tensors, and return the argument of `launched`; None: launch unwrapped.
+        """Read a launch's tensors, and return `begun` for `launched`; None: do not wrap.
 
         `module` returns the kernel's parsed IR.
         """

@@ -76,7 +76,7 @@ class Adapter(Protocol):
     """The functions of a backend that record kernels and describe launches for judging."""
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a compiled variant; see `adapters.Adapter`."""
+        """Record a variant; return kernel id and device as `adapters.Adapter`."""
 
     def coming(
         self,
@@ -157,7 +157,7 @@ class LaunchJudge:
     # -- called by the hot path for new kernels and calls -----------------------------------------
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int]:
-        """Record a compiled variant; see `adapters.Adapter`."""
+        """Record a variant by the backend's adapter; return its kernel id and no device."""
         return (self._adapter.new_kernel(owner, kernel)[0], NO_DEVICE, -1)
 
     def new_call(

@@ -157,7 +157,7 @@ class Joiner:
     # -- streams ----------------------------------------------------------------------------
 
     def _take_stream(self, stream: _Stream, final: bool) -> list[JoinedExecutions]:
-        """Return a stream's decided executions, and store the others with their launches."""
+        """Return a stream's decided executions; store undecided ones with their launches."""
         if not stream.kernels:
             if final:
                 stream.launches.clear()
@@ -199,7 +199,7 @@ class Joiner:
         return decided
 
     def _segment(self, kernels: Kernels, launches: Launches, lost: bool) -> JoinedExecutions:
-        """Join all executions between two idle moments to these launches, or none of them."""
+        """Return executions between two idle moments, joined to these launches if all fit."""
         rows = np.flatnonzero(self._named(kernels))
         equal_count = len(rows) == len(launches) and not lost
         if not equal_count or not _fits(kernels.chosen(rows), launches):
@@ -235,7 +235,7 @@ class Joiner:
     def _joined_rows(
         self, kernels: Kernels, rows: NDArray[np.int64], launches: Launches
     ) -> JoinedExecutions:
-        """Return executions of which those at `rows` are joined to the launches, one to one."""
+        """Return executions; each of those at `rows` is joined to the launch at the same index."""
         seq = np.full(len(kernels), NONE, np.int64)
         call = seq.copy()
         seq[rows], call[rows] = launches.seq, launches.call
@@ -277,7 +277,7 @@ class Joiner:
     def _nodes_of(self, graph: int, replay: Kernels) -> dict[int, tuple[int, int]] | None:
         """Return (seq, call id) by node of an executable graph, given one replay of the graph.
 
-        They are those of the captured graph that it copies; None if that is not certain.
+        They are of the captured graph that it copies; None if that graph is not certain.
         """
         order = np.argsort(replay.graph_node, kind="stable")
         nodes = replay.chosen(order[self._named(replay)[order]])
@@ -331,7 +331,7 @@ class _LaunchQueue:
         return self._launches.chosen(slice(self._begin, self._begin + count))
 
     def remove_before(self, moment: int, also_under_way: bool) -> None:
-        """Remove launches that returned before a moment, and optionally those in progress then."""
+        """Remove launches that returned before a moment, and optionally launches in progress."""
         if not also_under_way:
             returned = int(np.searchsorted(self._launches.leave, moment))
             self._begin = max(self._begin, returned)

@@ -219,7 +219,7 @@ class LauncherKernel:
 
 
 def kernel_of_launcher(autotuner: Any, launcher: Any) -> LauncherKernel:
-    """Return the kernel that one of an autotuner's launchers launches."""
+    """Return the kernel that a launcher of an autotuner launches."""
     scope = launcher.__globals__
     kernel = scope.get("bin") or scope["runner"].__self__
     return LauncherKernel(autotuner, launcher, kernel, _compile_meta(autotuner, launcher))

@@ -81,7 +81,7 @@ class InductorAdapter:
     def look_at(
         self, autotuner: Any, args: tuple[Any, ...], kwargs: dict[str, Any], stream: Any
     ) -> int:
-        """Copy watched tensors before a launch, if one is due; return the copies' number, or 0."""
+        """Copy watched tensors before a launch unless `wait` > 0; return the copies' id, or 0."""
         if self.watching is None:
             return 0
         try:
@@ -110,9 +110,9 @@ class InductorAdapter:
         kwargs: dict[str, Any],
         stream: Any,
     ) -> Any:
-        """Call `before` of a wrapper for a launch; return its result, or None: launch unwrapped.
+        """Call a wrapper's `before` for a launch, and return its result; None: do not wrap.
 
-        None if the wrapper is not due, or while the autotuner has several launchers.
+        None also if the wrapper is not due, or while the autotuner has several launchers.
         """
         if not self._session.recorder.active:
             return None
@@ -171,7 +171,10 @@ class InductorAdapter:
         return watch
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a configuration: `owner` is its autotuner, `kernel` its launcher."""
+        """Record a configuration of the autotuner `owner` with the launcher `kernel`.
+
+        Return kernel id (-1: not recorded), the device's kind and index, and `_inspector`.
+        """
         if getattr(owner, "triton_interpret", False):
             return (-1, NO_DEVICE, -1)  # Triton's interpreter ran the function without a launcher
         launcher_kernel = kernel_of_launcher(owner, kernel)
@@ -217,7 +220,7 @@ class InductorAdapter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Record a unique call; see `adapters.Adapter`."""
+        """Record a unique call and return its id; then inspect and check its first launch."""
         launch = self.coming(kernel, kernel_id, NO_GRID, args, kwargs)
         if self.watching is not None:
             self.watching.after(kernel, launch.values)
@@ -349,7 +352,7 @@ def _hot_run(
 def _checked(
     original: Callable[..., Any], adapter: InductorAdapter, checking: AroundLaunches
 ) -> Callable[..., Any]:
-    """Return a `run` whose launches are wrapped by `checking` when that is due."""
+    """Return `original` with launches that `begin_check` selects made by `checking.launched`."""
 
     def run(self: Any, /, *args: Any, stream: Any, **kwargs: Any) -> Any:
         pending = adapter.begin_check(checking, self, args, kwargs, stream)
@@ -408,7 +411,7 @@ def _inspecting_run(
 
 
 def _passed(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Return the keyword arguments without those of the autotuner."""
+    """Return the keyword arguments without the autotuner's own keywords."""
     if not kwargs:
         return kwargs
     return {k: v for k, v in kwargs.items() if k not in ("benchmark_run", "stream")}

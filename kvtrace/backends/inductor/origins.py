@@ -56,7 +56,7 @@ class Origins:
         self._calls: OrderedDict[str, dict[Origin, None]] = OrderedDict()
 
     def add(self, name: str, code: str, origins: Iterable[Origin]) -> None:
-        """Add origins of a kernel to those stored for the same name and code."""
+        """Add origins of a kernel to the origins stored for its name and code."""
         self._kernels.setdefault((name, _body(code)), {}).update(dict.fromkeys(origins))
         while len(self._kernels) > _LIMIT:
             self._kernels.popitem(last=False)

@@ -40,7 +40,7 @@ _decided: dict[int, Any] = {}
 
 
 def install() -> Replacements:
-    """Replace Triton's measuring functions, for launches without a GPU."""
+    """Replace, and return, Triton's measuring functions, for launches without a GPU."""
     from triton import testing
     from triton.runtime.autotuner import Autotuner
 

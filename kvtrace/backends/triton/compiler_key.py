@@ -25,7 +25,7 @@ _NO_MODULES: Final = frozenset({"__pycache__", "include", "lib", "bin"})
 
 
 def install() -> Replacements:
-    """Make Triton use the cached key; nothing is replaced if Triton has computed it already."""
+    """Make Triton use the cached key, unless it has computed one; return the replacements."""
     replaced = Replacements()
     cache: Any = sys.modules.get("triton.runtime.cache")
     compute = getattr(cache, "triton_key", None)

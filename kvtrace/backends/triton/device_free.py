@@ -154,7 +154,7 @@ def _stop_compiler_at_ttir(session: "Session") -> Replacements:
 def _link_launchers_to_kernels() -> Replacements:
     """Set `compiled` of each evaluating launcher to a reference to its compiled kernel.
 
-    Undoing this also unloads the kernels.
+    Return the replacements; undoing them also unloads the kernels.
     """
     from triton.compiler.compiler import CompiledKernel
 

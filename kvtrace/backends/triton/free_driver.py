@@ -58,7 +58,7 @@ class DeviceFreeDriver(DriverBase):  # type: ignore[misc]
 
     @classmethod
     def is_active(cls) -> bool:
-        """This driver is always active."""
+        """Return True, as this driver is always active."""
         return True
 
     def map_python_to_cpp_type(self, ty: str) -> str:

@@ -150,7 +150,7 @@ _plain_to_ir: Final = tl.pointer_type.to_ir
 
 
 def _pointer_to_ir(pointer: Any, builder: Any) -> Any:
-    """Replace `pointer_type.to_ir`; raise for a pointer to a pointer, on which libtriton aborts."""
+    """Return a pointer type's IR; raise for a pointer to a pointer, on which libtriton aborts."""
     if isinstance(pointer.element_ty, tl.pointer_type) and version_of(triton) >= (3, 9):
         raise TypeError("Triton 3.9 and newer have no pointers to pointers")
     return _plain_to_ir(pointer, builder)

@@ -153,7 +153,7 @@ class InterpreterHooks:
     # -- the adapter of the hot path ---------------------------------------------------------
 
     def new_kernel(self, _owner: Any, kernel: Variant) -> tuple[int, int, int]:
-        """Record a variant; see `adapters.Adapter`."""
+        """Record a variant; return its kernel id and no device."""
         keep = self._session.settings.source
         target = self._functions[kernel.src.fn.fn].target
         kernel_id = self._session.add_kernel(lambda: _kernel_record(kernel, target, keep))
@@ -168,7 +168,7 @@ class InterpreterHooks:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Record a unique call; see `adapters.Adapter`."""
+        """Record a unique call and return its id."""
         values = values_of(kernel, args, kwargs)
         return self._session.add_call(
             kernel_id, grid, argument_records(parameters_of(kernel), values)

@@ -150,7 +150,7 @@ def job_of(selection: "Selection", row: Mapping[str, Any]) -> dict[str, Any] | N
 def target_and_options(
     target: str, warp_size: int, options: Mapping[str, Any]
 ) -> tuple["GPUTarget", dict[str, Any]]:
-    """Return Triton's target, and options as Python values without those that name local files."""
+    """Return Triton's target, and options as Python values, except names of local files."""
     from triton.backends.compiler import GPUTarget
 
     backend, _, architecture = target.partition(":")
@@ -166,7 +166,10 @@ def target_and_options(
 def compiled_from(
     ttir: str, target: str, warp_size: int, options: Mapping[str, Any]
 ) -> "CompiledKernel":
-    """Compile TTIR for a target, `backend:architecture`, through Triton's cache."""
+    """Return the kernel that Triton compiles from TTIR, or has cached, for a target.
+
+    The target is written `backend:architecture`.
+    """
     import triton
 
     triton_target, portable = target_and_options(target, warp_size, options)

@@ -63,7 +63,7 @@ class LaunchAdapter:
         self._parameters: weakref.WeakKeyDictionary[Any, Any] = weakref.WeakKeyDictionary()
 
     def new_kernel(self, owner: Any, kernel: Any) -> tuple[int, int, int] | Apart:
-        """Record a compiled variant; see `adapters.Adapter`."""
+        """Record a compiled variant; return kernel id, device and inspector (`Adapter`)."""
         if self.dispatchers is not None:
             self.dispatchers.hook(type(owner))
             if self.dispatchers.unasked and self.launchers is not None:
@@ -86,7 +86,7 @@ class LaunchAdapter:
         args: tuple[Any, ...],
         kwargs: dict[str, Any],
     ) -> int:
-        """Record a unique call, or find its id; see `adapters.Adapter`.
+        """Record a unique call if it is new, and return its id.
 
         Calls whose arguments differ only in being passed by position, by name or as defaults are
         new to the hot path, and one call here.

@@ -59,7 +59,7 @@ def _holding(addresses: NDArray[np.int64]) -> list[Memory]:
 def _matching(
     memories: list[Memory], addresses: NDArray[np.int64]
 ) -> tuple[list[Memory], NDArray[np.int64]]:
-    """Return those of the storages that contain an address, and the addresses that are in none."""
+    """Return the storages that contain an address, and the addresses that are in no storage."""
     matches = []
     for memory in sorted(memories, key=lambda memory: -memory[1]):
         begin, end = np.searchsorted(addresses, (memory[0], memory[0] + memory[1]))

@@ -38,7 +38,7 @@ class TracedKernel:
         return getattr(self._kernel, name)
 
     def run(self, *args: Any, grid: Any, warmup: bool, **kwargs: Any) -> Any:
-        """Launch the kernel while the client watches."""
+        """Launch the kernel while the client watches, and return the launch's result."""
         member = self._watching()
         if member is None:
             return self._kernel.run(*args, grid=grid, warmup=warmup, **kwargs)

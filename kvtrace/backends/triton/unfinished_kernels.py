@@ -228,7 +228,10 @@ class StoppingCompiler:
         self._problem = problem
 
     def install(self) -> Replacements:
-        """Make jitted functions use this compiler; ahead-of-time compilation is not changed."""
+        """Make jitted functions, but no ahead-of-time compilation, use this compiler.
+
+        Return the replacements, which can be undone.
+        """
         from triton.runtime.jit import JITFunction
 
         replaced = Replacements()

@@ -44,7 +44,7 @@ class Watch:
     def members(self, kernel: str) -> list[Member]:
         """Return the clients that watch launches of the kernel in the running thread.
 
-        Those of `watched_by`, and in mode ops `CLIENTS_OF_MODE`; none for kernels not recorded.
+        The clients of `watched_by`, and in mode ops `CLIENTS_OF_MODE`; [] for unrecorded kernels.
         """
         settings = self.session.settings
         if not self.session.recording or not settings.records_kernel(kernel):

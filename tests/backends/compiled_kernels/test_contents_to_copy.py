@@ -31,12 +31,12 @@ def launch():
 
 
 @pytest.fixture
-def no_time(monkeypatch):
+def no_time_budget(monkeypatch):
     monkeypatch.setattr(limits, "FRACTION", 0.0)
     monkeypatch.setattr(limits, "ALLOWANCE_NS", 0)
 
 
-def sets_of(out, call_id=0):
+def content_sets_of(out, call_id=0):
     """The distinct contents of a call: launches, and by argument the bytes."""
     trace = open_trace(out)
     contents = contents_of(trace, trace.runs[0]).get(call_id)
@@ -49,8 +49,8 @@ def sets_of(out, call_id=0):
     ]
 
 
-def known(out, call_id=0):
-    return sorted(seq for launches, _ in sets_of(out, call_id) for seq in launches)
+def launches_with_contents(out, call_id=0):
+    return sorted(seq for launches, _ in content_sets_of(out, call_id) for seq in launches)
 
 
 def bounds(out, call_id=0):
@@ -82,7 +82,7 @@ def test_a_later_launch_with_an_index_out_of_bounds_is_found(tmp_path, monkeypat
         launch(chosen)
         chosen[5] = 0
         launch(chosen)
-    assert [launches for launches, _ in sets_of(tmp_path)] == [(0,), (1, 2), (3,)]
+    assert [launches for launches, _ in content_sets_of(tmp_path)] == [(0,), (1, 2), (3,)]
     ((verdict, message),) = bounds(tmp_path)
     assert verdict == "violation"
     assert message.endswith(
@@ -99,7 +99,7 @@ def test_valid_contents_of_all_launches_prove_the_access(tmp_path, launch):
     assert "launches 0, 1, 2: 3 of 3 distinct contents, 3 of 3 launches" in message
 
 
-def test_a_call_that_differs_in_its_grid_alone_has_its_contents(tmp_path, launch, no_time):
+def test_a_call_that_differs_in_its_grid_alone_has_its_contents(tmp_path, launch, no_time_budget):
     chosen = torch.arange(COUNT)
     with kvtrace.capture(tmp_path):
         launch(chosen)
@@ -107,28 +107,28 @@ def test_a_call_that_differs_in_its_grid_alone_has_its_contents(tmp_path, launch
         launch(chosen, programs=3)
         launch(chosen, programs=2)
     for call_id in range(3):
-        assert sets_of(tmp_path, call_id) == [((call_id,), {1: chosen.numpy().tobytes()})]
+        assert content_sets_of(tmp_path, call_id) == [((call_id,), {1: chosen.numpy().tobytes()})]
 
 
-def test_launches_without_time_for_inspection_are_not_judged(tmp_path, launch, no_time):
+def test_launches_without_time_for_inspection_are_not_judged(tmp_path, launch, no_time_budget):
     with kvtrace.capture(tmp_path):
         launch(torch.arange(COUNT))
         kvtrace.start(tmp_path).flush()
         launch(torch.full((COUNT,), 7))
         launch(torch.arange(COUNT))
-    assert known(tmp_path) == [0]
+    assert launches_with_contents(tmp_path) == [0]
     (proven, covers), (unknown, reason) = sorted(bounds(tmp_path))
     assert (proven, unknown) == ("proven", "unknown")
     assert "launch 0: 1 of 1 distinct contents, 1 of 3 launches" in covers
     assert "2 of 3 launches lack recorded contents" in reason
 
 
-def test_with_tensors_int_every_launch_is_inspected(tmp_path, launch, no_time):
+def test_with_tensors_int_every_launch_is_inspected(tmp_path, launch, no_time_budget):
     with kvtrace.capture(tmp_path, tensors="int"):
         for step in range(5):
             launch(torch.full((COUNT,), step))
             kvtrace.start(tmp_path).flush()
-    assert known(tmp_path) == list(range(5))
+    assert launches_with_contents(tmp_path) == list(range(5))
 
 
 def test_contents_per_call_are_limited_and_the_excess_is_reported(tmp_path, monkeypatch, launch):
@@ -136,7 +136,7 @@ def test_contents_per_call_are_limited_and_the_excess_is_reported(tmp_path, monk
     with kvtrace.capture(tmp_path):
         for step in (0, 1, 0, 2, 3, 1):
             launch(torch.full((COUNT,), step))
-    assert [launches for launches, _ in sets_of(tmp_path)] == [(0, 2), (1, 5)]
+    assert [launches for launches, _ in content_sets_of(tmp_path)] == [(0, 2), (1, 5)]
     assert "a call has more distinct contents than are recorded" in messages(
         tmp_path, "contents-left-out"
     )[0]  # fmt: skip
@@ -163,7 +163,7 @@ def test_launches_on_the_host_are_inspected_while_time_allows(tmp_path, monkeypa
     with kvtrace.capture(tmp_path):
         for _ in range(20):
             launch(torch.arange(COUNT))
-    assert known(tmp_path) == list(range(20))
+    assert launches_with_contents(tmp_path) == list(range(20))
 
 
 def test_integers_that_the_kernel_writes_are_those_before_each_launch(tmp_path):
@@ -176,18 +176,18 @@ def test_integers_that_the_kernel_writes_are_those_before_each_launch(tmp_path):
             kernels.advance[(4,)](chosen, result, COUNT, BLOCK=256)
             assert chosen._version == version
             kvtrace.start(tmp_path).flush()
-    assert [parts[0] for _, parts in sets_of(tmp_path)] == expected
+    assert [parts[0] for _, parts in content_sets_of(tmp_path)] == expected
 
 
-def test_written_tensors_are_not_inspected_after_the_launch(tmp_path, no_time):
+def test_written_tensors_are_not_inspected_after_the_launch(tmp_path, no_time_budget):
     """A new call of a kernel that has been read, where there is no time to look before it."""
     chosen, result = torch.randperm(COUNT), torch.zeros(COUNT, dtype=torch.int64)
     with kvtrace.capture(tmp_path):
         kernels.advance[(4,)](chosen, result, COUNT, BLOCK=256)
         kvtrace.start(tmp_path).flush()
         kernels.advance[(3,)](chosen, result, COUNT, BLOCK=256)
-    assert known(tmp_path, 0) == [0]
-    assert known(tmp_path, 1) == []
+    assert launches_with_contents(tmp_path, 0) == [0]
+    assert launches_with_contents(tmp_path, 1) == []
 
 
 def test_integers_that_no_access_depends_on_are_left_out(tmp_path):
@@ -196,8 +196,8 @@ def test_integers_that_no_access_depends_on_are_left_out(tmp_path):
         kernels.add[(4,)](indices, indices, torch.empty_like(indices), COUNT, BLOCK=256)
     with kvtrace.capture(tmp_path / "int", tensors="int"):
         kernels.add[(4,)](indices, indices, torch.empty_like(indices), COUNT, BLOCK=256)
-    assert known(tmp_path / "index") == []
-    assert known(tmp_path / "int") == [0]
+    assert launches_with_contents(tmp_path / "index") == []
+    assert launches_with_contents(tmp_path / "int") == [0]
 
 
 def test_integers_of_loop_bounds_and_branches_are_recorded(tmp_path):
@@ -205,7 +205,7 @@ def test_integers_of_loop_bounds_and_branches_are_recorded(tmp_path):
     flags = torch.tensor([1, 0, 1], dtype=torch.int16)
     with kvtrace.capture(tmp_path):
         kernels.segment_sums[(3,)](torch.ones(10), edges, flags, torch.zeros(3), BLOCK=16)
-    ((_, parts),) = sets_of(tmp_path)
+    ((_, parts),) = content_sets_of(tmp_path)
     assert parts == {1: edges.numpy().tobytes(), 2: flags.numpy().tobytes()}
 
 
@@ -239,7 +239,7 @@ def test_launches_of_an_autotuner_on_the_host_are_inspected_and_judged(tmp_path)
     launches = plain_rows(open_trace(tmp_path).table("launches"))
     calls = {row["call_id"] for row in launches}
     assert {row["phase"] for row in launches} == {"run"}
-    assert {seq for call in calls for seq in known(tmp_path, call)} == {
+    assert {seq for call in calls for seq in launches_with_contents(tmp_path, call)} == {
         row["seq"] for row in launches
     }
     assert {verdict for call in calls for verdict, _ in bounds(tmp_path, call)} == {"proven"}
@@ -260,7 +260,7 @@ class TestViews:
             launch(view)
             view[3] = 4000
             launch(view)
-        first = sets_of(tmp_path)[0]
+        first = content_sets_of(tmp_path)[0]
         assert first == ((0,), {1: torch.arange(COUNT).numpy().tobytes()})
         trace = open_trace(tmp_path)
         assert first_contents(trace, trace.runs) == {}  # it is not the whole storage
@@ -279,7 +279,7 @@ class TestViews:
     def test_too_large_a_view_is_left_out(self, tmp_path, pool, launch):
         with kvtrace.capture(tmp_path):
             launch(pool[5000:7000])
-        assert known(tmp_path) == []
+        assert launches_with_contents(tmp_path) == []
 
 
 def test_info_and_validate_accept_recorded_contents(tmp_path, launch, capsys):

@@ -29,18 +29,18 @@ def tensors():
     return torch.randn(1000), torch.zeros(1000)
 
 
-def rows(out: Path, table: str) -> list[dict]:
+def rows_of(out: Path, table: str) -> list[dict]:
     return plain_rows(open_trace(out).table(table))
 
 
-def verdicts(out: Path, call: int) -> list[str]:
+def bounds_verdicts(out: Path, call: int) -> list[str]:
     """Verdicts on the bounds of a call, in the order of its accesses."""
-    matching = (row for row in rows(out, "findings") if row["rule"] == "out-of-bounds")
+    matching = (row for row in rows_of(out, "findings") if row["rule"] == "out-of-bounds")
     return [row["verdict"] for row in matching if row["call_id"] == call]
 
 
 def messages(out: Path, code: str) -> list[str]:
-    return [row["text"] for row in rows(out, "messages") if row["code"] == code]
+    return [row["text"] for row in rows_of(out, "messages") if row["code"] == code]
 
 
 def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors, capsys, hot_path):
@@ -59,11 +59,11 @@ def test_a_defect_is_reported_once_and_the_kernel_is_launched(tmp_path, tensors,
     assert "lane 232 of program (3, 0, 0)" in stderr
     assert re.search(rf"at\s+\S*{Path(__file__).name}:\d+", stderr)
     assert torch.equal(source, result)
-    assert len(rows(tmp_path, "launches")) == 4
+    assert len(rows_of(tmp_path, "launches")) == 4
     assert messages(tmp_path, "defect")[0] == (
         "call 0 of copy was launched nevertheless: out-of-bounds"
     )
-    assert "violation" in verdicts(tmp_path, 0)
+    assert "violation" in bounds_verdicts(tmp_path, 0)
     assert messages(tmp_path, "not-judged") == []
 
 
@@ -79,10 +79,10 @@ def test_sanitize_raise_forbids_the_launch_of_a_call_with_a_defect(tmp_path, ten
     assert not result[768:].any()
     (finding,) = raised.value.findings
     assert (finding["rule"], finding["past_end_bytes"], finding["line"]) == ("out-of-bounds", 4, 9)
-    assert [row["call_id"] for row in rows(tmp_path, "launches")] == [0]
-    assert len(rows(tmp_path, "calls")) == 2
-    assert verdicts(tmp_path, 0) == ["proven", "proven"]
-    assert sorted(verdicts(tmp_path, 1)) == ["proven", "violation"]
+    assert [row["call_id"] for row in rows_of(tmp_path, "launches")] == [0]
+    assert len(rows_of(tmp_path, "calls")) == 2
+    assert bounds_verdicts(tmp_path, 0) == ["proven", "proven"]
+    assert sorted(bounds_verdicts(tmp_path, 1)) == ["proven", "violation"]
     assert messages(tmp_path, "defect") == ["call 1 of copy was not launched: out-of-bounds"]
 
 
@@ -93,10 +93,10 @@ def test_a_call_is_judged_once_and_recorded_once(tmp_path, tensors, hot_path):
             kernels.copy[(3,)](source, result, 768, BLOCK=256)
             kernels.copy[(3,)](source, result, count=768, BLOCK=256)
 
-    assert len(rows(tmp_path, "kernels")) == 1
-    assert len(rows(tmp_path, "calls")) == 1
-    assert len(rows(tmp_path, "launches")) == 40
-    assert verdicts(tmp_path, 0) == ["proven", "proven"]
+    assert len(rows_of(tmp_path, "kernels")) == 1
+    assert len(rows_of(tmp_path, "calls")) == 1
+    assert len(rows_of(tmp_path, "launches")) == 40
+    assert bounds_verdicts(tmp_path, 0) == ["proven", "proven"]
 
 
 def test_a_warning_is_reported_and_forbids_a_launch_only_if_strict(tmp_path, capsys):
@@ -121,14 +121,14 @@ def test_a_comment_in_the_source_suppresses(tmp_path, tensors, capsys):
 
     assert torch.equal(source, result)
     assert "error[" not in capsys.readouterr().err
-    assert "violation" in verdicts(tmp_path, 0)
+    assert "violation" in bounds_verdicts(tmp_path, 0)
 
 
 def test_rules_can_be_left_out(tmp_path, tensors):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise", rules="-out-of-bounds"):
         kernels.copy[(4,)](source, result, 1000, BLOCK=256)
-    assert "out-of-bounds" not in {row["rule"] for row in rows(tmp_path, "findings")}
+    assert "out-of-bounds" not in {row["rule"] for row in rows_of(tmp_path, "findings")}
     assert torch.equal(source, result)
 
 
@@ -146,7 +146,7 @@ def test_a_verdict_that_depends_on_data_is_a_defect_only_if_strict(tmp_path, ten
     chosen = torch.arange(1000)
     with kvtrace.capture(tmp_path / "a", sanitize="raise", tensors="none"):
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
-    assert sorted(verdicts(tmp_path / "a", 0)) == ["proven", "proven", "unknown"]
+    assert sorted(bounds_verdicts(tmp_path / "a", 0)) == ["proven", "proven", "unknown"]
 
     with (
         kvtrace.capture(tmp_path / "b", sanitize="raise", strict=True, tensors="none"),
@@ -182,7 +182,7 @@ def test_an_empty_grid_has_no_defect(tmp_path, tensors):
     source, result = tensors
     with kvtrace.capture(tmp_path, sanitize="raise"):
         kernels.copy[(0,)](source, result, 1000, BLOCK=256)
-    assert rows(tmp_path, "findings") == []
+    assert rows_of(tmp_path, "findings") == []
 
 
 def test_kernels_that_are_not_recorded_are_not_judged(tmp_path, tensors):
@@ -212,10 +212,10 @@ def test_a_mode_that_watches_ops_and_judging_agree_on_calls(tmp_path, tensors):
     with kvtrace.capture(tmp_path, sanitize="warn", mode="ops"):
         kernels.copy[(3,)](source, result, 768, BLOCK=256)
         kernels.copy[(4,)](source, result, 1000, BLOCK=256)
-    ops = {row["call_id"] for row in rows(tmp_path, "ops")}
+    ops = {row["call_id"] for row in rows_of(tmp_path, "ops")}
     assert ops == {0, 1}
-    assert verdicts(tmp_path, 0) == ["proven", "proven"]
-    assert "violation" in verdicts(tmp_path, 1)
+    assert bounds_verdicts(tmp_path, 0) == ["proven", "proven"]
+    assert "violation" in bounds_verdicts(tmp_path, 1)
 
 
 def test_without_sanitize_triton_is_not_changed(tmp_path):

@@ -32,7 +32,7 @@ def seen(request, tmp_path_factory):
 
 
 @pytest.fixture(scope="module")
-def recorded(tmp_path_factory):
+def recorded_launches(tmp_path_factory):
     """A trace of a launch of each kernel, and what was launched."""
     out = tmp_path_factory.mktemp("gluon")
     with kvtrace.capture(out):
@@ -66,8 +66,8 @@ def test_each_version_names_the_same_stages(seen):
 
 
 @pytest.mark.parametrize("name", LAUNCHES)
-def test_a_launch_is_recorded_and_does_not_run(name, recorded):
-    out, results = recorded
+def test_a_launch_is_recorded_and_does_not_run(name, recorded_launches):
+    out, results = recorded_launches
     launch = results[name]
     trace = open_trace(out)
     kernels = {row["kernel_id"]: row for row in plain_rows(trace.table("kernels"))}
@@ -149,8 +149,8 @@ def test_a_consumer_of_results_may_refuse_a_skipped_launch(tmp_path):
 
 
 @pytest.mark.parametrize("command", [["info", "--full"], ["profile"]])
-def test_commands_report_kernels_that_are_not_evaluated(command, recorded, capsys):
-    out, _ = recorded
+def test_commands_report_kernels_that_are_not_evaluated(command, recorded_launches, capsys):
+    out, _ = recorded_launches
     code, text = run(out, capsys, *[word for word in command if word != "--full"])
     assert code == 0
     assert f"not evaluated: {len(LAUNCHES)} kernels written in Gluon" in text
@@ -158,8 +158,8 @@ def test_commands_report_kernels_that_are_not_evaluated(command, recorded, capsy
 
 
 @pytest.mark.process  # evaluated in other processes
-def test_a_diff_reports_unevaluated_kernels_of_both_sides(recorded, capsys):
-    out, _ = recorded
+def test_a_diff_reports_unevaluated_kernels_of_both_sides(recorded_launches, capsys):
+    out, _ = recorded_launches
     code, text = run(out, capsys, "diff", str(out))
     assert code == 0
     assert text.count("not evaluated:") >= 1
@@ -209,7 +209,7 @@ def test_clients_that_watch_are_told_of_skipped_launches(tmp_path, capsys):
 # -- what is judged -------------------------------------------------------------------------------
 
 
-def judged(out):
+def pipeline_order_verdicts(out):
     """Return verdict and message of pipeline-order by the kernel's name."""
     kvtrace.open(out).sanitize("pipeline-order")
     trace = open_trace(out)
@@ -220,9 +220,9 @@ def judged(out):
 
 
 @pytest.mark.process
-def test_the_order_in_ttgir_is_judged(recorded):
-    out, _ = recorded
-    verdicts = {name: verdict for name, (verdict, _) in judged(out).items()}
+def test_the_order_in_ttgir_is_judged(recorded_launches):
+    out, _ = recorded_launches
+    verdicts = {name: verdict for name, (verdict, _) in pipeline_order_verdicts(out).items()}
     assert verdicts.pop("specialized", "unknown") == "unknown"
     assert set(verdicts.values()) == {"proven"}
     assert {"copied_asynchronously", "copied_by_descriptor", "product"} <= set(verdicts)
@@ -233,7 +233,7 @@ def test_a_read_before_its_copy_is_a_violation(tmp_path):
     x = torch.zeros(128)
     with kvtrace.capture(tmp_path):
         gluon_kernels.read_too_early[(1,)](x, torch.zeros(128), BLOCK=128)
-    verdict, message = judged(tmp_path)["read_too_early"]
+    verdict, message = pipeline_order_verdicts(tmp_path)["read_too_early"]
     assert verdict == "violation"
     assert "may not have filled yet" in message
 
@@ -242,6 +242,6 @@ def test_a_read_before_its_copy_is_a_violation(tmp_path):
 def test_a_barrier_that_expects_too_few_bytes_is_not_proven(tmp_path):
     with kvtrace.capture(tmp_path):
         gluon_kernels.copy_by_descriptor("cpu", size=1024)
-    verdict, message = judged(tmp_path)["copied_by_descriptor"]
+    verdict, message = pipeline_order_verdicts(tmp_path)["copied_by_descriptor"]
     assert verdict == "unknown"
     assert "waits for 1,024 bytes, but 4,096 bytes are in flight" in message

@@ -22,7 +22,7 @@ GUARD = (torch._C, "_ensureCUDADeviceGuardSet")
 EXCHANGE = (torch.Tensor, "__dlpack_c_exchange_api__")
 
 
-def recorded(folder, **settings):
+def record_two_launches(folder, **settings):
     source, result = torch.randn(1000), torch.zeros(1000)
     with kvtrace.capture(folder, **settings):
         kernels.copy[(4,)](source, result, 1000, BLOCK=256)
@@ -41,7 +41,7 @@ def triton_part():
 
 def test_a_newer_triton_is_recorded_and_reported_once(tmp_path, monkeypatch):
     monkeypatch.setattr(triton, "__version__", NEXT)
-    stderr, codes = recorded(tmp_path)
+    stderr, codes = record_two_launches(tmp_path)
     assert codes.count("triton-untested") == 1
     assert stderr["triton-untested"]["level"] == "info"  # it is no reason to write to the terminal
     assert f"Triton {NEXT} is newer than 3.9" in stderr["triton-untested"]["text"]
@@ -56,20 +56,20 @@ def test_doctor_reports_a_newer_triton_as_working(monkeypatch):
 
 
 def test_a_tested_triton_is_not_reported(tmp_path):
-    _, codes = recorded(tmp_path)
+    _, codes = record_two_launches(tmp_path)
     assert "triton-untested" not in codes
 
 
 def test_a_torch_without_the_exchange_is_recorded_more_slowly(tmp_path, monkeypatch):
     monkeypatch.delattr(*EXCHANGE)
-    stderr, _ = recorded(tmp_path)
+    stderr, _ = record_two_launches(tmp_path)
     assert "Python hot path" in stderr["hot-path"]["text"]
     assert "the native hot path needs torch 2.10, and this is torch" in stderr["hot-path"]["text"]
 
 
 def test_a_torch_without_the_guard_gets_no_device(tmp_path, monkeypatch, capsys):
     monkeypatch.delattr(*GUARD)
-    stderr, _ = recorded(tmp_path, device="cpu")
+    stderr, _ = record_two_launches(tmp_path, device="cpu")
     assert "torch 2.10 or newer is needed" in stderr["device-unknown-build"]["text"]
     assert "torch 2.10 or newer is needed" in capsys.readouterr().err
     assert not torch.cuda.is_available()

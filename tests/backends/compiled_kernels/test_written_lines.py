@@ -49,7 +49,7 @@ def doubled(x, out):
 """
 
 
-def imported(file: Path, text: str, monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
+def import_text(file: Path, text: str, monkeypatch: pytest.MonkeyPatch, name: str) -> Any:
     file.write_text(text)
     spec = importlib.util.spec_from_file_location(name, file)
     assert spec is not None
@@ -66,8 +66,8 @@ def program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Any:
     """A program's file, and the kernel that was generated from it elsewhere."""
     monkeypatch.setenv("TRITON_CACHE_DIR", str(tmp_path / "cache"))
     written, generated = tmp_path / "kernels.py", tmp_path / "c1234.py"
-    imported(written, WRITTEN, monkeypatch, "written")
-    module = imported(generated, GENERATED.format(name="kernels.py"), monkeypatch, "generated")
+    import_text(written, WRITTEN, monkeypatch, "written")
+    module = import_text(generated, GENERATED.format(name="kernels.py"), monkeypatch, "generated")
     return SimpleNamespace(
         file=written, generated=generated, kernel=module._helion_doubled, launch=module.doubled
     )
@@ -108,7 +108,7 @@ def text_of_files(folder: Path) -> str:
     return str(kvtrace.open(folder).table("kernels").arrow.column("files").to_pylist())
 
 
-def places(program: Any, *lines: int) -> list[str]:
+def replaced_locations(program: Any, *lines: int) -> list[str]:
     file = str(program.generated)
     text = "\n".join(f'#loc{line} = loc("{file}":{line}:4)' for line in lines)
     return (
@@ -119,7 +119,7 @@ def places(program: Any, *lines: int) -> list[str]:
 
 
 def test_a_statement_on_several_lines_has_its_first_line(program: Any) -> None:
-    assert places(program, 5, 7, 11, 12) == [
+    assert replaced_locations(program, 5, 7, 11, 12) == [
         '#loc5 = loc("/c1234.py":5:4)',
         f'#loc7 = loc("/kernels.py":5:{4 + FIRST})',
         f'#loc11 = loc("/kernels.py":6:{8 + FIRST})',
@@ -134,7 +134,7 @@ def test_a_cache_may_have_the_ir_from_another_file(program: Any) -> None:
 
 def test_a_file_with_different_text_is_not_used(program: Any) -> None:
     program.file.write_text(WRITTEN.replace("add(", "multiply("))
-    assert places(program, 7, 11)[1] == '#loc11 = loc("/c1234.py":11:4)'
+    assert replaced_locations(program, 7, 11)[1] == '#loc11 = loc("/c1234.py":11:4)'
 
 
 def test_locations_of_handwritten_kernels_stay() -> None:

@@ -103,7 +103,7 @@ class Recorded:
         }
 
 
-def joins(parts):
+def launches_of_executions(parts):
     found = {}
     for part in parts:
         keys = zip(part.kernels.correlation.tolist(), part.kernels.graph_node.tolist(), strict=True)
@@ -122,7 +122,7 @@ def test_all_executions_are_joined_as_in_the_recording(name, left_out):
     joiner.add_kernels(recorded.kernels())
 
     assert recorded.left_out == left_out
-    assert joins(joiner.take(final=True)) == recorded.truth
+    assert launches_of_executions(joiner.take(final=True)) == recorded.truth
     assert joiner.counts.joined == sum(seq != NONE for seq, _ in recorded.truth.values())
     assert joiner.counts.foreign == 200
     assert joiner.counts.ambiguous == 0
@@ -147,7 +147,7 @@ def test_joining_in_rounds_gives_the_same_result(name, rounds):
     joiner.add_kernels(held)
     parts += joiner.take(final=True)
 
-    assert joins(parts) == recorded.truth
+    assert launches_of_executions(parts) == recorded.truth
 
 
 def test_recording_has_two_streams_and_a_graph():
@@ -176,7 +176,7 @@ def test_unrecorded_kernel_prevents_joins_but_makes_none_wrong():
 
     joiner.add_launches(recorded.launches())
     joiner.add_kernels(kernels.chosen(np.arange(len(kernels)) != lost))
-    found = joins(joiner.take(final=True))
+    found = launches_of_executions(joiner.take(final=True))
 
     wrong = [key for key, pair in found.items() if pair not in (recorded.truth[key], (NONE, NONE))]
     assert wrong == []

@@ -60,7 +60,7 @@ def test_records_are_read_as_columns(length: int) -> None:
     assert kernels.graph_node.tolist() == [0, 0, (2 << 32) + 1]
 
 
-def record(kind: int, length: int, **fields: tuple[int, int, int]) -> bytes:
+def packed_record(kind: int, length: int, **fields: tuple[int, int, int]) -> bytes:
     """Make a record: a field is (offset, bytes, value)."""
     made = bytearray(length)
     made[:4] = kind.to_bytes(4, "little")
@@ -72,9 +72,9 @@ def record(kind: int, length: int, **fields: tuple[int, int, int]) -> bytes:
 def test_copies_and_fills_are_read_as_columns() -> None:
     placed = {"end": (24, 8, 30), "device": (32, 4, 1), "stream": (40, 4, 7)}
     transfers = read_transfers(
-        record(1, 80, how=(4, 1, 1), bytes=(8, 8, 1 << 33), start=(16, 8, 5), **placed)
-        + record(1, 80, how=(4, 1, 8), bytes=(8, 8, 64), graph=(72, 4, 3), **placed)
-        + record(2, 80, how=(4, 4, 0), bytes=(8, 8, 4096), correlation=(44, 4, 9), **placed)
+        packed_record(1, 80, how=(4, 1, 1), bytes=(8, 8, 1 << 33), start=(16, 8, 5), **placed)
+        + packed_record(1, 80, how=(4, 1, 8), bytes=(8, 8, 64), graph=(72, 4, 3), **placed)
+        + packed_record(2, 80, how=(4, 4, 0), bytes=(8, 8, 4096), correlation=(44, 4, 9), **placed)
     )
     assert transfers.names == ["memcpy host to device", "memcpy device to device", "memset"]
     assert transfers.fill.tolist() == [False, False, True]
@@ -131,10 +131,10 @@ def test_buffers_are_passed_to_cupti_and_returned_complete() -> None:
     second, _ = asked()
     assert first != second
     assert first % 8 == 0
-    kernels = [record(10, 216, correlation=(92, 4, n)) for n in (1, 2)]
-    copy, fill = record(1, 96, bytes=(8, 8, 5)), record(2, 88, bytes=(8, 8, 6))
+    kernels = [packed_record(10, 216, correlation=(92, 4, n)) for n in (1, 2)]
+    copy, fill = packed_record(1, 96, bytes=(8, 8, 5)), packed_record(2, 88, bytes=(8, 8, 6))
     mixed = kernels[0] + copy + fill + kernels[1]
-    unknown = record(7, 40)
+    unknown = packed_record(7, 40)
     ctypes.memmove(first, mixed + unknown, len(mixed + unknown))
     complete(None, 0, first, room, len(mixed + unknown))
     complete(None, 0, second, room, 0)

@@ -57,7 +57,7 @@ def stacks_of(requests, *correlations):
     return [requests.frames(number) for number in numbers.tolist()]
 
 
-def expected(ask_line, depth):
+def expected_frames(ask_line, depth):
     """What Python itself tells of the stack of `ask_line` of the caller's file."""
     frame = sys._getframe(1)
     found = []
@@ -71,7 +71,7 @@ def test_execution_has_the_stack_of_its_request(requests):
     def inner():
         ask(LAUNCH, 7)
         line = sys._getframe().f_lineno - 1
-        return line, expected(line, 64)
+        return line, expected_frames(line, 64)
 
     line, told = inner()
     requests.take()

@@ -18,7 +18,7 @@ def raise_it(error: Exception) -> None:
 
 
 @pytest.fixture
-def shared() -> "tuple[sharing.CuptiLoan, list[str]]":
+def cupti_loan() -> "tuple[sharing.CuptiLoan, list[str]]":
     left: list[str] = []
     made = sharing.CuptiLoan(lambda: left.append("left"), raise_it, "/lib/libcupti.so.13")
     yield made, left
@@ -26,10 +26,10 @@ def shared() -> "tuple[sharing.CuptiLoan, list[str]]":
 
 
 def test_cupti_is_lent_while_the_profiler_runs(
-    shared: "tuple[sharing.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
+    cupti_loan: "tuple[sharing.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sharing, "_RETURN_AFTER", 0.05)
-    one, left = shared
+    one, left = cupti_loan
     assert not one.lent
     with profile(activities=[ProfilerActivity.CPU]):
         torch.ones(3).sum()
@@ -42,9 +42,9 @@ def test_cupti_is_lent_while_the_profiler_runs(
 
 
 def test_cupti_is_lent_from_the_profilers_preparation_on(
-    shared: "tuple[sharing.CuptiLoan, list[str]]",
+    cupti_loan: "tuple[sharing.CuptiLoan, list[str]]",
 ) -> None:
-    one, left = shared
+    one, left = cupti_loan
     with profile(
         activities=[ProfilerActivity.CPU], schedule=schedule(wait=1, warmup=1, active=1)
     ) as p:
@@ -71,11 +71,11 @@ def test_cupti_stays_with_a_profiler_loaded_from_outside(monkeypatch: pytest.Mon
 
 
 def test_proton_gets_the_copy_of_cupti_that_was_used(
-    shared: "tuple[sharing.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
+    cupti_loan: "tuple[sharing.CuptiLoan, list[str]]", monkeypatch: pytest.MonkeyPatch
 ) -> None:
     native = pytest.importorskip("triton._C.libproton").proton
     monkeypatch.setenv("TRITON_CUPTI_LIB_PATH", "")  # is taken back behind the test
-    one, left = shared
+    one, left = cupti_loan
     with contextlib.suppress(RuntimeError):  # there is no GPU, perhaps: it was asked first
         native.start("nothing", "shadow", "tree", "cupti", "")
     assert left == ["left"]

@@ -37,7 +37,7 @@ print(json.dumps({"same": asked == own, "hashed": bool(during), "read": len(left
 """
 
 
-def _asked(tmp_path: Path) -> Any:
+def _run_program(tmp_path: Path) -> Any:
     import json
 
     script = tmp_path / "program.py"
@@ -51,7 +51,7 @@ def _asked(tmp_path: Path) -> Any:
 
 @pytest.mark.process
 def test_the_second_process_reads_no_library_and_has_the_same_key(tmp_path: Path) -> None:
-    first, second = _asked(tmp_path), _asked(tmp_path)
+    first, second = _run_program(tmp_path), _run_program(tmp_path)
     assert first["same"]
     assert second["same"]
     assert first["hashed"]
@@ -61,7 +61,7 @@ def test_the_second_process_reads_no_library_and_has_the_same_key(tmp_path: Path
 
 @pytest.mark.process
 def test_the_fingerprint_covers_every_file_that_triton_hashes(tmp_path: Path) -> None:
-    hashed = _asked(tmp_path)
+    hashed = _run_program(tmp_path)
     assert hashed["read"] > 10
     assert hashed["unknown"] == []
 
@@ -83,7 +83,7 @@ def test_a_changed_file_changes_the_fingerprint(tmp_path: Path) -> None:
 @pytest.mark.process
 def test_an_unwritable_home_is_no_error(tmp_path: Path) -> None:
     (tmp_path / "home").write_text("a file where the folder would be")
-    assert _asked(tmp_path)["same"]
+    assert _run_program(tmp_path)["same"]
 
 
 def test_files_of_another_user_are_not_read(tmp_path, monkeypatch):

@@ -44,7 +44,7 @@ class Proxy:
 
 
 @pytest.fixture
-def dispatched() -> Any:
+def fork_class() -> Any:
     """Make the class of such a fork's kernels; afterwards it is as Triton's own."""
 
     class Dispatched(JITFunction):
@@ -78,10 +78,10 @@ def _own_cache(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> None:
 
 
 def test_all_launches_from_c_are_recorded_and_reported_in_one_message(
-    dispatched: Any, tmp_path: Any
+    fork_class: Any, tmp_path: Any
 ) -> None:
     with kvtrace.capture(tmp_path / "out"):
-        launch(dispatched(add_one), 4)
+        launch(fork_class(add_one), 4)
     trace = open_trace(tmp_path / "out")
     assert trace.table("launches").num_rows == 4
     (message,) = [
@@ -95,12 +95,12 @@ def test_all_launches_from_c_are_recorded_and_reported_in_one_message(
 
 
 def test_kernel_class_made_during_a_recording_is_hooked_at_its_first_launch(
-    dispatched: Any,
+    fork_class: Any,
     tmp_path: Any,
 ) -> None:
     with kvtrace.capture(tmp_path / "out"):
 
-        class Later(dispatched):
+        class Later(fork_class):
             def __getitem__(self, grid: Any) -> Any:
                 return super().__getitem__(grid)
 
@@ -108,13 +108,13 @@ def test_kernel_class_made_during_a_recording_is_hooked_at_its_first_launch(
     assert open_trace(tmp_path / "out").table("launches").num_rows == 3
 
 
-def test_after_the_recording_the_fork_launches_from_c_again(dispatched: Any, tmp_path: Any) -> None:
-    original, hooks = dispatched.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
-    kernel = dispatched(add_one)
+def test_after_the_recording_the_fork_launches_from_c_again(fork_class: Any, tmp_path: Any) -> None:
+    original, hooks = fork_class.__getitem__, list(triton.knobs.runtime.launch_enter_hook.calls)
+    kernel = fork_class(add_one)
     with kvtrace.capture(tmp_path / "out"):
-        assert dispatched.__getitem__ is not original
+        assert fork_class.__getitem__ is not original
         launch(kernel, 2)
-    assert dispatched.__getitem__ is original
+    assert fork_class.__getitem__ is original
     assert triton.knobs.runtime.launch_enter_hook.calls == hooks
     assert isinstance(kernel[(2,)], Proxy)
 

@@ -101,7 +101,7 @@ def test_a_kernels_device_kind_follows_from_tritons_target(monkeypatch: pytest.M
 # -- the timeline begins with the program's use of the device, not with a launch ------------------
 
 
-def queued_since(number: int) -> list[Any]:
+def calls_queued_since(number: int) -> list[Any]:
     return [call for call, _ in torch.cuda._queued_calls[number:]]
 
 
@@ -110,7 +110,7 @@ def test_timeline_waits_for_the_device_and_begins_without_a_launch(
 ) -> None:
     before = len(torch.cuda._queued_calls)
     with kvtrace.capture(tmp_path / "out", mode="timeline"):
-        (begin,) = queued_since(before)
+        (begin,) = calls_queued_since(before)
         assert "timeline" not in capfd.readouterr().err
         begin()  # as torch does when the program first uses the device
     del torch.cuda._queued_calls[before:]
@@ -123,7 +123,7 @@ def test_timeline_waits_for_the_device_and_begins_without_a_launch(
 def test_timeline_does_not_begin_after_the_recording_has_ended(tmp_path: Path) -> None:
     before = len(torch.cuda._queued_calls)
     with kvtrace.capture(tmp_path / "out", mode="timeline"):
-        (begin,) = queued_since(before)
+        (begin,) = calls_queued_since(before)
     begin()
     del torch.cuda._queued_calls[before:]
 
@@ -133,4 +133,4 @@ def test_timeline_does_not_begin_after_the_recording_has_ended(tmp_path: Path) -
 def test_mode_launch_does_not_use_torchs_lazy_initialization(tmp_path: Path) -> None:
     before = len(torch.cuda._queued_calls)
     with kvtrace.capture(tmp_path / "out"):
-        assert queued_since(before) == []
+        assert calls_queued_since(before) == []

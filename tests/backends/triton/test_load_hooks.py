@@ -20,7 +20,7 @@ torch = pytest.importorskip("torch")
 triton = pytest.importorskip("triton")
 
 
-def captured(out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
+def first_launch_row(out: Path, monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     """The row of a kernel that is compiled and launched for the first time."""
     # A test that exchanged Triton's driver may have put back one of a recording that has ended.
     for name in ("_active", "_default"):
@@ -40,7 +40,7 @@ def test_the_whole_pipeline_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyP
     monkeypatch.setattr(load_hooks.device_free, "is_active", lambda: False)
     begin = time.time_ns()
     # when a kernel is compiled and launched
-    row = captured(tmp_path, monkeypatch)
+    row = first_launch_row(tmp_path, monkeypatch)
     # then each stage has its time, and the loading comes after all of them
     durations = {stage["stage"]: stage["duration_ns"] for stage in row["stages"]}
     assert all(durations[stage] > 0 for stage in ("ttir", "ttgir", "llir", "ptx", "cubin"))
@@ -58,7 +58,7 @@ def test_the_whole_pipeline_is_timed(tmp_path: Path, monkeypatch: pytest.MonkeyP
 def test_without_a_device_nothing_is_loaded(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    row = captured(tmp_path, monkeypatch)
+    row = first_launch_row(tmp_path, monkeypatch)
     assert (row["load_begin"], row["load_ns"], row["load_thread"]) == (None, None, None)
 
 
@@ -67,12 +67,12 @@ def test_a_load_before_a_recording_is_not_in_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     # given a kernel that was loaded, but not recorded, since a recording had ended by then
-    captured(tmp_path, monkeypatch)
+    first_launch_row(tmp_path, monkeypatch)
     (caches,) = kernels.copy.device_caches.values()
     (kernel,) = caches[0].values()
     LOADS.add(kernel.hash, time.time_ns(), 1)
     # when it is recorded later
-    row = captured(tmp_path / "later", monkeypatch)
+    row = first_launch_row(tmp_path / "later", monkeypatch)
     # then it is not said to have been loaded in that recording
     assert row["load_ns"] is None
 

@@ -30,7 +30,7 @@ def tensors():
     return torch.randn(1000), torch.arange(1000), torch.zeros(1000)
 
 
-def listed(out: Path, verdict: str = "violation"):
+def listed_findings(out: Path, verdict: str = "violation"):
     trace = open_trace(out)
     return [f for f in read_findings(trace, trace.runs).listed if f.verdict == verdict]
 
@@ -116,7 +116,7 @@ def test_a_defect_that_judging_finds_too_is_one_finding(tmp_path, tensors, capsy
         for _ in range(3):
             kernels.copy[(4,)](source, result, 1000, BLOCK=256)
 
-    assert [f.method for f in listed(tmp_path)] == ["observed"]
+    assert [f.method for f in listed_findings(tmp_path)] == ["observed"]
     code, out = sanitize(tmp_path, capsys, "--json")
     (finding,) = json.loads(out)
     assert code == 1
@@ -132,7 +132,7 @@ def test_the_warning_counts_lanes_as_sanitize_does(tmp_path, tensors):
         kernels.copy[(5,)](source, result, 1000, BLOCK=256)
 
     ((level, text),) = messages(tmp_path, "out-of-bounds")
-    (finding,) = listed(tmp_path)
+    (finding,) = listed_findings(tmp_path)
     assert level == "warning"
     assert finding.lanes == 280
     assert "a load ends 4 bytes past the end of source of shape (1000,)" in text
@@ -158,7 +158,7 @@ def test_sanitize_raise_raises_observed_defects(tmp_path, tensors):
 
     (finding,) = raised.value.findings
     assert (finding["arg"], finding["lane"], finding["method"]) == ("source", (17,), "observed")
-    assert [f.method for f in listed(tmp_path)] == ["observed"]
+    assert [f.method for f in listed_findings(tmp_path)] == ["observed"]
     assert [level for level, _ in messages(tmp_path, "out-of-bounds")] == ["info"]
     assert messages(tmp_path, "capture-failure") == []
 
@@ -201,11 +201,11 @@ def test_observed_defects_obey_comments_and_the_choice_of_rules(tmp_path, tensor
     with kvtrace.capture(tmp_path / "a", sanitize="raise"):
         kernels.copy_on_purpose[(4,)](source, result, 1000, BLOCK=256)
     assert sanitize(tmp_path / "a", capsys)[0] == 0
-    assert [f.suppressed for f in listed(tmp_path / "a")] == [True]
+    assert [f.suppressed for f in listed_findings(tmp_path / "a")] == [True]
 
     with kvtrace.capture(tmp_path / "b", sanitize="raise", rules="-out-of-bounds"):
         launch_twice(*tensors)
-    assert listed(tmp_path / "b") == []
+    assert listed_findings(tmp_path / "b") == []
 
 
 def test_verdicts_that_depend_on_a_load_out_of_bounds_are_unknown(tmp_path, tensors):
@@ -241,8 +241,8 @@ def test_defects_after_a_skipped_launch_are_not_reported(tmp_path, tensors, caps
         kernels.gather[(4,)](source, chosen, result, 1000, BLOCK=256)
     assert messages(tmp_path, "out-of-bounds") == []
     assert sanitize(tmp_path, capsys)[0] == 0
-    assert listed(tmp_path) == []
-    reasons = [finding.reason for finding in listed(tmp_path, "unknown")]
+    assert listed_findings(tmp_path) == []
+    reasons = [finding.reason for finding in listed_findings(tmp_path, "unknown")]
     assert any("1 of 2 launches lack recorded contents" in reason for reason in reasons)
 
 
@@ -260,4 +260,4 @@ def test_report_judges_runs_that_have_only_observed_defects(tmp_path, tensors):
     assert any("sanitizer" in message for message in run_missing_passes(selection, asked=True))
     trace = open_trace(tmp_path)
     assert set(trace.passes(trace.runs[0].run_id)) >= {"observed", "sanitizer"}
-    assert [f.method for f in listed(tmp_path)] == ["observed"]
+    assert [f.method for f in listed_findings(tmp_path)] == ["observed"]

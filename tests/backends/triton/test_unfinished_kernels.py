@@ -88,7 +88,7 @@ print(json.dumps(seen))
 """
 
 
-def _run(folder: Path, setting: str, *arguments: str, cache: str = "cache") -> Any:
+def _run_program(folder: Path, setting: str, *arguments: str, cache: str = "cache") -> Any:
     script = folder / "program.py"
     script.write_text(PROGRAM)
     (folder / cache).mkdir(exist_ok=True)
@@ -106,7 +106,7 @@ def _run(folder: Path, setting: str, *arguments: str, cache: str = "cache") -> A
     return json.loads(done.stdout.splitlines()[-1])
 
 
-def _kernels(out: Path) -> dict[str, Any]:
+def _kernel_rows(out: Path) -> dict[str, Any]:
     return {row["name"]: row for row in resolve(str(out)).table("kernels", _COLUMNS).to_pylist()}
 
 
@@ -114,11 +114,11 @@ _COLUMNS = ("name", "stages", "registers", "spills", "shared_bytes", "num_warps"
             "cache_key", "compile_ns", "kernel_id", "target")  # fmt: skip
 
 
-def _codes(out: Path) -> list[str]:
+def _message_codes(out: Path) -> list[str]:
     return [str(code) for code in resolve(str(out)).table("messages", ["code"])["code"].to_pylist()]
 
 
-def _names(kernel: Any) -> list[str]:
+def _stages_of(kernel: Any) -> list[str]:
     return [stage["stage"] for stage in kernel["stages"] if stage["artifact"]]
 
 
@@ -128,8 +128,8 @@ def runs(tmp_path_factory: pytest.TempPathFactory) -> Any:
     folder = tmp_path_factory.mktemp("stopped")
     return {
         "folder": folder,
-        "ttir": _run(folder, "ttir", cache="of-ttir"),
-        "full": _run(folder, "full", cache="of-full"),
+        "ttir": _run_program(folder, "ttir", cache="of-ttir"),
+        "full": _run_program(folder, "full", cache="of-full"),
     }
 
 
@@ -149,17 +149,17 @@ def test_stopping_at_ttir_needs_no_code_of_later_stages(runs: Any) -> None:
 
 
 def test_a_stopped_kernel_is_recorded_with_ttir_alone(runs: Any) -> None:
-    stopped, whole = _kernels(runs["folder"] / "ttir"), _kernels(runs["folder"] / "full")
+    stopped, whole = _kernel_rows(runs["folder"] / "ttir"), _kernel_rows(runs["folder"] / "full")
     assert set(stopped) == set(whole) == {"add", "product", "twice"}
     for name, kernel in stopped.items():
-        assert _names(kernel) == ["ttir", "ttir_generic"]
+        assert _stages_of(kernel) == ["ttir", "ttir_generic"]
         assert kernel["registers"] is kernel["spills"] is kernel["shared_bytes"] is None
         assert kernel["cache_key"] == whole[name]["cache_key"]
         assert kernel["compile_ns"] > 0
         assert kernel["stages"][0]["artifact"] is None  # how long TTIR from Python took
-        assert {"ptx", "cubin"} <= set(_names(whole[name]))
-    assert "stopped-at-ttir" in _codes(runs["folder"] / "ttir")
-    assert "stopped-at-ttir" not in _codes(runs["folder"] / "full")
+        assert {"ptx", "cubin"} <= set(_stages_of(whole[name]))
+    assert "stopped-at-ttir" in _message_codes(runs["folder"] / "ttir")
+    assert "stopped-at-ttir" not in _message_codes(runs["folder"] / "full")
 
 
 def test_triton_s_cache_has_no_stopped_kernel(runs: Any) -> None:
@@ -176,21 +176,21 @@ def test_later_stages_are_those_of_a_full_run(
     selection = resolve(str(runs["folder"] / "ttir"))
     assert list(complete_stages(selection, asked=True)) == []
     completed = {row["name"]: row for row in selection.table("kernels", _COLUMNS).to_pylist()}
-    whole = _kernels(runs["folder"] / "full")
+    whole = _kernel_rows(runs["folder"] / "full")
     other = resolve(str(runs["folder"] / "full"))
     for name, kernel in completed.items():
         for column in ("registers", "spills", "shared_bytes", "num_warps", "options"):
             assert kernel[column] == whole[name][column], (name, column)
-        assert _names(kernel) == _names(whole[name])
+        assert _stages_of(kernel) == _stages_of(whole[name])
         for stage in ("ttgir", "ptx"):
             texts = [
-                _without_places(side.trace.artifact(_artifact(row, stage)))
+                _without_locations(side.trace.artifact(_artifact(row, stage)))
                 for side, row in ((selection, kernel), (other, whole[name]))
             ]
             assert texts[0] == texts[1], (name, stage)
     listed = selection.table("artifacts", ["sha256", "size_bytes", "kind"]).to_pylist()
     assert {_artifact(row, "cubin") for row in completed.values()} <= {r["sha256"] for r in listed}
-    assert _kernels(runs["folder"] / "ttir")["add"]["registers"] is None  # nothing was written
+    assert _kernel_rows(runs["folder"] / "ttir")["add"]["registers"] is None  # nothing was written
 
 
 def _artifact(row: Any, stage: str) -> str:
@@ -198,7 +198,7 @@ def _artifact(row: Any, stage: str) -> str:
     return str(digest)
 
 
-def _without_places(text: bytes | None) -> list[str]:
+def _without_locations(text: bytes | None) -> list[str]:
     """Instructions and ops; places, debug sections, and numbers of labels and locations go."""
     import re
 
@@ -213,13 +213,13 @@ def _without_places(text: bytes | None) -> list[str]:
 
 @pytest.mark.process
 def test_full_compilation_ignores_kernels_stopped_at_ttir(tmp_path: Path) -> None:
-    _run(tmp_path, "ttir")
-    whole = _run(tmp_path, "full")
+    _run_program(tmp_path, "ttir")
+    whole = _run_program(tmp_path, "full")
     assert not whole["unfinished"]
     assert whole["cached"] == 3
-    assert all("cubin" in _names(row) for row in _kernels(tmp_path / "full").values())
+    assert all("cubin" in _stages_of(row) for row in _kernel_rows(tmp_path / "full").values())
     # And what a full run has left is taken whole by one that would stop.
-    again = _run(tmp_path, "ttir")
+    again = _run_program(tmp_path, "ttir")
     assert not again["unfinished"]
     for entry in (tmp_path / "cache").iterdir():
         (group,) = entry.glob("__grp__*.json")
@@ -230,8 +230,8 @@ def test_full_compilation_ignores_kernels_stopped_at_ttir(tmp_path: Path) -> Non
 
 @pytest.mark.process
 def test_a_request_for_a_later_stage_compiles_the_whole_kernel(tmp_path: Path) -> None:
-    stopped = _run(tmp_path, "ttir", "ask", cache="one")
-    whole = _run(tmp_path, "full", "ask", cache="two")
+    stopped = _run_program(tmp_path, "ttir", "ask", cache="one")
+    whole = _run_program(tmp_path, "full", "ask", cache="two")
     assert stopped["unfinished"]
     assert stopped["error"] == whole["error"]
     for name in ("warps", "shared", "asm", "ptx", "registers", "spills", "binary", "fields",
@@ -241,7 +241,7 @@ def test_a_request_for_a_later_stage_compiles_the_whole_kernel(tmp_path: Path) -
 
 @pytest.mark.process
 def test_autotuner_stops_at_ttir_and_refuses_no_configuration(tmp_path: Path) -> None:
-    stopped, whole = (_run(tmp_path, how, "tune") for how in ("ttir", "full"))
+    stopped, whole = (_run_program(tmp_path, how, "tune") for how in ("ttir", "full"))
     assert (stopped["block"], whole["block"]) == (256, 32)
 
 
@@ -249,9 +249,9 @@ def test_autotuner_stops_at_ttir_and_refuses_no_configuration(tmp_path: Path) ->
 def test_in_the_background_triton_s_cache_is_filled(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    output = _run(tmp_path, "background")
+    output = _run_program(tmp_path, "background")
     assert output["unfinished"]
-    codes = _codes(tmp_path / "background")
+    codes = _message_codes(tmp_path / "background")
     cubins = list((tmp_path / "cache").rglob("*.cubin"))
     assert len(cubins) == 3 or "stages-left" in codes
     for entry in (tmp_path / "cache").iterdir():

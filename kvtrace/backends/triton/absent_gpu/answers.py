@@ -141,7 +141,10 @@ def _answers_with_gpu(torch: Any, target: str) -> dict[str, dict[str, Answer]]:
 
 
 def install_answers(session: "Session", target: str, reports_gpu: bool = False) -> Replacements:
-    """Replace functions of torch for a target; with `reports_gpu`, torch also reports a GPU."""
+    """Replace functions of torch for a target; with `reports_gpu`, torch also reports a GPU.
+
+    Return the replacements, which can be undone.
+    """
     import torch
 
     replaced = Replacements()

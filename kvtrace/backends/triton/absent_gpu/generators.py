@@ -46,7 +46,7 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         return torch.device("cuda", 0)
 
     def manual_seed(self, seed: int) -> "DeviceGenerator":
-        """Set the seed, and reset the offset to 0.
+        """Set the seed, reset the offset to 0, and return this generator.
 
         Raises:
             RuntimeError: the seed has more than 64 bits.
@@ -71,7 +71,7 @@ class DeviceGenerator(_plain):  # type: ignore[misc]
         return self._offset
 
     def set_offset(self, offset: int) -> "DeviceGenerator":
-        """Continue from another offset into the seed's numbers.
+        """Set the offset into the seed's numbers, and return this generator.
 
         Raises:
             RuntimeError: the offset is not a multiple of four.

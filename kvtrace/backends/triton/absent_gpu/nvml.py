@@ -8,7 +8,7 @@ from kvtrace.backends.triton.absent_gpu.facts import capability_of, properties_o
 
 
 def install_nvml(module: ModuleType, target: str) -> Replacements:
-    """Replace the queries by which libraries detect a platform; all others fail as before."""
+    """Replace, and return, queries by which libraries detect a platform; others still fail."""
     properties, capability = properties_of(target), capability_of(target)
     total = properties.total_memory
     count = 1 if target.startswith("cuda:") else 0

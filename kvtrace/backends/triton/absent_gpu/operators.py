@@ -314,7 +314,7 @@ def _copy(target: Any, source: Any, non_blocking: bool = False) -> Any:
 
 
 def _resize(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> Any:
-    """Give a tensor another size; elements that fit into its memory stay."""
+    """Change a tensor's size and return the tensor; elements that fit into its memory stay."""
     form = {} if memory_format is None else {"memory_format": memory_format}
     layout = torch.empty(size, dtype=tensor.dtype, device="meta", **form)
     _lay_out(tensor, layout.size(), layout.stride())
@@ -322,7 +322,7 @@ def _resize(tensor: Any, size: Sequence[int], *, memory_format: Any = None) -> A
 
 
 def _lay_out(tensor: Any, size: Sequence[int], strides: Sequence[int]) -> None:
-    """Give a device tensor another size and strides; the storage grows if it is too small.
+    """Change the size and strides of a device tensor; the storage grows if it is too small.
 
     Raises:
         NotImplementedError: the storage is too small, and other tensors share it; a GPU's storage
@@ -363,12 +363,12 @@ def _no(*_arguments: Any, **_named: Any) -> bool:
 
 
 def _zeros(size: Sequence[int], **named: Any) -> Any:
-    """Make a tensor of zeros with memory; torch's own operator allocates none."""
+    """Return a tensor of zeros with memory; torch's own operator allocates none."""
     return torch.zeros(size, **named)
 
 
 def _decomposed(operator: Any, arguments: Sequence[Any], named: dict[str, Any]) -> Any:
-    """Run an operator that torch has for GPUs alone as the operators that it decomposes into.
+    """Return the result of an operator for GPUs alone, computed by torch's decomposition of it.
 
     Raises:
         NotImplementedError: torch has no decomposition of this operator.
