@@ -47,22 +47,24 @@ def concatenate_(
     dtype: Any = None,
     casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Return the tensors joined along an axis."""
-    tensors = together(*_sequence(arrays))
+    """Return the tensors joined along an axis (None: all flattened), converted to one type."""
+    tensors = together(*_lifted_items(arrays))
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
     if axis is None:
         tensors, axis = [reshape(t, (t.size,)) for t in tensors], 0
     if len({len(tensor.shape) for tensor in tensors}) != 1:
-        raise ShapeMismatch.here("tensors to be joined have equally many axes; use np.stack")
+        raise ShapeMismatch.here(
+            "tensors with different numbers of axes cannot be joined; use np.stack or np.reshape"
+        )
     result = fresh(concatenate(tensors, axis_of(axis, len(tensors[0].shape))))
     return into(out, result)
 
 
-def _sequence(arrays: Any) -> list[Any]:
+def _lifted_items(arrays: Any) -> list[Any]:
     items = list(arrays)
     if not items:
-        raise BadArgument.here("there is no tensor to join")
+        raise BadArgument.here("an empty list is given where tensors are joined; give one or more")
     # A scalar counts as an array without axes, whose type is not weak.
     return [lift(item) for item in items]
 
@@ -76,8 +78,8 @@ def stack(
     dtype: Any = None,
     casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Return the tensors, which have one shape, joined along a new axis."""
-    tensors = _sequence(arrays)
+    """Return tensors of one shape joined along a new axis."""
+    tensors = _lifted_items(arrays)
     position = axis_of(axis, len(tensors[0].shape) + 1)
     shape = tensors[0].shape
     for tensor in tensors:
@@ -85,8 +87,8 @@ def stack(
             raise ShapeMismatch.here(
                 f"tensors to be stacked have one shape, not {list(shape)} and {list(tensor.shape)}"
             )
-    raised = [reshape(t, (*shape[:position], 1, *shape[position:])) for t in tensors]
-    return concatenate_(raised, position, out, dtype=dtype)
+    expanded = [reshape(t, (*shape[:position], 1, *shape[position:])) for t in tensors]
+    return concatenate_(expanded, position, out, dtype=dtype)
 
 
 @implements(np.hstack)
@@ -117,12 +119,12 @@ def column_stack(tup: Any) -> Tensor:
 
 @implements(np.append)
 def append(arr: Operand, values: Operand, axis: int | None = None) -> Tensor:
-    """Return a tensor with values after it; both flattened without an axis."""
+    """Return `arr` followed by `values` along an axis; without an axis, both are flattened."""
     return concatenate_((arr, values), axis)
 
 
 def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
-    """Return the view of positions `start` to `limit` of one axis."""
+    """Return the view of positions `start` up to `limit` (not included) along one axis."""
     from kvtrace.addons.graphs.hlo.families.indexing import getitem
 
     index = (slice(None),) * axis + (slice(start, limit),)
@@ -132,7 +134,11 @@ def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
 
 @implements(np.array_split)
 def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Return the pieces between positions, or a number of pieces of nearly equal length."""
+    """Return views of the parts of an axis.
+
+    `indices_or_sections` has the positions between the parts, or is their number; their lengths
+    then differ by 1 at most.
+    """
     x = lift(ary)
     split_axis = axis_of(axis, len(x.shape))
     extent = x.shape[split_axis]
@@ -150,7 +156,7 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
 
 @implements(np.split)
 def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Return the pieces between positions, or a number of pieces of equal length."""
+    """Return views of the parts of an axis, as `array_split`; a number must divide the axis."""
     x = lift(ary)
     if isinstance(indices_or_sections, int | np.integer):
         extent = x.shape[axis_of(axis, len(x.shape))]
@@ -164,20 +170,20 @@ def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
 
 @implements(np.hsplit)
 def hsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
-    """Split along the second axis, or the only one."""
+    """Return the parts of `split` along the second axis, or the only one."""
     x = lift(ary)
     return split(x, indices_or_sections, 1 if len(x.shape) > 1 else 0)
 
 
 @implements(np.vsplit)
 def vsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
-    """Split along the first axis."""
+    """Return the parts of `split` along the first axis."""
     return split(ary, indices_or_sections, 0)
 
 
 @implements("unstack")
 def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return the tensors along an axis, without that axis."""
+    """Return the slices at each position of an axis, without that axis."""
     x = lift(x)
     position = axis_of(axis, len(x.shape))
     return tuple(squeeze(window(x, position, i, i + 1), position) for i in range(x.shape[position]))
@@ -185,7 +191,7 @@ def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 @implements(np.tile)
 def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
-    """Return the whole tensor repeated along axes."""
+    """Return the whole tensor repeated along its last axes; missing leading axes are added."""
     x = lift(A)
     counts = shape_of(reps)
     rank = max(len(counts), len(x.shape))
@@ -199,7 +205,7 @@ def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
 
 @implements(np.repeat, methods=("repeat",))
 def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
-    """Return each element repeated along an axis, by one count or a list of counts."""
+    """Return each element repeated along an axis (None: flattened), by one count or one each."""
     x = lift(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
@@ -209,7 +215,10 @@ def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
     counts = np.asarray(repeats)
     if counts.size != 1:
         if counts.shape != (x.shape[position],):
-            raise ShapeMismatch.here("np.repeat takes one count, or one for each position")
+            raise ShapeMismatch.here(
+                f"np.repeat has counts of shape {list(counts.shape)} for an axis of "
+                f"{x.shape[position]} elements; give one count, or one for each element"
+            )
         pieces = [
             _repeated(slice_axis(x, position, i, i + 1), position, int(count))
             for i, count in enumerate(counts)
@@ -219,7 +228,7 @@ def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
 
 
 def slice_axis(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
-    """Return positions `start` to `limit` of one axis, as a separate value."""
+    """Return positions `start` up to `limit` (not included) along one axis; not a view."""
     begin = tuple(start if i == axis else 0 for i in range(len(x.shape)))
     end = tuple(limit if i == axis else n for i, n in enumerate(x.shape))
     return slice_(x, begin, end)
@@ -236,7 +245,7 @@ def _repeated(x: Tensor, position: int, count: int) -> Tensor:
 
 @implements(np.roll)
 def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
-    """Return the elements shifted along axes, re-entering on the other side."""
+    """Return the elements shifted along axes (None: flattened); those beyond the end come first."""
     x = lift(a)
     if axis is None:
         return reshape(roll(reshape(x, (x.size,)), shift, 0), x.shape)
@@ -262,7 +271,10 @@ def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
 
 @implements(np.pad)
 def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any) -> Tensor:
-    """Return the tensor with elements around it: constant, edge, wrap, reflect or symmetric."""
+    """Return the tensor with elements around it: constant, edge, wrap, reflect or symmetric.
+
+    `pad_width` has (before, after), of all axes or of each.
+    """
     x = lift(array)
     rank = len(x.shape)
     if isinstance(pad_width, dict):
@@ -277,8 +289,8 @@ def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any
             "use constant, edge, wrap, reflect or symmetric"
         )
     for axis, (before, after) in enumerate(widths):
-        source = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)
-        x = _positions(x, axis, source.tolist())
+        source_positions = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)
+        x = _reordered(x, axis, source_positions.tolist())
     return fresh(x)
 
 
@@ -286,24 +298,24 @@ def _padded_with(x: Tensor, widths: list[list[int]], values: Any) -> Tensor:
     rank = len(widths)
     if isinstance(values, int | float | Tensor):
         low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
-        return fresh(pad(x, _fill(values, x), low, high))
+        return fresh(pad(x, _fill_value(values, x), low, high))
     pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
     for axis, ((before, after), (first, last)) in enumerate(zip(widths, pairs, strict=True)):
         zeros = (0,) * rank
         low = tuple(before if i == axis else 0 for i in range(rank))
         high = tuple(after if i == axis else 0 for i in range(rank))
-        x = pad(pad(x, _fill(first, x), low, zeros), _fill(last, x), zeros, high)
+        x = pad(pad(x, _fill_value(first, x), low, zeros), _fill_value(last, x), zeros, high)
     return fresh(x)
 
 
-def _fill(value: Any, x: Tensor) -> Tensor:
+def _fill_value(value: Any, x: Tensor) -> Tensor:
     if isinstance(value, Tensor):
         return reshape(convert(value, x.dtype), ())
     return scalar(value, x.dtype)
 
 
-def _positions(x: Tensor, axis: int, positions: list[int]) -> Tensor:
-    """Return positions of an axis in a given order, joined from runs that are sliced."""
+def _reordered(x: Tensor, axis: int, positions: list[int]) -> Tensor:
+    """Return the elements at constant positions of an axis, joined from sliced runs."""
     pieces: list[Tensor] = []
     start = 0
     while start < len(positions):
@@ -328,9 +340,9 @@ def diff(
     x = lift(a)
     position = axis_of(axis, len(x.shape))
     edges = [_edge(value, x, position) for value in (prepend, append)]
-    parts = [edges[0], x, edges[1]]
+    pieces = [edges[0], x, edges[1]]
     x = (
-        concatenate_([part for part in parts if part is not None], position)
+        concatenate_([part for part in pieces if part is not None], position)
         if any(part is not None for part in edges)
         else x
     )
@@ -360,31 +372,40 @@ def meshgrid(
     sparse: bool = False,
     indexing: str = "xy",
 ) -> tuple[Tensor, ...]:
-    """Return the coordinates of a grid, one tensor per axis."""
+    """Return the coordinates of a grid, one tensor per axis, broadcast unless `sparse`."""
     tensors = [lift(x) for x in xi]
     rank = len(tensors)
     order = list(range(rank))
     if indexing == "xy" and rank > 1:
         order[0], order[1] = 1, 0
-    raised = [
+    coordinates = [
         reshape(x, tuple(x.size if i == order[number] else 1 for i in range(rank)))
         for number, x in enumerate(tensors)
     ]
-    return tuple(raised if sparse else broadcast(*raised)) if rank > 1 else tuple(raised)
+    return (
+        tuple(coordinates if sparse else broadcast(*coordinates))
+        if rank > 1
+        else tuple(coordinates)
+    )
 
 
 @implements("trapezoid")
 def trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """Return the integral by the trapezoidal rule."""
+    """Return the integral of `y` along an axis by the trapezoidal rule.
+
+    The points are `x`, or at a distance of `dx`.
+    """
     from kvtrace.addons.graphs.hlo.families.reductions import sum_
 
     values = lift(y)
     position = axis_of(axis, len(values.shape))
     extent = values.shape[position]
-    ends = add(slice_axis(values, position, 1, extent), slice_axis(values, position, 0, extent - 1))
+    neighbor_sums = add(
+        slice_axis(values, position, 1, extent), slice_axis(values, position, 0, extent - 1)
+    )
     width: Any = dx
     if x is not None:
         steps = diff(x)
         shape = tuple(-1 if i == position else 1 for i in range(len(values.shape)))
         width = steps if len(steps.shape) == len(values.shape) else reshape_(steps, shape)
-    return sum_(ends * width / 2.0, position)
+    return sum_(neighbor_sums * width / 2.0, position)

@@ -114,8 +114,8 @@ def test_what_is_refused():
 
     for program, error, match in (
         (lambda x: ops.cond(x > 0, lambda: x, lambda: x), BadArgument, "one bool without axes"),
-        (lambda x: ops.cond(True, lambda: x, lambda: x[0]), ShapeMismatch, "both branches"),
-        (lambda x: ops.cond(True, lambda: x, lambda: (x, x)), ShapeMismatch, "both branches"),
+        (lambda x: ops.cond(True, lambda: x, lambda: x[0]), ShapeMismatch, "two branches"),
+        (lambda x: ops.cond(True, lambda: x, lambda: (x, x)), ShapeMismatch, "two branches"),
         (lambda x: ops.while_loop(lambda x: x > 0, lambda x: x, x), BadArgument, "condition"),
         (lambda x: ops.fori_loop(0, 2, lambda i, x: x[0], x), ShapeMismatch, "body of a loop"),
         (lambda x: ops.fori_loop(0, 2, lambda i, x: (x, x), x), BadArgument, "structure"),

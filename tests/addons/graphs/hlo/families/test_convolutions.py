@@ -127,7 +127,7 @@ def test_padding_by_words_and_other_types():
 def test_convolutions_of_shapes_that_do_not_fit_are_refused():
     x, weight = floats(1, 2, 6, 6), floats(3, 2, 3, 3)
     for program, error, match in (
-        (lambda x, w: ops.conv1d(x, w), ShapeMismatch, "takes 3 axes of both"),
+        (lambda x, w: ops.conv1d(x, w), ShapeMismatch, "needs an input and a kernel of 3 axes"),
         (lambda x, w: ops.conv2d(x, w, groups=2), ShapeMismatch, "do not fit each other in 2"),
         (lambda x, w: ops.conv2d(x[:, :, :2], w), ShapeMismatch, "larger than the padded input"),
         (lambda x, w: ops.conv2d(x, w, stride=(1, 2, 3)), BadArgument, "stride is one integer"),
