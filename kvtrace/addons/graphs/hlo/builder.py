@@ -35,15 +35,18 @@ ELEMENTWISE: Final = frozenset(_ELEMENTWISE.split())
 _NO_ATTRIBUTES: Final[dict[str, Any]] = {}
 
 
-class _Innermost(threading.local):
+class _InnermostBuilder(threading.local):
     builder: "Builder | None" = None
 
 
-_innermost = _Innermost()
+_innermost = _InnermostBuilder()
 
 
 class Builder:
-    """Collects ops. `root` is the frame that called the traced function: stacks end before it."""
+    """A graph under construction: the ops appended so far, for one target.
+
+    `root` is the frame that called the traced function; recorded stacks end before it.
+    """
 
     #: The class of results, set by `kvtrace.hlo.wrapper`, which imports this module.
     tensor_class: "ClassVar[type[Tensor]]"
@@ -94,7 +97,7 @@ class Builder:
 
         """
         if dtype not in self._dtypes:
-            raise self._no_dtype(dtype)
+            raise self._missing_dtype(dtype)
         indices = tuple([self.index_of(operand) for operand in operands])
         op = Op(opcode, indices, dtype, shape, attributes, current_stack(self.root), graphs)
         self.ops.append(op)
@@ -112,7 +115,7 @@ class Builder:
         attributes: dict[str, Any] = _NO_ATTRIBUTES,
         graphs: dict[str, Graph] | None = None,
     ) -> "tuple[Tensor, ...]":
-        """Append an op with several results, and a `get_tuple_element` for each; return these."""
+        """Append an op with several results; return its `get_tuple_element` ops, one per result."""
         indices = tuple([self.index_of(operand) for operand in operands])
         stack = current_stack(self.root)
         self.ops.append(Op(opcode, indices, None, (), attributes, stack, graphs))
@@ -120,7 +123,7 @@ class Builder:
         elements = []
         for number, (shape, dtype) in enumerate(results):
             if dtype not in self._dtypes:
-                raise self._no_dtype(dtype)
+                raise self._missing_dtype(dtype)
             op = Op("get_tuple_element", (tuple_index,), dtype, shape, {"index": number}, stack)
             self.ops.append(op)
             elements.append(self.tensor_class(self, len(self.ops) - 1, shape, dtype))
@@ -129,7 +132,7 @@ class Builder:
     def parameter(
         self, name: str, shape: tuple[int, ...], dtype: Dtype, stack: Stack | None = None
     ) -> "Tensor":
-        """Append a parameter; `stack` replaces the stack of the running program."""
+        """Append a parameter and return its tensor; `stack` replaces the running stack."""
         tensor = self.emit("parameter", (), shape, dtype)
         op = self.ops[-1]
         op.input_name = name
@@ -138,7 +141,10 @@ class Builder:
         return tensor
 
     def constant(self, value: Any, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":
-        """Return a tensor of one value, a Python scalar that fits the type."""
+        """Return a tensor filled with `value`, a Python scalar that fits the type.
+
+        Equal constants of one builder share an op.
+        """
         # The sign of a zero and the bits of a NaN are part of the value.
         key = (value.__class__, repr(value), shape, dtype)
         index = self._constants.get(key)
@@ -149,10 +155,13 @@ class Builder:
         return self.tensor_class(self, index, shape, dtype)
 
     def literal(self, array: "np.ndarray[Any, Any]") -> "Tensor":
-        """Return a constant tensor with the present contents of an array."""
+        """Return a constant tensor with a copy of an array's contents.
+
+        An array whose elements are all equal becomes a `constant` of one value.
+        """
         dtype = native(array.dtype)
         if dtype not in self._dtypes:
-            raise self._no_dtype(dtype)
+            raise self._missing_dtype(dtype)
         if array.size and (array.size == 1 or bool(np.all(array == array.flat[0]))):
             return self.constant(array.flat[0].item(), array.shape, dtype)
         return self.emit("constant", (), array.shape, dtype, {"value": array.astype(dtype)})
@@ -160,7 +169,10 @@ class Builder:
     # -- operands ---------------------------------------------------------------------------
 
     def index_of(self, tensor: "Tensor") -> int:
-        """Return the position of a tensor's present value, captured from outside if necessary.
+        """Return the index of the op that is a tensor's present value.
+
+        A tensor of an outer builder becomes a parameter of this one, once. A view is read again
+        first if its base has changed.
 
         Raises:
             ForeignTensor: The tensor belongs to no trace in progress here.
@@ -173,10 +185,10 @@ class Builder:
         return self._capture(tensor)._index
 
     def _capture(self, tensor: "Tensor") -> "Tensor":
-        outside = self.parent
-        while outside is not None and outside is not tensor._builder:
-            outside = outside.parent
-        if outside is None:
+        outer = self.parent
+        while outer is not None and outer is not tensor._builder:
+            outer = outer.parent
+        if outer is None:
             raise ForeignTensor.here(
                 "a tensor is used outside the trace that made it; "
                 "return it from the traced function, or pass it as an argument"
@@ -184,13 +196,15 @@ class Builder:
         key = (id(tensor._builder), tensor._index)
         parameter = self._captured.get(key)
         if parameter is None:
-            captured = self.tensor_class(tensor._builder, tensor._index, tensor.shape, tensor.dtype)
+            outer_tensor = self.tensor_class(
+                tensor._builder, tensor._index, tensor.shape, tensor.dtype
+            )
             parameter = self.parameter(f"captured{len(self.captured)}", tensor.shape, tensor.dtype)
             self._captured[key] = parameter
-            self.captured.append((captured, parameter))
+            self.captured.append((outer_tensor, parameter))
         return parameter
 
-    def _no_dtype(self, dtype: Dtype) -> DtypeNotOnTarget:
+    def _missing_dtype(self, dtype: Dtype) -> DtypeNotOnTarget:
         instead = INSTEAD.get(dtype.name, "another element type")
         return DtypeNotOnTarget.here(
             f"the target {self.target} has no {dtype.name}; "
@@ -204,7 +218,10 @@ class Builder:
         outputs: "Sequence[tuple[str, Tensor, str | None]]",
         structure: Any = None,
     ) -> Graph:
-        """Return the graph of the outputs, each given as (name, tensor, aliased parameter)."""
+        """Return the graph that computes the outputs, given as (name, tensor, aliased parameter).
+
+        Ops that no output needs are left out. `structure` is stored in the graph.
+        """
         results: list[tuple[int, str, str | None]] = []
         output_indices: set[int] = set()
         for name, tensor, aliased in outputs:
@@ -221,11 +238,14 @@ class Builder:
             op.aliases = aliased
             op.attributes = {**op.attributes, "output_index": number}
         ops = _needed_ops(self.ops, output_indices)
-        return Graph(self.name, ops, structure, self.target, _replicas(ops))
+        return Graph(self.name, ops, structure, self.target, _replica_count(ops))
 
 
 def _needed_ops(ops: list[Op], outputs: set[int]) -> list[Op]:
-    """Return parameters and needed ops, renumbered; elements of a tuple stay together."""
+    """Return the parameters and the ops that outputs need; their operands are renumbered.
+
+    If one result of a tuple is needed, all are returned.
+    """
     needed = bytearray(len(ops))
     for index in outputs:
         needed[index] = 1
@@ -251,21 +271,21 @@ def _is_needed(ops: list[Op], index: int, needed: bytearray) -> bool:
     return bool(needed[index])
 
 
-def _replicas(ops: Sequence[Op]) -> int:
-    """Return how many devices the collectives of a graph involve."""
-    count = 1
+def _replica_count(ops: Sequence[Op]) -> int:
+    """Return the number of replicas that a graph's collectives name, at least 1."""
+    replica_count = 1
     for op in ops:
         for body in (op.graphs or {}).values():
-            count = max(count, body.num_replicas)
+            replica_count = max(replica_count, body.num_replicas)
         for group in op.attributes.get("replica_groups", ()):
-            count = max(count, max(group, default=-1) + 1)
+            replica_count = max(replica_count, max(group, default=-1) + 1)
         for pair in op.attributes.get("source_target_pairs", ()):
-            count = max(count, max(pair) + 1)
-    return count
+            replica_count = max(replica_count, max(pair) + 1)
+    return replica_count
 
 
 def current() -> Builder:
-    """Return the builder that operations are appended to.
+    """Return this thread's innermost builder, to which ops are appended.
 
     Raises:
         ForeignTensor: No trace is in progress in this thread.

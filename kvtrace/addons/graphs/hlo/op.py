@@ -11,7 +11,9 @@ if TYPE_CHECKING:
 
 
 class Op:
-    """One op, with its result.
+    """One op of a graph, with its result.
+
+    Operands are positions in the graph's list of ops.
 
     Attributes:
         opcode: The op's name in StableHLO; `parameter` and `copy` as in HLO.

@@ -93,7 +93,7 @@ def test_what_is_refused():
     for program, error, match in (
         (lambda x: distributed.all_reduce(x, [[0, 1], [1, 2]]), BadArgument, "do not name each"),
         (lambda x: distributed.all_reduce(x, [[0, 1], [2]]), BadArgument, "different sizes"),
-        (lambda x: distributed.all_reduce(x, ALL, np.hypot), BadArgument, "choose one of np.add"),
+        (lambda x: distributed.all_reduce(x, ALL, np.hypot), BadArgument, "use one of np.add"),
         (lambda x: distributed.all_reduce(x, ALL, np.logical_or), BadArgument, "take bools"),
         (lambda x: distributed.reduce_scatter(x, 1, ALL), ShapeMismatch, "evenly"),
         (

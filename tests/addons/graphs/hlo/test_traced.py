@@ -393,7 +393,9 @@ def test_errors_of_calls_name_the_line_of_the_call():
     ):
         with pytest.raises(SignatureMismatch, match=rf"{match}.* at {HERE}:\d+; \w+ "):
             double(array)
-    with pytest.raises(SignatureMismatch, match=rf"missing .*'x'.* at {HERE}:\d+; it takes \(x\)"):
+    with pytest.raises(
+        SignatureMismatch, match=rf"missing .*'x'.* at {HERE}:\d+; its parameters are \(x\)"
+    ):
         double()
     with pytest.raises(DtypeNotOnTarget, match=rf"float64.* at {HERE}:\d+; pass it as float32"):
         trace(lambda x: x, target="neuron")(np.zeros(3))

@@ -38,12 +38,12 @@ def _reduce_window(op: Op, x: Array, initial: Array) -> Array:
         x, initial = x.astype(FLOAT32), initial.astype(FLOAT32)
     if not x.size:
         return np.full(op.shape, initial).astype(dtype)
-    running = [axis for axis, size in enumerate(sizes) if size > 1]
-    if len(running) == 1 and _is_cumulative(x.shape, sizes, padding, running[0]):
-        joined = function.accumulate(x, axis=running[0], dtype=x.dtype)
-        return np.asarray(function(initial, joined)).astype(dtype)
-    wide = np.pad(x, padding, constant_values=initial)
-    windows = np.lib.stride_tricks.sliding_window_view(wide, sizes)
+    reduced_axes = [axis for axis, size in enumerate(sizes) if size > 1]
+    if len(reduced_axes) == 1 and _is_cumulative(x.shape, sizes, padding, reduced_axes[0]):
+        accumulated = function.accumulate(x, axis=reduced_axes[0], dtype=x.dtype)
+        return np.asarray(function(initial, accumulated)).astype(dtype)
+    padded = np.pad(x, padding, constant_values=initial)
+    windows = np.lib.stride_tricks.sliding_window_view(padded, sizes)
     strides = op.attributes.get("window_strides", (1,) * x.ndim)
     windows = windows[tuple(slice(None, None, step) for step in strides)]
     axes = tuple(range(x.ndim, 2 * x.ndim))
