@@ -57,15 +57,15 @@ def activation(
     command = getattr(reduce_cmd, "name", "")
     start = None
     if command and shape[0] <= PARTITIONS:
-        start = _accumulated(issue, command, values)
+        start = _registers_before(issue, command, values)
     if reduce_res is not None:
-        added = np.zeros_like(values) if command in ("idle", "reset") else values
-        reduce_into(issue, reduce_res, reduce_op or "add", added, operands, start, mask)
+        reduced_values = np.zeros_like(values) if command in ("idle", "reset") else values
+        reduce_into(issue, reduce_res, reduce_op or "add", reduced_values, operands, start, mask)
     return issue.result(values, dtype, *operands, mask=mask)
 
 
 def _activated(issue: Issue, op: Any, values: Any, relu_param: Any) -> Any:
-    """Apply an activation function; `relu_param` is the slope of `prelu` below zero."""
+    """Return the values of an activation function; `relu_param` is the slope of `prelu` below 0."""
     token = token_of(op, 1)
     if token.name != "prelu":
         return applied(token, values)
@@ -73,8 +73,8 @@ def _activated(issue: Issue, op: Any, values: Any, relu_param: Any) -> Any:
     return token.apply(values, slope.computed())
 
 
-def _accumulated(issue: Issue, command: str, values: NDArray[Any]) -> Any:
-    """Execute a `reduce_cmd` on the scalar engine's registers; return their column before.
+def _registers_before(issue: Issue, command: str, values: NDArray[Any]) -> Any:
+    """Execute a `reduce_cmd` on the scalar engine's registers; return their earlier column.
 
     The column is zero if the command resets the registers first.
     """
@@ -101,7 +101,7 @@ def activation_reduce(
     mask: Any = None,
     dtype: Any = None,
 ) -> Result | None:
-    """Return `op(data × scale + bias)`, and write the reduction over free dimensions."""
+    """Return `op(data × scale + bias)`, and write its reduction by `reduce_op` to `reduce_res`."""
     return activation.function(
         issue,
         op,

@@ -25,12 +25,12 @@ def _pattern_values(
         NkiError: the product of the counts is not the tile's number of elements per partition.
     """
     pairs = [(int(step), int(count)) for step, count in pattern]
-    free = destination.size // destination.shape[0]
-    total = int(np.prod([count for _, count in pairs], dtype=np.int64))
-    if len(pairs) > _DIMENSIONS or total != free:
+    free_size = destination.size // destination.shape[0]
+    pattern_size = int(np.prod([count for _, count in pairs], dtype=np.int64))
+    if len(pairs) > _DIMENSIONS or pattern_size != free_size:
         raise NkiError(
-            f"a pattern has up to {_DIMENSIONS} dimensions and the elements of a partition, "
-            f"which are {free}; {pattern} has {len(pairs)} and {total}"
+            f"the pattern {pattern} has {len(pairs)} dimensions and {pattern_size} elements; it "
+            f"needs up to {_DIMENSIONS} dimensions, and {free_size} elements as a partition has"
         )
     sums = np.zeros(1, np.int64)
     for step, count in pairs:

@@ -45,7 +45,7 @@ def _require_generation(issue: Issue) -> None:
 
 @operation("nisa.quantize_mx", engine="vector", kind="elementwise")
 def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
-    """Quantize a tile: packed elements to `dst`, a scale for each group to `dst_scale`."""
+    """Return the packed elements of a quantized tile; write the groups' scales to `dst_scale`."""
     _require_generation(issue)
     tile = issue.read(src)
     destination = issue.destination
@@ -53,17 +53,19 @@ def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
         raise NkiError("dst of quantize_mx is of type float8_e4m3fn_x4 or float8_e5m2_x4")
     if tile.dtype not in (dtypes.float16, dtypes.bfloat16):
         issue.report(ENGINE_DTYPE, f"quantize_mx takes float16 or bfloat16, not {tile.dtype}")
-    partitions, free = tile.values.shape[0], tile.values.size // tile.values.shape[0]
-    if partitions % QUADRANT or free % PACKED:
+    partitions, free_size = tile.values.shape[0], tile.values.size // tile.values.shape[0]
+    if partitions % QUADRANT or free_size % PACKED:
         raise NkiError(
             f"quantize_mx takes a multiple of {QUADRANT} partitions and of {PACKED} elements, not "
-            f"{partitions} and {free}"
+            f"{partitions} and {free_size}"
         )
-    grouped = tile.computed().reshape(partitions // GROUP, GROUP, free // PACKED, PACKED)
+    grouped = tile.computed().reshape(partitions // GROUP, GROUP, free_size // PACKED, PACKED)
     exponents = _exponents(np.abs(grouped).max(axis=(1, 3)), _LARGEST_EXPONENT[destination.dtype])
     scaled = grouped * np.exp2(-exponents)[:, None, :, None]
-    element = _ELEMENTS[destination.dtype]
-    bits = scaled.astype(np.float32).astype(element).reshape(partitions, free).view(np.uint8)
+    element_type = _ELEMENTS[destination.dtype]
+    bits = (
+        scaled.astype(np.float32).astype(element_type).reshape(partitions, free_size).view(np.uint8)
+    )
     issue.flops = 2 * tile.values.size
     _write_scales(issue, dst_scale, exponents + _BIAS)
     packed = np.ascontiguousarray(bits).view(destination.dtype)
@@ -71,22 +73,25 @@ def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
 
 
 def _exponents(largest: NDArray[Any], of_element: int) -> NDArray[Any]:
-    """Return the exponents of scales, from the largest magnitude of each group."""
+    """Return the exponents of the groups' scales, given each group's largest magnitude.
+
+    `of_element` is the exponent of the element type's largest power of two.
+    """
     with np.errstate(divide="ignore"):
         exponents = np.floor(np.log2(largest)) - of_element + 1
     return np.clip(np.where(largest > 0, exponents, -_BIAS), -_BIAS, _BIAS)
 
 
 def _write_scales(issue: Issue, target: Tensor, scales: NDArray[Any]) -> None:
-    """Write the scales of each 32 partitions to the first four partitions."""
+    """Add the scales as a result: those of each 32 partitions in their first four partitions."""
     per_quadrant = QUADRANT // GROUP
     if scales.shape[0] == per_quadrant:
         issue.add_result(target, issue.result(scales, dtypes.uint8, states=None))
         return
     for quadrant in range(scales.shape[0] // per_quadrant):
         rows = slice(quadrant * QUADRANT, quadrant * QUADRANT + per_quadrant)
-        part = scales[quadrant * per_quadrant : (quadrant + 1) * per_quadrant]
-        issue.add_result(target[rows], issue.result(part, dtypes.uint8, states=None))
+        quadrant_scales = scales[quadrant * per_quadrant : (quadrant + 1) * per_quadrant]
+        issue.add_result(target[rows], issue.result(quadrant_scales, dtypes.uint8, states=None))
 
 
 @operation("nisa.nc_matmul_mx", engine="tensor", kind="dot")
@@ -100,7 +105,7 @@ def nc_matmul_mx(
     tile_size: Any = None,
     accumulate: bool | None = None,
 ) -> Result:
-    """Multiply quantized tiles; partitions and packed elements are contracted."""
+    """Return the product of quantized tiles; partitions and packed elements are contracted."""
     del tile_position, tile_size
     _require_generation(issue)
     if stationary.shape[0] % QUADRANT:
@@ -125,24 +130,26 @@ def nc_matmul_mx(
 
 
 def _dequantized(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:
-    """Return a tile's values as (partitions, free elements, 4)."""
+    """Return a quantized tile's values times their scales: (partitions, free elements, 4)."""
     tile = issue.read(tensor)
     if tile.space == "psum":
         issue.report(MEMORY_SPACE, "nc_matmul_mx reads SBUF, not PSUM")
-    partitions, free = tile.values.shape[0], tile.values.size // tile.values.shape[0]
-    elements = _unpacked(tile, partitions, free)
+    partitions, free_size = tile.values.shape[0], tile.values.size // tile.values.shape[0]
+    elements = _unpacked(tile, partitions, free_size)
     factors = np.exp2(_scales(issue, scale, partitions // GROUP).astype(np.float32) - _BIAS)
-    spread = np.repeat(factors, GROUP, axis=0)[:, :free, None]
-    return np.asarray(elements * spread, np.float32)
+    element_scales = np.repeat(factors, GROUP, axis=0)[:, :free_size, None]
+    return np.asarray(elements * element_scales, np.float32)
 
 
 def _scales(issue: Issue, scale: Tensor, groups: int) -> NDArray[Any]:
-    """Return the scales of groups, stored in the first four of each 32 partitions."""
+    """Return the scales of groups as rows, from the first four of each 32 partitions."""
     if scale.shape[0] == QUADRANT // GROUP:
         return issue.read(scale).values
     starts = range(0, groups // 4 * QUADRANT, QUADRANT)
-    parts = [issue.read(scale[start : start + QUADRANT // GROUP]) for start in starts]
-    return np.concatenate([part.values.reshape(part.values.shape[0], -1) for part in parts])
+    quadrants = [issue.read(scale[start : start + QUADRANT // GROUP]) for start in starts]
+    return np.concatenate(
+        [quadrant.values.reshape(quadrant.values.shape[0], -1) for quadrant in quadrants]
+    )
 
 
 def _unpacked(tile: Values, partitions: int, free: int) -> NDArray[Any]:

@@ -21,14 +21,20 @@ Array = NDArray[Any]
 
 
 def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
-    """Return the axes to reduce, sorted and not negative.
+    """Return the axes to reduce, sorted and counted from 0; they must be free dimensions.
 
     Raises:
         NkiError: an axis is the partition dimension, or does not exist.
+
     """
     requested = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    axes = sorted({int(number) + rank if number < 0 else int(number) for number in requested})
-    if any(not 0 < number < rank for number in axes):
+    axes = sorted(
+        {
+            int(axis_number) + rank if axis_number < 0 else int(axis_number)
+            for axis_number in requested
+        }
+    )
+    if any(not 0 < axis_number < rank for axis_number in axes):
         raise NkiError(
             f"axis {axis} of a tile of {rank} dimensions cannot be reduced: only free dimensions "
             f"can, 1 to {rank - 1}; transpose the tile to reduce over partitions"
@@ -39,10 +45,13 @@ def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
 def reduced(
     token: Token, tile: Values, axes: tuple[int, ...], mask: Any, keepdims: bool
 ) -> tuple[Array, NDArray[np.uint8] | None]:
-    """Return values and states of a tile reduced over free axes; masked-off lanes are ignored."""
+    """Return values and states of a tile reduced over free axes.
+
+    Masked-off lanes are ignored; states are None if all are defined.
+    """
     ufunc = getattr(np, token.name, None)
     if not isinstance(ufunc, np.ufunc):
-        raise NkiError(f"nl.{token.name} is not an operation to reduce with")
+        raise NkiError(f"nl.{token.name} cannot be used to reduce")
     values = tile.computed() if token.kind != "bits" else tile.values
     states = tile.states
     if mask is not None:
@@ -68,7 +77,7 @@ def _reduced_shape(
 def _language_reduction(
     name: str, token_name: str, after: Callable[[Array, Array], Array] | None = None
 ) -> Operation:
-    """Return the op `nl.<name>`, a reduction with token `over`, then `after(total, count)`."""
+    """Return the op `nl.<name>`: a reduction by a token, and then `after(total, lane count)`."""
 
     def reduce(
         issue: Issue,
@@ -96,7 +105,7 @@ def _language_reduction(
 def _lane_counts(
     shape: tuple[int, ...], axes: tuple[int, ...], mask: Any, result: tuple[int, ...]
 ) -> Array:
-    """Return the number of active lanes reduced into each result."""
+    """Return the number of active lanes that were reduced to each element of the result."""
     lanes = np.broadcast_to(True if mask is None else lanes_of(mask), shape)
     return np.asarray(lanes.sum(axis=axes, dtype=np.float32)).reshape(result)
 
@@ -136,7 +145,7 @@ def tensor_reduce(
     negate: bool = False,
     keepdims: bool = False,
 ) -> Result:
-    """Reduce a tile over free dimensions; `negate` changes the sign of the result."""
+    """Return a tile reduced over free dimensions; `negate` changes the sign of the result."""
     tile = issue.read(data, mask)
     axes = free_axes(axis, tile.values.ndim)
     values, states = reduced(token_of(op, 2), tile, axes, mask, keepdims)
@@ -148,7 +157,7 @@ def tensor_reduce(
 def tensor_partition_reduce(
     issue: Issue, op: Any, data: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Reduce a tile over its partitions to one partition."""
+    """Return a tile reduced over its partitions, of one partition."""
     tile = issue.read(data, mask)
     partitions_last = Values(
         np.moveaxis(tile.values, 0, -1),
@@ -170,10 +179,11 @@ def tensor_partition_reduce(
 
 
 def _accumulator_key(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tuple[int, ...]:
-    """Return the key of a call's accumulator: one for each iteration of the loops not reduced.
+    """Return the key of the accumulator of a call of `loop_reduce`.
 
-    Plain Python loops are not known; the number of earlier calls at the site in the innermost
-    iteration stands for their iterations.
+    There is an accumulator for each iteration of the loops that are not reduced. Python's own loops
+    are unknown; the number of earlier calls at the site in the innermost iteration stands for their
+    iterations.
     """
     running = issue.run.loops
     inner_loops = running[running.index(outermost) :]
@@ -187,10 +197,11 @@ def _accumulator_key(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tupl
 def loop_reduce(
     issue: Issue, x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Reduce a tile over the iterations of loops; the last iteration returns the whole result.
+    """Return a tile reduced over the iterations of loops so far; in the last, it is complete.
 
     Raises:
         NkiError: `loop_indices` are not loop variables of `affine_range` and others.
+
     """
     tile = issue.read(x, mask)
     variables = loop_indices if isinstance(loop_indices, tuple | list) else [loop_indices]

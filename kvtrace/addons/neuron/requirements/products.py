@@ -29,8 +29,8 @@ def _is_sliced(call: Call) -> bool:
 def _is_slice_size(call: Call) -> bool:
     if not call.tile_size:
         return True
-    least = 32 if generation(call) >= 3 else 64
-    return all(size in _SLICES and size >= least for size in call.tile_size)
+    smallest = 32 if generation(call) >= 3 else 64
+    return all(size in _SLICES and size >= smallest for size in call.tile_size)
 
 
 def _is_slice_position(call: Call) -> bool:
