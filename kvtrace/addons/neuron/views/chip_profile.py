@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.neuron.views.engine_times import least_ns
+from kvtrace.addons.neuron.views.engine_times import shortest_ns
 from kvtrace.addons.neuron.views.on_chip import CALLS, OPS
 from kvtrace.converters.profile.device_limits import DeviceLimits, limits_for_target
 from kvtrace.converters.profile.profile_sections import ProfileSection
@@ -22,10 +22,10 @@ ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
 @dataclass(frozen=True, slots=True)
 class EngineShare:
-    """The work of an engine in one launch of a call.
+    """The work of an engine in one launch of a call, and its share of the busiest engine's time.
 
-    `busy_ns` is the shortest time that published rates allow, None if none are published; `share`
-    is `busy_ns` divided by that of the busiest engine, since engines work in parallel.
+    `busy_ns` is the shortest time that published rates allow, None without a published rate;
+    `share` is `busy_ns` divided by that of the busiest engine, since engines work in parallel.
     """
 
     engine: str
@@ -54,7 +54,7 @@ class ChipProfile:
 
 
 def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfile, ...]:
-    """Return a profile of each NKI call of the runs, in the order of the calls' table.
+    """Return the profile of the first launch of each NKI call, in the order of the table.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -83,7 +83,7 @@ def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfi
 def _ops_by_call(
     trace: "Trace", runs: Sequence["Run"]
 ) -> dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]]:
-    """Return (run, call) → (engine, row) of each op."""
+    """Return (run, call) → (engine, row of `ops`) of each op."""
     engines = {
         (row["run"], row["call_id"], row["op_index"]): row["engine"]
         for row in trace.table(OPS, runs, ["call_id", "op_index", "engine"]).to_pylist()
@@ -103,16 +103,18 @@ def _profile(
     ops: Sequence[tuple[str, Mapping[str, Any]]],
     limits: DeviceLimits | None,
 ) -> ChipProfile:
-    by_engine = {name: [row for engine, row in ops if engine == name] for name in ENGINES}
-    busy = {name: _busy_ns(name, rows, limits) for name, rows in by_engine.items() if rows}
-    longest = max((ns for ns in busy.values() if ns is not None), default=0.0)
+    rows_by_engine = {name: [row for engine, row in ops if engine == name] for name in ENGINES}
+    busy_ns_by_engine = {
+        name: _busy_ns(name, rows, limits) for name, rows in rows_by_engine.items() if rows
+    }
+    longest_ns = max((ns for ns in busy_ns_by_engine.values() if ns is not None), default=0.0)
     engines = []
-    for engine, ns in busy.items():
+    for engine, ns in busy_ns_by_engine.items():
         executions, elements, flops, nbytes = (
-            sum(int(row[name] or 0) for row in by_engine[engine])
+            sum(int(row[name] or 0) for row in rows_by_engine[engine])
             for name in ("executions", "elements", "flops", "bytes")
         )
-        share = None if ns is None or not longest else ns / longest
+        share = None if ns is None or not longest_ns else ns / longest_ns
         engines.append(EngineShare(engine, executions, elements, flops, nbytes, ns, share))
     return ChipProfile(
         run=row["run"],
@@ -136,7 +138,7 @@ def _busy_ns(
     total = 0.0
     for op in ops:
         elements, flops, nbytes = (int(op[name] or 0) for name in ("elements", "flops", "bytes"))
-        ns = least_ns(engine, op["dtype"], elements, flops, nbytes, limits)
+        ns = shortest_ns(engine, op["dtype"], elements, flops, nbytes, limits)
         if ns is None:
             return None
         total += ns
@@ -144,7 +146,7 @@ def _busy_ns(
 
 
 def chips_text(chips: Sequence[ChipProfile], width: int) -> list[str]:
-    """Return the calls and their engines as tables for a terminal."""
+    """Return the lines of terminal tables: the calls, and then their engines."""
     header = ("on chip (derived)", "ops", "SBUF per partition", "PSUM banks", "busiest", "at least")
     rows = []
     for chip in chips:
