@@ -89,7 +89,7 @@ RULES: Final = {
     ),
     TILE_LIMIT: Rule(
         "error",
-        "a tile is larger than an instruction takes",
+        "a tile is larger than an instruction supports",
         "split its free dimension, and combine the results",
     ),
     PSUM_BANK: Rule(
@@ -109,12 +109,12 @@ RULES: Final = {
     ),
     ENGINE_DTYPE: Rule(
         "error",
-        "an engine is given an element type that it does not take",
+        "an engine gets an element type that it does not support",
         "convert it first, as with nl.copy(tile, dtype=…)",
     ),
     MEMORY_SPACE: Rule(
         "error",
-        "an operand lies in a memory that the engine does not reach",
+        "an operand is in a memory that the engine cannot access",
         "load it, or copy it to SBUF first",
     ),
     LOOP_DEPENDENCE: Rule(
@@ -129,8 +129,8 @@ RULES: Final = {
     ),
     INSTRUCTION_ARGUMENT: Rule(
         "error",
-        "an instruction is given an argument that it does not take",
-        "see the instruction in the reference of nki.isa; the message says what it takes",
+        "an instruction gets an argument that it does not support",
+        "see the instruction in the reference of nki.isa; the message has the requirement",
     ),
     UNWRITTEN_RESULT: Rule(
         "warning",
@@ -146,10 +146,11 @@ ADDED: Final = AddedRules(
 
 @dataclass
 class Finding:
-    """A rule violated by an op. Times and lanes are sums over the run; other fields are the first.
+    """A violation of a rule by an op. `times` and `lanes` are sums over the run.
 
-    `site` is the op's index among the recorder's sites, `lane` the index in the op's tile, and
-    `program` the linear program id; `address_offset` and `past_end_bytes` are in bytes.
+    Other fields are those of the first violation. `site` is the op's index among the recorder's
+    sites, `lane` the index in the op's tile, and `program` the linear program id; `address_offset`
+    and `past_end_bytes` are in bytes.
     """
 
     rule: str
