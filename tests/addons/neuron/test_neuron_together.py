@@ -135,7 +135,7 @@ def test_a_ring_brings_the_data_of_previous_ranks(run_newer: Run) -> None:
 
 
 @pytest.mark.parametrize("placed", [False, True])
-def test_all_to_all_v_takes_counts_from_a_tensor(run_newer: Run, placed: bool) -> None:
+def test_all_to_all_v_reads_counts_from_a_tensor(run_newer: Run, placed: bool) -> None:
     counts, firsts, ends = [3, 5], [4, 7], [10, 2]
     metadata = np.array([counts, firsts, [0, 0], ends][: 4 if placed else 3], np.uint32)
 

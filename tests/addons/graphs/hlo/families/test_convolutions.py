@@ -77,7 +77,7 @@ def transposed(x, kernel, stride=1, padding=0, output_padding=0, dilation=1, gro
         (ops.conv3d, (1, 2, 4, 5, 4), (3, 2, 2, 3, 2), {"padding": 1, "stride": 2}),
     ],
 )
-def test_a_convolution(operation, shape, kernel, settings):
+def test_convolutions_equal_a_reference_in_numpy(operation, shape, kernel, settings):
     x, weight, bias = floats(*shape), floats(*kernel), floats(kernel[0])
 
     graph = agree(
@@ -104,7 +104,7 @@ def test_a_convolution(operation, shape, kernel, settings):
         (ops.conv3d, (1, 2, 2, 3, 2), (2, 2, 2, 2, 2), {"stride": 2}),
     ],
 )
-def test_a_transposed_convolution(operation, shape, kernel, settings):
+def test_transposed_convolutions_equal_a_reference_in_numpy(operation, shape, kernel, settings):
     agree(
         lambda x, w: operation(x, w, transposed=True, **settings),
         floats(*shape),
@@ -113,7 +113,7 @@ def test_a_transposed_convolution(operation, shape, kernel, settings):
     )
 
 
-def test_padding_by_words_and_other_types():
+def test_convolutions_accept_padding_words_and_other_types():
     x, weight = floats(1, 2, 6, 6), floats(3, 2, 3, 3)
     agree(
         lambda x, w: (ops.conv2d(x, w, padding="same"), ops.conv2d(x, w, padding="valid")),
