@@ -139,10 +139,10 @@ def _record_device_access(
     else:
         return
     if element_bytes == memory.dtype.itemsize:
-        marks = issue.run.recorder.touched_elements(
+        element_marks = issue.run.recorder.touched_elements(
             issue.site, memory.number, memory.raw.size // element_bytes
         )
-        _mark_elements(tensor, marks, issue.positions, lanes)
+        _mark_elements(tensor, element_marks, issue.positions, lanes)
     loops = issue.run.loops
     issue.run.recorder.add_access(
         AccessRow(
@@ -307,11 +307,11 @@ def _write_strided(
             states_view[...] = DEFINED if states is None else states
             _drop_states(memory, tensor)
         return tensor.size
-    where = np.broadcast_to(lanes, target.shape)
-    tensor.put(values, where)
+    written_lanes = np.broadcast_to(lanes, target.shape)
+    tensor.put(values, written_lanes)
     if states_view is not None:
-        np.copyto(states_view, np.uint8(DEFINED) if states is None else states, where=where)
-    return int(where.sum())
+        np.copyto(states_view, np.uint8(DEFINED) if states is None else states, where=written_lanes)
+    return int(written_lanes.sum())
 
 
 def _drop_states(memory: Memory, tensor: Tensor) -> None:

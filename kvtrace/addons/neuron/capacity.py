@@ -36,26 +36,28 @@ def usage(
     such loops, and finish a block before it begins the next.
     """
     changes_by_op = np.zeros(count + 1, np.int64)
-    for first, last, life in accessed_buffers(lives, space):
+    for first_op, last_op, life in accessed_buffers(lives, space):
         if life.blocks and not (fused and life.reorderable):
-            blocks = _blocks_in_use(life, first, last)
+            blocks = _blocks_in_use(life, first_op, last_op)
             amounts_in_life = blocks if space == "sbuf" else -(-blocks // PSUM_BANK_BYTES)
             block_changes = np.diff(amounts_in_life, prepend=0, append=0)
-            changes_by_op[first : min(last, count - 1) + 2] += block_changes[: count + 1 - first]
+            changes_by_op[first_op : min(last_op, count - 1) + 2] += block_changes[
+                : count + 1 - first_op
+            ]
             continue
         nbytes = life.block_bytes if life.blocks else life.partition_bytes
         amount = nbytes if space == "sbuf" else -(-nbytes // PSUM_BANK_BYTES)
-        changes_by_op[first] += amount
-        changes_by_op[min(last, count - 1) + 1] -= amount
+        changes_by_op[first_op] += amount
+        changes_by_op[min(last_op, count - 1) + 1] -= amount
     return np.cumsum(changes_by_op)[:count]
 
 
 def _blocks_in_use(life: BufferLife, first: int, last: int) -> NDArray[np.int64]:
     """Return the bytes per partition of the blocks in use at each op from first to last."""
     changes_by_op = np.zeros(last - first + 2, np.int64)
-    for begin, end in life.blocks.values():
-        changes_by_op[begin - first] += life.block_bytes
-        changes_by_op[end - first + 1] -= life.block_bytes
+    for first_use, last_use in life.blocks.values():
+        changes_by_op[first_use - first] += life.block_bytes
+        changes_by_op[last_use - first + 1] -= life.block_bytes
     return np.cumsum(changes_by_op)[:-1]
 
 
@@ -71,8 +73,8 @@ def find_overflows(run: Run) -> None:
         first_overflow = int(np.argmax(amounts > limit))
         live_buffers = [
             life
-            for first, last, life in accessed_buffers(recorder.buffers, space)
-            if first <= first_overflow <= last
+            for first_op, last_op, life in accessed_buffers(recorder.buffers, space)
+            if first_op <= first_overflow <= last_op
         ]
         newest = max(live_buffers, key=lambda life: life.first)
         text = (

@@ -132,8 +132,10 @@ class Cores:
             self._other_programs[run.program - 1].wait()
             return False
         if not self._other_programs:
-            numbers = range(1, run.programs)
-            self._other_programs = [_ProgramThread(run, self._call, program) for program in numbers]
+            other_programs = range(1, run.programs)
+            self._other_programs = [
+                _ProgramThread(run, self._call, program) for program in other_programs
+            ]
         for thread in self._other_programs:
             if not thread.ended:
                 thread.advance()

@@ -114,9 +114,9 @@ def short_name(dtype: np.dtype[Any]) -> str:
 def promoted(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
     """Return the result type of ops without a `dtype`: the widest of the operands' types."""
     widest = dtypes[0]
-    for other in dtypes[1:]:
-        if other != widest:
-            widest = _wider(widest, other)
+    for dtype in dtypes[1:]:
+        if dtype != widest:
+            widest = _wider(widest, dtype)
     return widest
 
 

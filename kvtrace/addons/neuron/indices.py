@@ -239,7 +239,9 @@ class _GridMaker:
                 raise NkiError("nl.mgrid needs slices with an end, as nl.mgrid[0:128, 0:512]")
             positions = range(int(part.start or 0), int(part.stop), int(part.step or 1))
             shape = (1,) * axis + (len(positions),) + (1,) * (len(parts) - axis - 1)
-            steps = tuple(positions.step if at == axis else 0 for at in range(len(parts)))
+            steps = tuple(
+                positions.step if grid_axis == axis else 0 for grid_axis in range(len(parts))
+            )
             indices.append(Index(shape, positions.start, steps))
         return Grid(indices)
 

@@ -13,7 +13,7 @@ def slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
     start = 0 if part.start is None else part.start
     stop = size if part.stop is None else part.stop
     step = 1 if part.step is None else part.step
-    if not all(isinstance(number, int | np.integer) for number in (start, stop, step)):
+    if not all(isinstance(bound, int | np.integer) for bound in (start, stop, step)):
         raise NkiError(
             f"the slice {start}:{stop} of dimension {axis} has bounds or a step that are "
             "not integers"

@@ -152,8 +152,8 @@ def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> A
 
     def calls(*operands: Any) -> list[Any]:
         arrays = [
-            np.array(operand) if at in written_indices else operand
-            for at, operand in enumerate(operands)
+            np.array(operand) if position in written_indices else operand
+            for position, operand in enumerate(operands)
         ]
         args, kwargs = _call_arguments(kernel.function, replace_leaves(bound, traced, arrays))
         results = result_leaves(kernel(*args, **kwargs))

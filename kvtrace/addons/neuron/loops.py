@@ -10,8 +10,8 @@ from kvtrace.addons.neuron.machine import LoopNumber, current
 
 def _loop_range(start: Any, stop: Any, step: Any) -> range:
     """Return the numbers that a loop counts; with one bound, from 0 up to it, as `range`."""
-    first, end = (0, start) if stop is None else (start, stop)
-    return range(int(first), int(end), int(step))
+    begin, end = (0, start) if stop is None else (start, stop)
+    return range(int(begin), int(end), int(step))
 
 
 def affine_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:

@@ -408,8 +408,8 @@ class Operation:
                 return
         except TypeError:  # a list among the operands
             key = ()
-        named = dict(zip(self._names, args, strict=False))
-        if issue.check_requirements({**self._defaults, **named, **kwargs}) and key:
+        operands_by_name = dict(zip(self._names, args, strict=False))
+        if issue.check_requirements({**self._defaults, **operands_by_name, **kwargs}) and key:
             accepted.add(key)
 
     def _older_function(self) -> Callable[..., Any]:
@@ -435,11 +435,11 @@ class Operation:
                 raise NkiError(
                     f"{self.name} takes dst and {len(operands)} operands, not {len(args)}"
                 )
-            named = dict(zip(operands, args, strict=False))
-            if named.keys() & kwargs.keys():
-                twice = ", ".join(named.keys() & kwargs.keys())
+            operands_by_name = dict(zip(operands, args, strict=False))
+            if operands_by_name.keys() & kwargs.keys():
+                twice = ", ".join(operands_by_name.keys() & kwargs.keys())
                 raise NkiError(f"{self.name} got {twice} both by position and by name")
-            self._execute(dst, (), named | kwargs)
+            self._execute(dst, (), operands_by_name | kwargs)
 
         return run
 

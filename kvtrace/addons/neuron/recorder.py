@@ -228,8 +228,8 @@ class Recorder:
         """Return the number of distinct bytes of device memory that a site has accessed."""
         return sum(
             int(np.count_nonzero(marks)) * self.buffers[buffer].bytes // max(marks.size, 1)
-            for (number, buffer), marks in self._touched.items()
-            if number == site
+            for (marking_site, buffer), marks in self._touched.items()
+            if marking_site == site
         )
 
     def add_access(self, row: AccessRow) -> None:
@@ -295,16 +295,16 @@ class Recorder:
 
 
 def _classify_code(code: CodeType) -> tuple[CodeType, bool]:
-    entry = _package_code[id(code)] = code, code.co_filename.startswith(_FOLDER)
-    return entry
+    classified = _package_code[id(code)] = code, code.co_filename.startswith(_FOLDER)
+    return classified
 
 
 def assigned_name(code: CodeType, instruction: int) -> str:
     """Return the name of the variable that an instruction's result is assigned to, or ""."""
-    entry = _assignments.get(id(code))
-    if entry is None:
-        entry = _assignments[id(code)] = code, _assigned_names(code)
-    return entry[1].get(instruction, "")
+    code_and_names = _assignments.get(id(code))
+    if code_and_names is None:
+        code_and_names = _assignments[id(code)] = code, _assigned_names(code)
+    return code_and_names[1].get(instruction, "")
 
 
 def _assigned_names(code: CodeType) -> dict[int, str]:

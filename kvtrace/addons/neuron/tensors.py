@@ -341,10 +341,10 @@ class Tensor:
         sizes = (1,) * missing + self.shape
         steps = (0,) * missing + self.strides
         strides = []
-        for size, step, new in zip(sizes, steps, target, strict=True):
-            if size != new and size != 1:
+        for size, step, new_size in zip(sizes, steps, target, strict=True):
+            if size != new_size and size != 1:
                 raise NkiError(f"{self.shape} cannot be broadcast to {target}")
-            strides.append(step if size == new else 0)
+            strides.append(step if size == new_size else 0)
         return self._view(self.offset, target, tuple(strides), self.partition)
 
     def expand_dims(self: _Self, axis: int) -> _Self:

@@ -24,8 +24,8 @@ def traced_body(
 
     Captured are the tensors of outer graphs that the function uses.
     """
-    outer = current()
-    builder = Builder(name, outer.target, outer.root, parent=outer)
+    outer_builder = current()
+    builder = Builder(name, outer_builder.target, outer_builder.root, parent=outer_builder)
     with builder.active():
         parameters = [
             builder.parameter(f"carried{position}", tensor.shape, tensor.dtype)
@@ -33,7 +33,7 @@ def traced_body(
         ]
         results = [lift(result) for result in function(*parameters)]
         graph = builder.finish([(f"result{i}", value, None) for i, value in enumerate(results)])
-    return graph, [outside for outside, _ in builder.captured]
+    return graph, [outer_tensor for outer_tensor, _ in builder.captured]
 
 
 def while_(
@@ -109,11 +109,11 @@ def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...
 
 def _check_carried(carried: Sequence[Tensor], body: Graph) -> None:
     initial = [(tensor.shape, tensor.dtype) for tensor in carried]
-    for number, (expected, spec) in enumerate(zip(initial, body.outputs, strict=False)):
+    for position, (expected, spec) in enumerate(zip(initial, body.outputs, strict=False)):
         if expected != (spec.shape, spec.dtype):
             raise ShapeMismatch.here(
                 f"the body of a loop returns {spec.dtype.name}{list(spec.shape)} as value "
-                f"{number}, but receives {expected[1].name}{list(expected[0])}; "
+                f"{position}, but receives {expected[1].name}{list(expected[0])}; "
                 "return the same shape and type"
             )
     if len(initial) != len(body.outputs):

@@ -72,12 +72,12 @@ class Builder:
     @contextmanager
     def active(self) -> Iterator["Builder"]:
         """Make this the innermost builder while the context lasts."""
-        before = _innermost.builder
+        previous_builder = _innermost.builder
         _innermost.builder = self
         try:
             yield self
         finally:
-            _innermost.builder = before
+            _innermost.builder = previous_builder
 
     # -- appending --------------------------------------------------------------------------
 
@@ -121,10 +121,12 @@ class Builder:
         self.ops.append(Op(opcode, indices, None, (), attributes, stack, graphs))
         tuple_index = len(self.ops) - 1
         elements = []
-        for number, (shape, dtype) in enumerate(results):
+        for result_index, (shape, dtype) in enumerate(results):
             if dtype not in self._dtypes:
                 raise self._missing_dtype(dtype)
-            op = Op("get_tuple_element", (tuple_index,), dtype, shape, {"index": number}, stack)
+            op = Op(
+                "get_tuple_element", (tuple_index,), dtype, shape, {"index": result_index}, stack
+            )
             self.ops.append(op)
             elements.append(self.tensor_class(self, len(self.ops) - 1, shape, dtype))
         return tuple(elements)
@@ -185,10 +187,10 @@ class Builder:
         return self._capture(tensor)._index
 
     def _capture(self, tensor: "Tensor") -> "Tensor":
-        outer = self.parent
-        while outer is not None and outer is not tensor._builder:
-            outer = outer.parent
-        if outer is None:
+        outer_builder = self.parent
+        while outer_builder is not None and outer_builder is not tensor._builder:
+            outer_builder = outer_builder.parent
+        if outer_builder is None:
             raise ForeignTensor.here(
                 "a tensor is used outside the trace that made it; "
                 "return it from the traced function, or pass it as an argument"
@@ -232,11 +234,11 @@ class Builder:
                 index = copied._index
             output_indices.add(index)
             results.append((index, name, aliased))
-        for number, (index, name, aliased) in enumerate(results):
+        for output_index, (index, name, aliased) in enumerate(results):
             op = self.ops[index]
             op.output_name = name
             op.aliases = aliased
-            op.attributes = {**op.attributes, "output_index": number}
+            op.attributes = {**op.attributes, "output_index": output_index}
         ops = _needed_ops(self.ops, output_indices)
         return Graph(self.name, ops, structure, self.target, _replica_count(ops))
 
@@ -253,14 +255,14 @@ def _needed_ops(ops: list[Op], outputs: set[int]) -> list[Op]:
         if needed[index]:
             for operand in ops[index].operands:
                 needed[operand] = 1
-    order = [i for i, op in enumerate(ops) if op.opcode == "parameter"]
-    order += [
+    kept_indices = [i for i, op in enumerate(ops) if op.opcode == "parameter"]
+    kept_indices += [
         i for i, op in enumerate(ops) if op.opcode != "parameter" and _is_needed(ops, i, needed)
     ]
-    renumbered = {old: new for new, old in enumerate(order)}
-    needed_list = [ops[index] for index in order]
+    new_indices = {old_index: new_index for new_index, old_index in enumerate(kept_indices)}
+    needed_list = [ops[index] for index in kept_indices]
     for op in needed_list:
-        op.operands = tuple([renumbered[operand] for operand in op.operands])
+        op.operands = tuple([new_indices[operand] for operand in op.operands])
     return needed_list
 
 

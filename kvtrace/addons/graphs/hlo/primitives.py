@@ -112,8 +112,8 @@ def broadcast(*tensors: Tensor) -> list[Tensor]:
         ShapeMismatch: The shapes do not broadcast.
 
     """
-    first = tensors[0].shape
-    if all(tensor.shape == first for tensor in tensors):
+    first_shape = tensors[0].shape
+    if all(tensor.shape == first_shape for tensor in tensors):
         return list(tensors)
     shape = broadcast_shape(*(tensor.shape for tensor in tensors))
     return [broadcast_to(tensor, shape) for tensor in tensors]
@@ -304,17 +304,20 @@ def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
         ShapeMismatch: Other axes differ.
 
     """
-    first = tensors[0].shape
+    first_shape = tensors[0].shape
     for tensor in tensors:
-        if tensor.shape[:axis] + tensor.shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:
+        if (
+            tensor.shape[:axis] + tensor.shape[axis + 1 :]
+            != first_shape[:axis] + first_shape[axis + 1 :]
+        ):
             raise ShapeMismatch.here(
-                f"tensors of shapes {list(first)} and {list(tensor.shape)} cannot be joined along "
-                f"axis {axis}; all other axes must be equal"
+                f"tensors of shapes {list(first_shape)} and {list(tensor.shape)} cannot be joined "
+                f"along axis {axis}; all other axes must be equal"
             )
     if len(tensors) == 1:
         return tensors[0]
     extent = sum(tensor.shape[axis] for tensor in tensors)
-    shape = (*first[:axis], extent, *first[axis + 1 :])
+    shape = (*first_shape[:axis], extent, *first_shape[axis + 1 :])
     return current().emit("concatenate", tensors, shape, tensors[0].dtype, {"dimension": axis})
 
 

@@ -222,8 +222,8 @@ def _bounds(array: Array) -> tuple[int, int]:
     """Return the address of an array's first byte, and the address after its last byte."""
     address = int(array.__array_interface__["data"][0])
     spans = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
-    first = address + sum(step for step in spans if step < 0)
-    return first, address + sum(step for step in spans if step > 0) + array.itemsize
+    first_address = address + sum(step for step in spans if step < 0)
+    return first_address, address + sum(step for step in spans if step > 0) + array.itemsize
 
 
 def structured(structure: Any, leaves: Sequence[Any]) -> Any:

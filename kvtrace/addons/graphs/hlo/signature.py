@@ -64,13 +64,13 @@ def collect(value: Any, name: str, arguments: Arguments) -> None:
         key.append((tuple(value.shape), native(value.dtype)))
     elif isinstance(value, dict):
         key.append(("dict", tuple(value)))
-        for entry, item in value.items():
-            collect(item, f"{name}.{entry}", arguments)
+        for entry_name, item in value.items():
+            collect(item, f"{name}.{entry_name}", arguments)
     elif isinstance(value, tuple | list):
         key.append((type(value), len(value)))
         fields = getattr(value, "_fields", range(len(value)))
-        for entry, item in zip(fields, value, strict=True):
-            collect(item, f"{name}.{entry}", arguments)
+        for entry_name, item in zip(fields, value, strict=True):
+            collect(item, f"{name}.{entry_name}", arguments)
     else:
         key.append(_constant_key(value, arguments.kept_alive))
 
@@ -100,7 +100,7 @@ def with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
     if is_array(value):
         return next(tensors)
     if isinstance(value, dict):
-        return {entry: with_tensors(item, tensors) for entry, item in value.items()}
+        return {entry_name: with_tensors(item, tensors) for entry_name, item in value.items()}
     if isinstance(value, tuple | list):
         items = [with_tensors(item, tensors) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)

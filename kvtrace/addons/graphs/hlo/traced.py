@@ -182,10 +182,13 @@ class TracedFunction:
 
     def _graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
         key = tuple(arguments.key)
-        entry = self._graphs.get(key)
-        if entry is None:
-            entry = self._graphs[key] = (self._traced_graph(bound, arguments), arguments.kept_alive)
-        return entry[0]
+        graph_and_constants = self._graphs.get(key)
+        if graph_and_constants is None:
+            graph_and_constants = self._graphs[key] = (
+                self._traced_graph(bound, arguments),
+                arguments.kept_alive,
+            )
+        return graph_and_constants[0]
 
     def _traced_graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
         builder = Builder(self.name, self.target, root=sys._getframe())
@@ -234,9 +237,9 @@ class TracedFunction:
         names_used: set[str] = set()
         mutated = {id(p): name for p, name in zip(parameters, names, strict=True) if p._version}
         results: list[tuple[str, Tensor, str | None]] = []
-        for number, (name, value) in enumerate(leaves):
-            given_name = self._outputs[number] if self._outputs is not None else name
-            default_name = "output" if len(leaves) == 1 else f"output{number}"
+        for position, (name, value) in enumerate(leaves):
+            given_name = self._outputs[position] if self._outputs is not None else name
+            default_name = "output" if len(leaves) == 1 else f"output{position}"
             aliased = mutated.pop(id(value), None)
             results.append(
                 (_unique(given_name or aliased or default_name, names_used), lift(value), aliased)
@@ -280,9 +283,9 @@ def _write_refusal(annotation: TensorAnnotation | None, name: str) -> str | None
 
 def _unique(name: str, names_used: set[str]) -> str:
     """Return the name, with a number appended if the name is used already."""
-    candidate, number = name, 0
+    candidate, suffix = name, 0
     while candidate in names_used:
-        number += 1
-        candidate = f"{name}_{number}"
+        suffix += 1
+        candidate = f"{name}_{suffix}"
     names_used.add(candidate)
     return candidate

@@ -373,9 +373,9 @@ def _unsupported(name: str) -> GraphError:
 
 def _call_error(name: str, error: TypeError) -> Exception:
     """Return BadArgument if the arguments do not fit the builder, else the error unchanged."""
-    trace = error.__traceback__
-    inner = trace.tb_next if trace is not None else None
-    if inner is not None:
+    traceback = error.__traceback__
+    builder_frame = traceback.tb_next if traceback is not None else None
+    if builder_frame is not None:
         return error
     return BadArgument.here(
         f"{name} does not have these arguments in a graph ({error}); see docs/hlo.md"

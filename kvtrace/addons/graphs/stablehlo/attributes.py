@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 
 
 def _array_text(text: str) -> str:
-    inner = text.strip("[]()")
-    return f"array<i64: {inner}>" if inner else "array<i64>"
+    items = text.strip("[]()")
+    return f"array<i64: {items}>" if items else "array<i64>"
 
 
 def _integer_text(text: str) -> str:
@@ -112,8 +112,8 @@ def _dimension_numbers(op: GraphOp, names: tuple[str, ...]) -> str:
 def _convolution(op: GraphOp) -> dict[str, str]:
     """Return the axes' roles: batch, channels, space; in the kernel output, input, space."""
     axes = "".join(f", {axis}" for axis in range(len(op.shape) - 2))
-    numbers = f"[b, f{axes}]x[o, i{axes}]->[b, f{axes}]"
-    return {"dimension_numbers": f"#stablehlo.conv<{numbers}>"}
+    dimension_numbers = f"[b, f{axes}]x[o, i{axes}]->[b, f{axes}]"
+    return {"dimension_numbers": f"#stablehlo.conv<{dimension_numbers}>"}
 
 
 #: Opcode → function of the attributes that combine several attributes of the row.

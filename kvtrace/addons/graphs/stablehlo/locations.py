@@ -27,8 +27,8 @@ class Locations:
     def _stack(self, stack: tuple[Frame, ...]) -> str:
         if not stack:
             return self._defined_name("unknown")
-        *outer, name = [self._frame(frame) for frame in reversed(stack)]
-        for caller in reversed(outer):
+        *callers, name = [self._frame(frame) for frame in reversed(stack)]
+        for caller in reversed(callers):
             name = self._defined_name(f"callsite({name} at {caller})")
         return name
 

@@ -163,8 +163,8 @@ class FunctionText:
         body_text.write_all(
             ops, [*names, *(operand_names[position] for position in positions[carried:])]
         )
-        kinds = [tensor_type(p.dtype, p.shape) for p in inputs_of(ops)[:carried]]
-        header = ", ".join(f"{n}: {kind}" for n, kind in zip(names, kinds, strict=True))
+        carried_types = [tensor_type(p.dtype, p.shape) for p in inputs_of(ops)[:carried]]
+        header = ", ".join(f"{n}: {kind}" for n, kind in zip(names, carried_types, strict=True))
         values, types = body_text.returned(ops)
         lines = [
             f"^bb0({header}):" if carried else "",
@@ -196,10 +196,10 @@ class FunctionText:
 
     def _op_line(self, op: GraphOp) -> str:
         results = self._results.get(op.op_index)
-        kinds = [self._types[op.op_index]] if results is None else results
-        count = f":{len(kinds)}" if len(kinds) > 1 else ""
+        result_types = [self._types[op.op_index]] if results is None else results
+        count = f":{len(result_types)}" if len(result_types) > 1 else ""
         result = f"{self._names[op.op_index]}{count}"
-        result_type = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
+        result_type = result_types[0] if len(result_types) == 1 else f"({', '.join(result_types)})"
         if op.opcode == "constant":
             value = dense(op.attributes["value"], op.dtype, op.shape)
             text = f'"stablehlo.constant"() {{value = {value}}} : () -> {result_type}'

@@ -46,7 +46,7 @@ class NkiGrid:
     def element_shape(self) -> tuple[int, ...]:
         """Number of selected elements along each tiled dimension."""
         tiled = len(self._spans) - len(self.tile_shape)
-        return tuple(last - first for first, last in self._spans[tiled:])
+        return tuple(end - begin for begin, end in self._spans[tiled:])
 
     @property
     def index_step_elements(self) -> tuple[int, ...]:
@@ -57,7 +57,7 @@ class NkiGrid:
     def is_remainder(self) -> bool:
         """The selected elements include a cell that is smaller than the others."""
         pairs = zip(self._spans, self._cell, strict=True)
-        return any((last - first) % size for (first, last), size in pairs)
+        return any((end - begin) % size for (begin, end), size in pairs)
 
     @property
     def is_data_representable(self) -> bool:
@@ -78,7 +78,7 @@ class NkiGrid:
     def data(self) -> NkiTensor:
         """The selected elements as a tensor, without untiled dimensions that have no coordinate."""
         tiled = len(self._spans) - len(self.tile_shape)
-        keys: list[Any] = [slice(first, last) for first, last in self._spans]
+        keys: list[Any] = [slice(begin, end) for begin, end in self._spans]
         for dimension in range(tiled):
             if dimension not in self._coordinates:
                 keys[dimension] = self._spans[dimension][0]
@@ -95,8 +95,8 @@ class NkiGrid:
             )
         spans, coordinates = list(self._spans), list(self._coordinates)
         for dimension, part in zip(self._coordinates, parts, strict=False):
-            first, count = self._cell_range(part, self._count(dimension))
-            begin = self._spans[dimension][0] + first * self._cell[dimension]
+            first_cell, count = self._cell_range(part, self._count(dimension))
+            begin = self._spans[dimension][0] + first_cell * self._cell[dimension]
             end = min(begin + count * self._cell[dimension], self._spans[dimension][1])
             spans[dimension] = begin, end
             if not isinstance(part, slice):
@@ -111,10 +111,10 @@ class NkiGrid:
     def _cell_range(part: Any, count: int) -> tuple[int, int]:
         """Return the first cell and the number of cells that an index or a slice selects."""
         if isinstance(part, slice):
-            first, last, step = part.indices(count)
+            first_cell, end_cell, step = part.indices(count)
             if step != 1:
                 raise NkiError("a slice of a grid has no step")
-            return first, max(last - first, 0)
+            return first_cell, max(end_cell - first_cell, 0)
         index = int(part)
         if not 0 <= index < count:
             raise NkiError(f"cell {index} is outside of a dimension of {count} cells")

@@ -82,10 +82,10 @@ def _registers_before(issue: Issue, command: str, values: NDArray[Any]) -> Any:
     if command in ("reset", "reset_reduce"):
         registers[:] = 0
     registers_view = registers[: values.shape[0]]
-    before = registers_view.reshape(-1, 1).copy()
+    earlier_column = registers_view.reshape(-1, 1).copy()
     if command in ("reduce", "reset_reduce"):
         registers_view += values.reshape(values.shape[0], -1).sum(axis=1, dtype=np.float32)
-    return before
+    return earlier_column
 
 
 @operation("nisa.activation_reduce", engine="scalar", kind="reduce")

@@ -168,17 +168,19 @@ def _received_elements(
     if rows.shape[0] < (4 if has_receive_offsets else 3):
         raise NkiError(f"metadata of {name} has {rows.shape[0]} rows, too few")
     column = 0 if same else group.index(RANK)
-    count, first = int(rows[0, column]), int(rows[1, column])
-    chunk = source.values.reshape(-1)[first : first + count]
+    count, source_offset = int(rows[0, column]), int(rows[1, column])
+    chunk = source.values.reshape(-1)[source_offset : source_offset + count]
     values = np.array(destination.array().reshape(-1))
     for rank in range(len(group)):
-        start = int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
-        if chunk.size != count or start + count > values.size:
+        target_offset = (
+            int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
+        )
+        if chunk.size != count or target_offset + count > values.size:
             raise NkiError(
-                f"{name} copies {count} elements from {first} on to {start} on, which exceeds the "
-                "source or the destination"
+                f"{name} copies {count} elements from offset {source_offset} to offset "
+                f"{target_offset}, which exceeds the source or the destination"
             )
-        values[start : start + count] = chunk
+        values[target_offset : target_offset + count] = chunk
     if not has_receive_counts:
         counts = metadata.reshape(-1, len(group)) if metadata.ndim > 2 else metadata
         issue.add_result(counts[2:3], issue.result(np.full((1, len(group)), count), metadata.dtype))

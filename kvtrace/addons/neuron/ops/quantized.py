@@ -118,9 +118,9 @@ def nc_matmul_mx(
         raise NkiError(f"nc_matmul_mx contracts {left.shape[0]} partitions with {right.shape[0]}")
     rows, columns = left.shape[1], right.shape[1]
     issue.limit(rows, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size")
-    width = 4 if issue.destination is None else issue.destination.itemsize
-    most = targets.MOVING_FREE * 4 // width
-    issue.limit(columns, most, MATMUL_LIMIT, "the moving tile's free size")
+    element_bytes = 4 if issue.destination is None else issue.destination.itemsize
+    column_limit = targets.MOVING_FREE * 4 // element_bytes
+    issue.limit(columns, column_limit, MATMUL_LIMIT, "the moving tile's free size")
     issue.flops = 2 * left.shape[0] * PACKED * rows * columns
     issue.dtype = _ELEMENTS.get(stationary.dtype, dtypes.float8_e4m3fn)
     values = np.einsum("pmj,pnj->mn", left, right, optimize=True).astype(np.float32)

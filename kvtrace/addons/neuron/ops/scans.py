@@ -46,8 +46,12 @@ def tensor_tensor_scan(
     values = np.empty(factors.shape, np.float32)
     for column_index in range(factors.shape[1]):
         pair = (carry, factors[:, column_index]) if reverse0 else (factors[:, column_index], carry)
-        inner = inner_op.apply(*pair)
-        pair = (addends[:, column_index], inner) if reverse1 else (inner, addends[:, column_index])
+        inner_result = inner_op.apply(*pair)
+        pair = (
+            (addends[:, column_index], inner_result)
+            if reverse1
+            else (inner_result, addends[:, column_index])
+        )
         carry = outer_op.apply(*pair)
         values[:, column_index] = carry
     issue.flops = 2 * values.size

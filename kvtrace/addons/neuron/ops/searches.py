@@ -311,11 +311,11 @@ def sequence_bounds(
     source = issue.read(segment_ids, mask)
     rows = source.values.reshape(source.values.shape[0], -1)
     size = rows.shape[1]
-    columns = np.arange(size)
-    changes = np.ones((rows.shape[0], size + 1), bool)
-    changes[:, 1:-1] = rows[:, 1:] != rows[:, :-1]
-    begins = np.maximum.accumulate(np.where(changes[:, :-1], columns, 0), axis=1)
-    ends = np.where(changes[:, 1:], columns + 1, size)[:, ::-1]
+    column_indices = np.arange(size)
+    is_boundary = np.ones((rows.shape[0], size + 1), bool)
+    is_boundary[:, 1:-1] = rows[:, 1:] != rows[:, :-1]
+    begins = np.maximum.accumulate(np.where(is_boundary[:, :-1], column_indices, 0), axis=1)
+    ends = np.where(is_boundary[:, 1:], column_indices + 1, size)[:, ::-1]
     ends = np.minimum.accumulate(ends, axis=1)[:, ::-1]
     padding = rows == 0
     values = np.stack([np.where(padding, size, begins), np.where(padding, -1, ends)], axis=1)

@@ -85,8 +85,11 @@ def derived_tables(launch: ObservedLaunch) -> dict[str, pa.Table]:
 
 def empty_tables() -> dict[str, pa.Table]:
     """Return all derived tables without rows."""
-    named = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
-    return {table.name: pa.Table.from_batches([], table.schema) for table in (*named, *DEFINITIONS)}
+    format_tables = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
+    return {
+        table.name: pa.Table.from_batches([], table.schema)
+        for table in (*format_tables, *DEFINITIONS)
+    }
 
 
 def finding_tables(launch: ObservedLaunch, new_findings: Sequence[Finding]) -> dict[str, pa.Table]:

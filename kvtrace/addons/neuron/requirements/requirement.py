@@ -50,10 +50,10 @@ class Requirement(NamedTuple):
 
     def message(self, instruction: str, call: Call) -> str:
         """Return the message of a violation: the requirement, and the operands passed."""
-        passed = ", ".join(
+        operands_passed = ", ".join(
             f"{name}={_operand_text(getattr(call, name))}" for name in self.operands.split()
         )
-        return f"{instruction}: {self.sentence}; here {passed}"
+        return f"{instruction}: {self.sentence}; here {operands_passed}"
 
 
 #: Name of an op → its requirements.

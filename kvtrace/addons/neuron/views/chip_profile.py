@@ -107,15 +107,17 @@ def _profile(
     busy_ns_by_engine = {
         name: _busy_ns(name, rows, limits) for name, rows in rows_by_engine.items() if rows
     }
-    longest_ns = max((ns for ns in busy_ns_by_engine.values() if ns is not None), default=0.0)
+    longest_ns = max(
+        (busy_ns for busy_ns in busy_ns_by_engine.values() if busy_ns is not None), default=0.0
+    )
     engines = []
-    for engine, ns in busy_ns_by_engine.items():
+    for engine, busy_ns in busy_ns_by_engine.items():
         executions, elements, flops, nbytes = (
             sum(int(row[name] or 0) for row in rows_by_engine[engine])
             for name in ("executions", "elements", "flops", "bytes")
         )
-        share = None if ns is None or not longest_ns else ns / longest_ns
-        engines.append(EngineShare(engine, executions, elements, flops, nbytes, ns, share))
+        share = None if busy_ns is None or not longest_ns else busy_ns / longest_ns
+        engines.append(EngineShare(engine, executions, elements, flops, nbytes, busy_ns, share))
     return ChipProfile(
         run=row["run"],
         call_id=row["call_id"],

@@ -129,12 +129,12 @@ def _engine_slices(
     captions_by_op: Mapping[int, Caption],
     flow: npt.NDArray[np.uint64] | None,
 ) -> list[Slices]:
-    codes, first = combined_codes([rows["op_index"]])
-    ops = dictionary_values(rows["op_index"], first)
+    codes, first_rows = combined_codes([rows["op_index"]])
+    ops = dictionary_values(rows["op_index"], first_rows)
     captions = [captions_by_op.get(code, Caption(f"op {code}")) for code in ops]
     all_slices = Slices(parent, _CATEGORY, begins, durations, codes, captions, flow=flow)
-    engine_codes, first = combined_codes([rows["engine"]])
-    engines = dictionary_values(rows["engine"], first)
+    engine_codes, first_rows = combined_codes([rows["engine"]])
+    engines = dictionary_values(rows["engine"], first_rows)
     return [
         all_slices.rows(engine_codes == code, parent.child(f"{engine} engine"))
         for code, engine in enumerate(engines)

@@ -203,9 +203,9 @@ def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
     """
     totals: dict[tuple[str, str], list[int]] = {}
     columns = (executions[name].to_pylist() for name in ("read", "written", "written_bytes"))
-    for read_buffers, written, nbytes in zip(*columns, strict=True):
-        target = spaces.get(written)
-        sources = {spaces[number] for number in read_buffers or () if number in spaces}
+    for read_buffers, written_buffer, nbytes in zip(*columns, strict=True):
+        target = spaces.get(written_buffer)
+        sources = {spaces[buffer] for buffer in read_buffers or () if buffer in spaces}
         source = next((space for space in ("hbm", "psum", "sbuf") if space in sources), None)
         if target is None or source is None or source == target:
             continue
@@ -219,11 +219,11 @@ def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
 
 def _engines(executions: pa.Table) -> tuple[EngineWork, ...]:
     names = ("elements", "flops", "device_bytes", "chip_bytes")
-    plain = pa.table(
+    work = pa.table(
         {"engine": executions["engine"].cast(pa.string())}
         | {name: executions[name] for name in names}
     )
-    sums = plain.group_by("engine").aggregate([([], "count_all"), *((n, "sum") for n in names)])
+    sums = work.group_by("engine").aggregate([([], "count_all"), *((n, "sum") for n in names)])
     rows = sorted(sums.to_pylist(), key=lambda row: str(row["engine"]))
     return tuple(
         EngineWork(row["engine"], row["count_all"], *(row[f"{name}_sum"] for name in names))

@@ -150,16 +150,16 @@ def _blocks(context: Context) -> Iterable[Block]:
     if not calls:
         return
     rows = [
-        CallSummary(number, call.kernel, call.target, call.executed, _peaks(call))
-        for number, call in calls.items()
+        CallSummary(call_number, call.kernel, call.target, call.executed, _peaks(call))
+        for call_number, call in calls.items()
     ]
     yield Block("onchip/index", lambda: json_block(rows))
-    for number, call in calls.items():
-        yield Block(f"onchip/{number}", partial(_call_block, context, number, call))
-    for number in calls:
-        values = tuple(_tile_values(context, number))
+    for call_number, call in calls.items():
+        yield Block(f"onchip/{call_number}", partial(_call_block, context, call_number, call))
+    for call_number in calls:
+        values = tuple(_tile_values(context, call_number))
         if values:
-            yield Block(f"onchip/{number}/values", partial(json_block, values))
+            yield Block(f"onchip/{call_number}/values", partial(json_block, values))
 
 
 def _numbered_calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
@@ -178,10 +178,10 @@ def _numbered_calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
             for work in observed.engines
         )
         calls[chip.run, chip.call_id] = replace(observed, engines=engines)
-    for number, call in enumerate(context.report.calls):
+    for call_number, call in enumerate(context.report.calls):
         on_chip = calls.get((context.runs[call.run].run_id, call.call_id))
         if on_chip is not None:
-            yield number, on_chip
+            yield call_number, on_chip
 
 
 def _peaks(call: OnChipCall) -> tuple[Usage, ...]:
@@ -222,8 +222,8 @@ def _sequence(context: Context, call_number: int) -> Sequence:
     executed = context.of_call(EXECUTIONS, call_number)[:_EXECUTED_LIMIT]
     rows = {row["iteration"]: row for row in context.of_client(ITERATIONS, call_number)}
     indices: dict[int | None, int] = {None: 0}
-    for number in rows:
-        indices[number] = len(indices)
+    for iteration in rows:
+        indices[iteration] = len(indices)
     return Sequence(
         op=tuple(row["op_index"] for row in executed),
         program=tuple(row["program"] for row in executed),
@@ -285,9 +285,9 @@ def _works_of_ops(
     touched: dict[int, dict[int, None]] = {}
     for row in context.of_call(EXECUTIONS, call_number):
         op = row["op_index"]
-        for number in row["read"] or ():
-            reads.setdefault(op, {})[names.get(number, "?")] = None
-            touched.setdefault(op, {})[number] = None
+        for buffer in row["read"] or ():
+            reads.setdefault(op, {})[names.get(buffer, "?")] = None
+            touched.setdefault(op, {})[buffer] = None
         if row["written"] is not None:
             writes.setdefault(op, {})[names.get(row["written"], "?")] = None
             touched.setdefault(op, {})[row["written"]] = None

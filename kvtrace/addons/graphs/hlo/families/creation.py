@@ -102,12 +102,12 @@ def full_like(
 @operation("arange")
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Tensor:
     """Return start, start + step and so on, before stop; int32 for integers, else float32."""
-    begin, end = (0, start) if stop is None else (start, stop)
-    are_integers = all(isinstance(value, int) for value in (begin, end, step))
+    first_value, end_value = (0, start) if stop is None else (start, stop)
+    are_integers = all(isinstance(value, int) for value in (first_value, end_value, step))
     element_type: Dtype = (INT32 if are_integers else FLOAT32) if dtype is None else dtype_of(dtype)
-    count = max(0, int(np.ceil((end - begin) / step)))
+    count = max(0, int(np.ceil((end_value - first_value) / step)))
     positions = convert(iota((count,), 0), element_type)
-    return add(multiply(positions, like(positions, step)), like(positions, begin))
+    return add(multiply(positions, like(positions, step)), like(positions, first_value))
 
 
 @operation("linspace")
@@ -120,11 +120,13 @@ def linspace(
     """
     element_type = FLOAT32 if dtype is None else dtype_of(dtype)
     computed_type = element_type if is_float(element_type) else FLOAT32
-    first, last = (reshape(lift(value, computed_type), (1,)) for value in (start, stop))
+    start_tensor, stop_tensor = (
+        reshape(lift(value, computed_type), (1,)) for value in (start, stop)
+    )
     interval_count = max(1, num - 1 if endpoint else num)
     positions = convert(iota((num,), 0), computed_type)
     fraction = divide(positions, like(positions, interval_count))
-    starts, stops = broadcast_to(first, (num,)), broadcast_to(last, (num,))
+    starts, stops = broadcast_to(start_tensor, (num,)), broadcast_to(stop_tensor, (num,))
     # Written so that both ends are exact.
     mixed = add(multiply(starts, subtract(like(fraction, 1), fraction)), multiply(stops, fraction))
     return convert(mixed, element_type)

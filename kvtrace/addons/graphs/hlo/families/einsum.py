@@ -115,10 +115,10 @@ def _parsed_labels(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Lab
 def _term_labels(term: str, rank: int) -> Labels:
     """Return a label per axis of a term; axes under the ellipsis have negative integers."""
     before, dots, after = term.partition("...")
-    extra = rank - len(before) - len(after)
-    if extra < 0 or (extra and not dots):
+    ellipsis_rank = rank - len(before) - len(after)
+    if ellipsis_rank < 0 or (ellipsis_rank and not dots):
         raise ShapeMismatch.here(f"einsum's term {term!r} does not fit a tensor of {rank} axes")
-    return [*before, *range(-extra, 0), *after]  # ellipses are aligned at their last axes
+    return [*before, *range(-ellipsis_rank, 0), *after]  # ellipses are aligned at their last axes
 
 
 def _needed_labels(labels: Sequence[Labels], result: Labels) -> set[Any]:
@@ -129,15 +129,15 @@ def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
     """Replace axes that share a label by their diagonal; return the tensor and its labels."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
-            first = labels.index(label)
-            second = labels.index(label, first + 1)
-            if x.shape[first] != x.shape[second]:
+            row_axis = labels.index(label)
+            column_axis = labels.index(label, row_axis + 1)
+            if x.shape[row_axis] != x.shape[column_axis]:
                 raise ShapeMismatch.here(
-                    f"einsum's label {label!r} has axes of both {x.shape[first]} and "
-                    f"{x.shape[second]} elements of one operand"
+                    f"einsum's label {label!r} has axes of both {x.shape[row_axis]} and "
+                    f"{x.shape[column_axis]} elements of one operand"
                 )
-            x = diagonal(x, 0, first, second)
-            labels = [a for i, a in enumerate(labels) if i not in (first, second)] + [label]
+            x = diagonal(x, 0, row_axis, column_axis)
+            labels = [a for i, a in enumerate(labels) if i not in (row_axis, column_axis)] + [label]
     return x, labels
 
 
@@ -186,7 +186,7 @@ def _product(
 
 def _dropped(x: Tensor, labels: Labels, label: Any) -> tuple[Tensor, Labels]:
     axis = labels.index(label)
-    remaining = [other for other in labels if other != label]
+    remaining = [remaining_label for remaining_label in labels if remaining_label != label]
     return reshape(x, (*x.shape[:axis], *x.shape[axis + 1 :])), remaining
 
 

@@ -77,20 +77,22 @@ class DataIndex:
 
     def read(self, x: Tensor) -> Tensor:
         """Return the elements of `x` that the index selects."""
-        inner = self.window.read(x)
+        window_elements = self.window.read(x)
         if not self.is_element:
-            return gather(inner, self.indices, self.windows)
-        element = dynamic_slice_op(inner, self._starts(inner), self.windows.sizes)
+            return gather(window_elements, self.indices, self.windows)
+        element = dynamic_slice_op(
+            window_elements, self._starts(window_elements), self.windows.sizes
+        )
         return reshape(element, self.windows.result_shape(()))
 
     def write(self, x: Tensor, value: Tensor, update: Update = "assign") -> Tensor:
         """Return `x` with the selected elements replaced by a value, or combined with it."""
-        inner = self.window.read(x)
+        window_elements = self.window.read(x)
         if self.is_element and update == "assign":
             block = reshape(value, self.windows.sizes)
-            changed = dynamic_update_slice_op(inner, block, self._starts(inner))
+            changed = dynamic_update_slice_op(window_elements, block, self._starts(window_elements))
         else:
-            changed = scatter(inner, self.indices, value, self.windows, update)
+            changed = scatter(window_elements, self.indices, value, self.windows, update)
         return self.window.write(x, changed)
 
     def _starts(self, inner: Tensor) -> list[Tensor]:

@@ -66,15 +66,17 @@ class Window:
         if all(step == 1 for step in self.strides):
             return dynamic_update_slice(x, update, [scalar(begin, INT32) for begin in self.start])
         gaps = tuple(step - 1 for step in self.strides)
-        ends = tuple(
+        high_padding = tuple(
             extent - begin - 1 - (count - 1) * step
             for extent, begin, count, step in zip(
                 x.shape, self.start, self.sliced_shape, self.strides, strict=True
             )
         )
-        spread = pad(update, scalar(0, x.dtype), self.start, ends, gaps)
-        mask = pad(full(True, self.sliced_shape, BOOL), scalar(False, BOOL), self.start, ends, gaps)
-        return select(mask, spread, x)
+        padded_update = pad(update, scalar(0, x.dtype), self.start, high_padding, gaps)
+        mask = pad(
+            full(True, self.sliced_shape, BOOL), scalar(False, BOOL), self.start, high_padding, gaps
+        )
+        return select(mask, padded_update, x)
 
 
 def is_basic(index: Any) -> bool:
@@ -87,8 +89,8 @@ def _is_basic_part(part: Any) -> bool:
     if part is None or part is Ellipsis:
         return True
     if isinstance(part, slice):
-        ends = (part.start, part.stop, part.step)
-        return not any(isinstance(end, Tensor) for end in ends)
+        bounds = (part.start, part.stop, part.step)
+        return not any(isinstance(bound, Tensor) for bound in bounds)
     return isinstance(part, int | np.integer) and not isinstance(part, bool | np.bool_)
 
 

@@ -197,9 +197,9 @@ def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
     rank = max(len(counts), len(x.shape))
     counts = (1,) * (rank - len(counts)) + counts
     shape = (1,) * (rank - len(x.shape)) + x.shape
-    spread = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
+    repeated_shape = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
     positions = tuple(range(1, 2 * rank, 2))
-    repeated = broadcast_in_dim(reshape(x, shape), spread, positions)
+    repeated = broadcast_in_dim(reshape(x, shape), repeated_shape, positions)
     return fresh(reshape(repeated, tuple(c * n for c, n in zip(counts, shape, strict=True))))
 
 
@@ -219,11 +219,11 @@ def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
                 f"np.repeat has counts of shape {list(counts.shape)} for an axis of "
                 f"{x.shape[position]} elements; give one count, or one for each element"
             )
-        pieces = [
+        repeated_slices = [
             _repeated(slice_axis(x, position, i, i + 1), position, int(count))
             for i, count in enumerate(counts)
         ]
-        return concatenate_(pieces, position)
+        return concatenate_(repeated_slices, position)
     return fresh(_repeated(x, position, int(counts.flat[0])))
 
 
@@ -237,9 +237,9 @@ def slice_axis(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
 def _repeated(x: Tensor, position: int, count: int) -> Tensor:
     shape = (*x.shape[: position + 1], count, *x.shape[position + 1 :])
     positions = tuple(i for i in range(len(shape)) if i != position + 1)
-    spread = broadcast_in_dim(x, shape, positions)
+    repeated = broadcast_in_dim(x, shape, positions)
     return reshape(
-        spread, (*x.shape[:position], x.shape[position] * count, *x.shape[position + 1 :])
+        repeated, (*x.shape[:position], x.shape[position] * count, *x.shape[position + 1 :])
     )
 
 
@@ -300,11 +300,18 @@ def _padded_with(x: Tensor, widths: list[list[int]], values: Any) -> Tensor:
         low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
         return fresh(pad(x, _fill_value(values, x), low, high))
     pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
-    for axis, ((before, after), (first, last)) in enumerate(zip(widths, pairs, strict=True)):
+    for axis, ((before, after), (value_before, value_after)) in enumerate(
+        zip(widths, pairs, strict=True)
+    ):
         zeros = (0,) * rank
         low = tuple(before if i == axis else 0 for i in range(rank))
         high = tuple(after if i == axis else 0 for i in range(rank))
-        x = pad(pad(x, _fill_value(first, x), low, zeros), _fill_value(last, x), zeros, high)
+        x = pad(
+            pad(x, _fill_value(value_before, x), low, zeros),
+            _fill_value(value_after, x),
+            zeros,
+            high,
+        )
     return fresh(x)
 
 
@@ -316,20 +323,22 @@ def _fill_value(value: Any, x: Tensor) -> Tensor:
 
 def _reordered(x: Tensor, axis: int, positions: list[int]) -> Tensor:
     """Return the elements at constant positions of an axis, joined from sliced runs."""
-    pieces: list[Tensor] = []
-    start = 0
-    while start < len(positions):
-        step = positions[start + 1] - positions[start] if start + 1 < len(positions) else 1
+    runs: list[Tensor] = []
+    run_start = 0
+    while run_start < len(positions):
+        step = (
+            positions[run_start + 1] - positions[run_start] if run_start + 1 < len(positions) else 1
+        )
         if step not in (1, -1):
             step = 1
-        end = start + 1
-        while end < len(positions) and positions[end] - positions[end - 1] == step:
-            end += 1
-        low, high = sorted((positions[start], positions[end - 1]))
+        run_end = run_start + 1
+        while run_end < len(positions) and positions[run_end] - positions[run_end - 1] == step:
+            run_end += 1
+        low, high = sorted((positions[run_start], positions[run_end - 1]))
         run = slice_axis(x, axis, low, high + 1)
-        pieces.append(reverse(run, (axis,)) if step < 0 else run)
-        start = end
-    return concatenate(pieces, axis) if pieces else slice_axis(x, axis, 0, 0)
+        runs.append(reverse(run, (axis,)) if step < 0 else run)
+        run_start = run_end
+    return concatenate(runs, axis) if runs else slice_axis(x, axis, 0, 0)
 
 
 @implements(np.diff)
@@ -348,11 +357,15 @@ def diff(
     )
     for _ in range(n):
         extent = x.shape[position]
-        after, before = (
+        successors, predecessors = (
             slice_axis(x, position, min(1, extent), extent),
             slice_axis(x, position, 0, max(0, extent - 1)),
         )
-        x = compare("NE", after, before) if x.dtype == np.bool_ else subtract(after, before)
+        x = (
+            compare("NE", successors, predecessors)
+            if x.dtype == np.bool_
+            else subtract(successors, predecessors)
+        )
     return fresh(x)
 
 
@@ -379,8 +392,8 @@ def meshgrid(
     if indexing == "xy" and rank > 1:
         order[0], order[1] = 1, 0
     coordinates = [
-        reshape(x, tuple(x.size if i == order[number] else 1 for i in range(rank)))
-        for number, x in enumerate(tensors)
+        reshape(x, tuple(x.size if i == order[input_index] else 1 for i in range(rank)))
+        for input_index, x in enumerate(tensors)
     ]
     return (
         tuple(coordinates if sparse else broadcast(*coordinates))

@@ -174,8 +174,8 @@ def _matrix_norm(x: Tensor, axes: tuple[int, ...], order: Any, keepdims: bool) -
             f"a matrix's norm of order {order!r} needs its singular values, which have no form as "
             "graph ops; use 'fro', 1, -1, inf or -inf"
         )
-    summed, other = axes if abs(order) == 1 else axes[::-1]
-    sums = vector_norm(x, axis=summed, ord=1, keepdims=True)
-    extreme = (max_ if order > 0 else min_)(sums, other, keepdims=True)
+    summed_axis, extreme_axis = axes if abs(order) == 1 else axes[::-1]
+    sums = vector_norm(x, axis=summed_axis, ord=1, keepdims=True)
+    extreme = (max_ if order > 0 else min_)(sums, extreme_axis, keepdims=True)
     result_shape = tuple(n for i, n in enumerate(extreme.shape) if i not in axes)
     return extreme if keepdims else reshape(extreme, result_shape)

@@ -37,18 +37,18 @@ def _scatter(op: Op, x: Array, indices: Array, updates: Array) -> Array:
     count = int(np.prod(indices.shape[:-1], dtype=np.int64))
     starts = indices.reshape(count, indices.shape[-1])
     updates = updates.reshape(count, *sizes)
-    inside = np.ones(count, bool)
+    is_inside = np.ones(count, bool)
     for component, axis in enumerate(axes):
         start = starts[:, component].astype(np.int64)
-        inside &= (start >= 0) & (start <= x.shape[axis] - sizes[axis])
-    index = _index_arrays(x, starts[inside], axes, sizes, clamp=False)
+        is_inside &= (start >= 0) & (start <= x.shape[axis] - sizes[axis])
+    index = _index_arrays(x, starts[is_inside], axes, sizes, clamp=False)
     result = x.copy()
     reducer = op.attributes["reducer"]
     if reducer == "assign":
-        result[index] = updates[inside]
+        result[index] = updates[is_inside]
         return result
     function = REDUCERS[reducer]
-    function.at(result, index, updates[inside])
+    function.at(result, index, updates[is_inside])
     return result
 
 

@@ -163,12 +163,12 @@ def _as_matrices(
     x: Array, batch: tuple[int, ...], summed: tuple[int, ...], *, summed_last: bool
 ) -> Array:
     """Return `x` as matrices [*batch, rows, columns]; its summed axes are columns, or rows."""
-    others = tuple(axis for axis in range(x.ndim) if axis not in (*batch, *summed))
-    order = (*batch, *others, *summed) if summed_last else (*batch, *summed, *others)
+    other_axes = tuple(axis for axis in range(x.ndim) if axis not in (*batch, *summed))
+    order = (*batch, *other_axes, *summed) if summed_last else (*batch, *summed, *other_axes)
     extent: Callable[[tuple[int, ...]], int] = lambda axes: int(  # noqa: E731
         np.prod([x.shape[axis] for axis in axes], dtype=np.int64)
     )
-    row_and_column_axes = (others, summed) if summed_last else (summed, others)
+    row_and_column_axes = (other_axes, summed) if summed_last else (summed, other_axes)
     batch_extents = tuple(x.shape[axis] for axis in batch)
     return x.transpose(order).reshape(
         *batch_extents, extent(row_and_column_axes[0]), extent(row_and_column_axes[1])

@@ -90,9 +90,9 @@ def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
         if op.opcode == "parameter":
             row |= _bytes(op, op.input_name)
         rows.append(row)
-    for number, index in enumerate(graph.output_indices):
+    for output_index, index in enumerate(graph.output_indices):
         op = graph.ops[index]
-        row = _row(graph, op, call_id, len(graph.ops) + number)
+        row = _row(graph, op, call_id, len(graph.ops) + output_index)
         row |= {"op": "output", "kind": "store", "flops": 0}
         rows.append(row | _bytes(op, op.aliases or op.output_name))
     return rows
