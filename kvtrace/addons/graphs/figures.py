@@ -57,10 +57,7 @@ _MOVES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OpFigures:
-    """Bytes, FLOPs and live memory of one op; those of a loop op include all trips of its body.
-
-    Live bytes are those while the op runs, with results of other ops.
-    """
+    """Bytes, FLOPs and live memory of one op; a loop op's include all trips of its body."""
 
     op_index: int
     read_bytes: int
@@ -104,10 +101,7 @@ class GraphFigures:
 
 
 def figures_of(rows: Sequence[GraphOp]) -> GraphFigures:
-    """Return the figures of the graph of the first row; other rows may belong to its bodies.
-
-    Without rows, all figures are 0 and `peak_op` is None.
-    """
+    """Return the figures of the graph of the first row; further rows may be those of its bodies."""
     graphs = by_graph(rows)
     if not rows:
         return GraphFigures((), 0, 0, 0, 0, None, 0)
@@ -134,7 +128,7 @@ def _size(op: GraphOp) -> int:
 def _figures(ops: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> GraphFigures:
     sizes = [_size(op) for op in ops]
     live_bytes = _live_bytes(ops, sizes)
-    figures_by_op: list[OpFigures] = []
+    op_figures: list[OpFigures] = []
     unknown_loops = 0
     for op in ops:
         bodies = [_figures(graphs[body], graphs) for body in _body_ids(op)]
@@ -143,31 +137,29 @@ def _figures(ops: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) ->
             unknown_loops += op.attribute("trip_count") is None
         trips = op.attribute("trip_count", 1)
         # Of two branches, the more expensive counts.
-        costliest_body = max(bodies, key=lambda body: body.flops + body.bytes, default=None)
-        read_bytes, written_bytes = (
-            _moved_bytes(op, sizes) if costliest_body is None else (costliest_body.bytes * trips, 0)
-        )
-        flops = _flops(op, ops) if costliest_body is None else costliest_body.flops * trips
-        body_live_bytes = 0 if costliest_body is None else costliest_body.peak_live_bytes
-        figures_by_op.append(
+        inner = max(bodies, key=lambda body: body.flops + body.bytes, default=None)
+        read_bytes, written_bytes = _moved(op, sizes) if inner is None else (inner.bytes * trips, 0)
+        flops = _flops(op, ops) if inner is None else inner.flops * trips
+        body_live = 0 if inner is None else inner.peak_live_bytes
+        op_figures.append(
             OpFigures(
                 op.op_index,
                 read_bytes,
                 written_bytes,
                 flops,
-                live_bytes[op.op_index] + body_live_bytes,
+                live_bytes[op.op_index] + body_live,
             )
         )
-    peak_op = max(figures_by_op, key=lambda figures: figures.live_bytes, default=None)
+    peak = max(op_figures, key=lambda figures: figures.live_bytes, default=None)
     boundary_ops = [op for op in ops if op.opcode == "parameter"]
     boundary_ops += [op for op in ops if op.output_name is not None]
     return GraphFigures(
-        ops=tuple(figures_by_op),
-        bytes=sum(figures.read_bytes + figures.written_bytes for figures in figures_by_op),
-        flops=sum(figures.flops for figures in figures_by_op),
+        ops=tuple(op_figures),
+        bytes=sum(figures.read_bytes + figures.written_bytes for figures in op_figures),
+        flops=sum(figures.flops for figures in op_figures),
         boundary_bytes=sum(sizes[op.op_index] for op in boundary_ops),
-        peak_live_bytes=0 if peak_op is None else peak_op.live_bytes,
-        peak_op=None if peak_op is None else peak_op.op_index,
+        peak_live_bytes=0 if peak is None else peak.live_bytes,
+        peak_op=None if peak is None else peak.op_index,
         unknown_loops=unknown_loops,
     )
 
@@ -176,7 +168,7 @@ def _body_ids(op: GraphOp) -> list[int]:
     return [int(op.attributes[role]) for role in BODY_ROLES if role in op.attributes]
 
 
-def _moved_bytes(op: GraphOp, sizes: Sequence[int]) -> tuple[int, int]:
+def _moved(op: GraphOp, sizes: Sequence[int]) -> tuple[int, int]:
     """Return the bytes that an op reads and those it writes; `sizes` has each result's bytes."""
     result_bytes = sizes[op.op_index]
     if op.opcode in RENAMES or op.dtype == "tuple":
@@ -212,10 +204,7 @@ def _flops(op: GraphOp, ops: Sequence[GraphOp]) -> int:
 
 
 def _live_bytes(ops: Sequence[GraphOp], sizes: Sequence[int]) -> list[int]:
-    """Return, per op, the bytes of all results that are live while it runs.
-
-    `sizes` has the bytes of each op's result.
-    """
+    """Return, per op, the bytes of all results live while it runs; `sizes` are results' bytes."""
     memory_owner = list(range(len(ops)))
     for op in ops:
         if op.opcode in RENAMES and op.operands:

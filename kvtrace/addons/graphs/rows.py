@@ -131,9 +131,7 @@ def read_graphs(
             operands=tuple(row["operands"] or ()),
             dtype=row["dtype"] or "",
             shape=tuple(row["shape"] or ()),
-            attributes=_with_constant_value(
-                row["attributes"] or {}, None if meaning_only else selection
-            ),
+            attributes=_with_constant(row["attributes"] or {}, None if meaning_only else selection),
             stack=frames.get((row["run"], row["stack_id"]), ()),
             input_name=row["input_name"],
             output_name=row["output_name"],
@@ -161,7 +159,7 @@ def _check_rows(graph: Sequence[GraphOp]) -> None:
         earlier_indices.add(op.op_index)
 
 
-def _with_constant_value(attributes: dict[str, str], selection: Selection | None) -> dict[str, str]:
+def _with_constant(attributes: dict[str, str], selection: Selection | None) -> dict[str, str]:
     """Return the attributes with a large constant's value, or its hash without `selection`."""
     digest = attributes.get("value_artifact")
     if digest is None:

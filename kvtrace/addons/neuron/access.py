@@ -38,12 +38,12 @@ class Values:
         self.values = values
         self.states = states
         self.dtype = dtype
-        #: hbm, sbuf or psum; empty for a plain number_operand.
+        #: hbm, sbuf or psum; empty for a plain number.
         self.space = space
 
     @property
     def is_number(self) -> bool:
-        """The operand is a plain number_operand of the program, not a tensor."""
+        """The operand is a plain number of the program, not a tensor."""
         return not self.space
 
     def computed(self) -> NDArray[Any]:
@@ -55,11 +55,10 @@ _FLOAT: Final = dtypes.float32
 
 
 def number_operand(operand: Any) -> Values:
-    """Return a Python or NumPy number as an operand without dimensions; all elements defined.
+    """Return a Python or NumPy number as an operand without dimensions or states.
 
     Raises:
-        NkiError: the operand is neither a tensor nor a number_operand.
-
+        NkiError: the operand is neither a tensor nor a number.
     """
     if type(operand) is float:
         return Values(np.asarray(operand, np.float32), None, _FLOAT)
@@ -73,7 +72,7 @@ def number_operand(operand: Any) -> Values:
 
 
 def _number_type(operand: Any, default: np.dtype[Any]) -> np.dtype[Any]:
-    """Return a NumPy number_operand's type if NKI has the type, else the default."""
+    """Return a NumPy number's type if NKI has the type, else the default."""
     dtype = getattr(operand, "dtype", default)
     return dtype if dtype in dtypes.SHORT else default
 
@@ -83,11 +82,7 @@ def _is_scalar_array(operand: Any) -> bool:
 
 
 def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Values:
-    """Return the values of a view; count bytes, and report violations of rules.
-
-    Reported are lanes out of bounds, races, and elements that were never written. `lanes` are the
-    active lanes, None for all.
-    """
+    """Return a view's values; count bytes; report bounds, races and unwritten elements."""
     memory = tensor.memory
     _record_use(issue, memory)
     issue.read_buffers.append(memory.number)
@@ -117,18 +112,15 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
 def _record_device_access(
     issue: "Issue", tensor: Tensor, count: int, lanes: NDArray[np.bool_] | None
 ) -> None:
-    """Record the byte range of device memory that an op accesses through a view.
-
-    Accessed elements are marked, to count distinct bytes.
-    """
+    """Record the byte range that an op accesses in device memory; mark the elements."""
     element_bytes = tensor.dtype.itemsize
     memory = tensor.memory
     shape: tuple[int, ...] = ()
-    steps: tuple[int, ...] = ()
+    byte_steps: tuple[int, ...] = ()
     if tensor.selection is None:
-        shape, steps = tensor.shape, tuple(step * element_bytes for step in tensor.strides)
+        shape, byte_steps = tensor.shape, tuple(step * element_bytes for step in tensor.strides)
         first_byte = last_byte = tensor.offset * element_bytes
-        for size, step in zip(shape, steps, strict=True):
+        for size, step in zip(shape, byte_steps, strict=True):
             last_byte += step * (size - 1)
     elif count:
         positions = issue.positions
@@ -154,7 +146,7 @@ def _record_device_access(
             last_byte + element_bytes - 1,
             count,
             shape,
-            steps,
+            byte_steps,
             issue.run.serial,
         )
     )
@@ -166,7 +158,6 @@ def _mark_elements(
     positions: NDArray[np.int64],
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Set the marks of the elements that an op accesses to 1."""
     if tensor.selection is not None:
         marks[positions] = 1
         return
@@ -178,10 +169,7 @@ def _mark_elements(
 
 
 def _record_use(issue: "Issue", memory: Memory) -> None:
-    """Record the op as the last user of a buffer, and as the first if it has none.
-
-    GpSimd's access to PSUM is reported.
-    """
+    """Record the op as last (and first) user of a buffer; report GpSimd's access to PSUM."""
     if memory.space == "psum" and issue.engine == "gpsimd" and issue.has_named_engine:
         issue.report(MEMORY_SPACE, f"{issue.operation.name} on GpSimd cannot reach PSUM")
     buffer_life = memory.life
@@ -218,11 +206,7 @@ def _report_uninitialized(
     states: NDArray[np.uint8],
     lanes: NDArray[np.bool_] | None,
 ) -> NDArray[np.uint8] | None:
-    """Report active lanes that read unwritten elements; return the states.
-
-    Unwritten elements are garbage in the returned states, which are None if all elements are
-    defined.
-    """
+    """Report reads of unwritten elements; return the states, None if all are defined."""
     lowest_state = states.min() if states.size else DEFINED
     if lowest_state == DEFINED:
         return None
@@ -234,11 +218,11 @@ def _report_uninitialized(
     count = int(is_unwritten.sum())
     if count:
         lane = tuple(int(index) for index in np.argwhere(is_unwritten)[0])
-        text = (
+        message = (
             f"{issue.operation.name} reads {count} elements of {describe(tensor)} "
             "that nothing was written to"
         )
-        issue.report(UNINITIALIZED, text, access="load", lane=lane, lanes=count)
+        issue.report(UNINITIALIZED, message, access="load", lane=lane, lanes=count)
     return np.maximum(states, GARBAGE)
 
 
@@ -246,20 +230,17 @@ def combined_states(
     shape: tuple[int, ...], operands: tuple[Values, ...]
 ) -> NDArray[np.uint8] | None:
     """Return, per element, the lowest state of the operands; None if all are defined."""
-    result: NDArray[np.uint8] | None = None
+    lowest_states: NDArray[np.uint8] | None = None
     for operand in operands:
         if operand.states is None:
             continue
         states = np.broadcast_to(operand.states, shape)
-        result = states if result is None else np.minimum(result, states)
-    return result
+        lowest_states = states if lowest_states is None else np.minimum(lowest_states, states)
+    return lowest_states
 
 
 def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
-    """Write a result to a view: reshaped if the sizes are equal, else broadcast.
-
-    Bytes are counted, and lanes out of bounds, races and stored garbage are reported.
-    """
+    """Write a result to a view, reshaped or broadcast; count bytes, and report violations."""
     memory = tensor.memory
     values, states = _to_shape(tensor, result.values), None
     if result.states is not None:
@@ -268,16 +249,16 @@ def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
     _record_use(issue, memory)
     lanes = result.mask
     if tensor.selection is not None:
-        count = scatter(issue, tensor, values, states, lanes)
+        written_count = scatter(issue, tensor, values, states, lanes)
     else:
-        count = _write_strided(issue, tensor, values, states, lanes)
+        written_count = _write_strided(issue, tensor, values, states, lanes)
     if memory.life.block_bytes:
         _record_block_use(issue, tensor)
-    nbytes = count * tensor.dtype.itemsize
-    issue.masked_off += tensor.size - count
+    nbytes = written_count * tensor.dtype.itemsize
+    issue.masked_off += tensor.size - written_count
     if memory.space == "hbm":
         issue.device_bytes += nbytes
-        _record_device_access(issue, tensor, count, lanes)
+        _record_device_access(issue, tensor, written_count, lanes)
         if states is not None:
             _report_stored_garbage(issue, tensor, states, lanes)
     else:
@@ -291,7 +272,7 @@ def _write_strided(
     states: NDArray[np.uint8] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> int:
-    """Write to a view without a selection; return the number_operand of elements written."""
+    """Write to a view without a selection; return the number of elements written."""
     memory = tensor.memory
     target = tensor.array()
     sharing.note_write(issue, tensor, None, lanes, lambda: differing_elements(target, values))
@@ -339,13 +320,13 @@ def _report_stored_garbage(
     states: NDArray[np.uint8],
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    is_garbage = states < DEFINED
+    garbage = states < DEFINED
     if lanes is not None:
-        is_garbage = is_garbage & lanes
-    count = int(is_garbage.sum())
+        garbage = garbage & lanes
+    count = int(garbage.sum())
     if not count:
         return
-    lane = tuple(int(index) for index in np.argwhere(is_garbage)[0])
+    lane = tuple(int(index) for index in np.argwhere(garbage)[0])
     text = f"{count} lanes without a value are stored to {describe(tensor)}"
     argument = tensor.memory.argument
     issue.report(UNDEFINED_LANES, text, access="store", lane=lane, lanes=count, argument=argument)

@@ -37,10 +37,7 @@ class LaunchArrays:
         return value if array is None else self._argument_tensor(name, array)
 
     def copy_back(self) -> None:
-        """Copy the contents of memories back to the arrays that had to be copied.
-
-        Those are arrays that are not contiguous, or read-only; read-only arrays are left alone.
-        """
+        """Copy contents back to arrays that were copied; read-only arrays are left alone."""
         for original, copy in self._copies:
             if original.flags.writeable:
                 original[...] = copy
@@ -50,10 +47,7 @@ class LaunchArrays:
         return [identity for identity, memory in self._memories.items() if memory.written]
 
     def result_arrays(self, value: Any) -> Any:
-        """Return a kernel's results with arrays in place of tensors.
-
-        They are torch tensors if an argument of the launch was one, else NumPy arrays.
-        """
+        """Return a kernel's results as arrays; as torch tensors if an argument was one."""
         if isinstance(value, tuple | list):
             return container_like(value, [self.result_arrays(item) for item in value])
         if not isinstance(value, Tensor):
@@ -78,10 +72,8 @@ class LaunchArrays:
             contents = np.array(array, order="C")
             self._copies.append((array, contents))
         raw = contents.reshape(-1).view(np.uint8)
-        allocation_site = self._run.recorder.site("argument", "none", "allocate", -1)
-        memory = self._run.allocate(
-            "hbm", array.shape, array.dtype, name=name, raw=raw, site=allocation_site
-        )
+        site = self._run.recorder.site("argument", "none", "allocate", -1)
+        memory = self._run.allocate("hbm", array.shape, array.dtype, name=name, raw=raw, site=site)
         memory.argument = name
         memory.shared = True
         return memory
@@ -93,10 +85,7 @@ def container_like(value: Any, items: list[Any]) -> Any:
 
 
 def array_of(value: Any) -> NDArray[Any] | None:
-    """Return a NumPy, torch or JAX array as a NumPy array; None for other values.
-
-    NumPy's arrays and torch's tensors on the CPU are not copied.
-    """
+    """Return a NumPy, torch or JAX array as a NumPy array, or None; copied only if necessary."""
     if isinstance(value, np.ndarray):
         return value
     if _is_torch(value):

@@ -65,10 +65,7 @@ _BY_NAME: Final[dict[str, Buffer]] = {
 
 
 class BareNames:
-    """A context in which memories are builtin names (`sbuf`), as in Neuron's compiler.
-
-    It may be entered by several threads; the names are removed when the last one leaves.
-    """
+    """A context, for several threads at once, in which memories are builtin names (`sbuf`)."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -98,7 +95,6 @@ def buffer_of(value: Any) -> Buffer:
 
     Raises:
         NkiError: no memory has that name.
-
     """
     if value is None:
         return sbuf

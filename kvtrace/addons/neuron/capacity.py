@@ -35,21 +35,19 @@ def usage(
     a buffer whose blocks are used only in `affine_range` counts as one block: a compiler may fuse
     such loops, and finish a block before it begins the next.
     """
-    changes_by_op = np.zeros(count + 1, np.int64)
+    changes = np.zeros(count + 1, np.int64)
     for first_op, last_op, life in accessed_buffers(lives, space):
         if life.blocks and not (fused and life.reorderable):
             blocks = _blocks_in_use(life, first_op, last_op)
-            amounts_in_life = blocks if space == "sbuf" else -(-blocks // PSUM_BANK_BYTES)
-            block_changes = np.diff(amounts_in_life, prepend=0, append=0)
-            changes_by_op[first_op : min(last_op, count - 1) + 2] += block_changes[
-                : count + 1 - first_op
-            ]
+            amounts = blocks if space == "sbuf" else -(-blocks // PSUM_BANK_BYTES)
+            steps = np.diff(amounts, prepend=0, append=0)
+            changes[first_op : min(last_op, count - 1) + 2] += steps[: count + 1 - first_op]
             continue
         nbytes = life.block_bytes if life.blocks else life.partition_bytes
         amount = nbytes if space == "sbuf" else -(-nbytes // PSUM_BANK_BYTES)
-        changes_by_op[first_op] += amount
-        changes_by_op[min(last_op, count - 1) + 1] -= amount
-    return np.cumsum(changes_by_op)[:count]
+        changes[first_op] += amount
+        changes[min(last_op, count - 1) + 1] -= amount
+    return np.cumsum(changes)[:count]
 
 
 def _blocks_in_use(life: BufferLife, first: int, last: int) -> NDArray[np.int64]:
@@ -77,9 +75,9 @@ def find_overflows(run: Run) -> None:
             if first_op <= first_overflow <= last_op
         ]
         newest = max(live_buffers, key=lambda life: life.first)
-        text = (
+        message = (
             f"{len(live_buffers)} buffers in use at once need {int(amounts[first_overflow]):,} "
             f"{units[space]} per partition of {space.upper()}, later up to {int(amounts.max()):,}; "
             f"{run.target.name} has {limit:,}"
         )
-        recorder.add_finding(Finding(_RULES[space], newest.site, text))
+        recorder.add_finding(Finding(_RULES[space], newest.site, message))

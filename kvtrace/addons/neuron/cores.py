@@ -40,21 +40,21 @@ class _ProgramThread:
 
     def advance(self) -> None:
         """Run the program until it waits or ends; raise the error that it raised, if any."""
-        suspended = self._run.suspend()
+        suspended_state = self._run.suspend()
         self._turns.put(True)
         self._stops.get()
-        self._run.resume(suspended)
+        self._run.resume(suspended_state)
         if self._error is not None:
             error, self._error = self._error, None
             raise error
 
     def wait(self) -> None:
         """Block the program's thread until program 0 calls `advance`; called in that thread."""
-        suspended = self._run.suspend()
+        suspended_state = self._run.suspend()
         self._stops.put(None)
         if not self._turns.get():
             raise _AbandonedError
-        self._run.resume(suspended)
+        self._run.resume(suspended_state)
 
     def abandon(self) -> None:
         """End the program's thread at its wait, unless the program has ended."""
@@ -117,7 +117,6 @@ class Cores:
 
         Raises:
             NkiError: a program has ended, or `pair` is set and the grid has not two programs.
-
         """
         run = self._run
         if run.programs == 1:
@@ -132,10 +131,8 @@ class Cores:
             self._other_programs[run.program - 1].wait()
             return False
         if not self._other_programs:
-            other_programs = range(1, run.programs)
-            self._other_programs = [
-                _ProgramThread(run, self._call, program) for program in other_programs
-            ]
+            others = range(1, run.programs)
+            self._other_programs = [_ProgramThread(run, self._call, program) for program in others]
         for thread in self._other_programs:
             if not thread.ended:
                 thread.advance()

@@ -90,7 +90,6 @@ def as_dtype(value: Any) -> np.dtype[Any]:
 
     Raises:
         NkiError: NKI has no such element type.
-
     """
     if isinstance(value, np.dtype):
         return value

@@ -45,7 +45,6 @@ def lanes_of(mask: Any) -> NDArray[np.bool_]:
 
     Raises:
         NkiError: the value is not a mask.
-
     """
     if isinstance(mask, Mask):
         return mask.values
@@ -237,12 +236,10 @@ class _GridMaker:
         for axis, part in enumerate(parts):
             if not isinstance(part, slice) or part.stop is None:
                 raise NkiError("nl.mgrid needs slices with an end, as nl.mgrid[0:128, 0:512]")
-            positions = range(int(part.start or 0), int(part.stop), int(part.step or 1))
-            shape = (1,) * axis + (len(positions),) + (1,) * (len(parts) - axis - 1)
-            steps = tuple(
-                positions.step if grid_axis == axis else 0 for grid_axis in range(len(parts))
-            )
-            indices.append(Index(shape, positions.start, steps))
+            numbers = range(int(part.start or 0), int(part.stop), int(part.step or 1))
+            shape = (1,) * axis + (len(numbers),) + (1,) * (len(parts) - axis - 1)
+            steps = tuple(numbers.step if other == axis else 0 for other in range(len(parts)))
+            indices.append(Index(shape, numbers.start, steps))
         return Grid(indices)
 
     def __iter__(self) -> Iterator[Any]:

@@ -55,10 +55,7 @@ class Iteration(NamedTuple):
 
 
 def outlives_iteration(run: "Run", memory: "Memory") -> bool:
-    """Return whether a parallel loop is running that began after, or around, the allocation.
-
-    Only then can an iteration read what another one wrote to the memory.
-    """
+    """Return whether a parallel loop is running that began after the allocation."""
     serials = memory.allocation_serials
     loops = run.loops
     shared_depth = 0
@@ -135,7 +132,6 @@ def note_read(
 
 
 def _is_accumulation(issue: "Issue", tensor: "Tensor") -> bool:
-    """Return whether the op accumulates into the tensor by an associative operation."""
     token, destination = issue.combining_token, issue.destination
     return (
         token is not None
@@ -180,15 +176,15 @@ def _dependence_finding(
 ) -> Finding:
     memory = tensor.memory
     name = memory.argument or memory.life.name
-    described = f"{name!r}" if name else f"a tensor in {memory.space}"
-    text = (
-        f"{issue.operation.name} reads elements of {described} that another iteration of "
+    tensor_text = f"{name!r}" if name else f"a tensor in {memory.space}"
+    message = (
+        f"{issue.operation.name} reads elements of {tensor_text} that another iteration of "
         "affine_range wrote"
     )
     lane = tuple(int(index) for index in np.argwhere(is_dependent)[0])
     return issue.finding(
         LOOP_DEPENDENCE,
-        text,
+        message,
         access="load",
         lane=lane,
         lanes=int(is_dependent.sum()),

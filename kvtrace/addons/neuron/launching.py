@@ -173,7 +173,6 @@ def grid_sizes(grid: Any) -> tuple[int, ...]:
 
     Raises:
         NkiError: a size is not a positive number.
-
     """
     axes = grid if isinstance(grid, tuple | list) else (grid,)
     sizes = tuple(int(size) for size in axes)
@@ -189,7 +188,6 @@ def bound_arguments(
 
     Raises:
         TypeError: the arguments do not fit the kernel's parameters.
-
     """
     signature = inspect.signature(function)
     bound = signature.bind(*args, **kwargs)
@@ -213,7 +211,6 @@ def execute(
 
     Raises:
         NkiError: the kernel uses something that NKI does not have; the message ends with the line.
-
     """
     target = target_named(kernel.target)
     recorder = Recorder(_call.__code__, keeps_tiles=keeps_tiles)
@@ -231,8 +228,8 @@ def execute(
         on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, str(error_with_line)))
         raise error_with_line from None
     except Exception as error:
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, text))
+        error_text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, error_text))
         raise
     finally:
         set_current(None)
@@ -255,10 +252,10 @@ def _find_unwritten(recorder: Recorder, result: Any) -> None:
         if count:
             life = tensor.memory.life
             name = life.name or "a tensor"
-            text = (
+            message = (
                 f"{count:,} of {tensor.size:,} elements of the result {name!r} were never written"
             )
-            recorder.add_finding(Finding(UNWRITTEN_RESULT, life.site, text, lanes=count))
+            recorder.add_finding(Finding(UNWRITTEN_RESULT, life.site, message, lanes=count))
 
 
 def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
@@ -269,7 +266,6 @@ def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any])
 def _call_arguments(
     function: Callable[..., Any], inputs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return the positional and keyword arguments of a function, from arguments by name."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -285,7 +281,6 @@ def _call_arguments(
 
 
 def _with_line(error: NkiError, recorder: Recorder, kernel: Kernel) -> NkiError:
-    """Return the error with the kernel's name and the user's line that raised it."""
     innermost = recorder.raised_at(error)
     location = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
     return NkiError(f"kernel {kernel.__name__}: {error}{location}")

@@ -44,12 +44,12 @@ def num_programs(axes: Any = None) -> int:
     """Return the product of the grid's sizes along an axis or axes; None: of the whole grid."""
     grid = current().grid
     selected = range(len(grid)) if axes is None else axes
-    total = 1
+    program_count = 1
     for axis in selected if isinstance(selected, tuple | list | range) else (selected,):
         if not 0 <= axis < len(grid):
             raise NkiError(f"the grid {grid} has no axis {axis}")
-        total *= grid[axis]
-    return total
+        program_count *= grid[axis]
+    return program_count
 
 
 def program_ndim() -> int:

@@ -132,7 +132,6 @@ class Run:
 
         Raises:
             NkiError: the run is strict, and a compiler would refuse the kernel.
-
         """
         if self.strict and finding.rule in REFUSED:
             raise NkiError(f"{finding.rule}: {finding.message}")
@@ -203,33 +202,27 @@ class Run:
         raw: Any = None,
         site: int | None = None,
     ) -> Memory:
-        """Return a new memory with bytes `raw`, or of garbage; report too many partitions.
-
-        With `shared`, a program after the first gets the memory that the first program allocated at
-        the same point.
-        """
+        """Return a memory with bytes `raw`, or garbage; programs share `shared` allocations."""
         if shared and self._next_shared < len(self._shared):
             return self._shared_allocation(shape, dtype)
         if site is None:
             site = self.recorder.site("ndarray", "none", "allocate", self.loop_number)
         partitions = partitions_of(shape, partition) if space != "hbm" else 0
         buffer_name = name or self.recorder.sites[site].name
-        buffer_life = BufferLife(
-            space, size_of(shape) * dtype.itemsize, partitions, buffer_name, site
-        )
-        memory = Memory(space, shape, dtype, partition if space != "hbm" else -1, buffer_life, raw)
+        life = BufferLife(space, size_of(shape) * dtype.itemsize, partitions, buffer_name, site)
+        memory = Memory(space, shape, dtype, partition if space != "hbm" else -1, life, raw)
         if not self.precise:
             memory.keep_unrounded()
         memory.number = len(self.recorder.buffers)
         memory.allocation_serials = tuple(loop.serial for loop in self.loops)
-        self.recorder.buffers.append(buffer_life)
+        self.recorder.buffers.append(life)
         if self.recorder.keeps_tiles and space != "hbm" and self.program == 0:
             self.recorder.keep_tile(memory)
         if space != "hbm" and shape and shape[partition] > PARTITIONS:
-            text = (
+            message = (
                 f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"
             )
-            self.report(Finding(PARTITION_LIMIT, site, text, program=self.program))
+            self.report(Finding(PARTITION_LIMIT, site, message, program=self.program))
         if shared:
             memory.shared = True
             self._shared.append(memory)
@@ -256,7 +249,6 @@ def current() -> Run:
 
     Raises:
         NkiError: no kernel is running.
-
     """
     run: Run | None = getattr(_thread, "run", None)
     if run is None:

@@ -136,9 +136,9 @@ class Memory:
             self.raw = raw
             self.states = None
             return
-        count = size_of(shape)
-        self.raw = np.full(count, dtypes.poison(dtype), dtype).view(np.uint8)
-        self.states = np.zeros(count, np.uint8)
+        element_count = size_of(shape)
+        self.raw = np.full(element_count, dtypes.poison(dtype), dtype).view(np.uint8)
+        self.states = np.zeros(element_count, np.uint8)
 
     def keep_unrounded(self) -> None:
         """Store unrounded values from now on, if the elements are of a narrow float type."""
@@ -156,10 +156,7 @@ class Memory:
         return self.raw.view(dtype)
 
     def put(self, dtype: np.dtype[Any], positions: NDArray[np.int64], values: NDArray[Any]) -> None:
-        """Write values to elements at positions, rounded to `dtype`.
-
-        If unrounded values are stored, they are written as well.
-        """
+        """Write values to elements at positions, rounded to `dtype` (and unrounded, if stored)."""
         self.raw.view(dtype)[positions] = dtypes.rounded(values, dtype)
         if self.unrounded is not None and dtype == self.dtype:
             self.unrounded[positions] = values
@@ -180,10 +177,10 @@ class Memory:
 
 def size_of(shape: tuple[int, ...]) -> int:
     """Return the number of elements of a shape."""
-    total = 1
+    element_count = 1
     for size in shape:
-        total *= size
-    return total
+        element_count *= size
+    return element_count
 
 
 def partitions_of(shape: tuple[int, ...], partition: int) -> int:

@@ -47,10 +47,7 @@ _FROM_OPERANDS: Final = object()
 
 
 class Result:
-    """One result of an op's function: values, states (None: all defined), type and space.
-
-    `mask` has the lanes for which the op runs, None for all.
-    """
+    """One result of an op: values, states (None: all defined), type, space and active lanes."""
 
     __slots__ = (
         "dtype",
@@ -155,10 +152,7 @@ class Issue:
         return access.read(self, operand, None if mask is None else lanes_of(mask))
 
     def report(self, rule: str, message: str, **facts: Any) -> None:
-        """Add a finding that the op violates a rule. Unless strict, the run continues.
-
-        `facts` are further fields of the finding.
-        """
+        """Add a finding, with further fields `facts`, that the op violates a rule."""
         self.run.report(self.finding(rule, message, **facts))
 
     def finding(self, rule: str, message: str, **facts: Any) -> Finding:
@@ -212,10 +206,7 @@ class Issue:
         self.further_results.append((destination, result))
 
     def finish(self, result: Result | None) -> Tensor | None:
-        """Write all results, record the execution, and return the first result's tensor.
-
-        The tensor is the destination, or a new tile; None if the op has no result.
-        """
+        """Write all results, record the execution, and return the first result's tensor or None."""
         if result is None:
             self._write_further_results()
             self._record(0, -1, 0)
@@ -247,29 +238,25 @@ class Issue:
         shape = values.shape
         if len(shape) < 2:
             shape = (values.size, 1) if shape else (1, 1)
-        produced_lanes = None
+        produced = None
         if result.mask is not None and not result.mask.all():
-            produced_lanes = np.broadcast_to(result.mask, values.shape)
-            is_masked_off = ~produced_lanes
-            values = np.where(is_masked_off, dtypes.poison(result.dtype), values).astype(
-                result.dtype
-            )
+            produced = np.broadcast_to(result.mask, values.shape)
+            off = ~produced
+            values = np.where(off, dtypes.poison(result.dtype), values).astype(result.dtype)
             known_states = np.full(values.shape, 2, np.uint8) if states is None else states
-            states = np.where(
-                is_masked_off, np.minimum(known_states, GARBAGE), known_states
-            ).astype(np.uint8)
-            self.masked_off = max(self.masked_off, int(is_masked_off.sum()))
+            states = np.where(off, np.minimum(known_states, GARBAGE), known_states).astype(np.uint8)
+            self.masked_off = max(self.masked_off, int(off.sum()))
         raw = _owned_copy(values).reshape(-1).view(np.uint8)
         memory = self.run.allocate(result.space, shape, result.dtype, raw=raw, site=self.site)
         if memory.unrounded is not None:
-            lanes = np.True_ if produced_lanes is None else produced_lanes.reshape(-1)
+            lanes = np.True_ if produced is None else produced.reshape(-1)
             np.copyto(memory.unrounded, result.values.reshape(-1), where=lanes, casting="unsafe")
         if states is not None:
             memory.states = _owned_copy(states).reshape(-1)
         memory.placed_by_compiler = result.placed_by_compiler
         memory.has_added_axis = result.has_added_axis
         memory.produced_lanes = (
-            None if produced_lanes is None else np.ascontiguousarray(produced_lanes).reshape(-1)
+            None if produced is None else np.ascontiguousarray(produced).reshape(-1)
         )
         memory.life.first = memory.life.last = self.order
         self.chip_bytes += raw.size
@@ -293,10 +280,7 @@ class Issue:
         )
 
     def check_requirements(self, operands: dict[str, Any]) -> bool:
-        """Report the requirements that operands violate; return whether all are met.
-
-        `operands` are by parameter name; the destination and the target are added.
-        """
+        """Report requirements that operands, by name, violate; return whether all are met."""
         operation = self.operation
         operands.setdefault("dst", self.destination)
         operands["target"] = self.run.target
@@ -408,8 +392,8 @@ class Operation:
                 return
         except TypeError:  # a list among the operands
             key = ()
-        operands_by_name = dict(zip(self._names, args, strict=False))
-        if issue.check_requirements({**self._defaults, **operands_by_name, **kwargs}) and key:
+        named = dict(zip(self._names, args, strict=False))
+        if issue.check_requirements({**self._defaults, **named, **kwargs}) and key:
             accepted.add(key)
 
     def _older_function(self) -> Callable[..., Any]:
@@ -453,10 +437,7 @@ class Operation:
 
 
 def _newer_signature(parameters: list[Parameter]) -> Signature:
-    """Return the newer interface's signature: `dst` first, then operands, all positional.
-
-    `dtype` and `mask` are left out, as results have the type of `dst`.
-    """
+    """Return the newer interface's signature: `dst`, then operands; no `dtype` or `mask`."""
     if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters):
         return Signature(parameters)  # a token, which has no dst
     operands = [

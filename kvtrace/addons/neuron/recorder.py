@@ -138,10 +138,7 @@ class Site:
 
 
 class Recorder:
-    """The record of one run: sites, loops, executed ops, buffers, accesses and findings.
-
-    Recorded stacks end above the frame of the code `bottom`.
-    """
+    """The record of one run; recorded stacks end above the frame of the code `bottom`."""
 
     def __init__(self, bottom: CodeType, *, keeps_tiles: bool = False) -> None:
         self._bottom = bottom
@@ -164,41 +161,33 @@ class Recorder:
         self.count = 0
 
     def site(self, op: str, engine: str, kind: str, loop: int) -> int:
-        """Return the index of an op's site, which the user's current frames identify.
-
-        A new site is added to the record.
-        """
-        key: list[object] = [op, engine, kind]
+        """Return the index of an op's site, added if the user's frames call it the first time."""
+        site_key: list[object] = [op, engine, kind]
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
             if code is self._bottom:
                 break
             if not (_package_code.get(id(code)) or _classify_code(code))[1]:
-                key += (id(code), frame.f_lasti)
+                site_key += (id(code), frame.f_lasti)
             frame = frame.f_back
-        site_index = self._site_of.get(identity := tuple(key))
+        site_index = self._site_of.get(identity := tuple(site_key))
         if site_index is None:
             site_index = self._site_of[identity] = len(self.sites)
             innermost = next(self._frames(), None)
             name = "" if innermost is None else assigned_name(innermost.f_code, innermost.f_lasti)
-            self.sites.append(Site(op, engine, kind, self._source_locations(), loop, name))
+            self.sites.append(Site(op, engine, kind, self._locations(), loop, name))
         return site_index
 
     def loop(self, kind: str, parent: int) -> int:
-        """Return the index of a loop's site, which the user's current frames identify.
-
-        A new site is added to the record.
-        """
-        key = (kind, *((id(frame.f_code), frame.f_lasti) for frame in self._frames()))
-        loop_index = self._loop_of.get(key)
+        """Return the index of a loop's site, added if the user's frames start it the first time."""
+        loop_key = (kind, *((id(frame.f_code), frame.f_lasti) for frame in self._frames()))
+        loop_index = self._loop_of.get(loop_key)
         if loop_index is None:
-            loop_index = self._loop_of[key] = len(self.loops)
+            loop_index = self._loop_of[loop_key] = len(self.loops)
             innermost = next(self._frames(), None)
             name = "" if innermost is None else assigned_name(innermost.f_code, innermost.f_lasti)
-            self.loops.append(
-                LoopSite(kind, name, self._source_locations(), parent, len(self.sites))
-            )
+            self.loops.append(LoopSite(kind, name, self._locations(), parent, len(self.sites)))
         return loop_index
 
     def add_execution(self, row: Execution) -> None:
@@ -215,10 +204,7 @@ class Recorder:
             self.rows.append(row)
 
     def touched_elements(self, site: int, buffer: int, elements: int) -> NDArray[np.uint8]:
-        """Return the array in which a site marks the elements of a buffer that it accesses.
-
-        The array is created on the first call, with `elements` zeros.
-        """
+        """Return the array, created once, in which a site marks a buffer's accessed elements."""
         marks = self._touched.get((site, buffer))
         if marks is None:
             marks = self._touched[site, buffer] = np.zeros(elements, np.uint8)
@@ -246,10 +232,7 @@ class Recorder:
             self.tiles[tile.number] = tile
 
     def elide_buffer(self, order: int, unneeded: int, written: int) -> None:
-        """Record that executed op `order` wrote to buffer `written`, not to a separate one.
-
-        The separate buffer, `unneeded`, is then in no table.
-        """
+        """Record that op `order` wrote to `written`, not to buffer `unneeded`, which is dropped."""
         self.buffers[unneeded].elided = True
         self.tiles.pop(unneeded, None)
         if order < len(self.rows):
@@ -257,10 +240,10 @@ class Recorder:
 
     def add_finding(self, finding: Finding) -> None:
         """Store a finding, or count it if the rule was violated at the same site and argument."""
-        key = (finding.rule, finding.site, finding.argument, finding.access)
-        first_finding = self._finding_of.get(key)
+        finding_key = (finding.rule, finding.site, finding.argument, finding.access)
+        first_finding = self._finding_of.get(finding_key)
         if first_finding is None:
-            self._finding_of[key] = finding
+            self._finding_of[finding_key] = finding
             self.findings.append(finding)
             return
         first_finding.times += 1
@@ -274,7 +257,7 @@ class Recorder:
         while trace is not None:
             code = trace.tb_frame.f_code
             if not code.co_filename.startswith(_FOLDER):
-                innermost = _source_location(code, trace.tb_lasti)
+                innermost = _location(code, trace.tb_lasti)
             trace = trace.tb_next
         return innermost
 
@@ -290,8 +273,8 @@ class Recorder:
                 yield frame
             frame = frame.f_back
 
-    def _source_locations(self) -> tuple[SourceLocation, ...]:
-        return tuple(_source_location(frame.f_code, frame.f_lasti) for frame in self._frames())
+    def _locations(self) -> tuple[SourceLocation, ...]:
+        return tuple(_location(frame.f_code, frame.f_lasti) for frame in self._frames())
 
 
 def _classify_code(code: CodeType) -> tuple[CodeType, bool]:
@@ -308,7 +291,6 @@ def assigned_name(code: CodeType, instruction: int) -> str:
 
 
 def _assigned_names(code: CodeType) -> dict[int, str]:
-    """Return instruction offset → name of the variable that the result is assigned to."""
     names = {}
     for producer, store in pairwise(dis.get_instructions(code)):
         if store.opname.startswith(_STORES):
@@ -319,7 +301,7 @@ def _assigned_names(code: CodeType) -> dict[int, str]:
     return names
 
 
-def _source_location(code: CodeType, instruction: int) -> SourceLocation:
+def _location(code: CodeType, instruction: int) -> SourceLocation:
     code_position = next(islice(code.co_positions(), instruction // 2, None), None)
     line, column = (code_position[0], code_position[2]) if code_position else (None, None)
     return SourceLocation(

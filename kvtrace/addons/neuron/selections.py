@@ -22,10 +22,7 @@ if TYPE_CHECKING:
 def gather(
     issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None
 ) -> tuple[NDArray[Any], NDArray[np.uint8] | None, int]:
-    """Return values and states of a selection's elements, and the number of elements read.
-
-    Lanes that are masked off or out of bounds are garbage; the latter are reported.
-    """
+    """Return values and states (garbage where inactive) of a selection, and the number of reads."""
     memory = tensor.memory
     positions, active = _memory_positions(issue, tensor, lanes, "load")
     elements = memory.elements(tensor.dtype)
@@ -48,10 +45,7 @@ def scatter(
     states: NDArray[np.uint8] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> int:
-    """Write values to the elements of a selection; return the number of elements written.
-
-    Lanes out of bounds are reported, and not written.
-    """
+    """Write values to a selection's elements in bounds; return the number of elements written."""
     memory = tensor.memory
     positions, active = _memory_positions(issue, tensor, lanes, "store")
     valid_positions = positions[active]
@@ -86,12 +80,12 @@ def add_at(
     The addition is atomic, so programs that add to the same element do not race.
     """
     memory = tensor.memory
-    positions, active = _memory_positions(issue, tensor, lanes, "store")
-    valid_positions = issue.positions = positions[active]
-    total = dtypes.computed(memory.elements(tensor.dtype))
-    np.add.at(total, valid_positions, np.broadcast_to(values, tensor.shape)[active])
+    positions, is_active = _memory_positions(issue, tensor, lanes, "store")
+    valid_positions = issue.positions = positions[is_active]
+    sums = dtypes.computed(memory.elements(tensor.dtype))
+    np.add.at(sums, valid_positions, np.broadcast_to(values, tensor.shape)[is_active])
     distinct = np.unique(valid_positions)
-    memory.put(tensor.dtype, distinct, total[distinct])
+    memory.put(tensor.dtype, distinct, sums[distinct])
     nbytes = 2 * int(valid_positions.size) * tensor.dtype.itemsize
     issue.masked_off += tensor.size - int(valid_positions.size)
     issue.device_bytes += nbytes
@@ -106,10 +100,7 @@ def _storage_positions(tensor: Tensor, positions: NDArray[np.int64]) -> NDArray[
 def _memory_positions(
     issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None, access: str
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each lane's position in the memory, and the lanes that access an element.
-
-    Active lanes out of bounds are reported, or an error for slices without a mask.
-    """
+    """Return lanes' positions in memory, and active lanes; those out of bounds are reported."""
     selection = tensor.selection
     assert selection is not None
     if selection.from_data:
@@ -120,9 +111,9 @@ def _memory_positions(
         positions += indices * step
         is_outside |= (indices < 0) | (indices >= size)
     active = np.ones(tensor.shape, bool) if lanes is None else broadcast_mask(lanes, tensor.shape)
-    is_violating = is_outside & active
-    if is_violating.any():
-        lane = tuple(int(index) for index in np.argwhere(is_violating)[0])
+    violates = is_outside & active
+    if violates.any():
+        lane = tuple(int(index) for index in np.argwhere(violates)[0])
         if selection.strict and lanes is None:
             dimension, _ = _violated_dimension(tensor, lane)
             stop = int(selection.indices[dimension].max()) + 1
@@ -131,7 +122,7 @@ def _memory_positions(
                 f"{describe(tensor)}, which has {tensor.sizes[dimension]} elements"
             )
         _report_out_of_bounds(
-            issue, tensor, lane, int(is_violating.sum()), int(positions[lane]), access
+            issue, tensor, lane, int(violates.sum()), int(positions[lane]), access
         )
     return positions, active & ~is_outside
 
@@ -196,19 +187,18 @@ def lanes_within(mask: Any, shape: tuple[int, ...], operand_shape: tuple[int, ..
 def _report_out_of_bounds(
     issue: "Issue", tensor: Tensor, lane: tuple[int, ...], lanes: int, position: int, access: str
 ) -> None:
-    """Report lanes that are out of bounds; `lane` is the first of them."""
     dimension, index = _violated_dimension(tensor, lane)
     element_bytes = tensor.dtype.itemsize
     address = position * element_bytes
     past_end_bytes = address + element_bytes - tensor.memory.raw.size
     verb = "reads" if access == "load" else "writes"
-    text = (
+    message = (
         f"{issue.operation.name} {verb} index {index} of dimension {dimension} of "
         f"{describe(tensor)}, which has {tensor.sizes[dimension]} elements"
     )
     issue.report(
         OUT_OF_BOUNDS,
-        text,
+        message,
         access=access,
         lane=lane,
         lanes=lanes,

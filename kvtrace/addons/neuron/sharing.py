@@ -106,19 +106,14 @@ def _note_first_reader(
     if positions is not None:
         memory.readers[positions] = np.where(is_first, issue.run.program + 1, readers)
         return
-    first_read_lanes = (
-        is_first if lanes is None else is_first & np.broadcast_to(lanes, readers.shape)
-    )
-    np.copyto(readers, issue.run.program + 1, where=first_read_lanes)
+    lanes_read = is_first if lanes is None else is_first & np.broadcast_to(lanes, readers.shape)
+    np.copyto(readers, issue.run.program + 1, where=lanes_read)
 
 
 def _report_race(
     issue: "Issue", tensor: "Tensor", programs: NDArray[np.int32], verb: str, other_verb: str
 ) -> None:
-    """Report a race if another program than the running one has accessed some elements.
-
-    `programs` has, per element, 1 + the program that accessed it, 0 for none.
-    """
+    """Report a race if `programs`, 1 + the program per element, has another than the running."""
     this_program = issue.run.program + 1
     is_other = (programs != 0) & (programs != this_program)
     if not is_other.any():
@@ -126,13 +121,13 @@ def _report_race(
     lane = tuple(int(index) for index in np.argwhere(is_other)[0])
     program = int(programs[lane]) - 1
     name = tensor.memory.argument or tensor.memory.life.name or "shared device memory"
-    text = (
+    message = (
         f"program {this_program - 1} {verb} elements of {name!r} "
         f"that program {program} {other_verb}"
     )
     issue.report(
         RACE,
-        text,
+        message,
         access="load" if verb == "reads" else "store",
         lane=lane,
         lanes=int(is_other.sum()),

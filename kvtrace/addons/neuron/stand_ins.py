@@ -37,11 +37,7 @@ _MARK: Final = "__kvtrace_stands_in__"
 def spec_of(
     name: str, path: Sequence[str] | None, target: ModuleType | None, others: Sequence[Any]
 ) -> ModuleSpec | None:
-    """Return the spec of a replacement module, or None.
-
-    None for other modules, for tests of availability, and if one of `others`, the other finders,
-    has the real package.
-    """
+    """Return the spec of a replacement, or None for tests of availability and real packages."""
     if name not in MODULES or _is_availability_test(sys._getframe(1)):
         return None
     if name == "neuronxcc" and not _imports_kernels(sys._getframe(1)):
@@ -105,10 +101,10 @@ class _StandInLoader(Loader):
     def exec_module(self, module: ModuleType) -> None:
         """Copy the public names of kvtrace's module to the replacement."""
         setattr(module, _MARK, True)
-        source = MODULES[module.__name__]
-        if not source:
+        source_name = MODULES[module.__name__]
+        if not source_name:
             return
-        for key, value in vars(import_module(source)).items():
+        for key, value in vars(import_module(source_name)).items():
             if not key.startswith("_") or key == "__getattr__":
                 setattr(module, key, value)
-        module.__doc__ = import_module(source).__doc__
+        module.__doc__ = import_module(source_name).__doc__

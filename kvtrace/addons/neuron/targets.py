@@ -78,7 +78,6 @@ def target_named(name: str | None = None) -> Target:
 
     Raises:
         NkiError: no target has that name.
-
     """
     lowered = (name or os.environ.get(VARIABLE) or DEFAULT).lower()
     target = TARGETS.get(_ALIASES.get(lowered, lowered))

@@ -132,10 +132,7 @@ class Tensor:
         return self._stored()
 
     def put(self, values: NDArray[Any], where: NDArray[np.bool_] | bool = True) -> None:
-        """Write values, rounded to the tensor's type, to the view's elements; not for selections.
-
-        Values must be broadcastable to the view; only elements where `where` holds are written.
-        """
+        """Write values where `where` holds, rounded to the tensor's type; not for selections."""
         memory = self.memory
         np.copyto(self._stored(), dtypes.rounded(values, self.dtype), where=where)
         if memory.unrounded is not None and self.dtype == memory.dtype:
@@ -213,10 +210,10 @@ class Tensor:
     def _full_key(self, key: Any) -> list[Any]:
         """Return a subscript as one part per dimension, and None for each new dimension."""
         parts = list(key) if isinstance(key, tuple) else [key]
-        count = sum(part is not None and part is not Ellipsis for part in parts)
-        if count > len(self.shape):
-            raise NkiError(f"{count} indices for a tensor of {len(self.shape)} dimensions")
-        whole_slices = [_FULL] * (len(self.shape) - count)
+        used = sum(part is not None and part is not Ellipsis for part in parts)
+        if used > len(self.shape):
+            raise NkiError(f"{used} indices for a tensor of {len(self.shape)} dimensions")
+        whole_slices = [_FULL] * (len(self.shape) - used)
         for position, part in enumerate(parts):
             if part is Ellipsis:
                 return parts[:position] + whole_slices + parts[position + 1 :]
@@ -265,10 +262,7 @@ class Tensor:
         return index
 
     def _by_indices(self: _Self, parts: list[Any], strict: bool = False) -> _Self:
-        """Return the view that index expressions select; slices among them get new axes.
-
-        The view has a selection unless the indices are affine and in bounds.
-        """
+        """Return the view, or the selection, of index expressions; slices get new axes."""
         if any(part is None for part in parts):
             raise NkiError("None cannot be among index expressions")
         indices = as_indices(parts, self.shape)
@@ -322,30 +316,30 @@ class Tensor:
         Raises:
             NkiError: the numbers of elements differ, or the new shape would need a copy.
         """
-        target = _shape_argument(sizes if shape is None else (*sizes, shape))
-        if size_of(target) != self.size:
-            raise NkiError(f"{self.shape} cannot be reshaped to {target}: the sizes differ")
-        strides = _reshaped_strides(self.shape, self.strides, target)
+        new_shape = _shape_argument(sizes if shape is None else (*sizes, shape))
+        if size_of(new_shape) != self.size:
+            raise NkiError(f"{self.shape} cannot be reshaped to {new_shape}: the sizes differ")
+        strides = _reshaped_strides(self.shape, self.strides, new_shape)
         if self.selection is not None or strides is None:
-            raise NkiError(f"a view that is not contiguous cannot be reshaped to {target}")
+            raise NkiError(f"a view that is not contiguous cannot be reshaped to {new_shape}")
         partition = 0 if self.partition >= 0 else -1
-        return self._view(self.offset, target, strides, partition)
+        return self._view(self.offset, new_shape, strides, partition)
 
     def broadcast_to(self: _Self, *shape: Any) -> _Self:
         """Return a view that repeats dimensions of size 1."""
-        target = _shape_argument(shape)
+        new_shape = _shape_argument(shape)
         self._require_no_selection()
-        if len(target) < len(self.shape):
-            raise NkiError(f"{self.shape} cannot be broadcast to {target}")
-        missing = len(target) - len(self.shape)
+        if len(new_shape) < len(self.shape):
+            raise NkiError(f"{self.shape} cannot be broadcast to {new_shape}")
+        missing = len(new_shape) - len(self.shape)
         sizes = (1,) * missing + self.shape
         steps = (0,) * missing + self.strides
         strides = []
-        for size, step, new_size in zip(sizes, steps, target, strict=True):
+        for size, step, new_size in zip(sizes, steps, new_shape, strict=True):
             if size != new_size and size != 1:
-                raise NkiError(f"{self.shape} cannot be broadcast to {target}")
+                raise NkiError(f"{self.shape} cannot be broadcast to {new_shape}")
             strides.append(step if size == new_size else 0)
-        return self._view(self.offset, target, tuple(strides), self.partition)
+        return self._view(self.offset, new_shape, tuple(strides), self.partition)
 
     def expand_dims(self: _Self, axis: int) -> _Self:
         """Return a view with a new dimension of size 1 at `axis` of the view."""
@@ -374,32 +368,26 @@ class Tensor:
         Element states are not tracked between types of different widths.
         """
         self._require_no_selection()
-        target = dtypes.as_dtype(dtype)
-        old_width, new_width = self.dtype.itemsize, target.itemsize
-        if old_width == new_width:
+        new_type = dtypes.as_dtype(dtype)
+        old, new = self.dtype.itemsize, new_type.itemsize
+        if old == new:
             return type(self)(
-                self.memory, self.offset, self.shape, self.strides, self.partition, target
+                self.memory, self.offset, self.shape, self.strides, self.partition, new_type
             )
-        row_bytes = self.shape[-1] * old_width
-        are_aligned = all(step * old_width % new_width == 0 for step in self.strides[:-1])
-        if (
-            self.strides[-1] != 1
-            or row_bytes % new_width
-            or self.offset * old_width % new_width
-            or not are_aligned
-        ):
-            raise NkiError(f"{self!r} cannot be viewed as {target}: the widths do not fit")
-        strides = (*(step * old_width // new_width for step in self.strides[:-1]), 1)
-        shape = (*self.shape[:-1], row_bytes // new_width)
-        offset = self.offset * old_width // new_width
-        return type(self)(self.memory, offset, shape, strides, self.partition, target)
+        row_bytes = self.shape[-1] * old
+        are_aligned = all(step * old % new == 0 for step in self.strides[:-1])
+        if self.strides[-1] != 1 or row_bytes % new or self.offset * old % new or not are_aligned:
+            raise NkiError(f"{self!r} cannot be viewed as {new_type}: the widths do not fit")
+        strides = (*(step * old // new for step in self.strides[:-1]), 1)
+        shape = (*self.shape[:-1], row_bytes // new)
+        offset = self.offset * old // new
+        return type(self)(self.memory, offset, shape, strides, self.partition, new_type)
 
     def assert_shape(self: _Self, shape: Any) -> _Self:
         """Return the tensor itself, which must have the shape `shape`.
 
         Raises:
             NkiError: the tensor has another shape.
-
         """
         if tuple(shape) != self.shape:
             raise NkiError(f"the shape is {self.shape}, not {tuple(shape)}")
@@ -465,7 +453,6 @@ def _in_width(elements: int, old_width: int, new_width: int) -> int:
 
     Raises:
         NkiError: the result is not an integer.
-
     """
     if elements * old_width % new_width:
         raise NkiError(
@@ -491,9 +478,8 @@ def whole(kind: type[_Self], memory: Memory) -> _Self:
 
 
 def _nontrivial_strides(tensor: Tensor) -> list[tuple[int, int]]:
-    """Return (size, stride) of each dimension of more than one element."""
-    pairs = zip(tensor.shape, tensor.strides, strict=True)
-    return [(size, step) for size, step in pairs if size != 1]
+    sizes_and_strides = zip(tensor.shape, tensor.strides, strict=True)
+    return [(size, step) for size, step in sizes_and_strides if size != 1]
 
 
 def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:

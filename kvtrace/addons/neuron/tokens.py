@@ -74,16 +74,13 @@ def token_of(operation: Any, arity: int | None = None) -> Token:
 
     Raises:
         NkiError: there is no such token, or it has not `arity` operands.
-
     """
-    found_token = operation if isinstance(operation, Token) else TOKENS.get(_name_of(operation))
-    if found_token is None:
+    token_ = operation if isinstance(operation, Token) else TOKENS.get(_name_of(operation))
+    if token_ is None:
         raise NkiError(f"{operation!r} names no operation of NKI")
-    if arity is not None and found_token.arity != arity:
-        raise NkiError(
-            f"nl.{found_token.name} takes {found_token.arity} operands here, not {arity}"
-        )
-    return found_token
+    if arity is not None and token_.arity != arity:
+        raise NkiError(f"nl.{token_.name} takes {token_.arity} operands here, not {arity}")
+    return token_
 
 
 #: NumPy's names → NKI's names.

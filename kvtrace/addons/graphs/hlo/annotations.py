@@ -36,10 +36,7 @@ immutable: Final = _AnnotationWord("immutable")
 
 @dataclass(frozen=True, slots=True)
 class TensorAnnotation:
-    """Element type and shape that a parameter must have, and whether it may be written to.
-
-    None as type or shape, and None or `...` as an extent, allow anything.
-    """
+    """Type (None: any), shape (None: any) and mutability required of a parameter."""
 
     dtype: Dtype | None = None
     shape: tuple[Any, ...] | None = None
@@ -129,10 +126,7 @@ def _is_shape(parts: tuple[Any, ...]) -> bool:
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, TensorAnnotation]:
-    """Return the tensor annotations of a function's parameters, by name; others are left out.
-
-    Annotations that are text are evaluated; `Optional[tensor[…]]` counts as `tensor[…]`.
-    """
+    """Return a function's tensor annotations by parameter; annotations that are text count."""
     try:
         annotations_by_name = inspect.get_annotations(function)
     except (TypeError, NameError):
@@ -146,7 +140,7 @@ def annotations_of(function: Callable[..., Any]) -> dict[str, TensorAnnotation]:
             continue  # a variable that is assigned later
     annotations: dict[str, TensorAnnotation] = {}
     for name, annotation_or_text in annotations_by_name.items():
-        annotation = _tensor_annotation(_evaluated(annotation_or_text, namespace))
+        annotation = _parsed(_evaluated(annotation_or_text, namespace))
         if annotation is not None and name != "return":
             annotations[name] = annotation
     return annotations
@@ -164,7 +158,7 @@ def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
         return None
 
 
-def _tensor_annotation(annotation: Any) -> TensorAnnotation | None:
+def _parsed(annotation: Any) -> TensorAnnotation | None:
     if isinstance(annotation, TensorAnnotation):
         return annotation
     if isinstance(annotation, type) and issubclass(annotation, tensor):
@@ -172,11 +166,7 @@ def _tensor_annotation(annotation: Any) -> TensorAnnotation | None:
         return TensorAnnotation(mutable=True)
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return next(
-            (
-                parsed
-                for part in typing.get_args(annotation)
-                if (parsed := _tensor_annotation(part))
-            ),
+            (parsed for part in typing.get_args(annotation) if (parsed := _parsed(part))),
             None,
         )
     return None

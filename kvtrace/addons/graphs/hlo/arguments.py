@@ -18,18 +18,18 @@ def broadcast_shape(*shapes: Shape) -> Shape:
 
     """
     rank = max(map(len, shapes))
-    result = [1] * rank
+    broadcast_extents = [1] * rank
     for shape in shapes:
         for axis, extent in enumerate(shape, rank - len(shape)):
-            if result[axis] == 1:
-                result[axis] = extent
-            elif extent not in (1, result[axis]):
+            if broadcast_extents[axis] == 1:
+                broadcast_extents[axis] = extent
+            elif extent not in (1, broadcast_extents[axis]):
                 texts = " and ".join(str(list(s)) for s in shapes)
                 raise ShapeMismatch.here(
                     f"shapes {texts} do not broadcast: axis {axis - rank} has extents "
-                    f"{result[axis]} and {extent}; make them equal, or one of them 1"
+                    f"{broadcast_extents[axis]} and {extent}; make them equal, or one of them 1"
                 )
-    return tuple(result)
+    return tuple(broadcast_extents)
 
 
 def axis_of(axis: Any, rank: int) -> int:

@@ -20,10 +20,7 @@ Function = Callable[..., Sequence[Any]]
 def traced_body(
     name: str, carried: Sequence[Tensor], function: Function
 ) -> tuple[Graph, list[Tensor]]:
-    """Trace a function on parameters like `carried`; return its graph and captured tensors.
-
-    Captured are the tensors of outer graphs that the function uses.
-    """
+    """Return the graph of a function of `carried`, and the outer tensors that it uses."""
     outer_builder = current()
     builder = Builder(name, outer_builder.target, outer_builder.root, parent=outer_builder)
     with builder.active():
@@ -57,17 +54,17 @@ def while_(
     if [(spec.dtype, spec.shape) for spec in condition_graph.outputs] != [(BOOL, ())]:
         raise BadArgument.here("the condition of a loop must return one bool without axes")
     _check_carried(carried, body_graph)
-    count = len(carried)
+    carried_count = len(carried)
     attributes: dict[str, Any] = {
-        "condition_operands": tuple(range(count + len(condition_captures))),
+        "condition_operands": tuple(range(carried_count + len(condition_captures))),
         "body_operands": (
-            *range(count),
+            *range(carried_count),
             *range(
-                count + len(condition_captures),
-                count + len(condition_captures) + len(body_captures),
+                carried_count + len(condition_captures),
+                carried_count + len(condition_captures) + len(body_captures),
             ),
         ),
-        "carried": count,
+        "carried": carried_count,
     }
     if trip_count is not None:
         attributes["trip_count"] = trip_count
@@ -92,8 +89,8 @@ def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...
         raise BadArgument.here("a branch is chosen by one bool without axes; use np.any or np.all")
     true_graph, true_captures = traced_body("true", [], true)
     false_graph, false_captures = traced_body("false", [], false)
-    results = [(spec.shape, spec.dtype) for spec in true_graph.outputs]
-    if [(spec.shape, spec.dtype) for spec in false_graph.outputs] != results:
+    result_specs = [(spec.shape, spec.dtype) for spec in true_graph.outputs]
+    if [(spec.shape, spec.dtype) for spec in false_graph.outputs] != result_specs:
         raise ShapeMismatch.here(
             "the two branches return different shapes or types; convert them with astype"
         )
@@ -104,7 +101,7 @@ def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...
     }
     operands = [predicate, *true_captures, *false_captures]
     graphs = {"true": true_graph, "false": false_graph}
-    return current().emit_several("if", operands, results, attributes, graphs)
+    return current().emit_several("if", operands, result_specs, attributes, graphs)
 
 
 def _check_carried(carried: Sequence[Tensor], body: Graph) -> None:

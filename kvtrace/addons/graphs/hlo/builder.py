@@ -43,10 +43,7 @@ _innermost = _InnermostBuilder()
 
 
 class Builder:
-    """A graph under construction: the ops appended so far, for one target.
-
-    `root` is the frame that called the traced function; recorded stacks end before it.
-    """
+    """A graph under construction; recorded stacks end before `root`, the frame of the call."""
 
     #: The class of results, set by `kvtrace.hlo.wrapper`, which imports this module.
     tensor_class: "ClassVar[type[Tensor]]"
@@ -90,7 +87,7 @@ class Builder:
         attributes: dict[str, Any] = _NO_ATTRIBUTES,
         graphs: dict[str, Graph] | None = None,
     ) -> "Tensor":
-        """Append an op with one result, and return the result.
+        """Append an op with one result, and return the result; outer operands are captured.
 
         Raises:
             DtypeNotOnTarget: The target lacks this element type.
@@ -121,12 +118,10 @@ class Builder:
         self.ops.append(Op(opcode, indices, None, (), attributes, stack, graphs))
         tuple_index = len(self.ops) - 1
         elements = []
-        for result_index, (shape, dtype) in enumerate(results):
+        for number, (shape, dtype) in enumerate(results):
             if dtype not in self._dtypes:
                 raise self._missing_dtype(dtype)
-            op = Op(
-                "get_tuple_element", (tuple_index,), dtype, shape, {"index": result_index}, stack
-            )
+            op = Op("get_tuple_element", (tuple_index,), dtype, shape, {"index": number}, stack)
             self.ops.append(op)
             elements.append(self.tensor_class(self, len(self.ops) - 1, shape, dtype))
         return tuple(elements)
@@ -143,24 +138,18 @@ class Builder:
         return tensor
 
     def constant(self, value: Any, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":
-        """Return a tensor filled with `value`, a Python scalar that fits the type.
-
-        Equal constants of one builder share an op.
-        """
+        """Return a tensor filled with a Python scalar of the type; equal ones share an op."""
         # The sign of a zero and the bits of a NaN are part of the value.
-        key = (value.__class__, repr(value), shape, dtype)
-        index = self._constants.get(key)
+        constant_key = (value.__class__, repr(value), shape, dtype)
+        index = self._constants.get(constant_key)
         if index is None:
             tensor = self.emit("constant", (), shape, dtype, {"value": value})
-            self._constants[key] = tensor._index
+            self._constants[constant_key] = tensor._index
             return tensor
         return self.tensor_class(self, index, shape, dtype)
 
     def literal(self, array: "np.ndarray[Any, Any]") -> "Tensor":
-        """Return a constant tensor with a copy of an array's contents.
-
-        An array whose elements are all equal becomes a `constant` of one value.
-        """
+        """Return a constant tensor with a copy of an array; equal elements become one value."""
         dtype = native(array.dtype)
         if dtype not in self._dtypes:
             raise self._missing_dtype(dtype)
@@ -171,10 +160,7 @@ class Builder:
     # -- operands ---------------------------------------------------------------------------
 
     def index_of(self, tensor: "Tensor") -> int:
-        """Return the index of the op that is a tensor's present value.
-
-        A tensor of an outer builder becomes a parameter of this one, once. A view is read again
-        first if its base has changed.
+        """Return the index of the op of a tensor's present value; outer tensors are captured.
 
         Raises:
             ForeignTensor: The tensor belongs to no trace in progress here.
@@ -195,15 +181,13 @@ class Builder:
                 "a tensor is used outside the trace that made it; "
                 "return it from the traced function, or pass it as an argument"
             )
-        key = (id(tensor._builder), tensor._index)
-        parameter = self._captured.get(key)
+        capture_key = (id(tensor._builder), tensor._index)
+        parameter = self._captured.get(capture_key)
         if parameter is None:
-            outer_tensor = self.tensor_class(
-                tensor._builder, tensor._index, tensor.shape, tensor.dtype
-            )
+            captured = self.tensor_class(tensor._builder, tensor._index, tensor.shape, tensor.dtype)
             parameter = self.parameter(f"captured{len(self.captured)}", tensor.shape, tensor.dtype)
-            self._captured[key] = parameter
-            self.captured.append((outer_tensor, parameter))
+            self._captured[capture_key] = parameter
+            self.captured.append((captured, parameter))
         return parameter
 
     def _missing_dtype(self, dtype: Dtype) -> DtypeNotOnTarget:
@@ -220,11 +204,8 @@ class Builder:
         outputs: "Sequence[tuple[str, Tensor, str | None]]",
         structure: Any = None,
     ) -> Graph:
-        """Return the graph that computes the outputs, given as (name, tensor, aliased parameter).
-
-        Ops that no output needs are left out. `structure` is stored in the graph.
-        """
-        results: list[tuple[int, str, str | None]] = []
+        """Return the graph of outputs (name, tensor, aliased parameter), without unneeded ops."""
+        named_outputs: list[tuple[int, str, str | None]] = []
         output_indices: set[int] = set()
         for name, tensor, aliased in outputs:
             index = self.index_of(tensor)
@@ -233,8 +214,8 @@ class Builder:
                 copied = self.emit("copy", (tensor,), tensor.shape, tensor.dtype)
                 index = copied._index
             output_indices.add(index)
-            results.append((index, name, aliased))
-        for output_index, (index, name, aliased) in enumerate(results):
+            named_outputs.append((index, name, aliased))
+        for output_index, (index, name, aliased) in enumerate(named_outputs):
             op = self.ops[index]
             op.output_name = name
             op.aliases = aliased
@@ -244,10 +225,7 @@ class Builder:
 
 
 def _needed_ops(ops: list[Op], outputs: set[int]) -> list[Op]:
-    """Return the parameters and the ops that outputs need; their operands are renumbered.
-
-    If one result of a tuple is needed, all are returned.
-    """
+    """Return parameters and needed ops, with renumbered operands; tuples stay complete."""
     needed = bytearray(len(ops))
     for index in outputs:
         needed[index] = 1

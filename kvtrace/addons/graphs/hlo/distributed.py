@@ -71,24 +71,21 @@ def all_to_all(
     x, groups = lift(data), _groups(replica_groups)
     split = axis_of(split_dimension, len(x.shape))
     concat = axis_of(concat_dimension, len(x.shape))
-    count = len(groups[0])
+    group_size = len(groups[0])
     extents = list(x.shape)
-    extents[split] = _split_extent(x, split, count)
-    extents[concat] *= count
+    extents[split] = _split_extent(x, split, group_size)
+    extents[concat] *= group_size
     attributes = {
         "split_dimension": split,
         "concat_dimension": concat,
-        "split_count": count,
+        "split_count": group_size,
         "replica_groups": groups,
     }
     return current().emit("all_to_all", (x,), tuple(extents), x.dtype, attributes)
 
 
 def collective_permute(data: Operand, source_target_pairs: Sequence[Sequence[int]]) -> Tensor:
-    """Return the tensor of the replica that a (source, target) pair has as this one's source.
-
-    Replicas that are not a target get zeros.
-    """
+    """Return the tensor of the replica that sends to this one by a pair; zeros without a pair."""
     x = lift(data)
     pairs = tuple((int(source), int(target)) for source, target in source_target_pairs)
     for position in (0, 1):

@@ -39,7 +39,7 @@ def current_stack(root: FrameType | None = None) -> Stack:
     """Return the running thread's user frames, innermost first, up to `root` (excluded)."""
     frame: FrameType | None = sys._getframe(1)
     frames: list[FrameType] = []
-    key: list[int] = []
+    identities: list[int] = []
     while frame is not None and frame is not root and len(frames) < DEPTH_LIMIT:
         code = frame.f_code
         hidden_entry = _hidden.get(id(code))
@@ -47,10 +47,10 @@ def current_stack(root: FrameType | None = None) -> Stack:
             hidden_entry = _hidden[id(code)] = (code, _is_hidden(code))
         if not hidden_entry[1]:
             frames.append(frame)
-            key.append(id(code))
-            key.append(frame.f_lasti)
+            identities.append(id(code))
+            identities.append(frame.f_lasti)
         frame = frame.f_back
-    identity = tuple(key)
+    identity = tuple(identities)
     stack = _interned.get(identity)
     if stack is None:
         stack = tuple((frame.f_code, frame.f_lasti) for frame in frames)

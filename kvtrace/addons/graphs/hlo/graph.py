@@ -166,7 +166,7 @@ def _rows(
     graph_id: int,
     outermost_id: int,
     body_numbers: Iterator[int],
-    constants_apart: bool,
+    apart: bool,
 ) -> "Iterator[GraphOp]":
     from kvtrace.addons.graphs.rows import BODY_SHIFT, GraphOp
 
@@ -175,9 +175,9 @@ def _rows(
         attributes = {
             name: attribute_text(value)
             for name, value in op.attributes.items()
-            if not (constants_apart and _is_large(value))
+            if not (apart and _is_large(value))
         }
-        if constants_apart and _is_large(op.attributes.get("value")):
+        if apart and _is_large(op.attributes.get("value")):
             content = _content(op.attributes["value"])
             attributes["value_artifact"] = hashlib.sha256(content).hexdigest()
         for role, body in (op.graphs or {}).items():
@@ -198,7 +198,7 @@ def _rows(
             aliases=op.aliases,
         )
     for body, body_id in bodies:
-        yield from _rows(body, body_id, outermost_id, body_numbers, constants_apart)
+        yield from _rows(body, body_id, outermost_id, body_numbers, apart)
 
 
 def constant_contents(graph: Graph) -> Iterator[bytes]:

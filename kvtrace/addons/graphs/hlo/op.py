@@ -11,9 +11,7 @@ if TYPE_CHECKING:
 
 
 class Op:
-    """One op of a graph, with its result.
-
-    Operands are positions in the graph's list of ops.
+    """One op, with its result.
 
     Attributes:
         opcode: The op's name in StableHLO; `parameter` and `copy` as in HLO.
@@ -67,5 +65,5 @@ class Op:
         self.calls: Callable[..., Sequence[Any]] | None = None
 
     def __repr__(self) -> str:
-        kind = "tuple" if self.dtype is None else f"{self.dtype.name}{list(self.shape)}"
-        return f"{self.opcode}{self.operands} -> {kind}"
+        result_type = "tuple" if self.dtype is None else f"{self.dtype.name}{list(self.shape)}"
+        return f"{self.opcode}{self.operands} -> {result_type}"

@@ -120,10 +120,7 @@ def broadcast(*tensors: Tensor) -> list[Tensor]:
 
 
 def fresh(tensor: Tensor) -> Tensor:
-    """Return the tensor's value as a separate Tensor, without an op: NumPy's copy.
-
-    Later assignments to one do not change the other.
-    """
+    """Return the tensor's value as a separate Tensor, as NumPy copies it, without an op."""
     copied = row_by_row(tensor)
     copied._permuted = tensor._permuted
     return copied
@@ -207,10 +204,10 @@ def divide(x: Tensor, y: Tensor) -> Tensor:
 
 def compare(direction: Direction, x: Tensor, y: Tensor) -> Tensor:
     """Return bools, true where a relation holds between `x` and `y`."""
-    kind = "FLOAT" if is_float(x.dtype) else "SIGNED"
+    compare_type = "FLOAT" if is_float(x.dtype) else "SIGNED"
     if x.dtype.kind in "ub":
-        kind = "UNSIGNED"
-    attributes = {"comparison_direction": direction, "compare_type": kind}
+        compare_type = "UNSIGNED"
+    attributes = {"comparison_direction": direction, "compare_type": compare_type}
     return current().emit("compare", (x, y), x.shape, BOOL, attributes)
 
 
@@ -304,28 +301,22 @@ def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
         ShapeMismatch: Other axes differ.
 
     """
-    first_shape = tensors[0].shape
+    shape0 = tensors[0].shape
     for tensor in tensors:
-        if (
-            tensor.shape[:axis] + tensor.shape[axis + 1 :]
-            != first_shape[:axis] + first_shape[axis + 1 :]
-        ):
+        if tensor.shape[:axis] + tensor.shape[axis + 1 :] != shape0[:axis] + shape0[axis + 1 :]:
             raise ShapeMismatch.here(
-                f"tensors of shapes {list(first_shape)} and {list(tensor.shape)} cannot be joined "
+                f"tensors of shapes {list(shape0)} and {list(tensor.shape)} cannot be joined "
                 f"along axis {axis}; all other axes must be equal"
             )
     if len(tensors) == 1:
         return tensors[0]
     extent = sum(tensor.shape[axis] for tensor in tensors)
-    shape = (*first_shape[:axis], extent, *first_shape[axis + 1 :])
+    shape = (*shape0[:axis], extent, *shape0[axis + 1 :])
     return current().emit("concatenate", tensors, shape, tensors[0].dtype, {"dimension": axis})
 
 
 def pad(x: Tensor, value: Tensor, low: Shape, high: Shape, interior: Shape | None = None) -> Tensor:
-    """Return `x` with `value` before, after and between elements along each axis.
-
-    Negative `low` or `high` cut elements off.
-    """
+    """Return `x` with `value` before, after and between elements; negative widths cut off."""
     between = interior or (0,) * len(low)
     shape = tuple(
         before + extent + max(0, extent - 1) * gap + after
@@ -343,10 +334,7 @@ def reverse(x: Tensor, axes: tuple[int, ...]) -> Tensor:
 
 
 def dynamic_slice(x: Tensor, starts: Sequence[Tensor], sizes: Shape) -> Tensor:
-    """Return a block of `sizes` elements of `x` at `starts`, moved to lie inside.
-
-    `starts` has one integer tensor per axis.
-    """
+    """Return a block of `sizes` elements at `starts`, one tensor per axis, moved inside."""
     return current().emit("dynamic_slice", (x, *starts), sizes, x.dtype, {"slice_sizes": sizes})
 
 
@@ -391,8 +379,8 @@ def dot_general(
                 "make them equal, as by transposing one"
             )
     batch = tuple(x.shape[axis] for axis in batching[0])
-    rows = _others(x.shape, contracting[0] + batching[0])
-    columns = _others(y.shape, contracting[1] + batching[1])
+    x_rest = _others(x.shape, contracting[0] + batching[0])
+    y_rest = _others(y.shape, contracting[1] + batching[1])
     attributes = {
         "lhs_batching_dimensions": batching[0],
         "rhs_batching_dimensions": batching[1],
@@ -400,7 +388,7 @@ def dot_general(
         "rhs_contracting_dimensions": contracting[1],
     }
     sum_type = x.dtype if dtype is None else dtype
-    return current().emit("dot_general", (x, y), batch + rows + columns, sum_type, attributes)
+    return current().emit("dot_general", (x, y), batch + x_rest + y_rest, sum_type, attributes)
 
 
 def _others(shape: Shape, axes: tuple[int, ...]) -> Shape:

@@ -26,17 +26,17 @@ def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
     if graph.num_replicas > 1:
         return evaluate_replicas(graph, [arrays] * graph.num_replicas)[0]
     load()
-    values: list[Any] = [None] * len(graph.ops)
-    values[: graph.input_count] = _checked_inputs(graph, arrays)
+    values_by_op: list[Any] = [None] * len(graph.ops)
+    values_by_op[: graph.input_count] = _checked_inputs(graph, arrays)
     last_use = _last_uses(graph)
     with np.errstate(all="ignore"):
         for index in range(graph.input_count, len(graph.ops)):
             op = graph.ops[index]
-            values[index] = _op_result(op, [values[operand] for operand in op.operands])
+            values_by_op[index] = _op_result(op, [values_by_op[operand] for operand in op.operands])
             for operand in op.operands:
                 if last_use[operand] == index:
-                    values[operand] = None
-    return tuple(values[index] for index in graph.output_indices)
+                    values_by_op[operand] = None
+    return tuple(values_by_op[index] for index in graph.output_indices)
 
 
 def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
@@ -60,23 +60,17 @@ def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tup
 def _evaluate_in_step(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
     """Return every output of each replica; each op runs on all replicas before the next."""
     values: list[list[Any]] = [
-        [*replica_values, *[None] * (len(graph.ops) - graph.input_count)]
-        for replica_values in arrays
+        [*replica, *[None] * (len(graph.ops) - graph.input_count)] for replica in arrays
     ]
     for index in range(graph.input_count, len(graph.ops)):
         op = graph.ops[index]
-        operands = [
-            [replica_values[operand] for operand in op.operands] for replica_values in values
-        ]
-        for replica_values, result in zip(values, _results_by_replica(op, operands), strict=True):
-            replica_values[index] = result
-    return [
-        tuple(replica_values[index] for index in graph.output_indices) for replica_values in values
-    ]
+        operands = [[replica[operand] for operand in op.operands] for replica in values]
+        for replica, result in zip(values, _results_by_replica(op, operands), strict=True):
+            replica[index] = result
+    return [tuple(replica[index] for index in graph.output_indices) for replica in values]
 
 
 def _results_by_replica(op: Op, operands: list[list[Any]]) -> list[Any]:
-    """Return one op's result on each replica."""
     collective = COLLECTIVES.get(op.opcode)
     if collective is not None:
         results: list[Any] = collective(op, operands)
@@ -91,7 +85,7 @@ def _results_by_replica(op: Op, operands: list[list[Any]]) -> list[Any]:
                 bodies[role], [body_arguments(op, role, replica) for replica in operands]
             )
         )
-    count = op.attributes["carried"]
+    carried_count = op.attributes["carried"]
     replica_values = [list(replica) for replica in operands]
     while _common_choice(
         [
@@ -106,8 +100,8 @@ def _results_by_replica(op: Op, operands: list[list[Any]]) -> list[Any]:
             bodies["body"], [body_arguments(op, "body", replica) for replica in replica_values]
         )
         for replica, carried in zip(replica_values, new_values, strict=True):
-            replica[:count] = carried
-    return [tuple(replica[:count]) for replica in replica_values]
+            replica[:carried_count] = carried
+    return [tuple(replica[:carried_count]) for replica in replica_values]
 
 
 def _common_choice(choices: Sequence[Any]) -> bool:
@@ -187,29 +181,27 @@ def run(graph: Graph, arrays: Sequence[Any]) -> Any:
 
 def _check_written_arrays(graph: Graph, arrays: Sequence[Any]) -> None:
     """Raise an error if a written array is read-only, or shares memory with another input."""
-    written_names = set(graph.aliases.values())
-    if not written_names:
+    written = set(graph.aliases.values())
+    if not written:
         return
-    address_ranges = []
+    ranges = []
     for spec, array in zip(graph.inputs, arrays, strict=False):
         if not isinstance(array, np.ndarray):
             continue
-        if spec.name in written_names and not array.flags.writeable:
+        if spec.name in written and not array.flags.writeable:
             raise RefusedMutation.here(
                 f"{graph.name} writes to {spec.name}, and its array is read-only; pass a copy()"
             )
         if array.size:
-            address_ranges.append((*_bounds(array), spec.name, array))
-    address_ranges.sort(key=lambda address_range: address_range[:2])
+            ranges.append((*_bounds(array), spec.name, array))
+    ranges.sort(key=lambda one_range: one_range[:2])
     overlapping: list[tuple[int, str, Array]] = []
-    for begin, end, name, array in address_ranges:
-        overlapping = [address_range for address_range in overlapping if address_range[0] > begin]
+    for begin, end, name, array in ranges:
+        overlapping = [one_range for one_range in overlapping if one_range[0] > begin]
         for _, other_name, other_array in overlapping:
-            if (name in written_names or other_name in written_names) and np.shares_memory(
-                array, other_array
-            ):
+            if (name in written or other_name in written) and np.shares_memory(array, other_array):
                 written_name, sharing_name = (
-                    (name, other_name) if name in written_names else (other_name, name)
+                    (name, other_name) if name in written else (other_name, name)
                 )
                 raise RefusedMutation.here(
                     f"{graph.name} writes to {written_name}, whose array shares memory with that "

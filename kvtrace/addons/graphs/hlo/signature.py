@@ -49,11 +49,8 @@ def is_array(argument: Any) -> bool:
 
 
 def collect(value: Any, name: str, arguments: Arguments) -> None:
-    """Append an argument's arrays, their names and its part of the key to `arguments`.
-
-    Arrays in dicts, lists and tuples are named `argument.entry`.
-    """
-    key = arguments.key
+    """Append an argument's arrays, their names (`x.entry`) and its key to `arguments`."""
+    signature_key = arguments.key
     if is_array(value):
         if isinstance(value, TensorAnnotation):
             _check_spec(value, name)
@@ -61,18 +58,18 @@ def collect(value: Any, name: str, arguments: Arguments) -> None:
             value = np.asarray(value)
         arguments.names.append(name)
         arguments.arrays.append(value)
-        key.append((tuple(value.shape), native(value.dtype)))
+        signature_key.append((tuple(value.shape), native(value.dtype)))
     elif isinstance(value, dict):
-        key.append(("dict", tuple(value)))
+        signature_key.append(("dict", tuple(value)))
         for entry_name, item in value.items():
             collect(item, f"{name}.{entry_name}", arguments)
     elif isinstance(value, tuple | list):
-        key.append((type(value), len(value)))
-        fields = getattr(value, "_fields", range(len(value)))
-        for entry_name, item in zip(fields, value, strict=True):
+        signature_key.append((type(value), len(value)))
+        entry_names = getattr(value, "_fields", range(len(value)))
+        for entry_name, item in zip(entry_names, value, strict=True):
             collect(item, f"{name}.{entry_name}", arguments)
     else:
-        key.append(_constant_key(value, arguments.kept_alive))
+        signature_key.append(_constant_key(value, arguments.kept_alive))
 
 
 def _constant_key(value: Any, kept_alive: list[Any]) -> Any:
@@ -127,10 +124,10 @@ def returned_leaves(value: Any, name: str | None, leaves: list[tuple[str | None,
             for key, item in value.items()
         }
     if isinstance(value, tuple | list):
-        fields = getattr(value, "_fields", range(len(value)))
+        entry_names = getattr(value, "_fields", range(len(value)))
         items = [
             returned_leaves(item, None if name is None else f"{name}.{entry}", leaves)
-            for entry, item in zip(fields, value, strict=True)
+            for entry, item in zip(entry_names, value, strict=True)
         ]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
@@ -164,13 +161,8 @@ def returned_names(function: Callable[..., Any]) -> Sequence[str | None] | str |
         )
     if any(len(names or ()) != len(names_of_returns[0]) for names in names_of_returns):
         return None
-    names_by_position = zip(
-        *(names for names in names_of_returns if isinstance(names, list)), strict=True
-    )
-    return [
-        position_names[0] if len(set(position_names)) == 1 else None
-        for position_names in names_by_position
-    ]
+    columns = zip(*(names for names in names_of_returns if isinstance(names, list)), strict=True)
+    return [column[0] if len(set(column)) == 1 else None for column in columns]
 
 
 def _returns(statements: Sequence[ast.stmt]) -> Iterator[ast.Return]:

@@ -147,9 +147,7 @@ class TracedFunction:
         return tuple(graph for graph, _ in self._graphs.values())
 
     def specialize(self, *args: Any, **kwargs: Any) -> Graph:
-        """Return the graph for arguments like these, traced if necessary, without running it.
-
-        Arguments are arrays, `tensor[dtype, shape]`, or constants.
+        """Return the graph for arguments like these (arrays, annotations, constants), not run.
 
         Raises:
             GraphError: it cannot be traced; the text names the line.
@@ -171,8 +169,8 @@ class TracedFunction:
         bound.apply_defaults()
         arguments = Arguments()
         for name, value in bound.arguments.items():
-            kind = self._signature.parameters[name].kind
-            if kind is inspect.Parameter.VAR_KEYWORD:
+            parameter_kind = self._signature.parameters[name].kind
+            if parameter_kind is inspect.Parameter.VAR_KEYWORD:
                 for key, item in value.items():
                     collect(item, key, arguments)
                 arguments.key.append(tuple(value))
@@ -182,13 +180,13 @@ class TracedFunction:
 
     def _graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
         key = tuple(arguments.key)
-        graph_and_constants = self._graphs.get(key)
-        if graph_and_constants is None:
-            graph_and_constants = self._graphs[key] = (
+        entry = self._graphs.get(key)
+        if entry is None:
+            entry = self._graphs[key] = (
                 self._traced_graph(bound, arguments),
                 arguments.kept_alive,
             )
-        return graph_and_constants[0]
+        return entry[0]
 
     def _traced_graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
         builder = Builder(self.name, self.target, root=sys._getframe())
@@ -236,19 +234,19 @@ class TracedFunction:
         structure = self._structure(returned, leaves)
         names_used: set[str] = set()
         mutated = {id(p): name for p, name in zip(parameters, names, strict=True) if p._version}
-        results: list[tuple[str, Tensor, str | None]] = []
+        named_outputs: list[tuple[str, Tensor, str | None]] = []
         for position, (name, value) in enumerate(leaves):
             given_name = self._outputs[position] if self._outputs is not None else name
             default_name = "output" if len(leaves) == 1 else f"output{position}"
             aliased = mutated.pop(id(value), None)
-            results.append(
+            named_outputs.append(
                 (_unique(given_name or aliased or default_name, names_used), lift(value), aliased)
             )
         for parameter in parameters:
             name = mutated.pop(id(parameter), None)
             if name is not None:
-                results.append((_unique(name, names_used), parameter, name))
-        return builder.finish(results, structure)
+                named_outputs.append((_unique(name, names_used), parameter, name))
+        return builder.finish(named_outputs, structure)
 
     def _structure(self, returned: Any, leaves: list[tuple[str | None, Any]]) -> Any:
         names = None if self._outputs is not None else returned_names(self.function)

@@ -262,10 +262,7 @@ class Tensor(NDArrayOperatorsMixin):
         self._become(METHODS["astype"](value, self.dtype, copy=False))
 
     def _become(self, value: "Tensor") -> None:
-        """Make this tensor represent `value`, which has its shape and element type.
-
-        A view also writes to its base.
-        """
+        """Make this tensor represent `value`, of its shape and type; a view writes to its base."""
         builder = current()
         index = builder.index_of(value)  # before the write: the value may be a view of this tensor
         if self._view is not None:

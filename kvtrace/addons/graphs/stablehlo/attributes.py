@@ -1,6 +1,6 @@
 """Attributes and regions of each opcode in MLIR's generic form.
 
-Most attributes are lists or numbers of a fixed kind: a line in `ATTRIBUTE_TEXTS`. Others have a
+Most attributes are lists or numbers of a fixed kind: a line in `WRITERS`. Others have a
 function in `REGIONS` (a body given by the name of a reducer) or `COMPOUND` (an attribute of
 StableHLO that combines several attributes of the row).
 """
@@ -33,7 +33,7 @@ def _direction_text(text: str) -> str:
     return f"#stablehlo<comparison_direction {text}>"
 
 
-def _compare_type_text(text: str) -> str:
+def _compare_type(text: str) -> str:
     return f"#stablehlo<comparison_type {text}>"
 
 
@@ -49,13 +49,13 @@ def _string_text(text: str) -> str:
 
 
 #: Attribute → function from the row's text to MLIR's.
-ATTRIBUTE_TEXTS: Final[dict[str, Callable[[str], str]]] = {
+WRITERS: Final[dict[str, Callable[[str], str]]] = {
     "all_gather_dim": _integer_text,
     "batch_group_count": _integer_text,
     "broadcast_dimensions": _array_text,
     "call_target_name": _string_text,
     "comparison_direction": _direction_text,
-    "compare_type": _compare_type_text,
+    "compare_type": _compare_type,
     "concat_dimension": _integer_text,
     "dimension": _integer_text,
     "dimensions": _array_text,
@@ -85,12 +85,12 @@ ATTRIBUTE_TEXTS: Final[dict[str, Callable[[str], str]]] = {
 
 def _dot(op: GraphOp) -> dict[str, str]:
     names = ("batching", "contracting")
-    parts = ", ".join(
+    dimension_numbers = ", ".join(
         f"{side}_{name}_dimensions = {op.attributes[f'{side}_{name}_dimensions']}"
         for name in names
         for side in ("lhs", "rhs")
     )
-    return {"dot_dimension_numbers": f"#stablehlo.dot<{parts}>"}
+    return {"dot_dimension_numbers": f"#stablehlo.dot<{dimension_numbers}>"}
 
 
 def _gather(op: GraphOp) -> dict[str, str]:
@@ -127,16 +127,17 @@ COMPOUND: Final[dict[str, Callable[[GraphOp], dict[str, str]]]] = {
 
 def reducer_region(dtype: str, reducer: str, location: str) -> str:
     """Return a region that combines two scalars by an op, or returns the second (assign)."""
-    kind = tensor_type(dtype, ())
+    scalar_type = tensor_type(dtype, ())
     if reducer == "assign":
         return (
-            f"{{\n^bb0(%left: {kind}, %right: {kind}):\n"
-            f'  "stablehlo.return"(%right) : ({kind}) -> (){location}\n}}'
+            f"{{\n^bb0(%left: {scalar_type}, %right: {scalar_type}):\n"
+            f'  "stablehlo.return"(%right) : ({scalar_type}) -> (){location}\n}}'
         )
     return (
-        f"{{\n^bb0(%left: {kind}, %right: {kind}):\n"
-        f'  %joined = "stablehlo.{reducer}"(%left, %right) : ({kind}, {kind}) -> {kind}{location}\n'
-        f'  "stablehlo.return"(%joined) : ({kind}) -> (){location}\n}}'
+        f"{{\n^bb0(%left: {scalar_type}, %right: {scalar_type}):\n"
+        f'  %joined = "stablehlo.{reducer}"(%left, %right) : '
+        f"({scalar_type}, {scalar_type}) -> {scalar_type}{location}\n"
+        f'  "stablehlo.return"(%joined) : ({scalar_type}) -> (){location}\n}}'
     )
 
 
@@ -147,24 +148,22 @@ def _reducer_of_op(op: GraphOp, text: "FunctionText") -> str:
 def _sort_comparator(op: GraphOp, text: "FunctionText") -> str:
     """Return a region that orders two elements of the first operand for a sort; NaN is last."""
     location = text.location(op)
-    element_types = text.operand_element_types(op)
-    element_names = [f"%x{number}, %y{number}".split(", ") for number in range(len(element_types))]
+    types = text.operand_element_types(op)
+    names = [f"%x{number}, %y{number}".split(", ") for number in range(len(types))]
     header = ", ".join(
-        f"{name}: {kind}"
-        for pair, kind in zip(element_names, element_types, strict=True)
-        for name in pair
+        f"{name}: {kind}" for pair, kind in zip(names, types, strict=True) for name in pair
     )
     direction = "GT" if op.attribute("descending") else "LT"
     dtype = text.operand_dtype(op)
     lines = [
         f"^bb0({header}):",
-        _compare_line("%before", direction, "%x0", "%y0", element_types[0], dtype),
+        _compare_line("%before", direction, "%x0", "%y0", types[0], dtype),
     ]
     result_name = "%before"
     if "float" in dtype:
         lines += [
-            _compare_line("%number", "EQ", "%x0", "%x0", element_types[0], dtype),
-            _compare_line("%nan", "NE", "%y0", "%y0", element_types[0], dtype),
+            _compare_line("%number", "EQ", "%x0", "%x0", types[0], dtype),
+            _compare_line("%nan", "NE", "%y0", "%y0", types[0], dtype),
             '%apart = "stablehlo.and"(%number, %nan) : (tensor<i1>, tensor<i1>) -> tensor<i1>',
             '%first = "stablehlo.or"(%before, %apart) : (tensor<i1>, tensor<i1>) -> tensor<i1>',
         ]
@@ -174,13 +173,12 @@ def _sort_comparator(op: GraphOp, text: "FunctionText") -> str:
 
 
 def _compare_line(name: str, direction: str, x: str, y: str, kind: str, dtype: str) -> str:
-    """Return a line of MLIR that compares two scalars."""
     compare_type = "FLOAT" if "float" in dtype else "SIGNED"
     if dtype == "bool" or dtype.startswith("uint"):
         compare_type = "UNSIGNED"
     attributes = (
         f"comparison_direction = {_direction_text(direction)}, "
-        f"compare_type = {_compare_type_text(compare_type)}"
+        f"compare_type = {_compare_type(compare_type)}"
     )
     return (
         f'{name} = "stablehlo.compare"({x}, {y}) {{{attributes}}} : ({kind}, {kind}) -> tensor<i1>'
@@ -217,11 +215,7 @@ WRITTEN_OPERANDS: Final[dict[str, Callable[[GraphOp], int]]] = {
 
 def attributes_text(op: GraphOp) -> str:
     """Return the op's attributes as ` {name = value, …}`, or "" if it has none in MLIR."""
-    texts = {
-        name: ATTRIBUTE_TEXTS[name](text)
-        for name, text in op.attributes.items()
-        if name in ATTRIBUTE_TEXTS
-    }
+    texts = {name: WRITERS[name](text) for name, text in op.attributes.items() if name in WRITERS}
     compound = COMPOUND.get(op.opcode)
     if compound is not None:
         texts |= compound(op)

@@ -28,12 +28,12 @@ _SPECIAL: Final[dict[str, tuple[str, str | None, str | None]]] = {
 
 def dense(text: str, dtype: str, shape: tuple[int, ...]) -> str:
     """Return `dense<…> : tensor<…>` for a constant, whose attribute `value` is `text`."""
-    kind = tensor_type(dtype, shape)
+    type_text = tensor_type(dtype, shape)
     if 0 in shape:
-        return f"dense<> : {kind}"
+        return f"dense<> : {type_text}"
     if text.startswith("0x"):
-        return f"dense<{_hexadecimal_value(text, dtype, shape)}> : {kind}"
-    return f"dense<{_literal(json.loads(text), dtype)}> : {kind}"
+        return f"dense<{_hexadecimal_value(text, dtype, shape)}> : {type_text}"
+    return f"dense<{_literal(json.loads(text), dtype)}> : {type_text}"
 
 
 def _hexadecimal_value(text: str, dtype: str, shape: tuple[int, ...]) -> str:

@@ -56,10 +56,10 @@ class StablehloConverter:
         ]
         with whole_file(output) as file:
             file.write("// -----\n".join(texts).encode())
-        count = sum(len(rows) for _, _, _, rows in graphs)
+        op_count = sum(len(rows) for _, _, _, rows in graphs)
         verified = ", verified by jaxlib" if check == "1" else ""
         plural = "" if len(graphs) == 1 else "s"
-        return Conversion((output,), (f"{len(graphs)} graph{plural}, {count:,} ops{verified}",))
+        return Conversion((output,), (f"{len(graphs)} graph{plural}, {op_count:,} ops{verified}",))
 
 
 CONVERTER: Final = StablehloConverter()

@@ -80,14 +80,14 @@ def _argument_text(
         if result.aliases == op.input_name:
             attributes.append(f"tf.aliasing_output = {position} : i32")
             break
-    kind = tensor_type(op.dtype, op.shape)
+    argument_type = tensor_type(op.dtype, op.shape)
     location = locations.named(str(op.input_name), op.stack)
-    return f"%arg{number}: {kind} {{{', '.join(attributes)}}}{location}"
+    return f"%arg{number}: {argument_type} {{{', '.join(attributes)}}}{location}"
 
 
 def _result_text(op: GraphOp) -> str:
-    kind = tensor_type(op.dtype, op.shape)
-    return f"{kind} {{jax.result_info = {json.dumps(op.output_name)}}}"
+    result_type = tensor_type(op.dtype, op.shape)
+    return f"{result_type} {{jax.result_info = {json.dumps(op.output_name)}}}"
 
 
 class FunctionText:
@@ -113,20 +113,20 @@ class FunctionText:
         self._dtypes = {op.op_index: op.dtype for op in ops}
         for op in ops:
             if op.opcode == "get_tuple_element":
-                kind = tensor_type(op.dtype, op.shape)
-                self._results.setdefault(op.operands[0], []).append(kind)
-        names = iter(parameters)
+                result_type = tensor_type(op.dtype, op.shape)
+                self._results.setdefault(op.operands[0], []).append(result_type)
+        parameter_names = iter(parameters)
         for op in ops:
             if op.opcode == "parameter":
-                self._names[op.op_index] = next(names)
+                self._names[op.op_index] = next(parameter_names)
                 self._types[op.op_index] = tensor_type(op.dtype, op.shape)
             else:
                 self._write(op)
 
     def returned(self, ops: Sequence[GraphOp]) -> tuple[str, str]:
         """Return the names and the types of a graph's results, each joined by commas."""
-        results = [op.op_index for op in outputs_of(ops)]
-        return self.joined(self._names, results), self.joined(self._types, results)
+        output_indices = [op.op_index for op in outputs_of(ops)]
+        return self.joined(self._names, output_indices), self.joined(self._types, output_indices)
 
     def operand_names(self, op: GraphOp) -> list[str]:
         """Return the names of an op's operands."""
@@ -163,13 +163,13 @@ class FunctionText:
         body_text.write_all(
             ops, [*names, *(operand_names[position] for position in positions[carried:])]
         )
-        carried_types = [tensor_type(p.dtype, p.shape) for p in inputs_of(ops)[:carried]]
-        header = ", ".join(f"{n}: {kind}" for n, kind in zip(names, carried_types, strict=True))
-        values, types = body_text.returned(ops)
+        types = [tensor_type(p.dtype, p.shape) for p in inputs_of(ops)[:carried]]
+        header = ", ".join(f"{n}: {kind}" for n, kind in zip(names, types, strict=True))
+        result_names, result_types = body_text.returned(ops)
         lines = [
             f"^bb0({header}):" if carried else "",
             *body_text.lines,
-            f'"stablehlo.return"({values}) : ({types}) -> (){self.location(op)}',
+            f'"stablehlo.return"({result_names}) : ({result_types}) -> (){self.location(op)}',
         ]
         return "{\n" + "\n".join(line for line in lines if line) + "\n}"
 
@@ -195,10 +195,10 @@ class FunctionText:
             self.lines.append(self._op_line(op))
 
     def _op_line(self, op: GraphOp) -> str:
-        results = self._results.get(op.op_index)
-        result_types = [self._types[op.op_index]] if results is None else results
-        count = f":{len(result_types)}" if len(result_types) > 1 else ""
-        result = f"{self._names[op.op_index]}{count}"
+        tuple_types = self._results.get(op.op_index)
+        result_types = [self._types[op.op_index]] if tuple_types is None else tuple_types
+        count_suffix = f":{len(result_types)}" if len(result_types) > 1 else ""
+        result = f"{self._names[op.op_index]}{count_suffix}"
         result_type = result_types[0] if len(result_types) == 1 else f"({', '.join(result_types)})"
         if op.opcode == "constant":
             value = dense(op.attributes["value"], op.dtype, op.shape)
@@ -208,9 +208,9 @@ class FunctionText:
         regions = f" ({region(op, self)})" if region is not None else ""
         operand_count = WRITTEN_OPERANDS.get(op.opcode)
         written_count = len(op.operands) if operand_count is None else operand_count(op)
-        names = ", ".join(self.operand_names(op)[:written_count])
-        types = ", ".join(self.operand_types(op)[:written_count])
+        operand_names = ", ".join(self.operand_names(op)[:written_count])
+        operand_types = ", ".join(self.operand_types(op)[:written_count])
         return (
-            f'{result} = "stablehlo.{op.opcode}"({names}){regions}{attributes_text(op)} : '
-            f"({types}) -> {result_type}{self.location(op)}"
+            f'{result} = "stablehlo.{op.opcode}"({operand_names}){regions}{attributes_text(op)} : '
+            f"({operand_types}) -> {result_type}{self.location(op)}"
         )

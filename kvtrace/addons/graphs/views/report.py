@@ -32,7 +32,7 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 __all__ = ["SOURCE", "GraphBlock"]
 
 #: Maximum number of characters of an attribute; longer ones, mostly constants, are cut.
-_ATTRIBUTE_LIMIT: Final = 160
+_ATTR_LIMIT: Final = 160
 #: Maximum number of characters of an op's StableHLO, which has regions in it.
 _TEXT_LIMIT: Final = 2000
 #: Graphs with more ops have no texts in the page.
@@ -102,13 +102,13 @@ class GraphBlock(TypedDict):
 def _blocks(context: Context) -> Iterable[Block]:
     graphs = dict(_graph_rows(context))
     variants = context.report.variants
-    order = sorted(graphs, key=lambda index: (-variants[index].host_ns, index))
-    for variant in order:
+    slowest_first = sorted(graphs, key=lambda index: (-variants[index].host_ns, index))
+    for variant in slowest_first:
         kernel_id = variants[variant].kernel_id
         yield Block(f"graph/{variant}", partial(_graph_block, context, kernel_id, graphs[variant]))
     if not context.source:
         return
-    for variant in order:
+    for variant in slowest_first:
         if graphs[variant].num_rows <= _OPS_WITH_TEXTS_LIMIT:
             kernel_id = variants[variant].kernel_id
             yield Block(f"stablehlo/{variant}", partial(_text_block, kernel_id, graphs[variant]))
@@ -165,8 +165,8 @@ def _graphs_as_json(context: Context, table: pa.Table) -> str:
                 {
                     "body": graph_id >> BODY_SHIFT,
                     "owner": owners.get(graph_id),
-                    **_columns_of_graph(
-                        context, graph, [*graph, *_ops_of_other_graphs(ops, graph_id)], stacks
+                    **_graph_columns(
+                        context, graph, [*graph, *_other_graphs(ops, graph_id)], stacks
                     ),
                 }
                 for graph_id, graph in graphs.items()
@@ -189,11 +189,11 @@ def _owner_by_body(ops: Sequence[GraphOp]) -> dict[int, dict[str, Any]]:
     }
 
 
-def _ops_of_other_graphs(ops: Sequence[GraphOp], graph_id: int) -> list[GraphOp]:
+def _other_graphs(ops: Sequence[GraphOp], graph_id: int) -> list[GraphOp]:
     return [op for op in ops if op.graph_id != graph_id]
 
 
-def _columns_of_graph(
+def _graph_columns(
     context: Context,
     graph: Sequence[GraphOp],
     rows: Sequence[GraphOp],
@@ -226,7 +226,7 @@ def _columns_of_graph(
             if op.input_name is not None or op.output_name is not None
         },
         "attributes": {
-            op.op_index: shown for op in graph if (shown := _shown_attributes(op, context.source))
+            op.op_index: shown for op in graph if (shown := _attributes(op, context.source))
         },
         "totals": {
             "bytes": figures.bytes,
@@ -239,19 +239,14 @@ def _columns_of_graph(
     }
 
 
-def _shown_attributes(op: GraphOp, source: bool) -> dict[str, str]:
-    """Return the op's attributes for the page; long ones are cut.
-
-    Bodies have their number, and constants' values are left out unless `source` is set.
-    """
+def _attributes(op: GraphOp, source: bool) -> dict[str, str]:
+    """Return the op's attributes, cut, with body numbers; constants only with `source`."""
     attributes = {}
     for name, text in op.attributes.items():
         if name in BODY_ROLES:
             attributes[name] = f"body {int(text) >> BODY_SHIFT}"
         elif source or not name.startswith("value"):
-            attributes[name] = (
-                text if len(text) <= _ATTRIBUTE_LIMIT else f"{text[:_ATTRIBUTE_LIMIT]}…"
-            )
+            attributes[name] = text if len(text) <= _ATTR_LIMIT else f"{text[:_ATTR_LIMIT]}…"
     return attributes
 
 
@@ -265,7 +260,7 @@ def _texts_as_json(table: pa.Table) -> str:
     graphs = by_graph(ops)
     return json_block(
         {
-            str(graph_id >> BODY_SHIFT): _stablehlo_by_op(graph, graphs)
+            str(graph_id >> BODY_SHIFT): _op_texts(graph, graphs)
             for graph_id, graph in graphs.items()
         }
     )
@@ -273,17 +268,13 @@ def _texts_as_json(table: pa.Table) -> str:
 
 def _without_long_value(op: GraphOp) -> GraphOp:
     """Return the op; a constant's long value is replaced, and the op marked to have no text."""
-    is_long = (
-        "value_artifact" in op.attributes or len(op.attributes.get("value", "")) > _ATTRIBUTE_LIMIT
-    )
+    is_long = "value_artifact" in op.attributes or len(op.attributes.get("value", "")) > _ATTR_LIMIT
     if op.opcode != "constant" or not is_long:
         return op
     return replace(op, attributes={**op.attributes, "value": "0x", _CUT: ""})
 
 
-def _stablehlo_by_op(
-    graph: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]
-) -> dict[str, str]:
+def _op_texts(graph: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> dict[str, str]:
     """Return the StableHLO of each op of a graph that has a line, by the op's index."""
     function = FunctionText(graphs, Locations())
     parameters = [op for op in graph if op.opcode == "parameter"]

@@ -33,14 +33,13 @@ class ReplicaGroup(NKIObject):
 
         Raises:
             NkiError: the operation is not an `rg_partition_op`.
-
         """
         if op not in _PARTITIONS:
             raise NkiError(f"from_partition_op takes one of rg_partition_op, not {op!r}")
-        groups: dict[int, list[int]] = {}
+        ranks_by_result: dict[int, list[int]] = {}
         for rank in range(world_size):
-            groups.setdefault(_PARTITIONS[op](rank, operand), []).append(rank)
-        return ReplicaGroup(list(groups.values()))
+            ranks_by_result.setdefault(_PARTITIONS[op](rank, operand), []).append(rank)
+        return ReplicaGroup(list(ranks_by_result.values()))
 
 
 _PARTITIONS: Final[dict[rg_partition_op, Callable[[int, int], int]]] = {
@@ -115,7 +114,6 @@ class PreparedCollective:
 
 
 def _prepare(op: Operation, *operands: Any) -> PreparedCollective:
-    """Return a prepared collective; a program has at most one at a time."""
     run = current()
     if run.program in run.prepared_collectives:
         raise NkiError(f"{op.name} is prepared before the previous collective was triggered")
@@ -124,7 +122,6 @@ def _prepare(op: Operation, *operands: Any) -> PreparedCollective:
 
 
 def _trigger(prepared: PreparedCollective) -> None:
-    """Run a prepared collective, which was not run before."""
     run = current()
     if run.prepared_collectives.pop(run.program, None) is not prepared:
         raise NkiError("a collective must be triggered exactly once, after its prepare")
@@ -132,10 +129,7 @@ def _trigger(prepared: PreparedCollective) -> None:
 
 
 def _with_variable_counts(op: Operation, execute: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a collective (or its prepare) whose element counts are in a tensor.
-
-    `do` is called with the op and its operands.
-    """
+    """Return a collective (or its prepare) whose element counts are in a tensor."""
 
     def run(
         srcs: Any,

@@ -28,19 +28,19 @@ class NkiGrid:
         cell: tuple[int, ...],
         tile_shape: tuple[int, ...],
         spans: Sequence[tuple[int, int]],
-        coordinates: tuple[int, ...],
+        axes: tuple[int, ...],
     ) -> None:
-        """`cell` is a cell's shape; `coordinates` lists the dimensions with a coordinate."""
+        """`cell` is a cell's shape; `axes` lists the dimensions with a coordinate."""
         self._source = source
         self._cell = cell
         self._spans = tuple(spans)
-        self._coordinates = coordinates
+        self._axes = axes
         self.tile_shape = tile_shape
 
     @property
     def shape(self) -> tuple[int, ...]:
         """Number of cells along each dimension that has a coordinate."""
-        return tuple(self._count(dimension) for dimension in self._coordinates)
+        return tuple(self._count(dimension) for dimension in self._axes)
 
     @property
     def element_shape(self) -> tuple[int, ...]:
@@ -51,13 +51,13 @@ class NkiGrid:
     @property
     def index_step_elements(self) -> tuple[int, ...]:
         """Number of elements from one cell to the next, along each coordinate."""
-        return tuple(self._cell[dimension] for dimension in self._coordinates)
+        return tuple(self._cell[dimension] for dimension in self._axes)
 
     @property
     def is_remainder(self) -> bool:
         """The selected elements include a cell that is smaller than the others."""
-        pairs = zip(self._spans, self._cell, strict=True)
-        return any((end - begin) % size for (begin, end), size in pairs)
+        spans_and_cells = zip(self._spans, self._cell, strict=True)
+        return any((end - begin) % size for (begin, end), size in spans_and_cells)
 
     @property
     def is_data_representable(self) -> bool:
@@ -80,7 +80,7 @@ class NkiGrid:
         tiled = len(self._spans) - len(self.tile_shape)
         keys: list[Any] = [slice(begin, end) for begin, end in self._spans]
         for dimension in range(tiled):
-            if dimension not in self._coordinates:
+            if dimension not in self._axes:
                 keys[dimension] = self._spans[dimension][0]
         return self._source[tuple(keys)]
 
@@ -89,19 +89,17 @@ class NkiGrid:
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
-        if len(parts) > len(self._coordinates):
-            raise NkiError(
-                f"{len(parts)} indices for a grid of {len(self._coordinates)} coordinates"
-            )
-        spans, coordinates = list(self._spans), list(self._coordinates)
-        for dimension, part in zip(self._coordinates, parts, strict=False):
+        if len(parts) > len(self._axes):
+            raise NkiError(f"{len(parts)} indices for a grid of {len(self._axes)} axes")
+        spans, axes = list(self._spans), list(self._axes)
+        for dimension, part in zip(self._axes, parts, strict=False):
             first_cell, count = self._cell_range(part, self._count(dimension))
             begin = self._spans[dimension][0] + first_cell * self._cell[dimension]
             end = min(begin + count * self._cell[dimension], self._spans[dimension][1])
             spans[dimension] = begin, end
             if not isinstance(part, slice):
-                coordinates.remove(dimension)
-        return type(self)(self._source, self._cell, self.tile_shape, spans, tuple(coordinates))
+                axes.remove(dimension)
+        return type(self)(self._source, self._cell, self.tile_shape, spans, tuple(axes))
 
     def _count(self, dimension: int) -> int:
         begin, end = self._spans[dimension]
@@ -144,14 +142,13 @@ def tiles(source: Any, *, tile_shape: Any = None) -> NkiTileGrid:
 
     Raises:
         NkiError: `tile_shape` is missing, or has more dimensions than the tensor.
-
     """
     if isinstance(source, NkiGrid):
-        sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
+        tile_sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
         tensor = source.data
     else:
-        tensor, sizes = source, _sizes(tile_shape)
-    return NkiTileGrid(tensor, *_cells(tensor, sizes, (1,) * len(sizes)))
+        tensor, tile_sizes = source, _sizes(tile_shape)
+    return NkiTileGrid(tensor, *_cells(tensor, tile_sizes, (1,) * len(tile_sizes)))
 
 
 def blocks(source: Any, *, tile_shape: Any = None, block_shape: Any) -> NkiBlockGrid:
@@ -159,14 +156,13 @@ def blocks(source: Any, *, tile_shape: Any = None, block_shape: Any) -> NkiBlock
 
     Raises:
         NkiError: `tile_shape` is missing, or has more dimensions than the tensor.
-
     """
     if isinstance(source, NkiGrid):
-        sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
+        tile_sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
         tensor = source.data
     else:
-        tensor, sizes = source, _sizes(tile_shape)
-    return NkiBlockGrid(tensor, *_cells(tensor, sizes, _sizes(block_shape)))
+        tensor, tile_sizes = source, _sizes(tile_shape)
+    return NkiBlockGrid(tensor, *_cells(tensor, tile_sizes, _sizes(block_shape)))
 
 
 def alloc_tiles(
@@ -225,18 +221,12 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _cells(
-    source: NkiTensor, tile_shape: tuple[int, ...], block_shape: tuple[int, ...]
+    source: NkiTensor, tile: tuple[int, ...], block: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], list[tuple[int, int]], tuple[int, ...]]:
     """Return a grid's cell shape, tile shape, spans and dimensions with a coordinate."""
-    untiled_count = source.ndim - len(tile_shape)
-    if (
-        untiled_count < 0
-        or len(block_shape) != len(tile_shape)
-        or min((*tile_shape, *block_shape)) < 1
-    ):
-        raise NkiError(f"{source.shape} has no tiles of {tile_shape}, {block_shape} to a block")
-    cell = (1,) * untiled_count + tuple(
-        size * count for size, count in zip(tile_shape, block_shape, strict=True)
-    )
+    untiled = source.ndim - len(tile)
+    if untiled < 0 or len(block) != len(tile) or min((*tile, *block)) < 1:
+        raise NkiError(f"{source.shape} has no tiles of {tile}, {block} to a block")
+    cell = (1,) * untiled + tuple(size * count for size, count in zip(tile, block, strict=True))
     spans = [(0, size) for size in source.shape]
-    return cell, tile_shape, spans, tuple(range(source.ndim))
+    return cell, tile, spans, tuple(range(source.ndim))

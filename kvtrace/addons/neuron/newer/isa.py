@@ -121,12 +121,12 @@ def affine_select(
     """
     del name
     if isinstance(on_false_value, Tensor):
-        offset_operand, channel_multiplier, on_true_tile = (
+        shift, channel_multiplier, on_true_tile = (
             channel_multiplier,
             on_true_tile,
             on_false_value,
         )
-        on_false_value, cmp_op, offset = (0.0 if cmp_op is None else cmp_op), offset, offset_operand
+        on_false_value, cmp_op, offset = (0.0 if cmp_op is None else cmp_op), offset, shift
     operands = (pattern, offset or 0, channel_multiplier, on_true_tile, on_false_value)
     patterns.affine_select.newer(dst, *operands, "equal" if cmp_op is None else cmp_op)
 

@@ -61,10 +61,7 @@ class NkiTensor(Tensor):
         return self[tuple(parts)]
 
     def select(self, dim: int, index: Any) -> "NkiTensor":
-        """Return a view at an index of dimension `dim`, which the view does not have.
-
-        The index may be in a tensor or a register.
-        """
+        """Return a view at an index, maybe in a tensor, of `dim`, which the view lacks."""
         parts: list[Any] = [slice(None)] * self.ndim
         if isinstance(index, int):
             parts[dim] = index
@@ -97,13 +94,13 @@ class NkiTensor(Tensor):
         Raises:
             NkiError: an element of the type has another number of bytes.
         """
-        target = dtypes.as_dtype(dtype)
-        if target.itemsize != self.itemsize:
+        new_type = dtypes.as_dtype(dtype)
+        if new_type.itemsize != self.itemsize:
             raise NkiError(
                 f"reinterpret_cast takes a type of {self.itemsize} bytes like {self.dtype}, "
-                f"not {target}; use view"
+                f"not {new_type}; use view"
             )
-        return self.view(target)
+        return self.view(new_type)
 
     @property
     def name(self) -> str:
@@ -155,28 +152,28 @@ class NkiTensor(Tensor):
         Raises:
             NkiError: the patterns do not name the same dimensions, or do not fit the shape.
         """
-        source_parts = [part if isinstance(part, tuple | list) else (part,) for part in src_pattern]
-        target_parts = [part if isinstance(part, tuple | list) else (part,) for part in dst_pattern]
-        names = [name for part in source_parts for name in part]
-        target_names = [name for part in target_parts for name in part]
+        source = [part if isinstance(part, tuple | list) else (part,) for part in src_pattern]
+        target = [part if isinstance(part, tuple | list) else (part,) for part in dst_pattern]
+        source_names = [name for part in source for name in part]
+        target_names = [name for part in target for name in part]
         if (
-            len(source_parts) != self.ndim
-            or sorted(names) != sorted(target_names)
-            or len({*names}) < len(names)
+            len(source) != self.ndim
+            or sorted(source_names) != sorted(target_names)
+            or len({*source_names}) < len(source_names)
         ):
             raise NkiError(
                 f"{src_pattern} and {dst_pattern} do not name dimensions of {self.shape}"
             )
         sizes = dict(fixed_sizes or {})
-        for part, size in zip(source_parts, self.shape, strict=True):
+        for part, size in zip(source, self.shape, strict=True):
             unsized = [name for name in part if name not in sizes]
             product = size_of(tuple(int(sizes[name]) for name in part if name in sizes))
             if len(unsized) > 1 or size % product or (not unsized and product != size):
                 raise NkiError(f"dimensions {tuple(part)} do not multiply to {size} elements")
             sizes |= dict.fromkeys(unsized, size // product)
-        split = self.reshape(*(int(sizes[name]) for name in names))
-        permuted = split.permute(*(names.index(name) for name in target_names))
-        target_sizes = (size_of(tuple(int(sizes[name]) for name in part)) for part in target_parts)
+        split = self.reshape(*(int(sizes[name]) for name in source_names))
+        permuted = split.permute(*(source_names.index(name) for name in target_names))
+        target_sizes = (size_of(tuple(int(sizes[name]) for name in part)) for part in target)
         return permuted.reshape(*target_sizes)
 
     def is_contiguous(self) -> bool:

@@ -15,16 +15,14 @@ def _operator(name: str, of_bools: str | None = None) -> Callable[["Tile", Any],
     """Return a method that executes the token `name`, or `of_bools` if the tile has bools."""
 
     def apply(self: "Tile", other: Any) -> Any:
-        return _execute_token(
-            of_bools if of_bools and self.dtype.kind == "b" else name, self, other
-        )
+        return _execute(of_bools if of_bools and self.dtype.kind == "b" else name, self, other)
 
     return apply
 
 
 def _reflected_operator(name: str) -> Callable[["Tile", Any], Any]:
     def apply(self: "Tile", other: Any) -> Any:
-        return _execute_token(name, other, self)
+        return _execute(name, other, self)
 
     return apply
 
@@ -37,7 +35,7 @@ def _in_place_operator(name: str) -> Callable[["Tile", Any], "Tile"]:
     return apply
 
 
-def _execute_token(name: str, *operands: Any) -> Any:
+def _execute(name: str, *operands: Any) -> Any:
     execute = TOKENS[name].execute
     assert execute is not None
     return execute(*operands)
@@ -86,10 +84,10 @@ class Tile(Tensor):
     __hash__ = None  # type: ignore[assignment]
 
     def __eq__(self, other: object) -> Any:
-        return False if other is None else _execute_token("equal", self, other)
+        return False if other is None else _execute("equal", self, other)
 
     def __ne__(self, other: object) -> Any:
-        return True if other is None else _execute_token("not_equal", self, other)
+        return True if other is None else _execute("not_equal", self, other)
 
     __isub__ = _in_place_operator("subtract")
     __imul__ = _in_place_operator("multiply")
@@ -103,13 +101,13 @@ class Tile(Tensor):
         return self
 
     def __neg__(self) -> Any:
-        return _execute_token("negative", self)
+        return _execute("negative", self)
 
     def __abs__(self) -> Any:
-        return _execute_token("abs", self)
+        return _execute("abs", self)
 
     def __invert__(self) -> Any:
-        return _execute_token("logical_not" if self.dtype.kind == "b" else "invert", self)
+        return _execute("logical_not" if self.dtype.kind == "b" else "invert", self)
 
 
 def _is_last_product(value: Any) -> bool:

@@ -26,13 +26,10 @@ _MAGNITUDE_REDUCTIONS: Final = {"abs_max": "maximum", "abs_min": "minimum"}
 def reduced_columns(
     op: Any, values: Array, mask: Any = None
 ) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Return values reduced over their free dimensions, as a column, and the mask's lanes.
-
-    Masked-off lanes count as the neutral element; without a mask, the lanes are None.
+    """Return values reduced over free dimensions as a column, and the mask's lanes, or None.
 
     Raises:
         NkiError: the operation is not a reduction.
-
     """
     token = token_of(op, 2)
     name = _MAGNITUDE_REDUCTIONS.get(token.name, token.name)
@@ -65,21 +62,19 @@ def reduce_into(
     changes the sign of the written column only.
     """
     states = issue.result(values, dtypes.float32, *operands).states
-    total, lanes = reduced_columns(op, values, mask)
-    active_rows = None
+    column, lanes = reduced_columns(op, values, mask)
+    rows = None
     if lanes is not None:
         states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
-        active_rows = lanes.reshape(lanes.shape[0], -1).any(axis=1).reshape(-1, 1)
+        rows = lanes.reshape(lanes.shape[0], -1).any(axis=1).reshape(-1, 1)
     if states is not None:
         states = states.reshape(values.shape[0], -1).min(axis=1).reshape(-1, 1)
     if start is not None:
-        total = token_of(op, 2).apply(np.asarray(start, np.float32), total)
+        column = token_of(op, 2).apply(np.asarray(start, np.float32), column)
     issue.flops += values.size
-    written_column = -total if negate else total
-    issue.add_result(
-        target, issue.result(written_column, target.dtype, states=states, mask=active_rows)
-    )
-    return total
+    written = -column if negate else column
+    issue.add_result(target, issue.result(written, target.dtype, states=states, mask=rows))
+    return column
 
 
 def accumulate(

@@ -85,8 +85,8 @@ def _equal_parts(values: NDArray[Any], group: list[int], dim: int) -> list[NDArr
 def all_to_all(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
     """Return the parts that all ranks of a group send to this rank, concatenated."""
     source = _read(issue, src)
-    part = _equal_parts(source.values, group, dim)[group.index(RANK)]
-    return issue.result(np.concatenate([part] * len(group), axis=dim), src.dtype)
+    received_part = _equal_parts(source.values, group, dim)[group.index(RANK)]
+    return issue.result(np.concatenate([received_part] * len(group), axis=dim), src.dtype)
 
 
 @operation("ncc.collective_permute", engine="dma", kind="other")
@@ -123,7 +123,7 @@ def all_to_all_v(
     (written here unless `has_receive_counts`), and their offset (if `has_receive_offsets`; else
     equally spaced).
     """
-    return _received_elements(
+    return _received(
         issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=False
     )
 
@@ -141,12 +141,12 @@ def all_gather_v(
 
     `metadata` is that of `all_to_all_v`; number and offset sent are in the first column.
     """
-    return _received_elements(
+    return _received(
         issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=True
     )
 
 
-def _received_elements(
+def _received(
     issue: Issue,
     src: Any,
     metadata: Tensor,
@@ -156,10 +156,7 @@ def _received_elements(
     *,
     same: bool,
 ) -> Result:
-    """Return the destination with the elements that a group's ranks send written into it.
-
-    With `same`, each rank sends the same elements to all ranks.
-    """
+    """Return the destination with the received elements; `same`: those that all ranks get."""
     name = issue.operation.name
     source = _read(issue, src)
     destination = issue.destination
@@ -172,15 +169,13 @@ def _received_elements(
     chunk = source.values.reshape(-1)[source_offset : source_offset + count]
     values = np.array(destination.array().reshape(-1))
     for rank in range(len(group)):
-        target_offset = (
-            int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
-        )
-        if chunk.size != count or target_offset + count > values.size:
+        offset = int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
+        if chunk.size != count or offset + count > values.size:
             raise NkiError(
                 f"{name} copies {count} elements from offset {source_offset} to offset "
-                f"{target_offset}, which exceeds the source or the destination"
+                f"{offset}, which exceeds the source or the destination"
             )
-        values[target_offset : target_offset + count] = chunk
+        values[offset : offset + count] = chunk
     if not has_receive_counts:
         counts = metadata.reshape(-1, len(group)) if metadata.ndim > 2 else metadata
         issue.add_result(counts[2:3], issue.result(np.full((1, len(group)), count), metadata.dtype))

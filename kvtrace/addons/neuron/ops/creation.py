@@ -94,13 +94,10 @@ def zeros_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") ->
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tensor:
-    """Return a tensor in device memory with the contents of an array or of a NumPy file.
-
-    `constant` is an array or the file's path.
+    """Return a tensor in device memory with an array, or with a NumPy file's array.
 
     Raises:
         NkiError: the file cannot be read, or is not a NumPy file.
-
     """
     values = _loaded(constant) if isinstance(constant, str | os.PathLike) else np.array(constant)
     element_type = values.dtype if dtype is None else dtypes.as_dtype(dtype)

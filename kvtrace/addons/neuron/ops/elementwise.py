@@ -25,7 +25,6 @@ def applied(token: Token, *operands: Values | Array) -> Array:
 
     Raises:
         NkiError: a bitwise token is applied to floats.
-
     """
     arrays = [operand.values if isinstance(operand, Values) else operand for operand in operands]
     if token.kind == "bits":
@@ -59,27 +58,23 @@ def _language_op(token: Token) -> Operation:
     engine: Engine = "scalar" if token.kind == "activation" else "vector"
 
     def compute(
-        issue: Issue, *operands: Any, dtype: Any = None, mask: Any = None, **further_arguments: Any
+        issue: Issue, *operands: Any, dtype: Any = None, mask: Any = None, **others: Any
     ) -> Result:
-        operands_by_name = [
-            further_arguments.pop(name)
-            for name in _OPERANDS[len(operands) :]
-            if name in further_arguments
-        ]
-        operands = (*operands, *operands_by_name)
-        if len(operands) != token.arity or further_arguments:
+        named = [others.pop(name) for name in _OPERANDS[len(operands) :] if name in others]
+        operands = (*operands, *named)
+        if len(operands) != token.arity or others:
             operand_count = "1 operand" if token.arity == 1 else f"{token.arity} operands"
             raise NkiError(f"nl.{token.name} takes {operand_count}, dtype and mask")
-        operands_read = []
+        source = []
         for index, operand in enumerate(operands):
             issue.combining_token = _token_if_commutative(token) if index else token
-            operands_read.append(issue.read(operand, mask))
-        values = applied(token, *operands_read)
+            source.append(issue.read(operand, mask))
+        values = applied(token, *source)
         issue.flops = values.size
         return issue.result(
             values,
-            _result_dtype(token, operands_read, dtype),
-            *operands_read,
+            _result_dtype(token, source, dtype),
+            *source,
             mask=mask,
             space="sbuf",
         )
@@ -135,10 +130,7 @@ def tensor_tensor(
 
 
 def _token_if_commutative(op: Any) -> Token | None:
-    """Return the token of `op`, or None for subtract and divide.
-
-    If its operands commute, the destination may be the second operand of a reduction.
-    """
+    """Return the token of `op`, or None if its operands do not commute."""
     token = token_of(op, 2)
     return None if token.name in ("subtract", "divide") else token
 
@@ -156,7 +148,6 @@ def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None)
 
     Raises:
         NkiError: the operand has several elements per partition, or the wrong number of partitions.
-
     """
     partitions, rank = shape[0], len(shape)
     if mask is not None and isinstance(operand, Tensor):
@@ -196,9 +187,9 @@ def staged(
         return applied(token, values)
     operand_values = column(issue, operand, values.shape, mask)
     operands.append(operand_values)
-    pair = (operand_values.values, values) if swapped else (values, operand_values.values)
+    token_operands = (operand_values.values, values) if swapped else (values, operand_values.values)
     issue.flops += values.size
-    return applied(token, *pair)
+    return applied(token, *token_operands)
 
 
 @operation("nisa.tensor_scalar", engine="vector", kind="elementwise")
@@ -250,8 +241,8 @@ def scalar_tensor_tensor(
     values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
     issue.combining_token = token_of(op1, 2) if reverse1 else _token_if_commutative(op1)
     tile1 = reshaped(issue.read(operand1, mask), tile.values.shape)
-    pair = (tile1.values, values) if reverse1 else (values, tile1.values)
-    values = applied(token_of(op1, 2), *pair)
+    token_operands = (tile1.values, values) if reverse1 else (values, tile1.values)
+    values = applied(token_of(op1, 2), *token_operands)
     issue.flops += values.size
     return issue.result(values, dtype, *operands, tile1, mask=mask)
 

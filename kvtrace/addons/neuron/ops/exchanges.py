@@ -14,10 +14,7 @@ from kvtrace.addons.neuron.tokens import token_of
 
 
 def core_barrier(data: Any, cores: Any, engine: Any = None, name: Any = None) -> None:
-    """Wait until both cores have reached the barrier.
-
-    Accesses to `data` before the barrier do not race with those after it.
-    """
+    """Wait for both cores; accesses to `data` before and after the barrier do not race."""
     del name
     if not isinstance(data, Tensor) or data.on_chip:
         raise NkiError("core_barrier takes a tensor in device memory")
@@ -36,10 +33,7 @@ def all_reduce(
     parallel_reduce: bool = True,
     asynchronous: bool = False,
 ) -> Any:
-    """Return a tile reduced by `op` over the programs along some axes of the grid.
-
-    Every program calls it; a program's n-th call is combined with the n-th calls of the others.
-    """
+    """Return a tile reduced by `op` over the programs along some axes of the grid."""
     del parallel_reduce, asynchronous
     run = current()
     axes = program_axes if isinstance(program_axes, tuple | list) else (program_axes,)
@@ -47,7 +41,7 @@ def all_reduce(
     call_index = len(tiles)
     contribute.older(x, tiles, mask)
     run.wait_for_others("all_reduce", False)
-    coordinates = {program: _coordinates(run.grid, program) for program in range(run.programs)}
+    coordinates = {program: _grid_coordinates(run.grid, program) for program in range(run.programs)}
     other_axes = [axis for axis in range(len(run.grid)) if axis not in axes]
     inputs = [
         run.reduction_inputs[program][call_index]
@@ -57,8 +51,7 @@ def all_reduce(
     return reduce_inputs.older(op, inputs, dtype, mask)
 
 
-def _coordinates(grid: tuple[int, ...], program: int) -> list[int]:
-    """Return a program's index along each axis of the grid."""
+def _grid_coordinates(grid: tuple[int, ...], program: int) -> list[int]:
     coordinates = []
     for size in grid:
         coordinates.append(program % size)
@@ -104,15 +97,13 @@ def sendrecv(
     mail = run.mail
     send.older(src, mail.setdefault((run.program, int(send_to_rank), int(pipe_id)), []))
     run.wait_for_others("sendrecv")
-    received_tiles = mail.get((int(recv_from_rank), run.program, int(pipe_id)))
-    if not received_tiles:
+    inbox = mail.get((int(recv_from_rank), run.program, int(pipe_id)))
+    if not inbox:
         raise NkiError(
             f"program {run.program} receives from core {recv_from_rank} by pipe {pipe_id}, but "
             "that core has sent nothing"
         )
-    receive.into(
-        dst, received_tiles.pop(0), src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma
-    )
+    receive.into(dst, inbox.pop(0), src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma)
 
 
 @operation("nisa.core_barrier", engine="none", kind="other")

@@ -30,28 +30,25 @@ def _read(issue: Issue, operand: Any, name: str, required: np.dtype[Any] | None 
     if source.space == "psum":
         issue.report(MEMORY_SPACE, f"{name} of {issue.operation.name} lies in PSUM, not in SBUF")
     if required is not None and source.dtype != required:
-        text = f"{name} of {issue.operation.name} is {required}, not {source.dtype}"
-        issue.report(ENGINE_DTYPE, text)
+        message = f"{name} of {issue.operation.name} is {required}, not {source.dtype}"
+        issue.report(ENGINE_DTYPE, message)
     shape = (source.values.shape[0], -1)
     states = None if source.states is None else source.states.reshape(shape)
     return Values(source.values.reshape(shape), states, source.dtype, source.space)
 
 
 def _gathered(issue: Issue, data: Values, indices: NDArray[np.int64]) -> tuple[Array, Array | None]:
-    """Return each partition's elements at its indices, and their states.
-
-    Indices out of bounds are reported, and give garbage.
-    """
+    """Return each partition's elements at its indices, and states; report indices out of bounds."""
     size = data.values.shape[1]
     is_outside = (indices < 0) | (indices >= size)
-    valid_indices = np.where(is_outside, 0, indices)
-    values = np.take_along_axis(data.values, valid_indices, axis=1)
-    states = None if data.states is None else np.take_along_axis(data.states, valid_indices, axis=1)
+    valid = np.where(is_outside, 0, indices)
+    values = np.take_along_axis(data.values, valid, axis=1)
+    states = None if data.states is None else np.take_along_axis(data.states, valid, axis=1)
     if not is_outside.any():
         return values, states
     lane = tuple(int(index) for index in np.argwhere(is_outside)[0])
-    text = f"{issue.operation.name} takes element {int(indices[lane])} of {size} per partition"
-    issue.report(OUT_OF_BOUNDS, text, access="load", lane=lane, lanes=int(is_outside.sum()))
+    message = f"{issue.operation.name} reads element {int(indices[lane])} of {size} per partition"
+    issue.report(OUT_OF_BOUNDS, message, access="load", lane=lane, lanes=int(is_outside.sum()))
     known_states = np.full(values.shape, DEFINED, np.uint8) if states is None else states
     garbage = np.asarray(dtypes.poison(data.dtype), data.dtype)
     return np.where(is_outside, garbage, values), np.where(
@@ -102,10 +99,10 @@ def local_gather(
     count = index_limit if num_valid_indices is None else int(num_valid_indices)
     if not 0 < count <= index_limit:
         raise NkiError(f"num_valid_indices is at most {index_limit}, not {count}")
-    groups = index_tile.values.astype(np.int64).reshape(-1, CORE_PARTITIONS, columns)
-    first_elements = groups.transpose(0, 2, 1).reshape(-1, index_limit)[:, :count]
-    element_indices = (first_elements[:, :, None] + np.arange(num_elem_per_idx)).reshape(
-        first_elements.shape[0], -1
+    indices_by_group = index_tile.values.astype(np.int64).reshape(-1, CORE_PARTITIONS, columns)
+    first_ids = indices_by_group.transpose(0, 2, 1).reshape(-1, index_limit)[:, :count]
+    element_indices = (first_ids[:, :, None] + np.arange(num_elem_per_idx)).reshape(
+        first_ids.shape[0], -1
     )
     values, states = _gathered(issue, tile, np.repeat(element_indices, CORE_PARTITIONS, axis=0))
     shape = (partitions, count, num_elem_per_idx) if num_elem_per_idx > 1 else (partitions, count)
@@ -124,8 +121,8 @@ def nonzero_with_count(
     destination = issue.destination
     assert destination is not None
     if issue.run.target.generation < _NONZERO_GENERATION:
-        text = f"nonzero_with_count needs NeuronCore-v3; {issue.run.target.name} is older"
-        issue.report(TARGET_SUPPORT, text)
+        message = f"nonzero_with_count needs NeuronCore-v3; {issue.run.target.name} is older"
+        issue.report(TARGET_SUPPORT, message)
 
     tile = _read(issue, src[::CORE_PARTITIONS], "src")
     free_size = tile.values.shape[1]
@@ -146,6 +143,6 @@ def nonzero_with_count(
         states = np.repeat(
             np.repeat(lowest_states, CORE_PARTITIONS, axis=0)[:partitions], free_size + 1, axis=1
         )
-    rows = (np.arange(partitions) % CORE_PARTITIONS == 0).reshape(-1, 1)
-    lanes = np.broadcast_to(rows, values.shape).reshape(destination.shape)
+    is_written_partition = (np.arange(partitions) % CORE_PARTITIONS == 0).reshape(-1, 1)
+    lanes = np.broadcast_to(is_written_partition, values.shape).reshape(destination.shape)
     return issue.result(values, destination.dtype, states=states, mask=lanes)

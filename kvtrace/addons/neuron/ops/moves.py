@@ -21,10 +21,7 @@ Array = NDArray[Any]
 
 @operation("nl.load", engine="dma", kind="load")
 def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
-    """Return a new tile in SBUF with the elements of a tensor in device memory.
-
-    Masked-off lanes are garbage.
-    """
+    """Return a new tile in SBUF with a tensor of device memory; masked-off lanes are garbage."""
     if not isinstance(src, Tensor):
         raise NkiError(f"nl.load takes a tensor in device memory, not {type(src).__name__}")
     if src.on_chip:
@@ -59,10 +56,7 @@ def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
 
 @operation("nl.atomic_rmw", engine="dma", kind="store")
 def atomic_rmw(issue: Issue, dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
-    """Add `value` to elements of device memory that indices in a tile select.
-
-    An element that is selected twice gets both addends.
-    """
+    """Add `value` to elements that indices in a tile select; each index adds once."""
     if token_of(op, 2).name != "add":
         raise NkiError(f"op of nl.atomic_rmw is nl.add, not {token_of(op, 2)!r}")
     if not isinstance(dst, Tensor) or dst.on_chip or dst.selection is None:
@@ -129,9 +123,7 @@ def dma_compute(
     issue.combining_token = token_of(reduce_op or "add", 2)
     total: Array | None = None
     operands = []
-    mask = (
-        _lanes_inside_of_all(destination, srcs) if getattr(oob_mode, "name", "") == "skip" else None
-    )
+    mask = _common_lanes(destination, srcs) if getattr(oob_mode, "name", "") == "skip" else None
     for src, factor in zip(srcs, factors, strict=True):
         operand = issue.read(src, None if mask is None else mask.reshape(src.shape), device=True)
         if operand.values.size != destination.size:
@@ -149,7 +141,7 @@ def dma_compute(
     return issue.result(total, destination.dtype, *operands, mask=mask)
 
 
-def _lanes_inside_of_all(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
+def _common_lanes(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
     """Return the lanes that are in bounds of all tensors, in the shape of the destination."""
     is_inside = np.ones(destination.shape, bool)
     for tensor in (destination, *srcs):
@@ -246,11 +238,7 @@ def is_last_result(value: Tensor) -> bool:
 
 
 def put(target: Tensor, value: Any) -> None:
-    """Write a value to a part of a tile.
-
-    If the value is the whole result of the last op, that op is recorded as writing to the tile
-    itself.
-    """
+    """Write a value to a part of a tile; the last op's result is written without a copy."""
     if isinstance(value, Tensor) and is_last_result(value):
         redirect_last_result(target, value)
     else:
@@ -284,10 +272,7 @@ def redirect_last_result(target: Tensor, value: Tensor, add: bool = False) -> No
 def accumulated(
     issue: Issue, target: Tensor, values: Array, states: NDArray[np.uint8] | None
 ) -> tuple[Array, NDArray[np.uint8] | None]:
-    """Return values and states of a product added to a tile of PSUM.
-
-    Unwritten elements of the tile count as zero.
-    """
+    """Return values and states of a product added to a tile, whose unwritten elements are zero."""
     issue.combining_token, issue.destination = TOKENS["add"], target
     shape = target.shape
     if target.selection is not None:

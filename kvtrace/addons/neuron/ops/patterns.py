@@ -24,16 +24,16 @@ def _pattern_values(
     Raises:
         NkiError: the product of the counts is not the tile's number of elements per partition.
     """
-    pairs = [(int(step), int(count)) for step, count in pattern]
+    steps_and_counts = [(int(step), int(count)) for step, count in pattern]
     free_size = destination.size // destination.shape[0]
-    pattern_size = int(np.prod([count for _, count in pairs], dtype=np.int64))
-    if len(pairs) > _DIMENSIONS or pattern_size != free_size:
+    pattern_size = int(np.prod([count for _, count in steps_and_counts], dtype=np.int64))
+    if len(steps_and_counts) > _DIMENSIONS or pattern_size != free_size:
         raise NkiError(
-            f"the pattern {pattern} has {len(pairs)} dimensions and {pattern_size} elements; it "
-            f"needs up to {_DIMENSIONS} dimensions, and {free_size} elements as a partition has"
+            f"the pattern {pattern} has {len(steps_and_counts)} dimensions and {pattern_size} "
+            f"elements; it needs up to {_DIMENSIONS}, and a partition's {free_size} elements"
         )
     sums = np.zeros(1, np.int64)
-    for step, count in pairs:
+    for step, count in steps_and_counts:
         sums = (sums[:, None] + np.arange(count) * step).reshape(-1)
     partitions = np.arange(destination.shape[0])[:, None] * int(multiplier)
     return (int(offset) + partitions + sums).astype(np.int32).reshape(destination.shape)

@@ -82,31 +82,28 @@ def _active_lanes(mask: Any, stationary: Tensor, moving: Tensor) -> tuple[Lanes,
 
     Raises:
         NkiError: the mask fits the free elements of neither operand.
-
     """
     lanes = None if mask is None else lanes_of(mask)
     if lanes is None or not lanes.ndim:
         return lanes, lanes, lanes
-    rows_of_lanes = lanes.reshape(lanes.shape[0], -1)
-    active_rows = np.broadcast_to(
-        rows_of_lanes.any(axis=1, keepdims=True), (stationary.shape[0], 1)
-    )
+    flat = lanes.reshape(lanes.shape[0], -1)
+    active_rows = np.broadcast_to(flat.any(axis=1, keepdims=True), (stationary.shape[0], 1))
     stationary_rows, moving_rows = (
         _in_tile_shape(active_rows, stationary),
         _in_tile_shape(active_rows, moving),
     )
     sizes = [tile.size // tile.shape[0] for tile in (stationary, moving)]
-    free_size = rows_of_lanes.shape[1]
+    free_size = flat.shape[1]
     if free_size == 1 or sizes == [free_size, free_size]:
         return stationary_rows, moving_rows, None
     if free_size not in sizes:
         raise NkiError(
             f"a mask of shape {lanes.shape} fits neither tile: their free sizes are {sizes}"
         )
-    active_columns = np.asarray(rows_of_lanes.any(axis=0))
+    active = np.asarray(flat.any(axis=0))
     if free_size == sizes[0]:
-        return _in_tile_shape(rows_of_lanes, stationary), moving_rows, active_columns[:, None]
-    return stationary_rows, _in_tile_shape(rows_of_lanes, moving), active_columns[None, :]
+        return _in_tile_shape(flat, stationary), moving_rows, active[:, None]
+    return stationary_rows, _in_tile_shape(flat, moving), active[None, :]
 
 
 def _in_tile_shape(lanes: NDArray[np.bool_], tile: Tensor) -> NDArray[np.bool_]:
@@ -147,15 +144,17 @@ def _double_rows(operand: Values) -> Values:
 
 def _checked_product(issue: Issue, left: Values, right: Values, most: int) -> Array:
     """Return `left.T @ right` in float32, and report violations of the engine's limits."""
-    rows, columns = left.values.shape
+    contracted_size, stationary_free = left.values.shape
     moving_free = right.values.shape[1]
-    if rows != right.values.shape[0]:
+    if contracted_size != right.values.shape[0]:
         raise NkiError(
             f"a matrix multiplication contracts equally many partitions; the stationary tile has "
-            f"{rows}, the moving tile {right.values.shape[0]}"
+            f"{contracted_size}, the moving tile {right.values.shape[0]}"
         )
-    issue.limit(rows, most, MATMUL_LIMIT, "the contracted (partition) dimension")
-    issue.limit(columns, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size")
+    issue.limit(contracted_size, most, MATMUL_LIMIT, "the contracted (partition) dimension")
+    issue.limit(
+        stationary_free, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size"
+    )
     is_v4 = issue.run.target.generation >= 4
     element_bytes = 4 if issue.destination is None else issue.destination.itemsize
     moving_most = _MOVING_FREE_V4.get(element_bytes, 0) if is_v4 else targets.MOVING_FREE
@@ -168,7 +167,7 @@ def _checked_product(issue: Issue, left: Values, right: Values, most: int) -> Ar
             "bytes of a matrix multiplication's result in one partition of a bank of PSUM",
         )
     _report_operand_types(issue, left.dtype, right.dtype)
-    issue.flops = 2 * rows * columns * moving_free
+    issue.flops = 2 * contracted_size * stationary_free * moving_free
     issue.dtype = left.dtype
     return np.asarray(np.matmul(left.computed().T, right.computed()))
 
@@ -250,10 +249,7 @@ def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any
 def nc_transpose(
     issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
 ) -> Result:
-    """Return a tile with partitions and free elements swapped, in PSUM.
-
-    By the vector engine, the result is in SBUF.
-    """
+    """Return a tile transposed, in PSUM, or in SBUF by the vector engine."""
     issue.choose_engine(engine)
     tile = _as_matrix(issue.read(data, mask))
     uses_vector_engine = issue.engine == "vector"

@@ -53,19 +53,17 @@ def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
         raise NkiError("dst of quantize_mx is of type float8_e4m3fn_x4 or float8_e5m2_x4")
     if tile.dtype not in (dtypes.float16, dtypes.bfloat16):
         issue.report(ENGINE_DTYPE, f"quantize_mx takes float16 or bfloat16, not {tile.dtype}")
-    partitions, free_size = tile.values.shape[0], tile.values.size // tile.values.shape[0]
-    if partitions % QUADRANT or free_size % PACKED:
+    partitions, free = tile.values.shape[0], tile.values.size // tile.values.shape[0]
+    if partitions % QUADRANT or free % PACKED:
         raise NkiError(
             f"quantize_mx takes a multiple of {QUADRANT} partitions and of {PACKED} elements, not "
-            f"{partitions} and {free_size}"
+            f"{partitions} and {free}"
         )
-    grouped = tile.computed().reshape(partitions // GROUP, GROUP, free_size // PACKED, PACKED)
+    grouped = tile.computed().reshape(partitions // GROUP, GROUP, free // PACKED, PACKED)
     exponents = _exponents(np.abs(grouped).max(axis=(1, 3)), _LARGEST_EXPONENT[destination.dtype])
     scaled = grouped * np.exp2(-exponents)[:, None, :, None]
-    element_type = _ELEMENTS[destination.dtype]
-    bits = (
-        scaled.astype(np.float32).astype(element_type).reshape(partitions, free_size).view(np.uint8)
-    )
+    element = _ELEMENTS[destination.dtype]
+    bits = scaled.astype(np.float32).astype(element).reshape(partitions, free).view(np.uint8)
     issue.flops = 2 * tile.values.size
     _write_scales(issue, dst_scale, exponents + _BIAS)
     packed = np.ascontiguousarray(bits).view(destination.dtype)
@@ -73,10 +71,7 @@ def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
 
 
 def _exponents(largest: NDArray[Any], of_element: int) -> NDArray[Any]:
-    """Return the exponents of the groups' scales, given each group's largest magnitude.
-
-    `of_element` is the exponent of the element type's largest power of two.
-    """
+    """Return scales' exponents, from each group's largest magnitude and the type's exponent."""
     with np.errstate(divide="ignore"):
         exponents = np.floor(np.log2(largest)) - of_element + 1
     return np.clip(np.where(largest > 0, exponents, -_BIAS), -_BIAS, _BIAS)
@@ -89,9 +84,9 @@ def _write_scales(issue: Issue, target: Tensor, scales: NDArray[Any]) -> None:
         issue.add_result(target, issue.result(scales, dtypes.uint8, states=None))
         return
     for quadrant in range(scales.shape[0] // per_quadrant):
-        rows = slice(quadrant * QUADRANT, quadrant * QUADRANT + per_quadrant)
-        quadrant_scales = scales[quadrant * per_quadrant : (quadrant + 1) * per_quadrant]
-        issue.add_result(target[rows], issue.result(quadrant_scales, dtypes.uint8, states=None))
+        target_rows = slice(quadrant * QUADRANT, quadrant * QUADRANT + per_quadrant)
+        part = scales[quadrant * per_quadrant : (quadrant + 1) * per_quadrant]
+        issue.add_result(target[target_rows], issue.result(part, dtypes.uint8, states=None))
 
 
 @operation("nisa.nc_matmul_mx", engine="tensor", kind="dot")
@@ -116,12 +111,14 @@ def nc_matmul_mx(
     right = _dequantized(issue, moving, moving_scale)
     if left.shape[0] != right.shape[0]:
         raise NkiError(f"nc_matmul_mx contracts {left.shape[0]} partitions with {right.shape[0]}")
-    rows, columns = left.shape[1], right.shape[1]
-    issue.limit(rows, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size")
+    stationary_free, moving_free = left.shape[1], right.shape[1]
+    issue.limit(
+        stationary_free, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size"
+    )
     element_bytes = 4 if issue.destination is None else issue.destination.itemsize
     column_limit = targets.MOVING_FREE * 4 // element_bytes
-    issue.limit(columns, column_limit, MATMUL_LIMIT, "the moving tile's free size")
-    issue.flops = 2 * left.shape[0] * PACKED * rows * columns
+    issue.limit(moving_free, column_limit, MATMUL_LIMIT, "the moving tile's free size")
+    issue.flops = 2 * left.shape[0] * PACKED * stationary_free * moving_free
     issue.dtype = _ELEMENTS.get(stationary.dtype, dtypes.float8_e4m3fn)
     values = np.einsum("pmj,pnj->mn", left, right, optimize=True).astype(np.float32)
     if issue.destination is not None:

@@ -31,16 +31,13 @@ def _seeded(seed: int, words: int) -> State:
 
 
 def _engine_state(issue: Issue) -> State:
-    """Return the generators' states of the instruction's engine in the running program.
-
-    The array is the stored one: changes advance the generators.
-    """
+    """Return the stored generators' states of the instruction's engine in this program."""
     run = issue.run
     engine = issue.engine if issue.engine in STATE_WORDS else "vector"
-    key = (run.program, engine)
-    if key not in run.random_states:
-        run.random_states[key] = _seeded(0, STATE_WORDS[engine])
-    state: State = run.random_states[key]
+    state_key = (run.program, engine)
+    if state_key not in run.random_states:
+        run.random_states[state_key] = _seeded(0, STATE_WORDS[engine])
+    state: State = run.random_states[state_key]
     return state
 
 
@@ -112,13 +109,12 @@ def _state_words(issue: Issue, shape: tuple[int, ...]) -> int:
 
     Raises:
         NkiError: the tile has another number of words per partition.
-
     """
     engine = issue.engine if issue.engine in STATE_WORDS else "vector"
     words = STATE_WORDS[engine]
-    count = int(np.prod(shape[1:]))
-    if count != words:
-        raise NkiError(f"a state of {engine} has {words} words per partition, not {count}")
+    tile_words = int(np.prod(shape[1:]))
+    if tile_words != words:
+        raise NkiError(f"a state of {engine} has {words} words per partition, not {tile_words}")
     return words
 
 

@@ -25,16 +25,10 @@ def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
 
     Raises:
         NkiError: an axis is the partition dimension, or does not exist.
-
     """
     requested = tuple(axis) if isinstance(axis, tuple | list) else (axis,)
-    axes = sorted(
-        {
-            int(axis_number) + rank if axis_number < 0 else int(axis_number)
-            for axis_number in requested
-        }
-    )
-    if any(not 0 < axis_number < rank for axis_number in axes):
+    axes = sorted({int(number) + rank if number < 0 else int(number) for number in requested})
+    if any(not 0 < number < rank for number in axes):
         raise NkiError(
             f"axis {axis} of a tile of {rank} dimensions cannot be reduced: only free dimensions "
             f"can, 1 to {rank - 1}; transpose the tile to reduce over partitions"
@@ -45,10 +39,7 @@ def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
 def reduced(
     token: Token, tile: Values, axes: tuple[int, ...], mask: Any, keepdims: bool
 ) -> tuple[Array, NDArray[np.uint8] | None]:
-    """Return values and states of a tile reduced over free axes.
-
-    Masked-off lanes are ignored; states are None if all are defined.
-    """
+    """Return values and states of a tile reduced over free axes; masked-off lanes are ignored."""
     ufunc = getattr(np, token.name, None)
     if not isinstance(ufunc, np.ufunc):
         raise NkiError(f"nl.{token.name} cannot be used to reduce")
@@ -59,10 +50,10 @@ def reduced(
         values = np.where(lanes, values, np.float32(NEUTRAL.get(token.name, 0.0)))
         states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
     shape = _reduced_shape(values.shape, axes, keepdims)
-    total = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)
+    reduced_values = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)
     if states is None or states.min() == DEFINED:
-        return total, None
-    return total, states.min(axis=axes).reshape(shape)
+        return reduced_values, None
+    return reduced_values, states.min(axis=axes).reshape(shape)
 
 
 def _reduced_shape(
@@ -201,7 +192,6 @@ def loop_reduce(
 
     Raises:
         NkiError: `loop_indices` are not loop variables of `affine_range` and others.
-
     """
     tile = issue.read(x, mask)
     variables = loop_indices if isinstance(loop_indices, tuple | list) else [loop_indices]
@@ -211,10 +201,10 @@ def loop_reduce(
     outermost = min(loops, key=issue.run.loops.index)
     token = token_of(op, 2)
     values = tile.computed()
-    key = _accumulator_key(issue, outermost, loops)
-    total_before = outermost.accumulators.get(key)
+    accumulator_key = _accumulator_key(issue, outermost, loops)
+    total_before = outermost.accumulators.get(accumulator_key)
     if total_before is not None:
         values = token.apply(total_before, values)
         issue.flops = values.size
-    outermost.accumulators[key] = np.array(values)
+    outermost.accumulators[accumulator_key] = np.array(values)
     return issue.result(values, dtype, tile, mask=mask)

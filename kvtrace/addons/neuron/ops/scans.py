@@ -37,8 +37,8 @@ def tensor_tensor_scan(
     right = reshaped(right, left.values.shape)
     if left.values.ndim != 2:
         raise NkiError(f"tensor_tensor_scan takes tiles of two dimensions, not {left.values.shape}")
-    initial_column = column(issue, initial, left.values.shape, mask)
-    carry = np.broadcast_to(initial_column.computed().reshape(-1), left.values.shape[:1])
+    initial_ = column(issue, initial, left.values.shape, mask)
+    carry = np.broadcast_to(initial_.computed().reshape(-1), left.values.shape[:1])
     inner_op, outer_op = token_of(op0, 2), token_of(op1, 2)
     if "bits" in (inner_op.kind, outer_op.kind):
         raise NkiError(f"tensor_tensor_scan takes arithmetic, not {inner_op!r} and {outer_op!r}")
@@ -46,18 +46,14 @@ def tensor_tensor_scan(
     values = np.empty(factors.shape, np.float32)
     for column_index in range(factors.shape[1]):
         pair = (carry, factors[:, column_index]) if reverse0 else (factors[:, column_index], carry)
-        inner_result = inner_op.apply(*pair)
-        pair = (
-            (addends[:, column_index], inner_result)
-            if reverse1
-            else (inner_result, addends[:, column_index])
-        )
+        inner = inner_op.apply(*pair)
+        pair = (addends[:, column_index], inner) if reverse1 else (inner, addends[:, column_index])
         carry = outer_op.apply(*pair)
         values[:, column_index] = carry
     issue.flops = 2 * values.size
     states = None
-    if any(operand.states is not None for operand in (left, right, initial_column)):
-        result_states = issue.result(values, None, left, right, initial_column).states
+    if any(operand.states is not None for operand in (left, right, initial_)):
+        result_states = issue.result(values, None, left, right, initial_).states
         states = np.minimum.accumulate(result_states, axis=1) if result_states is not None else None
     return issue.result(values, dtype, left, states=states, mask=mask)
 
@@ -119,10 +115,7 @@ def range_select(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Return elements whose index plus `range_start` is within two bounds, else a number.
-
-    Bounds are per partition; the result is also reduced into `reduce_res`.
-    """
+    """Return elements whose index plus `range_start` is within two bounds, else a number."""
     tile = issue.read(on_true_tile, mask)
     shape = tile.values.shape
     bounds = [column(issue, bound, (shape[0], 1)) for bound in (bound0, bound1)]

@@ -14,8 +14,8 @@ from kvtrace.addons.neuron.ops.elementwise import column, reshaped
 from kvtrace.addons.neuron.tensors import Tensor
 
 #: Minimum and maximum elements per partition of searched tiles (reference of `nki.isa`).
-ELEMENTS_MINIMUM: Final = 8
-ELEMENTS_MAXIMUM: Final = 16_384
+MIN_SIZE: Final = 8
+MAX_SIZE: Final = 16_384
 
 #: Partitions among which a shuffle moves, and the entry that leaves a partition unchanged.
 GROUP: Final = 32
@@ -25,9 +25,9 @@ UNCHANGED: Final = 255
 def _searched_rows(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]:
     source = issue.read(operand, mask)
     rows = source.computed().reshape(source.values.shape[0], -1)
-    if rows.shape[1] != ELEMENTS_MINIMUM:
+    if rows.shape[1] != MIN_SIZE:
         text = "the free size of a tile that is searched"
-        issue.limit(rows.shape[1], ELEMENTS_MAXIMUM, TILE_LIMIT, text)
+        issue.limit(rows.shape[1], MAX_SIZE, TILE_LIMIT, text)
     return rows
 
 
@@ -35,12 +35,12 @@ def _searched_rows(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]
 def max8(issue: Issue, src: Any, *, dtype: Any = None, mask: Any = None) -> Result:
     """Return the eight largest elements of each partition, in descending order."""
     rows = _searched_rows(issue, src, mask)
-    if rows.shape[1] < ELEMENTS_MINIMUM:
+    if rows.shape[1] < MIN_SIZE:
         raise NkiError(
-            f"max8 takes at least {ELEMENTS_MINIMUM} elements per partition, not {rows.shape[1]}"
+            f"max8 takes at least {MIN_SIZE} elements per partition, not {rows.shape[1]}"
         )
     result_dtype = src.dtype if dtype is None else dtype
-    return issue.result(-np.sort(-rows, axis=1)[:, :ELEMENTS_MINIMUM], result_dtype)
+    return issue.result(-np.sort(-rows, axis=1)[:, :MIN_SIZE], result_dtype)
 
 
 def _match_indices(rows: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
@@ -57,10 +57,10 @@ def _match_indices(rows: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64
     return indices
 
 
-def _indices_of_type(indices: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
+def _as_type(indices: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
     """Return indices converted to an integer type, in which -1 sets all bits."""
-    target = dtypes.as_dtype(dtype)
-    return indices.astype(target) if target.kind in "iu" else indices
+    index_type = dtypes.as_dtype(dtype)
+    return indices.astype(index_type) if index_type.kind in "iu" else indices
 
 
 @operation("nisa.nc_find_index8", engine="vector", kind="other")
@@ -72,14 +72,14 @@ def nc_find_index8(
     Equal values get the indices of equal elements, in ascending order.
     """
     rows, values = _searched_rows(issue, data, mask), _searched_rows(issue, vals)
-    if values.shape[1] != ELEMENTS_MINIMUM:
+    if values.shape[1] != MIN_SIZE:
         raise NkiError(
-            f"nc_find_index8 takes {ELEMENTS_MINIMUM} values per partition, not {values.shape[1]}"
+            f"nc_find_index8 takes {MIN_SIZE} values per partition, not {values.shape[1]}"
         )
     if issue.destination is not None:
         dtype = issue.destination.dtype
     result_dtype = dtypes.uint32 if dtype is None else dtype
-    return issue.result(_indices_of_type(_match_indices(rows, values), result_dtype), result_dtype)
+    return issue.result(_as_type(_match_indices(rows, values), result_dtype), result_dtype)
 
 
 @operation("nisa.nc_match_replace8", engine="vector", kind="other")
@@ -104,9 +104,7 @@ def nc_match_replace8(
     for row, row_indices in enumerate(indices):
         rows[row, row_indices[row_indices >= 0]] = imm
     if dst_idx is not None:
-        issue.add_result(
-            dst_idx, issue.result(_indices_of_type(indices, dst_idx.dtype), dst_idx.dtype)
-        )
+        issue.add_result(dst_idx, issue.result(_as_type(indices, dst_idx.dtype), dst_idx.dtype))
     return issue.result(rows.reshape(tile.values.shape), dtype, tile, mask=mask)
 
 
@@ -180,18 +178,11 @@ def nc_stream_shuffle(
         raise NkiError(f"a shuffle names {GROUP} partitions, not {len(sources)}")
     tile = issue.read(src)
     count = tile.values.shape[0]
-    moved_partitions = [
-        partition for partition in range(count) if sources[partition % GROUP] != UNCHANGED
-    ]
+    moved = [row for row in range(count) if sources[row % GROUP] != UNCHANGED]
     values = np.array(tile.values)
-    values[moved_partitions] = tile.values[
-        [
-            partition - partition % GROUP + sources[partition % GROUP]
-            for partition in moved_partitions
-        ]
-    ]
+    values[moved] = tile.values[[row - row % GROUP + sources[row % GROUP] for row in moved]]
     lanes = np.zeros(tile.values.shape, bool)
-    lanes[moved_partitions] = True
+    lanes[moved] = True
     issue.destination = dst
     return issue.result(values, dst.dtype, mask=lanes)
 
@@ -269,25 +260,25 @@ def find_top(
     """
     source = issue.read(src)
     partitions = source.values.shape[0]
-    count = val_dst.size // val_dst.shape[0]
+    result_count = val_dst.size // val_dst.shape[0]
     if partitions % SNAKE or val_dst.shape[0] != partitions or idx_dst.shape != val_dst.shape:
         raise NkiError(
             f"topk takes a multiple of {SNAKE} partitions, and two results of one shape with "
             "equally many"
         )
-    if not 0 < count <= n or n > SNAKE * (source.values.size // partitions):
+    if not 0 < result_count <= n or n > SNAKE * (source.values.size // partitions):
         raise NkiError(
-            f"topk needs 1 to n results, and n up to the elements of 16 partitions; here {count} "
-            f"results, n = {n}, and src of {source.values.shape}"
+            f"topk needs 1 to n results, and n up to the elements of 16 partitions; here "
+            f"{result_count} results, n = {n}, and src of {source.values.shape}"
         )
     snakes = _snake_rows(source.computed())[:, :n]
-    indices = np.argsort(-snakes, axis=1, kind="stable")[:, :count]
+    indices = np.argsort(-snakes, axis=1, kind="stable")[:, :result_count]
     indices = indices if sorted else indices[:, ::-1]
     issue.flops = snakes.size
-    columns = -(-count // SNAKE)
+    columns = -(-result_count // SNAKE)
     results = ((val_dst, np.take_along_axis(snakes, indices, axis=1)), (idx_dst, indices))
     for target, values in results:
-        padded_row = np.pad(values, ((0, 0), (0, columns * SNAKE - count)), mode="edge")
+        padded_row = np.pad(values, ((0, 0), (0, columns * SNAKE - result_count)), mode="edge")
         tile = (
             padded_row.reshape(-1, columns, SNAKE).transpose(0, 2, 1).reshape(partitions, columns)
         )

@@ -23,17 +23,15 @@ def bn_stats(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) ->
     issue.limit(
         rows.shape[1], targets.BN_STATS_FREE, TILE_LIMIT, "the free size of a tile for bn_stats"
     )
-    statistics = []
-    for every_second in (rows[:, 0::2], rows[:, 1::2]):
-        count = every_second.shape[1]
-        mean = every_second.mean(axis=1) if count else np.zeros(rows.shape[0], np.float32)
-        scaled_variance = (
-            every_second.var(axis=1) * count if count else np.zeros(rows.shape[0], np.float32)
-        )
-        statistics += [np.full(rows.shape[0], count, np.float32), mean, scaled_variance]
+    triples = []
+    for part in (rows[:, 0::2], rows[:, 1::2]):
+        count = part.shape[1]
+        mean = part.mean(axis=1) if count else np.zeros(rows.shape[0], np.float32)
+        scaled_variance = part.var(axis=1) * count if count else np.zeros(rows.shape[0], np.float32)
+        triples += [np.full(rows.shape[0], count, np.float32), mean, scaled_variance]
     issue.flops = 4 * rows.size
     return issue.result(
-        np.stack(statistics, axis=1), dtype, tile, states=_lowest_states(tile.states, 6)
+        np.stack(triples, axis=1), dtype, tile, states=_lowest_states(tile.states, 6)
     )
 
 
@@ -45,10 +43,10 @@ def bn_aggr(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> 
     if rows.shape[1] % 3:
         raise NkiError(f"bn_aggr takes triples, not {rows.shape[1]} elements per partition")
     counts, means, scaled_variances = (rows[:, offset::3] for offset in range(3))
-    total = counts.sum(axis=1, keepdims=True)
-    mean = (counts * means).sum(axis=1, keepdims=True) / total
+    total_count = counts.sum(axis=1, keepdims=True)
+    mean = (counts * means).sum(axis=1, keepdims=True) / total_count
     variance_of_means = (counts * (means - mean) ** 2).sum(axis=1, keepdims=True)
-    variance = (scaled_variances.sum(axis=1, keepdims=True) + variance_of_means) / total
+    variance = (scaled_variances.sum(axis=1, keepdims=True) + variance_of_means) / total_count
     issue.flops = 6 * counts.size
     values = np.concatenate([mean, variance], axis=1)
     return issue.result(values, dtype, tile, states=_lowest_states(tile.states, 2))
@@ -122,10 +120,7 @@ def _lanes(mask: Any, shape: tuple[int, ...]) -> Any:
 
 @operation("nl.dropout", engine="vector", kind="elementwise")
 def dropout(issue: Issue, x: Any, rate: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Return a tile whose elements are set to zero with probability `rate`.
-
-    The random numbers are equal in every run.
-    """
+    """Return a tile with elements set to zero with probability `rate`, equally in every run."""
     return _dropped_out(issue, x, rate, dtype, mask)
 
 
@@ -140,8 +135,5 @@ def _dropped_out(issue: Issue, data: Any, probabilities: Any, dtype: Any, mask: 
 def dropout_by_chance(
     issue: Issue, data: Any, prob: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Return a tile whose elements are set to zero with probability `prob`.
-
-    The probability is a number or a column.
-    """
+    """Return a tile with elements set to zero with probability `prob`, a number or column."""
     return _dropped_out(issue, data, prob, dtype, mask)

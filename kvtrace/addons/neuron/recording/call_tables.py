@@ -73,17 +73,14 @@ class ObservedCall:
             if self._tables is None:
                 assert self._observed is not None
                 self._tables = derived_tables(self._observed)
-            parts = [self._tables, *self._later_tables]
+            table_sets = [self._tables, *self._later_tables]
             return self._tables | {
-                name: pa.concat_tables([part[name] for part in parts])
+                name: pa.concat_tables([table_set[name] for table_set in table_sets])
                 for name in ("findings", "stacks")
             }
 
     def buffers(self, add_stack: Callable[[Any], int]) -> dict[str, list[Any]]:
-        """Return the columns of `buffers`, and release the record; to be called once.
-
-        `add_stack` records a stack and returns its id.
-        """
+        """Return the columns of `buffers`, and release the record; to be called once."""
         assert self._observed is not None
         columns = buffer_columns(self._observed, add_stack)
         self.tables()

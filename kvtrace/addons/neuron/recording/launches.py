@@ -46,7 +46,7 @@ class Launches:
         if session.settings.sanitize == "raise":
             self._raised_rules = raised_rules(session)
         self._begin_run()
-        session.at_end.append(self._finish)
+        session.at_end.append(self._add_tables)
 
     def _begin_run(self) -> None:
         """Clear all records, as a forked process records a separate run."""
@@ -108,8 +108,8 @@ class Launches:
         arguments = _argument_records(outcome.arguments)
         kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
         # The error is part of the key: a launch that raised is not a complete record of the call.
-        key = (*kernel, outcome.grid, outcome.error, *(record for _, record in arguments))
-        recorded_id = self._calls.get(key)
+        call_key = (*kernel, outcome.grid, outcome.error, *(record for _, record in arguments))
+        recorded_id = self._calls.get(call_key)
         if recorded_id is not None:
             if outcome.recorder.findings and recorded_id in self._observed_calls:
                 new_findings = self._observed_calls[recorded_id].add_launch(outcome)
@@ -119,20 +119,22 @@ class Launches:
         x, y, z = (*outcome.grid, 1, 1)[:3]
         records = [replace(record, value=contents.get(record.name)) for _, record in arguments]
         call_id = self._session.add_call(kernel_id, (x, y, z), records)
-        self._calls[key] = call_id
+        self._calls[call_key] = call_id
         if outcome.error:
-            text = f"{outcome.error}; kernel {outcome.kernel.__name__} is recorded up to this error"
-            self._session.message("warning", "nki-raised", text)
+            message = (
+                f"{outcome.error}; kernel {outcome.kernel.__name__} is recorded up to this error"
+            )
+            self._session.message("warning", "nki-raised", message)
         self._observe(call_id, outcome)
         return call_id
 
     def _kernel_id(self, outcome: Outcome, values: list[tuple[Parameter, ArgumentRecord]]) -> int:
         parameters = tuple(parameter for parameter, _ in values)
-        key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, parameters)
-        kernel_id = self._kernels.get(key)
+        kernel_key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, parameters)
+        kernel_id = self._kernels.get(kernel_key)
         if kernel_id is None:
             record = _kernel_record(outcome, parameters, self._session.settings.source)
-            kernel_id = self._kernels[key] = self._session.add_kernel(record)
+            kernel_id = self._kernels[kernel_key] = self._session.add_kernel(record)
         return kernel_id
 
     def _observe(self, call_id: int, outcome: Outcome) -> None:
@@ -143,11 +145,11 @@ class Launches:
         call = ObservedCall(call_id, outcome, only_findings=is_over_limit)
         self._observed_calls[call_id] = call
         if is_over_limit:
-            text = (
+            message = (
                 f"ops were recorded for only the first {self._complete_calls:,} unique calls of "
                 f"NKI kernels, {self._rows:,} executed ops; further calls have only findings"
             )
-            session.message("info", "watch-limit", text)
+            session.message("info", "watch-limit", message)
             return
         self._complete_calls += 1
         self._rows += len(outcome.recorder.rows)
@@ -162,11 +164,10 @@ class Launches:
             if finding.severity == "error":
                 innermost = next(iter(outcome.recorder.sites[finding.site].frames), None)
                 location = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
-                text = f"kernel {outcome.kernel.__name__}: {finding.message}{location}"
-                self._session.message("warning", f"nki-{finding.rule}", text)
+                message = f"kernel {outcome.kernel.__name__}: {finding.message}{location}"
+                self._session.message("warning", f"nki-{finding.rule}", message)
 
-    def _finish(self) -> None:
-        """Add the tables of all calls to the run when the recording ends."""
+    def _add_tables(self) -> None:
         run_id = self._session.run_id
         calls = self._calls_with_rows()
         if run_id is None or not calls or self._process != os.getpid():
@@ -179,14 +180,9 @@ class Launches:
 
 
 def _contents(bound: dict[str, Any], *, everything: bool) -> dict[str, bytes]:
-    """Return the bytes of tensors before a launch, by argument name.
-
-    All tensors if `everything`, else those of integers and bools.
-    """
+    """Return tensors' bytes before a launch by argument: `everything`, or integers and bools."""
     contents = {}
-    for name, value in (
-        pair for argument in bound.items() for pair in _items_with_arrays(*argument)
-    ):
+    for name, value in (pair for argument in bound.items() for pair in _flat_items(*argument)):
         array = array_of(value)
         if array is not None and (everything or array.dtype.kind in "iub"):
             contents[name] = array.tobytes()
@@ -198,12 +194,12 @@ def _argument_records(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRe
     arguments: list[tuple[Parameter, ArgumentRecord]] = []
     first_positions: dict[int, int] = {}
     for name, value in bound.items():
-        for path, item in _items_with_arrays(name, value):
+        for path, item in _flat_items(name, value):
             arguments.append(_argument_record(path, item, len(arguments), first_positions))
     return arguments
 
 
-def _items_with_arrays(name: str, value: Any) -> list[tuple[str, Any]]:
+def _flat_items(name: str, value: Any) -> list[tuple[str, Any]]:
     """Return (path, value) of the items of an argument; without arrays, the argument itself."""
     if isinstance(value, dict):
         items = [(f"{name}.{key}", item) for key, item in value.items()]
@@ -211,7 +207,7 @@ def _items_with_arrays(name: str, value: Any) -> list[tuple[str, Any]]:
         items = [(f"{name}.{index}", item) for index, item in enumerate(value)]
     else:
         return [(name, value)]
-    pairs = [pair for path, item in items for pair in _items_with_arrays(path, item)]
+    pairs = [pair for path, item in items for pair in _flat_items(path, item)]
     return pairs if any(array_of(item) is not None for _, item in pairs) else [(name, value)]
 
 

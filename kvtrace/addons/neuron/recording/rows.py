@@ -63,32 +63,27 @@ class _Stacks:
 def derived_tables(launch: ObservedLaunch) -> dict[str, pa.Table]:
     """Return all derived tables of a launch, including the `stacks` that they refer to."""
     stacks = _Stacks()
-    tables_by_name = {
+    tables = {
         "ops": _table_of_rows(TABLES["ops"], _op_rows(launch, stacks)),
         "loops": _table_of_rows(TABLES["loops"], _loop_rows(launch, stacks)),
         "findings": _table_of_rows(TABLES["findings"], _finding_rows(launch, stacks)),
         "accesses": _table_of_rows(TABLES["accesses"], _access_rows(launch)),
-        EXECUTIONS.name: pa.Table.from_batches(
-            [_execution_batch(launch)], schema=EXECUTIONS.schema
-        ),
+        EXECUTIONS.name: pa.Table.from_batches([_executions(launch)], schema=EXECUTIONS.schema),
         BUFFERS.name: _table_of_rows(BUFFERS, _life_rows(launch, stacks)),
         OPS.name: _table_of_rows(OPS, _engine_rows(launch)),
         CALLS.name: _table_of_rows(CALLS, [_call_row(launch)]),
         LOOPS.name: _table_of_rows(LOOPS, _nesting_rows(launch)),
         VALUES.name: _table_of_rows(VALUES, _value_rows(launch)),
-        ITERATIONS.name: pa.Table.from_batches(
-            [_iteration_batch(launch)], schema=ITERATIONS.schema
-        ),
+        ITERATIONS.name: pa.Table.from_batches([_iterations(launch)], schema=ITERATIONS.schema),
     }
-    return tables_by_name | {"stacks": _table_of_rows(TABLES["stacks"], list(stacks.rows.values()))}
+    return tables | {"stacks": _table_of_rows(TABLES["stacks"], list(stacks.rows.values()))}
 
 
 def empty_tables() -> dict[str, pa.Table]:
     """Return all derived tables without rows."""
-    format_tables = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
+    tables = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
     return {
-        table.name: pa.Table.from_batches([], table.schema)
-        for table in (*format_tables, *DEFINITIONS)
+        table.name: pa.Table.from_batches([], table.schema) for table in (*tables, *DEFINITIONS)
     }
 
 
@@ -106,10 +101,10 @@ def finding_identity(launch: ObservedLaunch, finding: Finding) -> str:
     """Return the `finding_id`, which is equal for the same rule and position in all runs."""
     frames = launch.recorder.sites[finding.site].frames
     stack = stack_id(frames) if frames else None
-    return _finding_hash(finding.rule, finding.argument, finding.access, stack)
+    return _finding_id(finding.rule, finding.argument, finding.access, stack)
 
 
-def _finding_hash(rule: str, argument: str, access: str, stack: int | None) -> str:
+def _finding_id(rule: str, argument: str, access: str, stack: int | None) -> str:
     text = f"{rule}|{argument}|{access}|{stack}"
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
@@ -210,7 +205,7 @@ def _nesting_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
     ]
 
 
-def _iteration_batch(launch: ObservedLaunch) -> pa.RecordBatch:
+def _iterations(launch: ObservedLaunch) -> pa.RecordBatch:
     """Return the rows of iterations that contain stored executions, and of those around them."""
     all_iterations = launch.recorder.iterations
     first_loop_index = len(launch.recorder.sites)
@@ -260,10 +255,7 @@ def _access_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
 
 
 def _layout(recorder: Recorder, row: AccessRow) -> str | None:
-    """Return the lanes' offsets and the trips of the loops around as JSON (docs/accesses.md).
-
-    None if the lanes are not equally spaced.
-    """
+    """Return lanes' offsets and trips of loops around as JSON; None if not equally spaced."""
     if not row.shape:
         return None
     lanes = [[size, step] for size, step in zip(row.shape, row.steps, strict=True)]
@@ -301,9 +293,7 @@ def _proven_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]
         stack = stacks.add(site.frames)
         rows.append(
             {
-                "finding_id": _finding_hash(
-                    findings.OUT_OF_BOUNDS, site.argument, site.kind, stack
-                ),
+                "finding_id": _finding_id(findings.OUT_OF_BOUNDS, site.argument, site.kind, stack),
                 "call_id": launch.call_id,
                 "op_index": site_index,
                 "rule": findings.OUT_OF_BOUNDS,
@@ -356,7 +346,7 @@ def _program_columns(prefix: str, program: int, grid: tuple[int, ...]) -> dict[s
     return columns
 
 
-def _execution_batch(launch: ObservedLaunch) -> pa.RecordBatch:
+def _executions(launch: ObservedLaunch) -> pa.RecordBatch:
     rows = launch.recorder.rows
     sites = launch.recorder.sites
     columns = dict(zip(Execution._fields, zip(*rows, strict=True), strict=True)) if rows else {}
@@ -409,10 +399,7 @@ def _life_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
 def buffer_columns(
     launch: ObservedLaunch, add_stack: Callable[[Sequence[SourceLocation]], int]
 ) -> dict[str, list[Any]]:
-    """Return the columns of `buffers`: a tile's allocation, transfers to it, and its release.
-
-    `add_stack` records a stack and returns its id.
-    """
+    """Return the columns of `buffers`: a tile's allocation, transfers to it, and its release."""
     recorder = launch.recorder
     # Order, rank within it, event, buffer, bytes, site.
     events: list[tuple[int, int, str, int, int, int]] = []

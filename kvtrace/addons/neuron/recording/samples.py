@@ -39,19 +39,19 @@ def samples_of(recorder: Recorder) -> list[TileSample]:
 
 def _sample(memory: Memory) -> TileSample:
     values = _rows_by_partition(memory, memory.raw.view(memory.dtype))
-    columns = min(values.shape[1], _PARTITION_ELEMENTS)
-    rows = min(values.shape[0], ELEMENTS // max(columns, 1))
-    corner = values[:rows, :columns].astype(np.float64).reshape(-1)
+    column_count = min(values.shape[1], _PARTITION_ELEMENTS)
+    row_count = min(values.shape[0], ELEMENTS // max(column_count, 1))
+    corner = values[:row_count, :column_count].astype(np.float64).reshape(-1)
     is_defined = np.ones(corner.shape, np.bool_)
     if memory.states is not None:
-        states = _rows_by_partition(memory, memory.states)[:rows, :columns]
+        states = _rows_by_partition(memory, memory.states)[:row_count, :column_count]
         is_defined = states.reshape(-1) == DEFINED
     values_or_none = [
         float(value) if is_known else None
         for value, is_known in zip(corner, is_defined, strict=True)
     ]
     dtype = dtypes.short_name(memory.dtype)
-    return TileSample(memory.number, dtype, len(values), values.shape[1], rows, values_or_none)
+    return TileSample(memory.number, dtype, len(values), values.shape[1], row_count, values_or_none)
 
 
 def _rows_by_partition(memory: Memory, elements: NDArray[Any]) -> NDArray[Any]:

@@ -67,10 +67,7 @@ class WatchedKernel:
         return kernel(*args, **kwargs)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return the tables of the kernel's unique calls so far, and their `stacks`.
-
-        With a client, only the tables of that client.
-        """
+        """Return the tables (of the client, if any) of the calls so far, and their `stacks`."""
         launches = BACKEND.launches
         calls = [] if launches is None else launches.observed(self._kernel.function)
         tables = joined_tables(calls)

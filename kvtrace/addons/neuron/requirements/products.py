@@ -36,8 +36,8 @@ def _is_slice_size(call: Call) -> bool:
 def _is_slice_position(call: Call) -> bool:
     if not _is_sliced(call) or not _is_slice_size(call):
         return True
-    pairs = zip(call.tile_position, call.tile_size, strict=True)
-    return all(start % size == 0 and 0 <= start < targets.PARTITIONS for start, size in pairs)
+    slices = zip(call.tile_position, call.tile_size, strict=True)
+    return all(start % size == 0 and 0 <= start < targets.PARTITIONS for start, size in slices)
 
 
 def _fits_slice(call: Call) -> bool:

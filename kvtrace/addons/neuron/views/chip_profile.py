@@ -62,21 +62,21 @@ def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfi
     """
     if CALLS not in trace.client_tables:
         return ()
-    names = {
+    kernel_names = {
         (row["run"], row["kernel_id"]): row["name"] or "?"
         for row in trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
     }
-    kernels = {
-        (row["run"], row["call_id"]): names.get((row["run"], row["kernel_id"]), "?")
+    kernel_by_call = {
+        (row["run"], row["call_id"]): kernel_names.get((row["run"], row["kernel_id"]), "?")
         for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
     }
     ops = _ops_by_call(trace, runs)
     profiles = []
     for row in trace.table(CALLS, runs).to_pylist():
         key = (row["run"], row["call_id"])
-        if key in kernels:
+        if key in kernel_by_call:
             limits = limits_for_target(f"neuron:{row['target']}")
-            profiles.append(_profile(row, kernels[key], ops.get(key, ()), limits))
+            profiles.append(_profile(row, kernel_by_call[key], ops.get(key, ()), limits))
     return tuple(profiles)
 
 
@@ -103,17 +103,13 @@ def _profile(
     ops: Sequence[tuple[str, Mapping[str, Any]]],
     limits: DeviceLimits | None,
 ) -> ChipProfile:
-    rows_by_engine = {name: [row for engine, row in ops if engine == name] for name in ENGINES}
-    busy_ns_by_engine = {
-        name: _busy_ns(name, rows, limits) for name, rows in rows_by_engine.items() if rows
-    }
-    longest_ns = max(
-        (busy_ns for busy_ns in busy_ns_by_engine.values() if busy_ns is not None), default=0.0
-    )
+    by_engine = {name: [row for engine, row in ops if engine == name] for name in ENGINES}
+    busy = {name: _busy_ns(name, rows, limits) for name, rows in by_engine.items() if rows}
+    longest_ns = max((busy_ns for busy_ns in busy.values() if busy_ns is not None), default=0.0)
     engines = []
-    for engine, busy_ns in busy_ns_by_engine.items():
+    for engine, busy_ns in busy.items():
         executions, elements, flops, nbytes = (
-            sum(int(row[name] or 0) for row in rows_by_engine[engine])
+            sum(int(row[name] or 0) for row in by_engine[engine])
             for name in ("executions", "elements", "flops", "bytes")
         )
         share = None if busy_ns is None or not longest_ns else busy_ns / longest_ns
@@ -137,14 +133,14 @@ def _busy_ns(
 ) -> float | None:
     if limits is None:
         return None
-    total = 0.0
+    total_ns = 0.0
     for op in ops:
         elements, flops, nbytes = (int(op[name] or 0) for name in ("elements", "flops", "bytes"))
         ns = shortest_ns(engine, op["dtype"], elements, flops, nbytes, limits)
         if ns is None:
             return None
-        total += ns
-    return total
+        total_ns += ns
+    return total_ns
 
 
 def chips_text(chips: Sequence[ChipProfile], width: int) -> list[str]:

@@ -47,15 +47,18 @@ def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
     drawn, missing_ops = Drawn(), 0
     if CALLS not in trace.client_tables:
         return drawn
-    spans = _first_launches(trace, run)
+    launch_spans = _first_launches(trace, run)
     executions = trace.table(EXECUTIONS, [run])
     captions = _captions_by_call(trace, run)
     types = _types_by_call(trace, run)
     for call in on_chip_calls(trace, [run]):
-        span = spans.get(call.call_id)
-        if span is None or not call.executed:
+        launch_span = launch_spans.get(call.call_id)
+        if launch_span is None or not call.executed:
             continue
-        begin, op_duration = span[0], max((span[1] - span[0]) // call.executed, 1)
+        begin, op_duration = (
+            launch_span[0],
+            max((launch_span[1] - launch_span[0]) // call.executed, 1),
+        )
         title = f"{call.kernel}, call {call.call_id}: ops in their order, not their times"
         parent = process.child(title, lane=call.call_id, rank=1)
         rows = executions.filter(pc.equal(executions["call_id"], call.call_id))
@@ -113,7 +116,6 @@ def _caption(row: Mapping[str, Any], stacks: Mapping[int, Any]) -> Caption:
 
 
 def _types_by_call(trace: "Trace", run: "Run") -> dict[int, dict[int, str]]:
-    """Return call id → op index → element type."""
     types: dict[int, dict[int, str]] = {}
     for row in trace.table("ops", [run], ["call_id", "op_index", "dtype"]).to_pylist():
         if row["dtype"]:
@@ -129,10 +131,10 @@ def _engine_slices(
     captions_by_op: Mapping[int, Caption],
     flow: npt.NDArray[np.uint64] | None,
 ) -> list[Slices]:
-    codes, first_rows = combined_codes([rows["op_index"]])
+    op_codes, first_rows = combined_codes([rows["op_index"]])
     ops = dictionary_values(rows["op_index"], first_rows)
     captions = [captions_by_op.get(code, Caption(f"op {code}")) for code in ops]
-    all_slices = Slices(parent, _CATEGORY, begins, durations, codes, captions, flow=flow)
+    all_slices = Slices(parent, _CATEGORY, begins, durations, op_codes, captions, flow=flow)
     engine_codes, first_rows = combined_codes([rows["engine"]])
     engines = dictionary_values(rows["engine"], first_rows)
     return [

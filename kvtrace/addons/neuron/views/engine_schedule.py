@@ -79,15 +79,13 @@ def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
     digest = blake2b(key.encode(), digest_size=4).digest()
     base_id = int.from_bytes(digest, "little") << 32
     flows = np.zeros((rows.num_rows, 1 + _READS), np.uint64)
-    last_writer: dict[int, int] = {}
+    writer: dict[int, int] = {}
     for order, (read_buffers, target) in enumerate(_rows(rows, "read", "written")):
         sources = [
-            last_writer[buffer]
-            for buffer in dict.fromkeys(read_buffers or ())
-            if buffer in last_writer
+            writer[buffer] for buffer in dict.fromkeys(read_buffers or ()) if buffer in writer
         ]
         for column, source in enumerate(sources[:_READS]):
             flows[order, 1 + column] = flows[source, 0] = base_id + source + 1
         if target is not None:
-            last_writer[target] = order
+            writer[target] = order
     return flows

@@ -197,11 +197,8 @@ def _usage(space: str, unit: str, limit: int, tiles: Sequence[Tile]) -> Usage:
 
 
 def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
-    """Return the bytes that ops moved from one memory to another, with the number of ops.
-
-    If an op reads several memories, the one farthest from the engines is the source.
-    """
-    totals: dict[tuple[str, str], list[int]] = {}
+    """Return bytes and ops by source and target memory; of several sources, the farthest."""
+    totals_by_memories: dict[tuple[str, str], list[int]] = {}
     columns = (executions[name].to_pylist() for name in ("read", "written", "written_bytes"))
     for read_buffers, written_buffer, nbytes in zip(*columns, strict=True):
         target = spaces.get(written_buffer)
@@ -209,11 +206,12 @@ def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
         source = next((space for space in ("hbm", "psum", "sbuf") if space in sources), None)
         if target is None or source is None or source == target:
             continue
-        total = totals.setdefault((source, target), [0, 0])
-        total[0] += nbytes or 0
-        total[1] += 1
+        bytes_and_ops = totals_by_memories.setdefault((source, target), [0, 0])
+        bytes_and_ops[0] += nbytes or 0
+        bytes_and_ops[1] += 1
     return tuple(
-        Flow(*source_and_target, *total) for source_and_target, total in sorted(totals.items())
+        Flow(*source_and_target, *bytes_and_ops)
+        for source_and_target, bytes_and_ops in sorted(totals_by_memories.items())
     )
 
 

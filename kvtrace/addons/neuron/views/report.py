@@ -163,10 +163,7 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _numbered_calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
-    """Yield (number in the report, NKI call), in the report's order.
-
-    Engines have their shortest times and shares.
-    """
+    """Yield (number in the report, NKI call with its engines' times), in the report's order."""
     calls = {(call.run, call.call_id): call for call in on_chip_calls(context.trace, context.runs)}
     for chip in read_chip_profiles(context.trace, context.runs):
         observed = calls[chip.run, chip.call_id]
@@ -197,7 +194,7 @@ def _call_block(context: Context, call_number: int, call: OnChipCall) -> str:
     left_out = len(call.tiles) - len(tiles)
     memory = replace(call, tiles=tiles)
     limits = limits_for_target(f"neuron:{call.target}")
-    ops = tuple(_works_of_ops(context, call_number, limits))
+    ops = tuple(_op_works(context, call_number, limits))
     roof = None if limits is None else _target_roof(context, call_number, limits)
     loops = tuple(_loops(context, call_number))
     sequence = _sequence(context, call_number)
@@ -276,9 +273,7 @@ def _target_roof(context: Context, call_number: int, limits: DeviceLimits) -> Ta
     )
 
 
-def _works_of_ops(
-    context: Context, call_number: int, limits: DeviceLimits | None
-) -> Iterator[OpWork]:
+def _op_works(context: Context, call_number: int, limits: DeviceLimits | None) -> Iterator[OpWork]:
     names = {row["buffer"]: row["name"] or "?" for row in context.of_call(BUFFERS, call_number)}
     reads: dict[int, dict[str, None]] = {}
     writes: dict[int, dict[str, None]] = {}

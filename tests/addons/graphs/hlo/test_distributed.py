@@ -94,7 +94,7 @@ def test_collectives_with_bad_groups_pairs_or_types_are_refused():
         (lambda x: distributed.all_reduce(x, [[0, 1], [1, 2]]), BadArgument, "do not name each"),
         (lambda x: distributed.all_reduce(x, [[0, 1], [2]]), BadArgument, "different sizes"),
         (lambda x: distributed.all_reduce(x, ALL, np.hypot), BadArgument, "use one of np.add"),
-        (lambda x: distributed.all_reduce(x, ALL, np.logical_or), BadArgument, "take bools"),
+        (lambda x: distributed.all_reduce(x, ALL, np.logical_or), BadArgument, "need bools"),
         (lambda x: distributed.reduce_scatter(x, 1, ALL), ShapeMismatch, "evenly"),
         (
             lambda x: distributed.collective_permute(x, [[0, 1], [2, 1]]),

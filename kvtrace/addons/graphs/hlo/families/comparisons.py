@@ -84,25 +84,22 @@ def where(condition: Operand, x: Operand = None, y: Operand = None) -> Tensor:
 @implements(np.select)
 def select_(condlist: list[Any], choicelist: list[Any], default: Any = 0) -> Tensor:
     """Return each element of the first choice whose condition holds there, else of the default."""
-    *choices, result = together(*choicelist, default)
+    *choices, selected = together(*choicelist, default)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        result = select(*broadcast(truth(condition), choice, result))
-    return result
+        selected = select(*broadcast(truth(condition), choice, selected))
+    return selected
 
 
 @implements(np.isclose)
 def isclose(
     a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Return bools, true where |a - b| <= atol + rtol · |b| or both are the same infinity.
-
-    NaN is close to nothing, or to NaN with `equal_nan`.
-    """
+    """Return bools: |a - b| <= atol + rtol · |b|, or equal infinities, or `equal_nan` NaN."""
     x, y = floats_together(a, b)
     bound = add(full(atol, x.shape, x.dtype), multiply(full(rtol, x.shape, x.dtype), absolute(y)))
-    close = compare("LE", absolute(subtract(x, y)), bound)
-    finite = compare("LT", absolute(y), full(float("inf"), x.shape, x.dtype))
-    result = binary("or", compare("EQ", x, y), binary("and", close, finite))
+    within_bound = compare("LE", absolute(subtract(x, y)), bound)
+    y_is_finite = compare("LT", absolute(y), full(float("inf"), x.shape, x.dtype))
+    is_close = binary("or", compare("EQ", x, y), binary("and", within_bound, y_is_finite))
     if not equal_nan or not is_float(x.dtype):
-        return result
-    return binary("or", result, binary("and", compare("NE", x, x), compare("NE", y, y)))
+        return is_close
+    return binary("or", is_close, binary("and", compare("NE", x, x), compare("NE", y, y)))

@@ -32,10 +32,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def flattened(value: Any) -> tuple[list[Any], Any]:
-    """Return a structure's leaves in order, and the structure with their `Leaf` numbers.
-
-    Leaves are all values but tuples, lists, dicts and None.
-    """
+    """Return the leaves (all but tuples, lists, dicts and None), and the structure of `Leaf`s."""
     leaves: list[Any] = []
     return leaves, _with_leaf_numbers(value, leaves)
 
@@ -63,10 +60,7 @@ def _is_alike(left: Any, right: Any) -> bool:
 
 
 class _CarriedValues:
-    """The tensors that a loop carries, and the structure in which the user's functions get them.
-
-    `label` names the user's function in errors.
-    """
+    """The tensors that a loop carries, and the structure in which the user's functions get them."""
 
     def __init__(self, initial: Any, label: str) -> None:
         leaves, self.structure = flattened(initial)
@@ -139,12 +133,12 @@ def while_loop(
 ) -> Any:
     """Return the value after `value = body_fun(value)` for as long as `cond_fun(value)` holds."""
     carried = _CarriedValues(init_val, "the body of a loop")
-    results = while_(
+    final_values = while_(
         carried.tensors,
         lambda *tensors: [_as_bool(cond_fun(carried.restored(tensors)))],
         lambda *tensors: carried.leaves(body_fun(carried.restored(tensors))),
     )
-    return carried.restored(results)
+    return carried.restored(final_values)
 
 
 @operation()
@@ -155,7 +149,7 @@ def fori_loop(
     carried = _CarriedValues(init_val, "the body of a loop")
     start, stop = (convert(lift(bound), INT32) for bound in (lower, upper))
     has_known_bounds = isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer)
-    results = while_(
+    final_values = while_(
         [start, *carried.tensors],
         lambda i, *_: [compare("LT", i, stop)],
         lambda i, *tensors: [
@@ -164,7 +158,7 @@ def fori_loop(
         ],
         max(0, int(upper) - int(lower)) if has_known_bounds else None,
     )
-    return carried.restored(results[1:])
+    return carried.restored(final_values[1:])
 
 
 @operation()
@@ -186,7 +180,7 @@ def scan(
     extents = {x.shape[0] if x.shape else None for x in inputs} | ({length} if length else set())
     if len(extents) != 1 or None in extents:
         raise ShapeMismatch.here("a scan needs `length`, or tensors with first axes of one length")
-    count = next(iter(extents)) or 0
+    trip_count = next(iter(extents)) or 0
     output_structures: list[Any] = []
 
     def step(i: Tensor, tensors: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
@@ -204,11 +198,11 @@ def scan(
         "scan", [zero, *carried.tensors], lambda i, *t: [x for part in step(i, t) for x in part]
     )
     output_specs = trial.outputs[len(carried.tensors) :]
-    buffers = [full(0, (count, *spec.shape), spec.dtype) for spec in output_specs]
+    buffers = [full(0, (trip_count, *spec.shape), spec.dtype) for spec in output_specs]
     carried_count = len(carried.tensors)
 
     def body(i: Tensor, *tensors: Tensor) -> list[Any]:
-        last_row = scalar(count - 1, INT32)
+        last_row = scalar(trip_count - 1, INT32)
         row = subtract(last_row, i) if reverse else i
         carry, outputs = step(row, tensors[:carried_count])
         filled = [
@@ -219,9 +213,9 @@ def scan(
 
     final_values = while_(
         [zero, *carried.tensors, *buffers],
-        lambda i, *_: [compare("LT", i, scalar(count, INT32))],
+        lambda i, *_: [compare("LT", i, scalar(trip_count, INT32))],
         body,
-        count,
+        trip_count,
     )
     return carried.restored(final_values[1 : carried_count + 1]), structured(
         output_structures[0], final_values[carried_count + 1 :]

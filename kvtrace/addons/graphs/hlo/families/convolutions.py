@@ -68,23 +68,15 @@ def convolution(
 
 
 def _per_axis(value: Any, count: int, name: str) -> Shape:
-    """Return `count` integers, one per axis, given one for all axes or one for each.
-
-    `name` is the argument's name in the error.
-    """
-    integers = (value,) * count if isinstance(value, int | np.integer) else tuple(value)
-    if len(integers) != count or not all(
-        isinstance(number, int | np.integer) for number in integers
-    ):
+    """Return `count` integers, one per axis, given one for all axes or one for each."""
+    numbers = (value,) * count if isinstance(value, int | np.integer) else tuple(value)
+    if len(numbers) != count or not all(isinstance(number, int | np.integer) for number in numbers):
         raise BadArgument.here(f"{name} is one integer or {count} integers, not {value!r}")
-    return tuple(int(number) for number in integers)
+    return tuple(int(number) for number in numbers)
 
 
 def _padding(value: Any, sizes: Shape, strides: Shape, extents: Shape) -> Pairs:
-    """Return (before, after) of each axis, given an integer, integers, pairs, "valid" or "same".
-
-    `sizes` are the dilated kernel's extents, `extents` the input's.
-    """
+    """Return (before, after) of each axis, given an integer, integers, pairs, "valid" or "same"."""
     if value == "valid":
         return ((0, 0),) * len(sizes)
     if value == "same":
@@ -127,17 +119,19 @@ def _convolution_builder(axes: int) -> Callable[..., Tensor]:
         _check(x, kernel, axes, groups, transposed)
         strides = _per_axis(stride, axes, "stride")
         dilations = _per_axis(dilation, axes, "dilation")
-        sizes = tuple((n - 1) * d + 1 for n, d in zip(kernel.shape[2:], dilations, strict=True))
+        sizes = tuple(
+            (n - 1) * distance + 1 for n, distance in zip(kernel.shape[2:], dilations, strict=True)
+        )
         pads = _padding(padding, sizes, strides, x.shape[2:])
         result_type = x.dtype if dtype is None else dtype_of(dtype)
         computed_type = FLOAT32 if x.dtype in FLOAT8 else x.dtype
         x, kernel = convert(x, computed_type), convert(kernel, computed_type)
         ones = (1,) * axes
         if transposed:
-            extra_pads = _per_axis(output_padding, axes, "output_padding")
+            extras = _per_axis(output_padding, axes, "output_padding")
             pads = tuple(
                 (size - 1 - before, size - 1 - after + extra)
-                for size, (before, after), extra in zip(sizes, pads, extra_pads, strict=True)
+                for size, (before, after), extra in zip(sizes, pads, extras, strict=True)
             )
             result = convolution(
                 x, _as_plain_kernel(kernel, groups), ones, pads, strides, dilations, groups

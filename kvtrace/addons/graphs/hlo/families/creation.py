@@ -114,19 +114,14 @@ def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **_: 
 def linspace(
     start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, dtype: Any = None, **_: Any
 ) -> Tensor:
-    """Return `num` evenly spaced numbers from start to stop; float32 by default.
-
-    Without `endpoint`, stop is left out.
-    """
+    """Return `num` even steps from start to stop, float32 by default; `endpoint` includes stop."""
     element_type = FLOAT32 if dtype is None else dtype_of(dtype)
-    computed_type = element_type if is_float(element_type) else FLOAT32
-    start_tensor, stop_tensor = (
-        reshape(lift(value, computed_type), (1,)) for value in (start, stop)
-    )
+    inner = element_type if is_float(element_type) else FLOAT32
+    low, high = (reshape(lift(value, inner), (1,)) for value in (start, stop))
     interval_count = max(1, num - 1 if endpoint else num)
-    positions = convert(iota((num,), 0), computed_type)
+    positions = convert(iota((num,), 0), inner)
     fraction = divide(positions, like(positions, interval_count))
-    starts, stops = broadcast_to(start_tensor, (num,)), broadcast_to(stop_tensor, (num,))
+    starts, stops = broadcast_to(low, (num,)), broadcast_to(high, (num,))
     # Written so that both ends are exact.
     mixed = add(multiply(starts, subtract(like(fraction, 1), fraction)), multiply(stops, fraction))
     return convert(mixed, element_type)

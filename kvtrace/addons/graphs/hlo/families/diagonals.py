@@ -30,8 +30,8 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 def _lower_mask(shape: Shape, k: int) -> Tensor:
     """Return bools, true on and below diagonal `k` of the last two axes of a shape."""
     rank = len(shape)
-    rows = add(iota(shape, rank - 2), full(k, shape, INT32))
-    return compare("GE", rows, iota(shape, rank - 1))
+    shifted_rows = add(iota(shape, rank - 2), full(k, shape, INT32))
+    return compare("GE", shifted_rows, iota(shape, rank - 1))
 
 
 @implements(np.tril)
@@ -49,7 +49,6 @@ def triu(m: Operand, k: int = 0) -> Tensor:
 
 
 def _with_two_axes(m: Operand) -> Tensor:
-    """Return an operand of two axes or more; a vector is repeated as the rows of a square."""
     x = lift(m)
     if len(x.shape) == 1:
         return broadcast_tensor(x, (x.shape[0], x.shape[0]))
@@ -60,19 +59,14 @@ def _with_two_axes(m: Operand) -> Tensor:
 
 @implements(np.diagonal, methods=("diagonal",))
 def diagonal(a: Operand, offset: int = 0, axis1: int = 0, axis2: int = 1) -> Tensor:
-    """Return the diagonals of the matrices in two axes, along a new last axis.
-
-    A positive offset is above the main diagonal.
-    """
+    """Return diagonals (`offset` > 0: above) of the matrices in two axes, along a new last axis."""
     x = lift(a)
     rank = len(x.shape)
-    row_axis, column_axis = axes_of((axis1, axis2), rank)
-    x = transpose(
-        x, (*(i for i in range(rank) if i not in (row_axis, column_axis)), row_axis, column_axis)
-    )
-    rows, columns = x.shape[-2:]
+    row, column = axes_of((axis1, axis2), rank)
+    x = transpose(x, (*(i for i in range(rank) if i not in (row, column)), row, column))
+    row_count, column_count = x.shape[-2:]
     above, below = max(0, offset), max(0, -offset)
-    length = max(0, min(rows - below, columns - above))
+    length = max(0, min(row_count - below, column_count - above))
     leading = x.shape[:-2]
     start = (*(0 for _ in leading), below if length else 0, above if length else 0)
     square = slice_(x, start, (*leading, start[-2] + length, start[-1] + length))

@@ -49,27 +49,21 @@ def einsum(
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
     labels, result = _parsed_labels(subscripts, tensors)
     product, product_labels = _diagonals(tensors[0], labels[0])
-    product, product_labels = _summed_over_unneeded(
-        product, product_labels, _needed_labels(labels[1:], result)
-    )
+    product, product_labels = _summed(product, product_labels, _needed_labels(labels[1:], result))
     for position in range(1, len(tensors)):
         needed = _needed_labels(labels[position + 1 :], result)
-        operand, operand_labels = _diagonals(tensors[position], labels[position])
-        operand, operand_labels = _summed_over_unneeded(
-            operand, operand_labels, {*needed, *product_labels}
-        )
-        product, product_labels = _product(product, product_labels, operand, operand_labels, needed)
-    product, product_labels = _summed_over_unneeded(product, product_labels, set(result))
+        y, y_labels = _diagonals(tensors[position], labels[position])
+        y, y_labels = _summed(y, y_labels, {*needed, *product_labels})
+        product, product_labels = _product(product, product_labels, y, y_labels, needed)
+    product, product_labels = _summed(product, product_labels, set(result))
     return into(
-        out, fresh(transpose(product, tuple(product_labels.index(label) for label in result)))
+        out,
+        fresh(transpose(product, tuple(product_labels.index(label) for label in result))),
     )
 
 
 def _subscripts_and_tensors(operands: Sequence[Any]) -> tuple[str, list[Tensor]]:
-    """Return einsum's subscripts as text, and its tensors converted to one type.
-
-    Operands are either text and arrays, or arrays alternating with lists of labels.
-    """
+    """Return einsum's subscripts as text, and its tensors, from either form of arguments."""
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), together(*operands[1:])
     remaining = list(operands)
@@ -85,7 +79,6 @@ def _letters(labels: Sequence[Any]) -> str:
 
 
 def _parsed_labels(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
-    """Return the labels of each tensor's axes, and of the result's axes."""
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")
     if len(terms) != len(tensors):
@@ -96,20 +89,22 @@ def _parsed_labels(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Lab
     ellipsis_labels = sorted({label for term in labels for label in term if isinstance(label, int)})
     if arrow:
         before, dots, after = output.partition("...")
-        result: Labels = [*before, *(ellipsis_labels if dots else []), *after]
+        result_labels: Labels = [*before, *(ellipsis_labels if dots else []), *after]
     else:
         letters = [label for term in labels for label in term if isinstance(label, str)]
-        result = [
+        result_labels = [
             *ellipsis_labels,
             *sorted(label for label in set(letters) if letters.count(label) == 1),
         ]
     operand_labels = {label for term in labels for label in term}
-    if not operand_labels.issuperset(result) or len(set(result)) != len(result):
+    if not operand_labels.issuperset(result_labels) or len(set(result_labels)) != len(
+        result_labels
+    ):
         raise BadArgument.here(
             f"the result of einsum's {subscripts!r} has labels that no operand has, or one twice; "
             "name each label once, and only those on the left"
         )
-    return labels, result
+    return labels, result_labels
 
 
 def _term_labels(term: str, rank: int) -> Labels:
@@ -141,7 +136,7 @@ def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
     return x, labels
 
 
-def _summed_over_unneeded(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
+def _summed(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
     """Sum over axes whose labels are not needed; return the tensor and its labels."""
     axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
     if not axes:
@@ -154,10 +149,7 @@ def _summed_over_unneeded(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[
 def _product(
     x: Tensor, x_labels: Labels, y: Tensor, y_labels: Labels, needed: set[Any]
 ) -> tuple[Tensor, Labels]:
-    """Multiply two tensors, and sum over shared labels that are not needed.
-
-    Return the product and its labels.
-    """
+    """Return the product of two tensors, summed over shared unneeded labels, and its labels."""
     for label in [label for label in x_labels if label in y_labels]:
         extents = x.shape[x_labels.index(label)], y.shape[y_labels.index(label)]
         if extents[0] == extents[1]:
@@ -195,14 +187,14 @@ def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
     """Return sums of products over the last axes of `a` and the first of `b`, or named axes."""
     x, y = together(a, b)
     if isinstance(axes, int | np.integer):
-        count = int(axes)
-        if count > min(len(x.shape), len(y.shape)) or count < 0:
+        axis_count = int(axes)
+        if axis_count > min(len(x.shape), len(y.shape)) or axis_count < 0:
             raise ShapeMismatch.here(
-                f"tensordot cannot sum over {count} axes of tensors that have {len(x.shape)} and "
-                f"{len(y.shape)} axes"
+                f"tensordot cannot sum over {axis_count} axes of tensors that have "
+                f"{len(x.shape)} and {len(y.shape)} axes"
             )
-        summed_of_a = tuple(range(len(x.shape) - count, len(x.shape)))
-        summed_of_b = tuple(range(count))
+        summed_of_a = tuple(range(len(x.shape) - axis_count, len(x.shape)))
+        summed_of_b = tuple(range(axis_count))
     else:
         x_axes, y_axes = axes
         summed_of_a, summed_of_b = axes_of(x_axes, len(x.shape)), axes_of(y_axes, len(y.shape))

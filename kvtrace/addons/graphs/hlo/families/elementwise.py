@@ -97,10 +97,7 @@ def floats_together(*values: Operand) -> list[Tensor]:
 
 
 def in_wide_floats(build: Callable[[Tensor], Tensor]) -> Callable[[Operand], Tensor]:
-    """Return a builder that runs `build` in float32 at least, and rounds its result once.
-
-    The result has the operand's float type, or float32.
-    """
+    """Return a builder that runs `build` in float32 at least, and rounds its result once."""
 
     @wraps(build)
     def builder(x: Operand) -> Tensor:
@@ -200,13 +197,13 @@ def clip(
     max: Operand = None,  # noqa: A002 - NumPy's name
 ) -> Tensor:
     """Return the value limited to the bounds, each of which may be None."""
-    result = lift(a)
+    clipped = lift(a)
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None:
-        result = binary("maximum", *broadcast(*together(result, low)))
+        clipped = binary("maximum", *broadcast(*together(clipped, low)))
     if high is not None:
-        result = binary("minimum", *broadcast(*together(result, high)))
-    return into(out, fresh(result))
+        clipped = binary("minimum", *broadcast(*together(clipped, high)))
+    return into(out, fresh(clipped))
 
 
 @implements(np.nan_to_num)
@@ -226,9 +223,9 @@ def nan_to_num(
     greatest = _greatest_finite(x.dtype)
     high = like(x, greatest if posinf is None else posinf)
     low = like(x, -greatest if neginf is None else neginf)
-    result = select(compare("EQ", x, like(x, math.inf)), high, x)
-    result = select(compare("EQ", x, like(x, -math.inf)), low, result)
-    return select(compare("NE", x, x), like(x, nan), result)
+    replaced = select(compare("EQ", x, like(x, math.inf)), high, x)
+    replaced = select(compare("EQ", x, like(x, -math.inf)), low, replaced)
+    return select(compare("NE", x, x), like(x, nan), replaced)
 
 
 def _greatest_finite(dtype: Dtype) -> float:

@@ -20,9 +20,7 @@ _DATA_DEPENDENT = (
 )
 
 
-def _refusing(function: Any) -> Any:
-    """Return a function that raises DataDependent in place of `function`."""
-
+def _refusing_function(function: Any) -> Any:
     def refuse(*_: Any, **__: Any) -> Any:
         raise DataDependent.here(
             f"the size of the result of {name_of(function)} depends on data; "
@@ -33,8 +31,10 @@ def _refusing(function: Any) -> Any:
 
 
 for _function in _DATA_DEPENDENT:
-    REFUSED[_function] = _refusing(_function)
-REFUSED_METHODS.update(nonzero=_refusing(np.nonzero), compress=_refusing(np.compress))
+    REFUSED[_function] = _refusing_function(_function)
+REFUSED_METHODS.update(
+    nonzero=_refusing_function(np.nonzero), compress=_refusing_function(np.compress)
+)
 
 
 @implements(np.shape)

@@ -59,11 +59,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 @dataclass(frozen=True, slots=True, eq=False)
 class DataIndex:
-    """An index with parts that are data: a basic index, then positions along axes of its result.
-
-    `window` is the basic index, `along` has the positions by axis, `indices` and `windows` are
-    those of `gather`.
-    """
+    """A basic index, then positions (data) along axes of its result, as `gather` takes them."""
 
     window: Window
     along: dict[int, Tensor]
@@ -77,22 +73,20 @@ class DataIndex:
 
     def read(self, x: Tensor) -> Tensor:
         """Return the elements of `x` that the index selects."""
-        window_elements = self.window.read(x)
+        window = self.window.read(x)
         if not self.is_element:
-            return gather(window_elements, self.indices, self.windows)
-        element = dynamic_slice_op(
-            window_elements, self._starts(window_elements), self.windows.sizes
-        )
+            return gather(window, self.indices, self.windows)
+        element = dynamic_slice_op(window, self._starts(window), self.windows.sizes)
         return reshape(element, self.windows.result_shape(()))
 
     def write(self, x: Tensor, value: Tensor, update: Update = "assign") -> Tensor:
         """Return `x` with the selected elements replaced by a value, or combined with it."""
-        window_elements = self.window.read(x)
+        window = self.window.read(x)
         if self.is_element and update == "assign":
             block = reshape(value, self.windows.sizes)
-            changed = dynamic_update_slice_op(window_elements, block, self._starts(window_elements))
+            changed = dynamic_update_slice_op(window, block, self._starts(window))
         else:
-            changed = scatter(window_elements, self.indices, value, self.windows, update)
+            changed = scatter(window, self.indices, value, self.windows, update)
         return self.window.write(x, changed)
 
     def _starts(self, inner: Tensor) -> list[Tensor]:
@@ -115,11 +109,7 @@ def _index_tensor(part: Any) -> Tensor:
 
 
 def _index_parts(index: Any) -> list[Any]:
-    """Return an index's parts, with constant masks and traced slices in another form.
-
-    A mask known while tracing becomes the positions of its true elements, a slice with traced
-    bounds a `TracedSlice`.
-    """
+    """Return an index's parts; constant masks become positions, traced slices `TracedSlice`s."""
     original_parts = index if isinstance(index, tuple) else (index,)
     parts: list[Any] = []
     for part in original_parts:
@@ -161,10 +151,7 @@ def _traced_slice(part: slice) -> TracedSlice:
 
 
 def _with_offset(position: Any) -> tuple[int | None, int]:
-    """Return a scalar position as (index of an op, constant added to the op's result).
-
-    The index is None if the position is known while tracing.
-    """
+    """Return a position as (op index, or None if constant; constant added to the op's result)."""
     if not isinstance(position, Tensor):
         return None, int(position)
     builder = current()
@@ -197,10 +184,10 @@ def _data_index(x: Tensor, index: Any) -> DataIndex:
     index_parts = _index_parts(index)
     parts = expanded_index(tuple(index_parts), len(x.shape))
     basic: list[Any] = []
-    data: dict[int, Tensor] = {}
+    positions_by_axis: dict[int, Tensor] = {}
     data_axes: list[int] = []
     lengths: dict[int, int] = {}
-    positions_to_check: list[tuple[Any, int, int]] = []
+    to_check: list[tuple[Any, int, int]] = []
     for part in parts:
         if part is None or isinstance(part, slice):
             basic.append(part)
@@ -224,29 +211,28 @@ def _data_index(x: Tensor, index: Any) -> DataIndex:
                     "use np.where, or assign through the mask"
                 )
             positions = from_start(positions, extent)
-            positions_to_check.append(
-                (None if has_tensor(part) else np.asarray(part), extent, axis)
-            )
+            to_check.append((None if has_tensor(part) else np.asarray(part), extent, axis))
         # The axis of the basic index's result, in which new axes count.
-        data[len(basic)] = positions
+        positions_by_axis[len(basic)] = positions
         if not isinstance(part, TracedSlice):
             data_axes.append(len(basic))
         basic.append(slice(None))
     window = window_of(tuple(basic), x.shape)
-    broadcasted = broadcast(*data.values())
+    broadcasted = broadcast(*positions_by_axis.values())
     batch = broadcasted[0].shape
-    check_positions(positions_to_check, batch)
+    check_positions(to_check, batch)
     if lengths and batch:
         raise BadIndex.here("a slice from a traced position and an index of arrays; use one each")
-    sizes = tuple(
-        lengths.get(axis, 1) if axis in data else n for axis, n in enumerate(window.shape)
+    window_sizes = tuple(
+        lengths.get(axis, 1) if axis in positions_by_axis else n
+        for axis, n in enumerate(window.shape)
     )
-    along = dict(zip(data, broadcasted, strict=True))
+    along = dict(zip(positions_by_axis, broadcasted, strict=True))
     return DataIndex(
         window,
         along,
         components(broadcasted),
-        _gather_windows(data_axes, sizes, len(batch), _are_adjacent(index_parts)),
+        _gather_windows(data_axes, window_sizes, len(batch), _are_adjacent(index_parts)),
     )
 
 
@@ -260,10 +246,7 @@ def _are_adjacent(parts: list[Any]) -> bool:
 def _gather_windows(
     data_axes: Sequence[int], sizes: tuple[int, ...], batch_rank: int, are_adjacent: bool = True
 ) -> Windows:
-    """Return windows whose batch axes replace adjacent data axes, or are first: NumPy's rule.
-
-    `sizes` are the window's extents by axis.
-    """
+    """Return windows whose batch axes replace adjacent data axes, or are first: NumPy's rule."""
     if not data_axes:
         return Windows((), sizes, (), tuple(range(len(sizes))))
     start = data_axes[0] if are_adjacent else 0
@@ -276,17 +259,14 @@ def _gather_windows(
 
 @implements(methods=("take_advanced",))
 def take_advanced(x: Tensor, index: Any) -> Any:
-    """Return the elements of an index with parts that are data.
-
-    A mask over leading axes gives `MaskedElements`, positions of a single element give a view.
-    """
+    """Return an index's elements: `MaskedElements` for a mask, a view for a single element."""
     mask = _whole_mask(x, index)
     if mask is not None:
         return MaskedElements(fresh(x), mask)
-    positions = _data_index(x, index)
-    if positions.is_element:
-        return viewed(x, positions.read, positions.write, window=positions)
-    return positions.read(x)
+    data_index = _data_index(x, index)
+    if data_index.is_element:
+        return viewed(x, data_index.read, data_index.write, window=data_index)
+    return data_index.read(x)
 
 
 @implements(methods=("put_advanced",))
@@ -307,9 +287,9 @@ def _updated(x: Tensor, index: Any, value: Operand, update: Update) -> Tensor:
     if is_basic(index):
         window = window_of(index, x.shape)
         raise BadIndex.here(f"{window.shape} is not an index of arrays; assign to the slice itself")
-    positions = _data_index(x, index)
-    shape = positions.windows.result_shape(positions.indices.shape[:-1])
-    return positions.write(fresh(x), value_for(value, shape, x.dtype), update)
+    data_index = _data_index(x, index)
+    shape = data_index.windows.result_shape(data_index.indices.shape[:-1])
+    return data_index.write(fresh(x), value_for(value, shape, x.dtype), update)
 
 
 def _whole_mask(x: Tensor, index: Any) -> Tensor | None:
@@ -347,10 +327,10 @@ def take(
     x = lift(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
-    position = axis_of(axis, len(x.shape))
-    positions = _bounded(_index_tensor(indices), x.shape[position], mode)
-    sizes = tuple(1 if i == position else n for i, n in enumerate(x.shape))
-    windows = _gather_windows([position], sizes, len(positions.shape))
+    indexed_axis = axis_of(axis, len(x.shape))
+    positions = _bounded(_index_tensor(indices), x.shape[indexed_axis], mode)
+    window_sizes = tuple(1 if i == indexed_axis else n for i, n in enumerate(x.shape))
+    windows = _gather_windows([indexed_axis], window_sizes, len(positions.shape))
     return into(out, gather(x, components([positions]), windows))
 
 
@@ -358,18 +338,15 @@ def _bounded(positions: Tensor, extent: int, mode: str) -> Tensor:
     if mode == "raise":
         return from_start(positions, extent)
     if mode == "wrap":
-        result: Tensor = positions % extent
-        return result
+        wrapped: Tensor = positions % extent
+        return wrapped
     if mode == "clip":
         return clip(positions, 0, max(0, extent - 1))
     raise BadArgument.here(f"np.take has no mode {mode!r}; choose raise, wrap or clip")
 
 
 def _element_positions(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, Windows]:
-    """Return positions of single elements, and their windows, for `gather` and `scatter`.
-
-    Along `axis` the positions are `indices`, along another axis those of the element itself.
-    """
+    """Return positions along all axes, `indices` along `axis`, and windows of one element."""
     positions = _index_tensor(indices)
     indexed_axis = axis_of(axis, len(x.shape))
     if len(positions.shape) != len(x.shape):
@@ -459,7 +436,9 @@ def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Any) -> Tensor:
     """Return a block of `slice_sizes` elements at traced starts, moved to lie inside."""
     x = lift(x)
     sizes = shape_of(slice_sizes)
-    if len(sizes) != len(x.shape) or any(n > e for n, e in zip(sizes, x.shape, strict=False)):
+    if len(sizes) != len(x.shape) or any(
+        n > extent for n, extent in zip(sizes, x.shape, strict=False)
+    ):
         raise ShapeMismatch.here(f"sizes {list(sizes)} do not fit a tensor of {list(x.shape)}")
     return dynamic_slice_op(x, _starts(x, start_indices), sizes)
 
@@ -475,7 +454,9 @@ def dynamic_update_slice(
     x = lift(x)
     shape = lift(update).shape if update_shape is None else shape_of(update_shape)
     value = value_for(update, shape, x.dtype)
-    if len(shape) != len(x.shape) or any(n > e for n, e in zip(shape, x.shape, strict=False)):
+    if len(shape) != len(x.shape) or any(
+        n > extent for n, extent in zip(shape, x.shape, strict=False)
+    ):
         raise ShapeMismatch.here(
             f"an update of {list(shape)} does not fit into a tensor of {list(x.shape)}"
         )
@@ -490,17 +471,14 @@ def static_slice(
     strides: Any = None,
     squeeze_dims: Sequence[int] = (),
 ) -> Tensor:
-    """Return the elements from `start_indices` up to `limit_indices`, every `strides`-th.
-
-    Axes in `squeeze_dims`, of extent 1, are dropped.
-    """
+    """Return the elements from start to limit, every `strides`-th, without `squeeze_dims`."""
     x = lift(x)
     start, limit = shape_of(start_indices), shape_of(limit_indices)
     steps = (1,) * len(start) if strides is None else shape_of(strides)
-    fits = len(start) == len(limit) == len(steps) == len(x.shape) and all(
+    fits_tensor = len(start) == len(limit) == len(steps) == len(x.shape) and all(
         begin <= end <= extent for begin, end, extent in zip(start, limit, x.shape, strict=True)
     )
-    if not fits or 0 in steps:
+    if not fits_tensor or 0 in steps:
         raise BadIndex.here(
             f"a slice from {list(start)} to {list(limit)} by {list(steps)} does not fit a tensor "
             f"of shape {list(x.shape)}"

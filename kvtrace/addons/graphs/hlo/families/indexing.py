@@ -102,14 +102,12 @@ def expanded_index(index: Any, rank: int) -> list[Any]:
 
     """
     parts = list(index) if isinstance(index, tuple) else [index]
-    axes_used = sum(_axes_used(part) for part in parts)
+    used = sum(_axes_used(part) for part in parts)
     if sum(part is Ellipsis for part in parts) > 1:
         raise BadIndex.here("an index has one Ellipsis at most")
-    if axes_used > rank:
-        raise BadIndex.here(
-            f"{axes_used} indices are given for a tensor of {rank} axes; give fewer"
-        )
-    missing = [slice(None)] * (rank - axes_used)
+    if used > rank:
+        raise BadIndex.here(f"{used} indices are given for a tensor of {rank} axes; give fewer")
+    missing = [slice(None)] * (rank - used)
     for position, part in enumerate(parts):
         if part is Ellipsis:
             return [*parts[:position], *missing, *parts[position + 1 :]]
@@ -136,11 +134,11 @@ def window_of(index: Any, shape: Shape) -> Window:
     limit: list[int] = []
     strides: list[int] = []
     reversed_axes: list[int] = []
-    result: list[int] = []
+    result_shape: list[int] = []
     for part in expanded_index(index, len(shape)):
         axis = len(start)
         if part is None:
-            result.append(1)
+            result_shape.append(1)
             continue
         if isinstance(part, slice):
             positions = range(*_slice_bounds(part, shape[axis]))
@@ -151,7 +149,7 @@ def window_of(index: Any, shape: Shape) -> Window:
             start.append(begin)
             limit.append(positions[-1] + 1 if len(positions) else 0)
             strides.append(positions.step if len(positions) > 1 else 1)
-            result.append(len(positions))
+            result_shape.append(len(positions))
             continue
         position = checked_position(int(part), shape[axis], axis)
         start.append(position)
@@ -167,7 +165,7 @@ def window_of(index: Any, shape: Shape) -> Window:
         tuple(strides),
         tuple(reversed_axes),
         sliced_shape,
-        tuple(result),
+        tuple(result_shape),
     )
 
 
@@ -248,10 +246,7 @@ def _is_view_of(value: Any, x: Tensor, window: Window) -> bool:
 
 
 def value_for(value: Operand, shape: Shape, dtype: Dtype) -> Tensor:
-    """Return a value as a tensor of the elements that it is assigned to.
-
-    Leading axes of extent 1 that `shape` lacks are dropped.
-    """
+    """Return a value converted to `dtype` and broadcast to the shape that it is assigned to."""
     tensor = convert(lift(value), dtype) if isinstance(value, Tensor) else lift(value, dtype)
     extra = len(tensor.shape) - len(shape)
     if extra > 0 and all(extent == 1 for extent in tensor.shape[:extra]):

@@ -66,10 +66,7 @@ def _integer_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _float_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return the quotient rounded down, computed as in Python from the exact remainder.
-
-    The remainder is the second result.
-    """
+    """Return the quotient rounded down, and the exact remainder that it is computed from."""
     zero, one = like(x, 0.0), like(x, 1.0)
     remainder_ = binary("remainder", x, y)
     exact_quotient = divide(subtract(x, remainder_), y)

@@ -134,11 +134,7 @@ def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
 
 @implements(np.array_split)
 def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Return views of the parts of an axis.
-
-    `indices_or_sections` has the positions between the parts, or is their number; their lengths
-    then differ by 1 at most.
-    """
+    """Return views of the parts of an axis between positions, or of a number of similar parts."""
     x = lift(ary)
     split_axis = axis_of(axis, len(x.shape))
     extent = x.shape[split_axis]
@@ -146,8 +142,8 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
         count = int(indices_or_sections)
         if count < 1:
             raise BadArgument.here(f"a tensor cannot be split into {count} pieces; give 1 or more")
-        size, longer = divmod(extent, count)
-        lengths = [size + 1] * longer + [size] * (count - longer)
+        length, longer = divmod(extent, count)
+        lengths = [length + 1] * longer + [length] * (count - longer)
         bounds = [0, *np.cumsum(lengths).tolist()]
     else:
         bounds = [0, *(int(position) for position in indices_or_sections), extent]
@@ -198,8 +194,8 @@ def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
     counts = (1,) * (rank - len(counts)) + counts
     shape = (1,) * (rank - len(x.shape)) + x.shape
     repeated_shape = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
-    positions = tuple(range(1, 2 * rank, 2))
-    repeated = broadcast_in_dim(reshape(x, shape), repeated_shape, positions)
+    repeated_axes = tuple(range(1, 2 * rank, 2))
+    repeated = broadcast_in_dim(reshape(x, shape), repeated_shape, repeated_axes)
     return fresh(reshape(repeated, tuple(c * n for c, n in zip(counts, shape, strict=True))))
 
 
@@ -236,8 +232,8 @@ def slice_axis(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
 
 def _repeated(x: Tensor, position: int, count: int) -> Tensor:
     shape = (*x.shape[: position + 1], count, *x.shape[position + 1 :])
-    positions = tuple(i for i in range(len(shape)) if i != position + 1)
-    repeated = broadcast_in_dim(x, shape, positions)
+    input_axes = tuple(i for i in range(len(shape)) if i != position + 1)
+    repeated = broadcast_in_dim(x, shape, input_axes)
     return reshape(
         repeated, (*x.shape[:position], x.shape[position] * count, *x.shape[position + 1 :])
     )
@@ -253,13 +249,13 @@ def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
     if distances.ndim > 1 or axes_given.ndim > 1:
         raise BadArgument.here("np.roll takes one shift, or one for each axis")
     try:
-        pairs = np.broadcast(distances, axes_given)
+        distances_and_axes = np.broadcast(distances, axes_given)
     except ValueError:
         raise BadArgument.here(
             f"np.roll takes as many shifts as axes, not {distances.size} for {axes_given.size}"
         ) from None
     result = x
-    for distance, axis_number in pairs:
+    for distance, axis_number in distances_and_axes:
         position = axis_of(int(axis_number), len(x.shape))
         extent = result.shape[position]
         cut = -int(distance) % extent if extent else 0
@@ -271,15 +267,12 @@ def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
 
 @implements(np.pad)
 def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any) -> Tensor:
-    """Return the tensor with elements around it: constant, edge, wrap, reflect or symmetric.
-
-    `pad_width` has (before, after), of all axes or of each.
-    """
+    """Return the tensor with elements around it: constant, edge, wrap, reflect or symmetric."""
     x = lift(array)
     rank = len(x.shape)
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(i, pad_width.get(i - rank, 0)) for i in range(rank)]
-        pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
+        pad_width = [(width, width) if isinstance(width, int) else width for width in pad_width]
     widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (rank, 2)).tolist()
     if mode == "constant":
         return _padded_with(x, widths, settings.get("constant_values", 0))
@@ -299,16 +292,16 @@ def _padded_with(x: Tensor, widths: list[list[int]], values: Any) -> Tensor:
     if isinstance(values, int | float | Tensor):
         low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
         return fresh(pad(x, _fill_value(values, x), low, high))
-    pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
-    for axis, ((before, after), (value_before, value_after)) in enumerate(
-        zip(widths, pairs, strict=True)
+    value_pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
+    for axis, ((before, after), (start_value, end_value)) in enumerate(
+        zip(widths, value_pairs, strict=True)
     ):
         zeros = (0,) * rank
         low = tuple(before if i == axis else 0 for i in range(rank))
         high = tuple(after if i == axis else 0 for i in range(rank))
         x = pad(
-            pad(x, _fill_value(value_before, x), low, zeros),
-            _fill_value(value_after, x),
+            pad(x, _fill_value(start_value, x), low, zeros),
+            _fill_value(end_value, x),
             zeros,
             high,
         )
@@ -324,20 +317,18 @@ def _fill_value(value: Any, x: Tensor) -> Tensor:
 def _reordered(x: Tensor, axis: int, positions: list[int]) -> Tensor:
     """Return the elements at constant positions of an axis, joined from sliced runs."""
     runs: list[Tensor] = []
-    run_start = 0
-    while run_start < len(positions):
-        step = (
-            positions[run_start + 1] - positions[run_start] if run_start + 1 < len(positions) else 1
-        )
+    start = 0
+    while start < len(positions):
+        step = positions[start + 1] - positions[start] if start + 1 < len(positions) else 1
         if step not in (1, -1):
             step = 1
-        run_end = run_start + 1
-        while run_end < len(positions) and positions[run_end] - positions[run_end - 1] == step:
-            run_end += 1
-        low, high = sorted((positions[run_start], positions[run_end - 1]))
+        end = start + 1
+        while end < len(positions) and positions[end] - positions[end - 1] == step:
+            end += 1
+        low, high = sorted((positions[start], positions[end - 1]))
         run = slice_axis(x, axis, low, high + 1)
         runs.append(reverse(run, (axis,)) if step < 0 else run)
-        run_start = run_end
+        start = end
     return concatenate(runs, axis) if runs else slice_axis(x, axis, 0, 0)
 
 
@@ -357,15 +348,11 @@ def diff(
     )
     for _ in range(n):
         extent = x.shape[position]
-        successors, predecessors = (
+        after, before = (
             slice_axis(x, position, min(1, extent), extent),
             slice_axis(x, position, 0, max(0, extent - 1)),
         )
-        x = (
-            compare("NE", successors, predecessors)
-            if x.dtype == np.bool_
-            else subtract(successors, predecessors)
-        )
+        x = compare("NE", after, before) if x.dtype == np.bool_ else subtract(after, before)
     return fresh(x)
 
 
@@ -388,26 +375,19 @@ def meshgrid(
     """Return the coordinates of a grid, one tensor per axis, broadcast unless `sparse`."""
     tensors = [lift(x) for x in xi]
     rank = len(tensors)
-    order = list(range(rank))
+    axes = list(range(rank))
     if indexing == "xy" and rank > 1:
-        order[0], order[1] = 1, 0
-    coordinates = [
-        reshape(x, tuple(x.size if i == order[input_index] else 1 for i in range(rank)))
-        for input_index, x in enumerate(tensors)
+        axes[0], axes[1] = 1, 0
+    raised = [
+        reshape(x, tuple(x.size if i == axes[number] else 1 for i in range(rank)))
+        for number, x in enumerate(tensors)
     ]
-    return (
-        tuple(coordinates if sparse else broadcast(*coordinates))
-        if rank > 1
-        else tuple(coordinates)
-    )
+    return tuple(raised if sparse else broadcast(*raised)) if rank > 1 else tuple(raised)
 
 
 @implements("trapezoid")
 def trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """Return the integral of `y` along an axis by the trapezoidal rule.
-
-    The points are `x`, or at a distance of `dx`.
-    """
+    """Return the integral of `y` along an axis by trapezoids, at points `x` or every `dx`."""
     from kvtrace.addons.graphs.hlo.families.reductions import sum_
 
     values = lift(y)

@@ -35,8 +35,8 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 def _in_wide_floats(x: Operand) -> tuple[Tensor, Any]:
     """Return the operand as floats of 32 bits at least, and the type that results have."""
     tensor = lift(x)
-    result = float_dtype(tensor.dtype)
-    return convert(tensor, wide_dtype(result)), result
+    result_type = float_dtype(tensor.dtype)
+    return convert(tensor, wide_dtype(result_type)), result_type
 
 
 def _minus_maximum(x: Tensor, axis: Any) -> Tensor:
@@ -88,7 +88,7 @@ def rms_norm(x: Operand, weight: Operand = None, eps: float = 1e-6, axis: Any = 
 def _normalized(
     x: Tensor, mean_square: Tensor, eps: float, weight: Operand, bias: Operand, result_type: Any
 ) -> Tensor:
-    """Return x / √(mean_square + eps), times `weight`, plus `bias` (None: left out)."""
+    """Return x / √(mean_square + eps), times `weight`, plus `bias` (each unless None)."""
     reciprocal_root = unary("rsqrt", add(mean_square, like(mean_square, eps)))
     normalized = multiply(*broadcast(x, reciprocal_root))
     if weight is not None:
@@ -161,7 +161,7 @@ def matrix_norm(
     keepdims: bool = False,
     ord: Any = "fro",  # noqa: A002 - NumPy's
 ) -> Tensor:
-    """Return the norm of the matrices in the last two axes."""
+    """Return the norms of order `ord` of the matrices in the last two axes."""
     tensor = lift(x)
     return _matrix_norm(tensor, axes_of((-2, -1), len(tensor.shape)), ord, keepdims)
 

@@ -43,8 +43,8 @@ def sorted_together(
 ) -> tuple[Tensor, ...]:
     """Return the tensors, each in the order in which the first is sorted along an axis."""
     attributes = {"dimension": axis, "is_stable": True, "descending": descending}
-    results = [(tensor.shape, tensor.dtype) for tensor in operands]
-    return current().emit_several("sort", operands, results, attributes)
+    result_specs = [(tensor.shape, tensor.dtype) for tensor in operands]
+    return current().emit_several("sort", operands, result_specs, attributes)
 
 
 def _with_sort_axis(a: Operand, axis: int | None) -> tuple[Tensor, int]:
@@ -121,10 +121,7 @@ def topk(
 
 
 def cumulated(x: Tensor, axis: int, reducer: Reducer, start: Any) -> Tensor:
-    """Return, at each position of an axis, the elements up to it combined by `reducer`.
-
-    `start` is the neutral element.
-    """
+    """Return, at each position of an axis, the elements up to it combined, with neutral `start`."""
     rank, extent = len(x.shape), x.shape[axis]
     window = tuple(max(1, extent) if i == axis else 1 for i in range(rank))
     low = tuple(max(0, extent - 1) if i == axis else 0 for i in range(rank))
@@ -150,10 +147,7 @@ def _cumulative(
 
 @implements(np.cumsum, methods=("cumsum",), accumulates=np.add)
 def cumsum(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Return the sums of the elements up to each position of an axis; bools are added as int32.
-
-    Without an axis, the flattened tensor is summed.
-    """
+    """Return sums of elements up to each position of an axis (None: flattened); bools as int32."""
     return _cumulative(a, axis, dtype, "add", 0, out)
 
 

@@ -30,10 +30,7 @@ def contracted(
     contracting: tuple[tuple[int, ...], tuple[int, ...]],
     batching: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
 ) -> Tensor:
-    """Return `dot_general` of operands of one type, in that type; float8 is summed in float32.
-
-    Of bools, each result is whether any of the products is true.
-    """
+    """Return `dot_general` in the operands' type: float8 is summed in float32, bools by `or`."""
     if x.dtype == BOOL:
         counts = contracted(convert(x, FLOAT32), convert(y, FLOAT32), contracting, batching)
         return compare("NE", counts, full(0, counts.shape, FLOAT32))
@@ -44,10 +41,7 @@ def contracted(
 @implements(np.matmul)
 @operation("matmul")
 def matmul(x1: Operand, x2: Operand) -> Tensor:
-    """Return the matrix product; leading axes broadcast.
-
-    A vector on the left is a row, on the right a column; its axis is not in the result.
-    """
+    """Return the matrix product; leading axes broadcast; a vector is a row left, a column right."""
     x, y = together(x1, x2)
     if not x.shape or not y.shape:
         raise ShapeMismatch.here("matmul takes no scalars; use * instead")
@@ -69,10 +63,7 @@ def matmul(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.dot, methods=("dot",))
 def dot(a: Operand, b: Operand, out: Any = None) -> Tensor:
-    """Return sums of products over the last axis of `a` and the last but one of `b`.
-
-    A scalar operand multiplies the other.
-    """
+    """Return sums over the last axis of `a` and the last but one of `b`; scalars multiply."""
     x, y = together(a, b)
     if not x.shape or not y.shape:
         shape = x.shape or y.shape

@@ -135,13 +135,11 @@ def min_(
     return reduced(x, axis, opcode, highest(x.dtype), keepdims, where, initial, out)
 
 
-def _checked_extents(x: Tensor, axis: Any, initial: Any, extreme_name: str) -> Tensor:
-    """Return the tensor, or raise an error if a reduced axis is empty without `initial`."""
+def _checked_extents(x: Tensor, axis: Any, initial: Any, extreme: str) -> Tensor:
+    """Return the tensor; raise an error if a reduced axis is empty without `initial`."""
     has_empty_axis = any(x.shape[axis_index] == 0 for axis_index in axes_of(axis, len(x.shape)))
     if has_empty_axis and initial is None:
-        raise ShapeMismatch.here(
-            f"an empty axis has no {extreme_name} element; give initial as well"
-        )
+        raise ShapeMismatch.here(f"an empty axis has no {extreme} element; give initial as well")
     return x
 
 
@@ -169,19 +167,13 @@ def count_nonzero(a: Operand, axis: Any = None, *, keepdims: bool = False) -> Te
 
 @implements(np.argmax, methods=("argmax",))
 def argmax(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Return the position of the first maximum along an axis, or of the first NaN, as int32.
-
-    Without an axis, the position is that in the flattened tensor.
-    """
+    """Return, as int32, the position of the first maximum or NaN, along an axis or flattened."""
     return into(out, _first_extreme_position(lift(a), axis, keepdims, greatest=True))
 
 
 @implements(np.argmin, methods=("argmin",))
 def argmin(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Return the position of the first minimum along an axis, or of the first NaN, as int32.
-
-    Without an axis, the position is that in the flattened tensor.
-    """
+    """Return, as int32, the position of the first minimum or NaN, along an axis or flattened."""
     return into(out, _first_extreme_position(lift(a), axis, keepdims, greatest=False))
 
 

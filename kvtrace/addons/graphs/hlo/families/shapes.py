@@ -154,11 +154,9 @@ def expand_dims(a: Operand, axis: Any) -> Tensor:
     """Return the tensor with new axes of extent 1 at the given positions of the result."""
     x = lift(a)
     new_axes = axis if isinstance(axis, tuple | list) else (axis,)
-    new_positions = axes_of(tuple(new_axes), len(x.shape) + len(new_axes))
+    added = axes_of(tuple(new_axes), len(x.shape) + len(new_axes))
     extents = iter(x.shape)
-    shape = tuple(
-        1 if i in new_positions else next(extents) for i in range(len(x.shape) + len(new_axes))
-    )
+    shape = tuple(1 if i in added else next(extents) for i in range(len(x.shape) + len(new_axes)))
     return _same_elements(x, shape)
 
 
@@ -242,10 +240,7 @@ def atleast_2d(*arys: Operand) -> Any:
 
 @implements(np.atleast_3d)
 def atleast_3d(*arys: Operand) -> Any:
-    """Return the tensors (or the only one) with at least three axes.
-
-    A vector becomes [1, n, 1], a matrix [m, n, 1].
-    """
+    """Return tensors with at least three axes: vectors as [1, n, 1], matrices as [m, n, 1]."""
 
     def shape(x: Tensor) -> Shape:
         if len(x.shape) == 2:

@@ -28,10 +28,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 
 def _mean(x: Tensor, axis: Any, keepdims: bool, where: Operand, less: float = 0) -> Tensor:
-    """Return the sum along axes divided by the number of elements minus `less`.
-
-    Only elements where `where` holds count.
-    """
+    """Return the sum of elements under `where` along axes, over their number minus `less`."""
     total = reduced(x, axis, "add", 0, keepdims, where)
     if where is not None:
         condition = broadcast_to(truth(where), x.shape)
@@ -109,13 +106,13 @@ def average(
         result = mean(a, axis, keepdims=keepdims)
         weight_sum = lift(a).size // max(1, result.size)
         return (result, like(result, weight_sum)) if returned else result
-    x, w = together(a, weights)
+    x, weights_tensor = together(a, weights)
     dtype = wide_dtype(float_dtype(x.dtype))
-    x, w = convert(x, dtype), convert(w, dtype)
-    if x.shape != w.shape:
+    x, weights_tensor = convert(x, dtype), convert(weights_tensor, dtype)
+    if x.shape != weights_tensor.shape:
         (position,) = axes_of(axis, len(x.shape))
         shape = tuple(n if i == position else 1 for i, n in enumerate(x.shape))
-        w = broadcast_to(reshape(w, shape), x.shape)
-    total = reduced(w, axis, "add", 0, keepdims)
-    result = divide(reduced(multiply(x, w), axis, "add", 0, keepdims), total)
-    return (result, total) if returned else result
+        weights_tensor = broadcast_to(reshape(weights_tensor, shape), x.shape)
+    total_weight = reduced(weights_tensor, axis, "add", 0, keepdims)
+    result = divide(reduced(multiply(x, weights_tensor), axis, "add", 0, keepdims), total_weight)
+    return (result, total_weight) if returned else result

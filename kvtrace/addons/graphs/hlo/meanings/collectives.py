@@ -61,11 +61,9 @@ def _all_to_all(op: Op, operands: list[list[Array]]) -> list[Any]:
     split, concat = op.attributes["split_dimension"], op.attributes["concat_dimension"]
     results: dict[int, Any] = {}
     for group in op.attributes["replica_groups"]:
-        parts_by_sender = [np.split(operands[replica][0], len(group), split) for replica in group]
+        parts = [np.split(operands[replica][0], len(group), split) for replica in group]
         for position, replica in enumerate(group):
-            results[replica] = np.concatenate(
-                [pieces[position] for pieces in parts_by_sender], concat
-            )
+            results[replica] = np.concatenate([pieces[position] for pieces in parts], concat)
     return _by_replica(op, len(operands), results)
 
 

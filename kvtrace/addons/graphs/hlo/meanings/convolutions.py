@@ -17,7 +17,7 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
     if is_float(op.dtype) and op.dtype.itemsize < FLOAT32.itemsize:
         x, kernel = x.astype(FLOAT32), kernel.astype(FLOAT32)
     dilation, strides = op.attributes["rhs_dilation"], op.attributes["window_strides"]
-    groups = op.attributes["feature_group_count"]
+    group_count = op.attributes["feature_group_count"]
     if 0 in op.shape:
         return np.zeros(op.shape, op.dtype)
     padded = _padded(_with_gaps(x, op.attributes["lhs_dilation"]), op.attributes["padding"])
@@ -26,13 +26,13 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
     axes = tuple(range(2, rank + 2))
     sliding_windows: Any = np.lib.stride_tricks.sliding_window_view
     windows: Array = sliding_windows(padded, sizes, axes)
-    steps = [slice(None, None, step) for step in (*strides, *dilation)]
-    windows = windows[(slice(None), slice(None), *steps)]
+    strided_slices = [slice(None, None, step) for step in (*strides, *dilation)]
+    windows = windows[(slice(None), slice(None), *strided_slices)]
     group_channels = kernel.shape[1]
     products = []
-    for group in range(groups):
+    for group in range(group_count):
         group_windows = windows[:, group * group_channels : (group + 1) * group_channels]
-        group_outputs = kernel.shape[0] // groups
+        group_outputs = kernel.shape[0] // group_count
         weights = kernel[group * group_outputs : (group + 1) * group_outputs]
         window_axes = (1, *range(rank + 2, 2 * rank + 2))
         product = np.tensordot(group_windows, weights, (window_axes, (1, *axes)))
@@ -42,7 +42,6 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
 
 
 def _with_gaps(x: Array, gaps: tuple[int, ...]) -> Array:
-    """Return the input with zeros between its elements."""
     if all(gap == 1 for gap in gaps):
         return x
     spatial = [max(0, (n - 1) * gap + 1) for n, gap in zip(x.shape[2:], gaps, strict=True)]

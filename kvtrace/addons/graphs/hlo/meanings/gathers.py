@@ -33,15 +33,15 @@ def _scatter(op: Op, x: Array, indices: Array, updates: Array) -> Array:
     batch_axes = [axis for axis in range(updates.ndim) if axis not in offsets]
     updates = updates.transpose([*batch_axes, *offsets])
     extents = iter(updates.shape[batch_rank:])
-    sizes = tuple(1 if axis in inserted else next(extents) for axis in range(x.ndim))
-    count = int(np.prod(indices.shape[:-1], dtype=np.int64))
-    starts = indices.reshape(count, indices.shape[-1])
-    updates = updates.reshape(count, *sizes)
-    is_inside = np.ones(count, bool)
+    window_sizes = tuple(1 if axis in inserted else next(extents) for axis in range(x.ndim))
+    window_count = int(np.prod(indices.shape[:-1], dtype=np.int64))
+    starts = indices.reshape(window_count, indices.shape[-1])
+    updates = updates.reshape(window_count, *window_sizes)
+    is_inside = np.ones(window_count, bool)
     for component, axis in enumerate(axes):
         start = starts[:, component].astype(np.int64)
-        is_inside &= (start >= 0) & (start <= x.shape[axis] - sizes[axis])
-    index = _index_arrays(x, starts[is_inside], axes, sizes, clamp=False)
+        is_inside &= (start >= 0) & (start <= x.shape[axis] - window_sizes[axis])
+    index = _index_arrays(x, starts[is_inside], axes, window_sizes, clamp=False)
     result = x.copy()
     reducer = op.attributes["reducer"]
     if reducer == "assign":
@@ -55,34 +55,25 @@ def _scatter(op: Op, x: Array, indices: Array, updates: Array) -> Array:
 def _index_arrays(
     x: Array, indices: Array, axes: Sequence[int], sizes: Sequence[int], *, clamp: bool
 ) -> tuple[Array, ...]:
-    """Return NumPy's index array of each axis, in shape [*batch, *window].
-
-    With `clamp`, starts are moved so that each window lies inside.
-    """
+    """Return NumPy's index array per axis, [*batch, *window]; `clamp` moves windows inside."""
     batch = indices.shape[:-1]
-    window_rank = len(sizes)
+    rank = len(sizes)
     index_arrays = []
     for axis, size in enumerate(sizes):
-        window_steps = np.arange(size).reshape(
-            [size if i == axis else 1 for i in range(window_rank)]
-        )
+        steps = np.arange(size).reshape([size if i == axis else 1 for i in range(rank)])
         if axis not in axes:
-            index_arrays.append(window_steps.reshape((1,) * len(batch) + window_steps.shape))
+            index_arrays.append(steps.reshape((1,) * len(batch) + steps.shape))
             continue
         start = indices[..., list(axes).index(axis)].astype(np.int64)
         if clamp:
             start = np.clip(start, 0, max(0, x.shape[axis] - size))
-        index_arrays.append(start.reshape(batch + (1,) * window_rank) + window_steps)
+        index_arrays.append(start.reshape(batch + (1,) * rank) + steps)
     shape = (*batch, *sizes)
     return tuple(np.broadcast_to(array, shape) for array in index_arrays)
 
 
-def _shape_without(
-    shape: tuple[int, ...], batch_rank: int, dropped: Sequence[int]
-) -> tuple[int, ...]:
-    return tuple(
-        n for axis, n in enumerate(shape) if axis - batch_rank not in dropped or axis < batch_rank
-    )
+def _shape_without(shape: tuple[int, ...], rank: int, dropped: Sequence[int]) -> tuple[int, ...]:
+    return tuple(n for axis, n in enumerate(shape) if axis - rank not in dropped or axis < rank)
 
 
 def _arranged(windows: Array, batch_rank: int, offsets: Sequence[int]) -> Array:

@@ -50,9 +50,9 @@ def _reshape(op: Op, x: Array) -> Array:
 
 @meaning("broadcast_in_dim")
 def _broadcast_in_dim(op: Op, x: Array) -> Array:
-    positions = op.attributes["broadcast_dimensions"]
+    result_axes = op.attributes["broadcast_dimensions"]
     extents = [1] * len(op.shape)
-    for axis, position in enumerate(positions):
+    for axis, position in enumerate(result_axes):
         extents[position] = x.shape[axis]
     return np.broadcast_to(x.reshape(extents), op.shape)
 
@@ -82,17 +82,17 @@ def _concatenate(op: Op, *parts: Array) -> Array:
 def _pad(op: Op, x: Array, value: Array) -> Array:
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     result = np.full(op.shape, value, dtype=op.dtype)
-    target: list[slice] = []
-    source: list[slice] = []
+    target_slices: list[slice] = []
+    source_slices: list[slice] = []
     for extent, low, _, gap in zip(x.shape, *(op.attributes[name] for name in names), strict=True):
-        count, step = op.shape[len(target)], gap + 1
+        size, step = op.shape[len(target_slices)], gap + 1
         first_kept = max(0, -(low // step))  # the first element that is not cut off
-        end_kept = min(extent, (count - low + step - 1) // step) if count > low else 0
-        end_kept = max(first_kept, end_kept)
-        source.append(slice(first_kept, end_kept))
+        end = min(extent, (size - low + step - 1) // step) if size > low else 0
+        end = max(first_kept, end)
+        source_slices.append(slice(first_kept, end))
         start = low + first_kept * step
-        target.append(slice(start, start + (end_kept - first_kept) * step, step))
-    result[tuple(target)] = x[tuple(source)]
+        target_slices.append(slice(start, start + (end - first_kept) * step, step))
+    result[tuple(target_slices)] = x[tuple(source_slices)]
     return result
 
 
@@ -130,18 +130,13 @@ def _reduce(op: Op, x: Array, initial: Array) -> Array:
 
 
 def reduced(x: Array, initial: Array, axes: tuple[int, ...], reducer: str) -> Array:
-    """Return the elements combined along axes, and with `initial`, in the type of `x`.
-
-    Floats of 8 and 16 bits are reduced in float32.
-    """
+    """Return the elements and `initial` combined along axes; small floats are computed wider."""
     function = REDUCERS[reducer]
     dtype = x.dtype
     if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
         x, initial = x.astype(FLOAT32), initial.astype(FLOAT32)
-    combined = function.reduce(
-        x, axis=axes, dtype=x.dtype if reducer not in ("and", "or") else bool
-    )
-    result: Array = np.asarray(function(initial, combined)).astype(dtype)
+    joined = function.reduce(x, axis=axes, dtype=x.dtype if reducer not in ("and", "or") else bool)
+    result: Array = np.asarray(function(initial, joined)).astype(dtype)
     return result
 
 
@@ -164,12 +159,10 @@ def _as_matrices(
 ) -> Array:
     """Return `x` as matrices [*batch, rows, columns]; its summed axes are columns, or rows."""
     other_axes = tuple(axis for axis in range(x.ndim) if axis not in (*batch, *summed))
-    order = (*batch, *other_axes, *summed) if summed_last else (*batch, *summed, *other_axes)
+    permutation = (*batch, *other_axes, *summed) if summed_last else (*batch, *summed, *other_axes)
     extent: Callable[[tuple[int, ...]], int] = lambda axes: int(  # noqa: E731
         np.prod([x.shape[axis] for axis in axes], dtype=np.int64)
     )
-    row_and_column_axes = (other_axes, summed) if summed_last else (summed, other_axes)
+    pair = (other_axes, summed) if summed_last else (summed, other_axes)
     batch_extents = tuple(x.shape[axis] for axis in batch)
-    return x.transpose(order).reshape(
-        *batch_extents, extent(row_and_column_axes[0]), extent(row_and_column_axes[1])
-    )
+    return x.transpose(permutation).reshape(*batch_extents, extent(pair[0]), extent(pair[1]))

@@ -37,7 +37,7 @@ class GraphCalls:
         self._session = session
         self._lock = Lock()
         self._begin_run()
-        session.at_end.append(self._finish)
+        session.at_end.append(self._add_figures)
 
     def _begin_run(self) -> None:
         """Clear all ids, as a forked process records a separate run."""
@@ -66,17 +66,17 @@ class GraphCalls:
     def _call_id(self, function: TracedFunction, call: Call) -> int:
         kernel_id = self._kernel_id(function, call.graph)
         records = _argument_records(call)
-        key = (kernel_id, records)
-        known_id = self._call_ids.get(key)
+        call_key = (kernel_id, records)
+        known_id = self._call_ids.get(call_key)
         if known_id is not None:
             return known_id
         call_id = self._session.add_call(kernel_id, (1, 1, 1), records)
-        self._call_ids[key] = call_id
+        self._call_ids[call_key] = call_id
         if len(self._figures) < _FIGURES_LIMIT:
             self._figures.append((call_id, call.graph))
         else:
-            text = f"only the first {_FIGURES_LIMIT:,} unique calls of graphs have figures"
-            self._session.message("info", "watch-limit", text)
+            message = f"only the first {_FIGURES_LIMIT:,} unique calls of graphs have figures"
+            self._session.message("info", "watch-limit", message)
         return call_id
 
     def _kernel_id(self, function: TracedFunction, graph: Graph) -> int:
@@ -92,8 +92,7 @@ class GraphCalls:
         session.add_columns("graph_ops", lambda stack: graph_columns(graph, kernel_id, stack))
         return kernel_id
 
-    def _finish(self) -> None:
-        """Add the figures of graphs to the run at its end."""
+    def _add_figures(self) -> None:
         run_id = self._session.run_id
         if run_id is None or not self._figures or self._process != os.getpid():
             return

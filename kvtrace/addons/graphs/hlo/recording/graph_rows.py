@@ -38,10 +38,7 @@ def short_name(dtype: Any) -> str:
 def graph_columns(
     graph: Graph, graph_id: int, add_stack: Callable[[Sequence[Frame]], int]
 ) -> dict[str, Any]:
-    """Return the columns of `graph_ops` for a graph and its bodies; large constants are hashes.
-
-    `add_stack` records a stack and returns its id.
-    """
+    """Return a graph's columns of `graph_ops`, bodies included; large constants are hashes."""
     ops = graph.rows(graph_id, constants_apart=True)
     return {
         "graph_id": [op.graph_id for op in ops],
@@ -65,10 +62,7 @@ def _frames(stack: Sequence[Any]) -> list[Frame]:
 
 
 def constant_columns(graph: Graph, written: set[str]) -> dict[str, Any]:
-    """Return columns of `artifacts` for large constants whose hash is not in `written`.
-
-    Their hashes are added to `written`.
-    """
+    """Return columns of `artifacts` for large constants not in `written`; add their hashes."""
     rows = [artifact_row("tensor", content) for content in constant_contents(graph)]
     new_rows = {row["sha256"]: row for row in rows if row["sha256"] not in written}
     written.update(new_rows)
@@ -114,5 +108,5 @@ def _row(graph: Graph, op: Op, call_id: int, index: int) -> dict[str, Any]:
 
 def _bytes(op: Op, buffer: str | None) -> dict[str, Any]:
     assert op.dtype is not None
-    size = prod(op.shape) * op.dtype.itemsize
-    return {"bytes": size, "unique_bytes": size, "buffer": buffer}
+    nbytes = prod(op.shape) * op.dtype.itemsize
+    return {"bytes": nbytes, "unique_bytes": nbytes, "buffer": buffer}
