@@ -414,15 +414,17 @@ class Operation:
             if not isinstance(dst, Tensor):
                 raise NkiError(f"dst of {self.name} is {type(dst).__name__}, not a tensor")
             if kwargs.get("mask") is not None:
-                raise NkiError(f"{self.name} has no mask in this interface; slice its operands")
+                raise NkiError(
+                    f"{self.name} has no argument mask in nki; slice its operands instead"
+                )
             if len(args) > len(operands):
                 raise NkiError(
-                    f"{self.name} takes dst and {len(operands)} operands, not {len(args)}"
+                    f"{self.name} has {len(operands)} operands besides dst, not {len(args)}"
                 )
             operands_by_name = dict(zip(operands, args, strict=False))
             if operands_by_name.keys() & kwargs.keys():
                 twice = ", ".join(operands_by_name.keys() & kwargs.keys())
-                raise NkiError(f"{self.name} got {twice} both by position and by name")
+                raise NkiError(f"{self.name} is passed {twice} both by position and by name")
             self._execute(dst, (), operands_by_name | kwargs)
 
         return run

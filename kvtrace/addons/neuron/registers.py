@@ -40,11 +40,11 @@ def number_of(value: Any) -> int:
     """
     if isinstance(value, Tensor):
         if value.size != 1:
-            raise NkiError(f"a register holds one number, not a tensor of {value.shape}")
+            raise NkiError(f"a register can hold one number, not a tensor of {value.shape}")
         return int(value.array().reshape(-1)[0])
     if isinstance(value, VirtualRegister | int | np.integer):
         return int(value)
-    raise NkiError(f"a register holds a whole number, not {type(value).__name__}")
+    raise NkiError(f"a register can hold a whole number, not {type(value).__name__}")
 
 
 def register_alloc(x: Any = None) -> VirtualRegister:

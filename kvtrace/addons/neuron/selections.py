@@ -153,7 +153,9 @@ def broadcast_mask(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[
     try:
         return np.broadcast_to(lanes, shape)
     except ValueError:
-        raise NkiError(f"a mask of {lanes.shape} does not fit lanes of {shape}") from None
+        raise NkiError(
+            f"a mask of shape {lanes.shape} does not fit lanes of shape {shape}"
+        ) from None
 
 
 def differing_elements(old_values: NDArray[Any], new_values: NDArray[Any]) -> NDArray[np.bool_]:

@@ -82,5 +82,5 @@ def target_named(name: str | None = None) -> Target:
     lowered = (name or os.environ.get(VARIABLE) or DEFAULT).lower()
     target = TARGETS.get(_ALIASES.get(lowered, lowered))
     if target is None:
-        raise NkiError(f"unknown Neuron target {lowered!r}; known are {', '.join(TARGETS)}")
+        raise NkiError(f"{lowered!r} is not a Neuron target; choose one of {', '.join(TARGETS)}")
     return target

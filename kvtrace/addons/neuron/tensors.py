@@ -212,7 +212,7 @@ class Tensor:
         parts = list(key) if isinstance(key, tuple) else [key]
         used = sum(part is not None and part is not Ellipsis for part in parts)
         if used > len(self.shape):
-            raise NkiError(f"{used} indices for a tensor of {len(self.shape)} dimensions")
+            raise NkiError(f"{used} indices are given for a tensor of {len(self.shape)} dimensions")
         whole_slices = [_FULL] * (len(self.shape) - used)
         for position, part in enumerate(parts):
             if part is Ellipsis:
@@ -264,7 +264,9 @@ class Tensor:
     def _by_indices(self: _Self, parts: list[Any], strict: bool = False) -> _Self:
         """Return the view, or the selection, of index expressions; slices get new axes."""
         if any(part is None for part in parts):
-            raise NkiError("None cannot be among index expressions")
+            raise NkiError(
+                "an index expression and None are mixed in one index; index in two steps"
+            )
         indices = as_indices(parts, self.shape)
         rank = max((index.ndim for index in indices), default=0)
         if self.on_chip and rank < 2 and not strict:
@@ -355,7 +357,7 @@ class Tensor:
         self._require_no_selection()
         axes = _shape_argument(order)
         if sorted(axes) != list(range(len(self.shape))):
-            raise NkiError(f"{axes} is not an order of {len(self.shape)} dimensions")
+            raise NkiError(f"{axes} does not name each of {len(self.shape)} dimensions once")
         if self.on_chip and axes[self.partition] != self.partition:
             raise NkiError("a view cannot move the partition dimension; use nisa.nc_transpose")
         shape = tuple(self.shape[axis] for axis in axes)
@@ -438,14 +440,18 @@ class Tensor:
     def _stride_of(self, dimension: int) -> int:
         """Return a dimension's stride; a dimension of size 1 has that of a contiguous tensor."""
         if not -self.ndim <= dimension < self.ndim:
-            raise NkiError(f"indirect_dim is {dimension}, the tensor has {self.ndim} dimensions")
+            raise NkiError(
+                f"indirect_dim is {dimension}, but the tensor has {self.ndim} dimensions"
+            )
         if self.shape[dimension] == 1:
             return self.strides[dimension] or contiguous(self.shape)[dimension]
         return self.strides[dimension]
 
     def _require_no_selection(self) -> None:
         if self.selection is not None:
-            raise NkiError("a view made with index expressions has no further views")
+            raise NkiError(
+                "a view made with index expressions cannot be viewed or reshaped further"
+            )
 
 
 def _in_width(elements: int, old_width: int, new_width: int) -> int:

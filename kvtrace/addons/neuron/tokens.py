@@ -77,7 +77,7 @@ def token_of(operation: Any, arity: int | None = None) -> Token:
     """
     token_ = operation if isinstance(operation, Token) else TOKENS.get(_name_of(operation))
     if token_ is None:
-        raise NkiError(f"{operation!r} names no operation of NKI")
+        raise NkiError(f"{operation!r} is not an operation of NKI")
     if arity is not None and token_.arity != arity:
         raise NkiError(f"nl.{token_.name} takes {token_.arity} operands here, not {arity}")
     return token_

@@ -273,7 +273,7 @@ def test_random_bits_fill_their_type(run_newer: Run, dtype: Any, most: int) -> N
 
 
 def test_random_bits_need_an_integer_destination(run_newer: Run) -> None:
-    with pytest.raises(NkiError, match="draws integers, dst is float32"):
+    with pytest.raises(NkiError, match="returns integers, but dst is float32"):
         run_into(run_newer, nisa.rng, (32, 8), nl.float32)
 
 

@@ -33,9 +33,9 @@ def test_binary_ops_accept_operands_by_name(run_older: Run, name: str) -> None:
 
 
 def test_a_missing_operand_is_an_error(run_older: Run) -> None:
-    with pytest.raises(NkiError, match=r"nl\.add takes 2 operands, dtype and mask"):
+    with pytest.raises(NkiError, match=r"nl\.add has 2 operands, dtype and mask"):
         run_op(run_older, lambda x: older_nl.add(x=x), X)
-    with pytest.raises(NkiError, match=r"nl\.exp takes 1 operand, dtype and mask"):
+    with pytest.raises(NkiError, match=r"nl\.exp has 1 operand, dtype and mask"):
         run_op(run_older, lambda x: older_nl.exp(z=x), X)
 
 

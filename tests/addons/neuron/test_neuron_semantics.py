@@ -176,7 +176,7 @@ def test_the_first_product_overwrites_and_the_next_ones_add(
         (lambda t: t + t, "have no operators"),
         (lambda t: t[128, 0:4], "index 128 is outside dimension 0"),
         (lambda t: t[nl.arange(4)[:, None], nl.arange(4)[None, :]], "use slices"),
-        (lambda t: nisa2.tensor_copy(dst=t, src=t, mask=True), "has no mask"),
+        (lambda t: nisa2.tensor_copy(dst=t, src=t, mask=True), "has no argument mask"),
         (lambda t: bool(t), "no truth value"),
     ],
 )

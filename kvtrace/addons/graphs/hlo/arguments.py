@@ -66,7 +66,7 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     axes_given = axis if isinstance(axis, tuple | list) else (axis,)
     positions = tuple(axis_of(item, rank) for item in axes_given)
     if len(set(positions)) != len(positions):
-        raise ShapeMismatch.here(f"an axis is named twice in {tuple(axes_given)}")
+        raise ShapeMismatch.here(f"an axis is named twice in {tuple(axes_given)}; name each once")
     return positions
 
 
@@ -88,7 +88,7 @@ def _integer(value: Any, label: str) -> int:
     try:
         return int(value.__index__())  # a tensor's `__index__` raises an explanation
     except AttributeError:
-        raise BadArgument.here(f"{label} is an integer, not {value!r}") from None
+        raise BadArgument.here(f"{label} must be an integer, not {value!r}") from None
 
 
 def dtype_of(dtype: Any) -> Dtype:
@@ -104,7 +104,7 @@ def dtype_of(dtype: Any) -> Dtype:
         element_type: Dtype = np.dtype(dtype)
     except TypeError:
         raise DtypeNotOnTarget.here(
-            f"{dtype!r} names no element type; write one as np.float32 or 'bfloat16'"
+            f"{dtype!r} is not an element type; write it as np.float32 or 'bfloat16'"
         ) from None
     return element_type
 

@@ -62,7 +62,7 @@ def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
         return full(0, shape, x.dtype)
     if any(size > extent for size, extent in zip(windows.sizes, x.shape, strict=True)):
         raise BadIndex.here(
-            f"an index into an empty axis of shape {list(x.shape)} selects elements"
+            f"an index selects elements along an empty axis of a tensor of shape {list(x.shape)}"
         )
     attributes: dict[str, Any] = {
         "offset_dims": windows.offsets,

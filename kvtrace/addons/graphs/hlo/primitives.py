@@ -341,7 +341,9 @@ def dynamic_slice(x: Tensor, starts: Sequence[Tensor], sizes: Shape) -> Tensor:
 def dynamic_update_slice(x: Tensor, update: Tensor, starts: Sequence[Tensor]) -> Tensor:
     """Return `x` with `update` written at `starts`, moved to lie inside."""
     if len(starts) != len(x.shape):
-        raise BadIndex.here(f"{len(starts)} starts for a tensor of {len(x.shape)} axes")
+        raise BadIndex.here(
+            f"{len(starts)} starts are given for a tensor of {len(x.shape)} axes; give one for each"
+        )
     return current().emit("dynamic_update_slice", (x, update, *starts), x.shape, x.dtype)
 
 

@@ -85,7 +85,7 @@ def trace(
         raise BadArgument(f"there is no backend {backend!r}; the only one is hlo.")
     if function is not None and not callable(function):
         raise BadArgument.here(
-            f"trace takes a function, not {function!r}; write trace(f), or @trace above it"
+            f"trace needs a function, not {function!r}; write trace(f), or @trace above it"
         )
     output_names = (outputs,) if isinstance(outputs, str) else outputs
     if function is None:

@@ -130,8 +130,8 @@ class Tensor(NDArrayOperatorsMixin):
             return REFUSED_METHODS[name]
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise UnsupportedMethod.here(
-                f"arrays' {name} has no form as graph ops; write it with methods and functions "
-                "that have one (docs/hlo.md lists them)"
+                f"the array method or attribute {name} has no form as graph ops; write it with "
+                "methods and functions that have one (docs/hlo.md lists them)"
             )
         raise AttributeError(f"a traced tensor has no attribute {name!r}")
 

@@ -90,7 +90,9 @@ class NkiGrid:
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
         if len(parts) > len(self._axes):
-            raise NkiError(f"{len(parts)} indices for a grid of {len(self._axes)} axes")
+            raise NkiError(
+                f"{len(parts)} indices are given for a grid of {len(self._axes)} coordinates"
+            )
         spans, axes = list(self._spans), list(self._axes)
         for dimension, part in zip(self._axes, parts, strict=False):
             first_cell, count = self._cell_range(part, self._count(dimension))
@@ -111,7 +113,7 @@ class NkiGrid:
         if isinstance(part, slice):
             first_cell, end_cell, step = part.indices(count)
             if step != 1:
-                raise NkiError("a slice of a grid has no step")
+                raise NkiError("a slice of a grid cannot have a step")
             return first_cell, max(end_cell - first_cell, 0)
         index = int(part)
         if not 0 <= index < count:
@@ -226,7 +228,10 @@ def _cells(
     """Return a grid's cell shape, tile shape, spans and dimensions with a coordinate."""
     untiled = source.ndim - len(tile)
     if untiled < 0 or len(block) != len(tile) or min((*tile, *block)) < 1:
-        raise NkiError(f"{source.shape} has no tiles of {tile}, {block} to a block")
+        raise NkiError(
+            f"a tensor of {source.shape} cannot be divided into tiles of {tile} and blocks of "
+            f"{block} tiles"
+        )
     cell = (1,) * untiled + tuple(size * count for size, count in zip(tile, block, strict=True))
     spans = [(0, size) for size in source.shape]
     return cell, tile, spans, tuple(range(source.ndim))

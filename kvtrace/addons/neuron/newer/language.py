@@ -63,10 +63,10 @@ class NKIObject:
             raise TypeError(f"{kind.__name__} has {len(fields)} fields, not {len(values)}")
         by_position = dict(zip(fields, values, strict=False))
         if twice := by_position.keys() & named.keys():
-            raise TypeError(f"{kind.__name__} got {', '.join(sorted(twice))} twice")
+            raise TypeError(f"{kind.__name__} has two values for {', '.join(sorted(twice))}")
         vars(self).update(by_position | named)
         if missing := [name for name in fields if not hasattr(self, name)]:
-            raise TypeError(f"{kind.__name__} got no {', '.join(missing)}")
+            raise TypeError(f"{kind.__name__} has no value for {', '.join(missing)}")
         post_init = getattr(self, "__post_init__", None)
         if post_init is not None:
             post_init()

@@ -73,7 +73,7 @@ class NkiTensor(Tensor):
     def vector_select(self, dim: int, vector_offset: Any) -> "NkiTensor":
         """Return a view of the rows of a tensor in device memory whose indices are in a tensor."""
         if dim != 0 or self.on_chip:
-            raise NkiError("vector_select takes dimension 0 of a tensor in device memory")
+            raise NkiError("vector_select needs dim=0, and a tensor in device memory")
         self._require_no_selection()
         rows = index_of_data(vector_offset).values().reshape(-1)
         shape = (rows.size, *self.shape[1:])
@@ -97,7 +97,7 @@ class NkiTensor(Tensor):
         new_type = dtypes.as_dtype(dtype)
         if new_type.itemsize != self.itemsize:
             raise NkiError(
-                f"reinterpret_cast takes a type of {self.itemsize} bytes like {self.dtype}, "
+                f"reinterpret_cast needs a type of {self.itemsize} bytes like {self.dtype}, "
                 f"not {new_type}; use view"
             )
         return self.view(new_type)

@@ -29,14 +29,16 @@ def group_of(replica_group: Any) -> list[int]:
     for group in groups:
         if RANK in group:
             return [int(rank) for rank in group]
-    raise NkiError(f"launches run as rank {RANK}, which is in no group of {groups}")
+    raise NkiError(f"a launch runs as rank {RANK}, and no group of {groups} contains that rank")
 
 
 def _read(issue: Issue, src: Any) -> Any:
     destination = issue.destination
     assert destination is not None
     if isinstance(src, Tensor) and src.on_chip != destination.on_chip:
-        issue.report(MEMORY_SPACE, f"{issue.operation.name} mixes device memory and SBUF")
+        issue.report(
+            MEMORY_SPACE, f"{issue.operation.name} has one operand in device memory and one in SBUF"
+        )
     return issue.read(src, device=True)
 
 

@@ -64,7 +64,7 @@ def _language_op(token: Token) -> Operation:
         operands = (*operands, *named)
         if len(operands) != token.arity or others:
             operand_count = "1 operand" if token.arity == 1 else f"{token.arity} operands"
-            raise NkiError(f"nl.{token.name} takes {operand_count}, dtype and mask")
+            raise NkiError(f"nl.{token.name} has {operand_count}, dtype and mask as parameters")
         source = []
         for index, operand in enumerate(operands):
             issue.combining_token = _token_if_commutative(token) if index else token
@@ -119,7 +119,7 @@ def tensor_tensor(
     right = issue.read(data2, mask)
     if left.values.shape != right.values.shape and left.values.size != right.values.size:
         raise NkiError(
-            f"tensor_tensor takes tiles of one shape, not {left.values.shape} and "
+            f"tensor_tensor needs tiles of one shape, not {left.values.shape} and "
             f"{right.values.shape}; broadcast the smaller one first"
         )
     right = reshaped(right, left.values.shape)
@@ -157,7 +157,9 @@ def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None)
     if source.is_number or (source.values.size == 1 and partitions == 1):
         return source if source.is_number else reshaped(source, (1,) * rank)
     if source.values.size != source.values.shape[0]:
-        raise NkiError(f"a vector operand is one number per partition, not {source.values.shape}")
+        raise NkiError(
+            f"a vector operand needs one number per partition, not the shape {source.values.shape}"
+        )
     if source.values.shape[0] not in (1, partitions):
         raise NkiError(
             f"a vector operand has {source.values.shape[0]} partitions for a tile of {partitions}"

@@ -17,7 +17,7 @@ def core_barrier(data: Any, cores: Any, engine: Any = None, name: Any = None) ->
     """Wait for both cores; accesses to `data` before and after the barrier do not race."""
     del name
     if not isinstance(data, Tensor) or data.on_chip:
-        raise NkiError("core_barrier takes a tensor in device memory")
+        raise NkiError("data of core_barrier must be a tensor in device memory")
     barrier.older(data, cores, engine)
     if current().wait_for_others("core_barrier"):
         data.memory.writers = data.memory.readers = None
@@ -91,9 +91,9 @@ def sendrecv(
     del name
     run = current()
     if not isinstance(src, Tensor) or not isinstance(dst, Tensor):
-        raise NkiError("src and dst of sendrecv are tiles")
+        raise NkiError("src and dst of sendrecv must be tiles")
     if src.shape != dst.shape or src.dtype != dst.dtype:
-        raise NkiError(f"sendrecv takes tiles of one shape and type, not {src!r} and {dst!r}")
+        raise NkiError(f"sendrecv needs tiles of one shape and type, not {src!r} and {dst!r}")
     mail = run.mail
     send.older(src, mail.setdefault((run.program, int(send_to_rank), int(pipe_id)), []))
     run.wait_for_others("sendrecv")

@@ -30,7 +30,7 @@ def _read(issue: Issue, operand: Any, name: str, required: np.dtype[Any] | None 
     if source.space == "psum":
         issue.report(MEMORY_SPACE, f"{name} of {issue.operation.name} lies in PSUM, not in SBUF")
     if required is not None and source.dtype != required:
-        message = f"{name} of {issue.operation.name} is {required}, not {source.dtype}"
+        message = f"{name} of {issue.operation.name} must be {required}, not {source.dtype}"
         issue.report(ENGINE_DTYPE, message)
     shape = (source.values.shape[0], -1)
     states = None if source.states is None else source.states.reshape(shape)
@@ -62,7 +62,7 @@ def nc_n_gather(issue: Issue, data: Any, indices: Any) -> Result:
     tile, index_tile = _read(issue, data, "data"), _read(issue, indices, "indices", dtypes.uint32)
     if tile.values.shape[0] != index_tile.values.shape[0]:
         raise NkiError(
-            f"nc_n_gather takes tiles of equally many partitions, not {tile.values.shape[0]} and "
+            f"nc_n_gather needs tiles with as many partitions, not {tile.values.shape[0]} and "
             f"{index_tile.values.shape[0]}"
         )
     values, states = _gathered(issue, tile, index_tile.values.astype(np.int64))
@@ -86,19 +86,23 @@ def local_gather(
     """
     tile, index_tile = _read(issue, src_buffer, "src_buffer"), _read(issue, index, "index")
     if index_tile.dtype != dtypes.uint16:
-        issue.report(ENGINE_DTYPE, f"index of nisa.local_gather is uint16, not {index_tile.dtype}")
+        issue.report(
+            ENGINE_DTYPE, f"index of nisa.local_gather must be uint16, not {index_tile.dtype}"
+        )
     partitions, columns = index_tile.values.shape
     if tile.values.shape[0] != partitions or partitions % CORE_PARTITIONS:
         raise NkiError(
-            f"local_gather takes tiles of equally many partitions, a multiple of "
+            f"local_gather needs tiles with as many partitions, a multiple of "
             f"{CORE_PARTITIONS}, not {tile.values.shape[0]} and {partitions}"
         )
     if num_elem_per_idx not in ELEMENTS_PER_INDEX:
-        raise NkiError(f"num_elem_per_idx is one of {ELEMENTS_PER_INDEX}, not {num_elem_per_idx}")
+        raise NkiError(
+            f"num_elem_per_idx must be one of {ELEMENTS_PER_INDEX}, not {num_elem_per_idx}"
+        )
     index_limit = CORE_PARTITIONS * columns
     count = index_limit if num_valid_indices is None else int(num_valid_indices)
     if not 0 < count <= index_limit:
-        raise NkiError(f"num_valid_indices is at most {index_limit}, not {count}")
+        raise NkiError(f"num_valid_indices must be from 1 to {index_limit}, not {count}")
     indices_by_group = index_tile.values.astype(np.int64).reshape(-1, CORE_PARTITIONS, columns)
     first_ids = indices_by_group.transpose(0, 2, 1).reshape(-1, index_limit)[:, :count]
     element_indices = (first_ids[:, :, None] + np.arange(num_elem_per_idx)).reshape(

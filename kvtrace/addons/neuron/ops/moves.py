@@ -23,7 +23,7 @@ Array = NDArray[Any]
 def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
     """Return a new tile in SBUF with a tensor of device memory; masked-off lanes are garbage."""
     if not isinstance(src, Tensor):
-        raise NkiError(f"nl.load takes a tensor in device memory, not {type(src).__name__}")
+        raise NkiError(f"nl.load needs a tensor in device memory, not {type(src).__name__}")
     if src.on_chip:
         issue.report(MEMORY_SPACE, "nl.load reads a tile that is on chip already; use nl.copy")
     source = issue.read(src, mask, device=True)
@@ -35,7 +35,7 @@ def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = N
     """Return a new tile with a tensor of two dimensions in device memory, transposed."""
     source = issue.read(src, mask, device=True)
     if source.values.ndim != 2:
-        raise NkiError(f"load_transpose2d takes two dimensions, not {source.values.shape}")
+        raise NkiError(f"load_transpose2d needs two dimensions, not {source.values.shape}")
     states = None if source.states is None else source.states.T
     lanes = None if mask is None else np.broadcast_to(lanes_of(mask), source.values.shape).T
     return issue.result(source.values.T, dtype, source, states=states, mask=lanes)
@@ -58,9 +58,9 @@ def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
 def atomic_rmw(issue: Issue, dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
     """Add `value` to elements that indices in a tile select; each index adds once."""
     if token_of(op, 2).name != "add":
-        raise NkiError(f"op of nl.atomic_rmw is nl.add, not {token_of(op, 2)!r}")
+        raise NkiError(f"op of nl.atomic_rmw must be nl.add, not {token_of(op, 2)!r}")
     if not isinstance(dst, Tensor) or dst.on_chip or dst.selection is None:
-        raise NkiError("nl.atomic_rmw takes a tensor in device memory, indexed by a tile")
+        raise NkiError("nl.atomic_rmw needs a tensor in device memory, indexed by a tile")
     source = issue.read(value, mask)
     selections.add_at(issue, dst, source.computed(), None if mask is None else lanes_of(mask))
 
@@ -83,7 +83,7 @@ def dma_copy(
     """Copy `src` to `dst`; `dst_rmw_op` combines the copy with the contents of `dst`."""
     del priority, dge_mode, engine, unique_indices, name
     if not isinstance(dst, Tensor) or not isinstance(src, Tensor):
-        raise NkiError("nisa.dma_copy copies from a tensor to a tensor")
+        raise NkiError("src and dst of nisa.dma_copy must be tensors")
     if getattr(oob_mode, "name", "") == "skip":
         mask = selections.inside_lanes(src, selections.inside_lanes(dst, mask))
     issue.classify_copy(src, dst)
@@ -136,7 +136,7 @@ def dma_compute(
         scaled = operand.computed() * np.float32(factor)
         total = scaled if total is None else issue.combining_token.apply(total, scaled)
     if total is None:
-        raise NkiError("dma_compute takes at least one tensor")
+        raise NkiError("dma_compute needs at least one tensor")
     issue.flops = (len(operands) - 1) * total.size
     return issue.result(total, destination.dtype, *operands, mask=mask)
 
@@ -199,7 +199,7 @@ def memset_into(issue: Issue, value: Any, engine: Any = None) -> Result:
 def iota(issue: Issue, expr: Any, dtype: Any, *, mask: Any = None) -> Result:
     """Return a new tile with the integers of an index expression."""
     if not isinstance(expr, Index):
-        raise NkiError("nisa.iota takes an index expression, as nl.arange(128)[:, None]")
+        raise NkiError("nisa.iota needs an index expression, as nl.arange(128)[:, None]")
     return issue.result(expr.values(), dtype, mask=mask)
 
 
@@ -216,7 +216,7 @@ def affine_select(
     """Return a tile's elements where a comparison of index expressions is true, else a number."""
     tile = issue.read(on_true_tile, mask)
     if not isinstance(pred, Mask | bool | np.bool_):
-        raise NkiError("pred of nisa.affine_select compares index expressions")
+        raise NkiError("pred of nisa.affine_select must compare index expressions")
     lanes = np.broadcast_to(lanes_of(pred), tile.values.shape)
     values = np.where(lanes, tile.computed(), np.float32(on_false_value))
     return issue.result(values, dtype, tile, mask=mask)

@@ -64,10 +64,12 @@ def affine_select(
     pattern_values = _pattern_values(destination, pattern, offset, channel_multiplier)
     token = token_of(cmp_op, 2)
     if token.kind != "comparison":
-        raise NkiError(f"cmp_op of nisa.affine_select is a comparison, not nl.{token.name}")
+        raise NkiError(f"cmp_op of nisa.affine_select must be a comparison, not nl.{token.name}")
     tile = issue.read(on_true_tile)
     if tile.values.size != pattern_values.size:
-        raise NkiError(f"affine_select takes tiles of one size, not {tile.values.shape}")
+        raise NkiError(
+            f"affine_select needs on_true_tile and dst of one size, not {tile.values.shape}"
+        )
     is_selected = np.asarray(token.apply(pattern_values, 0)).reshape(tile.values.shape)
     values = np.where(is_selected, tile.computed(), np.float32(on_false_value))
     states = None if tile.states is None else np.where(is_selected, tile.states, tile.states.max())

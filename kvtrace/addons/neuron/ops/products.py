@@ -136,7 +136,7 @@ def _double_rows(operand: Values) -> Values:
     """Return a tile with its first free dimension, of size 2, merged into the partitions."""
     values = operand.values
     if values.ndim < 3 or values.shape[1] != 2:
-        raise NkiError("with perf_mode double_row the first free dimension of both tiles is 2")
+        raise NkiError("with perf_mode double_row the first free dimension of both tiles must be 2")
     shape = (2 * values.shape[0], -1)
     states = None if operand.states is None else operand.states.reshape(shape)
     return Values(values.reshape(shape), states, operand.dtype, operand.space)
@@ -148,7 +148,7 @@ def _checked_product(issue: Issue, left: Values, right: Values, most: int) -> Ar
     moving_free = right.values.shape[1]
     if contracted_size != right.values.shape[0]:
         raise NkiError(
-            f"a matrix multiplication contracts equally many partitions; the stationary tile has "
+            f"a matrix multiplication needs tiles with as many partitions; the stationary tile has "
             f"{contracted_size}, the moving tile {right.values.shape[0]}"
         )
     issue.limit(contracted_size, most, MATMUL_LIMIT, "the contracted (partition) dimension")
@@ -207,12 +207,13 @@ def accumulated(
     destination = issue.destination
     assert destination is not None
     if destination.memory.space != "psum":
-        issue.report(MEMORY_SPACE, "the tensor engine writes to PSUM, dst lies elsewhere")
+        issue.report(MEMORY_SPACE, "the tensor engine can write to PSUM only, and dst is elsewhere")
     is_v4 = issue.run.target.generation >= 4
     allowed = (dtypes.float32, dtypes.bfloat16) if is_v4 else (dtypes.float32,)
     if destination.dtype not in (*allowed, passed):
         issue.report(
-            ENGINE_DTYPE, f"the tensor engine accumulates in float32, dst is {destination.dtype}"
+            ENGINE_DTYPE,
+            f"the tensor engine accumulates in float32, but dst is {destination.dtype}",
         )
     if accumulate is False:
         return values

@@ -50,13 +50,13 @@ def quantize_mx(issue: Issue, src: Any, dst_scale: Any) -> Result:
     tile = issue.read(src)
     destination = issue.destination
     if destination is None or destination.dtype not in _LARGEST_EXPONENT:
-        raise NkiError("dst of quantize_mx is of type float8_e4m3fn_x4 or float8_e5m2_x4")
+        raise NkiError("dst of quantize_mx must be of type float8_e4m3fn_x4 or float8_e5m2_x4")
     if tile.dtype not in (dtypes.float16, dtypes.bfloat16):
-        issue.report(ENGINE_DTYPE, f"quantize_mx takes float16 or bfloat16, not {tile.dtype}")
+        issue.report(ENGINE_DTYPE, f"quantize_mx needs float16 or bfloat16, not {tile.dtype}")
     partitions, free = tile.values.shape[0], tile.values.size // tile.values.shape[0]
     if partitions % QUADRANT or free % PACKED:
         raise NkiError(
-            f"quantize_mx takes a multiple of {QUADRANT} partitions and of {PACKED} elements, not "
+            f"quantize_mx needs a multiple of {QUADRANT} partitions and of {PACKED} elements, not "
             f"{partitions} and {free}"
         )
     grouped = tile.computed().reshape(partitions // GROUP, GROUP, free // PACKED, PACKED)
@@ -105,12 +105,15 @@ def nc_matmul_mx(
     _require_generation(issue)
     if stationary.shape[0] % QUADRANT:
         raise NkiError(
-            f"nc_matmul_mx takes a multiple of {QUADRANT} partitions, not {stationary.shape[0]}"
+            f"nc_matmul_mx needs a multiple of {QUADRANT} partitions, not {stationary.shape[0]}"
         )
     left = _dequantized(issue, stationary, stationary_scale)
     right = _dequantized(issue, moving, moving_scale)
     if left.shape[0] != right.shape[0]:
-        raise NkiError(f"nc_matmul_mx contracts {left.shape[0]} partitions with {right.shape[0]}")
+        raise NkiError(
+            f"nc_matmul_mx needs tiles with as many partitions, not {left.shape[0]} and "
+            f"{right.shape[0]}"
+        )
     stationary_free, moving_free = left.shape[1], right.shape[1]
     issue.limit(
         stationary_free, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size"
@@ -130,7 +133,7 @@ def _dequantized(issue: Issue, tensor: Any, scale: Any) -> NDArray[Any]:
     """Return a quantized tile's values times their scales: (partitions, free elements, 4)."""
     tile = issue.read(tensor)
     if tile.space == "psum":
-        issue.report(MEMORY_SPACE, "nc_matmul_mx reads SBUF, not PSUM")
+        issue.report(MEMORY_SPACE, "nc_matmul_mx can read SBUF only, not PSUM")
     partitions, free_size = tile.values.shape[0], tile.values.size // tile.values.shape[0]
     elements = _unpacked(tile, partitions, free_size)
     factors = np.exp2(_scales(issue, scale, partitions // GROUP).astype(np.float32) - _BIAS)
@@ -156,7 +159,7 @@ def _unpacked(tile: Values, partitions: int, free: int) -> NDArray[Any]:
         values = np.asarray(raw.view(_ELEMENTS[tile.dtype]), np.float32)
         return values.reshape(partitions, free, PACKED)
     if tile.dtype != dtypes.float4_e2m1fn_x4:
-        raise NkiError(f"nc_matmul_mx takes packed types, not {tile.dtype}")
+        raise NkiError(f"nc_matmul_mx needs packed types, not {tile.dtype}")
     halves = np.stack([raw & 15, raw >> 4], axis=-1).astype(np.uint8)
     values = np.asarray(halves.view(ml_dtypes.float4_e2m1fn), np.float32)
     return values.reshape(partitions, free, PACKED)

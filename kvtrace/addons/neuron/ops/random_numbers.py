@@ -64,7 +64,7 @@ def rng(issue: Issue, engine: Any = None) -> Result:
     destination = issue.destination
     assert destination is not None
     if destination.dtype.kind not in "iu":
-        raise NkiError(f"nisa.rng draws integers, dst is {destination.dtype}")
+        raise NkiError(f"nisa.rng returns integers, but dst is {destination.dtype}")
     partitions = destination.shape[0]
     bits = _draw(_engine_state(issue), partitions, destination.size // partitions)
     unsigned_type = np.dtype(f"u{destination.itemsize}")
@@ -123,7 +123,7 @@ def set_rng_seed(issue: Issue, src_seeds: Any) -> None:
     """Restart the vector engine's random numbers from the seed in a tensor of one element."""
     source = issue.read(src_seeds)
     if source.values.size != 1:
-        raise NkiError(f"set_rng_seed takes one number, not {source.values.shape}")
+        raise NkiError(f"set_rng_seed needs one number, not {source.values.shape}")
     bits = np.ascontiguousarray(source.values).view(np.dtype(f"u{source.values.itemsize}"))
     seed = int(bits.reshape(-1)[0])
     issue.run.random_states[issue.run.program, "vector"] = _seeded(seed, STATE_WORDS["vector"])

@@ -36,12 +36,14 @@ def tensor_tensor_scan(
     left, right = issue.read(data0, mask), issue.read(data1, mask)
     right = reshaped(right, left.values.shape)
     if left.values.ndim != 2:
-        raise NkiError(f"tensor_tensor_scan takes tiles of two dimensions, not {left.values.shape}")
+        raise NkiError(f"tensor_tensor_scan needs tiles of two dimensions, not {left.values.shape}")
     initial_ = column(issue, initial, left.values.shape, mask)
     carry = np.broadcast_to(initial_.computed().reshape(-1), left.values.shape[:1])
     inner_op, outer_op = token_of(op0, 2), token_of(op1, 2)
     if "bits" in (inner_op.kind, outer_op.kind):
-        raise NkiError(f"tensor_tensor_scan takes arithmetic, not {inner_op!r} and {outer_op!r}")
+        raise NkiError(
+            f"ops of tensor_tensor_scan must be arithmetic, not {inner_op!r} and {outer_op!r}"
+        )
     factors, addends = left.computed(), right.computed()
     values = np.empty(factors.shape, np.float32)
     for column_index in range(factors.shape[1]):

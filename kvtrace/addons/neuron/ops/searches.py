@@ -37,7 +37,7 @@ def max8(issue: Issue, src: Any, *, dtype: Any = None, mask: Any = None) -> Resu
     rows = _searched_rows(issue, src, mask)
     if rows.shape[1] < MIN_SIZE:
         raise NkiError(
-            f"max8 takes at least {MIN_SIZE} elements per partition, not {rows.shape[1]}"
+            f"max8 needs at least {MIN_SIZE} elements per partition, not {rows.shape[1]}"
         )
     result_dtype = src.dtype if dtype is None else dtype
     return issue.result(-np.sort(-rows, axis=1)[:, :MIN_SIZE], result_dtype)
@@ -74,7 +74,7 @@ def nc_find_index8(
     rows, values = _searched_rows(issue, data, mask), _searched_rows(issue, vals)
     if values.shape[1] != MIN_SIZE:
         raise NkiError(
-            f"nc_find_index8 takes {MIN_SIZE} values per partition, not {values.shape[1]}"
+            f"nc_find_index8 needs {MIN_SIZE} values per partition, not {values.shape[1]}"
         )
     if issue.destination is not None:
         dtype = issue.destination.dtype
@@ -124,11 +124,11 @@ def tensor_copy_predicated(
     predicates = issue.read(predicate, mask)
     if predicates.dtype not in (dtypes.uint8, dtypes.uint16, dtypes.uint32):
         issue.report(
-            ENGINE_DTYPE, f"a predicate is uint8, uint16 or uint32, not {predicates.dtype}"
+            ENGINE_DTYPE, f"a predicate must be uint8, uint16 or uint32, not {predicates.dtype}"
         )
     source = issue.read(src, mask)
     if not isinstance(dst, Tensor):
-        raise NkiError("dst of nisa.tensor_copy_predicated is a tile")
+        raise NkiError("dst of nisa.tensor_copy_predicated must be a tile")
     issue.destination = dst
     lanes = (predicates.values == 0) if reverse_pred else (predicates.values != 0)
     values = source.values if source.is_number else reshaped(source, dst.shape).values
@@ -175,7 +175,7 @@ def nc_stream_shuffle(
     del dtype, mask
     sources = [int(source) for source in shuffle_mask]
     if len(sources) != GROUP:
-        raise NkiError(f"a shuffle names {GROUP} partitions, not {len(sources)}")
+        raise NkiError(f"a shuffle mask must have {GROUP} entries, not {len(sources)}")
     tile = issue.read(src)
     count = tile.values.shape[0]
     moved = [row for row in range(count) if sources[row % GROUP] != UNCHANGED]
@@ -224,7 +224,7 @@ def gather_flattened(
     """Return the elements of each partition at the indices in the same partition."""
     if axis != 0:
         raise NkiError(
-            f"gather_flattened gathers along axis 0, the joined free dimensions, not {axis}"
+            f"gather_flattened can gather along axis 0 only, the joined free dimensions, not {axis}"
         )
     tile, index_tile = issue.read(data), issue.read(indices, mask)
     rows = tile.values.reshape(tile.values.shape[0], -1)
@@ -232,7 +232,7 @@ def gather_flattened(
     is_outside = (element_indices < 0) | (element_indices >= rows.shape[1])
     if is_outside.any():
         raise NkiError(
-            f"gather_flattened takes indices below {rows.shape[1]}, not {element_indices.max()}"
+            f"gather_flattened needs indices below {rows.shape[1]}, not {element_indices.max()}"
         )
     values = np.take_along_axis(rows, element_indices, axis=1).reshape(index_tile.values.shape)
     return issue.result(values, dtype, tile, mask=mask, states=None)
@@ -263,7 +263,7 @@ def find_top(
     result_count = val_dst.size // val_dst.shape[0]
     if partitions % SNAKE or val_dst.shape[0] != partitions or idx_dst.shape != val_dst.shape:
         raise NkiError(
-            f"topk takes a multiple of {SNAKE} partitions, and two results of one shape with "
+            f"topk needs a multiple of {SNAKE} partitions, and two results of one shape with "
             "equally many"
         )
     if not 0 < result_count <= n or n > SNAKE * (source.values.size // partitions):

@@ -41,7 +41,7 @@ def bn_aggr(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> 
     tile = issue.read(data, mask)
     rows = tile.computed().reshape(tile.values.shape[0], -1)
     if rows.shape[1] % 3:
-        raise NkiError(f"bn_aggr takes triples, not {rows.shape[1]} elements per partition")
+        raise NkiError(f"bn_aggr needs triples, not {rows.shape[1]} elements per partition")
     counts, means, scaled_variances = (rows[:, offset::3] for offset in range(3))
     total_count = counts.sum(axis=1, keepdims=True)
     mean = (counts * means).sum(axis=1, keepdims=True) / total_count

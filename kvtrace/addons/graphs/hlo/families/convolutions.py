@@ -52,7 +52,7 @@ def convolution(
     if any(extent < 0 for extent in last_starts):
         raise ShapeMismatch.here(
             f"a kernel of {list(kernel.shape[2:])} is larger than the padded input of "
-            f"{list(x.shape[2:])}; pad more, or take a smaller kernel"
+            f"{list(x.shape[2:])}; pad more, or use a smaller kernel"
         )
     spatial = tuple(extent // step + 1 for extent, step in zip(last_starts, strides, strict=True))
     attributes = {
@@ -157,7 +157,7 @@ def _check(x: Tensor, kernel: Tensor, axes: int, groups: int, transposed: bool) 
     outputs = kernel.shape[1] * groups if transposed else kernel.shape[0]
     if groups < 1 or x.shape[1] != channels or x.shape[1] % groups or outputs % groups:
         raise ShapeMismatch.here(
-            f"{shapes} do not fit each other in {groups} groups; "
+            f"{shapes} do not fit each other with groups={groups}; "
             f"the kernel is [{_kernel_axes(transposed)}, …]"
         )
 

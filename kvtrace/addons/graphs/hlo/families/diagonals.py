@@ -84,7 +84,7 @@ def diag(v: Operand, k: int = 0) -> Tensor:
     if len(x.shape) == 2:
         return diagonal(x, k)
     if len(x.shape) != 1:
-        raise ShapeMismatch.here("np.diag takes a vector or a matrix")
+        raise ShapeMismatch.here("np.diag needs a vector or a matrix")
     size = x.shape[0] + abs(k)
     padded_vector = pad(x, scalar(0, x.dtype), (max(0, k),), (max(0, -k),))
     shape = (size, size)

@@ -101,7 +101,7 @@ def _parsed_labels(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Lab
         result_labels
     ):
         raise BadArgument.here(
-            f"the result of einsum's {subscripts!r} has labels that no operand has, or one twice; "
+            f"the result of einsum's {subscripts!r} has a label twice, or one that no operand has; "
             "name each label once, and only those on the left"
         )
     return labels, result_labels

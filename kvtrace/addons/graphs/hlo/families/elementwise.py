@@ -180,7 +180,9 @@ def round_(a: Operand, decimals: int = 0, out: Any = None) -> Tensor:
         rounded = unary("round_nearest_even", scaled)
         result = scale_down(rounded, scale) if decimals else rounded
     elif decimals < 0:
-        raise BadArgument.here("integers have no negative decimals; convert to float with astype")
+        raise BadArgument.here(
+            "integers cannot be rounded to negative decimals; convert to float with astype"
+        )
     else:
         result = fresh(a)
     return into(out, result)
@@ -317,9 +319,11 @@ def power(x1: Operand, x2: Operand) -> Tensor:
             return simple
     x, y = broadcast(*together(x1, x2))
     if x.dtype == BOOL:
-        raise BadArgument.here("bools have no power; convert one of them with astype")
+        raise BadArgument.here("bools cannot be raised to a power; convert one of them with astype")
     if is_integer(x.dtype) and is_weak(x2) and x2 < 0:
-        raise BadArgument.here("integers have no negative powers; convert to float with astype")
+        raise BadArgument.here(
+            "integers cannot be raised to negative powers; convert to float with astype"
+        )
     return binary("power", x, y)
 
 
@@ -418,7 +422,9 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
 def astype(x: Operand, dtype: Any, /, *args: Any, copy: bool = True, **_: Any) -> Tensor:
     """Return the values in another element type; floats are rounded towards zero for integers."""
     if args:
-        raise BadArgument.here("astype takes only a type in a graph, without order and casting")
+        raise BadArgument.here(
+            "astype in a graph has no arguments but the type; leave order and casting out"
+        )
     x = lift(x)
     converted = convert(x, dtype_of(dtype))
     return fresh(converted) if copy and converted is x else converted

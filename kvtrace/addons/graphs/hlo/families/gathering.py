@@ -222,7 +222,10 @@ def _data_index(x: Tensor, index: Any) -> DataIndex:
     batch = broadcasted[0].shape
     check_positions(to_check, batch)
     if lengths and batch:
-        raise BadIndex.here("a slice from a traced position and an index of arrays; use one each")
+        raise BadIndex.here(
+            "a slice from a traced position is mixed with an index of arrays; "
+            "index in two steps, use one each"
+        )
     window_sizes = tuple(
         lengths.get(axis, 1) if axis in positions_by_axis else n
         for axis, n in enumerate(window.shape)
@@ -351,7 +354,7 @@ def _element_positions(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, 
     indexed_axis = axis_of(axis, len(x.shape))
     if len(positions.shape) != len(x.shape):
         raise ShapeMismatch.here(
-            f"indices along an axis have as many axes as the tensor, {len(x.shape)}, "
+            f"indices along an axis need as many axes as the tensor, {len(x.shape)}, "
             f"not {len(positions.shape)}"
         )
     other_extents = tuple(1 if i == indexed_axis else n for i, n in enumerate(x.shape))

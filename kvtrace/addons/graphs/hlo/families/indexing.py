@@ -173,7 +173,7 @@ def _slice_bounds(part: slice, extent: int) -> tuple[int, int, int]:
     try:
         return part.indices(extent)
     except (TypeError, ValueError) as error:
-        raise BadIndex.here(f"{part} is not a slice of an axis ({error})") from error
+        raise BadIndex.here(f"{part} cannot slice an axis ({error})") from error
 
 
 def checked_position(position: int, extent: int, axis: int) -> int:

@@ -85,7 +85,8 @@ def stack(
     for tensor in tensors:
         if tensor.shape != shape:
             raise ShapeMismatch.here(
-                f"tensors to be stacked have one shape, not {list(shape)} and {list(tensor.shape)}"
+                f"tensors to be stacked must have one shape, not {list(shape)} and "
+                f"{list(tensor.shape)}"
             )
     expanded = [reshape(t, (*shape[:position], 1, *shape[position:])) for t in tensors]
     return concatenate_(expanded, position, out, dtype=dtype)
@@ -247,12 +248,14 @@ def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
         return reshape(roll(reshape(x, (x.size,)), shift, 0), x.shape)
     distances, axes_given = np.asarray(shift), np.asarray(axis)
     if distances.ndim > 1 or axes_given.ndim > 1:
-        raise BadArgument.here("np.roll takes one shift, or one for each axis")
+        raise BadArgument.here(
+            "np.roll has shifts or axes in nested lists; give one shift, or one for each axis"
+        )
     try:
         distances_and_axes = np.broadcast(distances, axes_given)
     except ValueError:
         raise BadArgument.here(
-            f"np.roll takes as many shifts as axes, not {distances.size} for {axes_given.size}"
+            f"np.roll has {distances.size} shifts for {axes_given.size} axes; give one per axis"
         ) from None
     result = x
     for distance, axis_number in distances_and_axes:

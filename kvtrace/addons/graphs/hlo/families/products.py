@@ -44,7 +44,7 @@ def matmul(x1: Operand, x2: Operand) -> Tensor:
     """Return the matrix product; leading axes broadcast; a vector is a row left, a column right."""
     x, y = together(x1, x2)
     if not x.shape or not y.shape:
-        raise ShapeMismatch.here("matmul takes no scalars; use * instead")
+        raise ShapeMismatch.here("matmul cannot multiply scalars; use * instead")
     x_is_vector, y_is_vector = len(x.shape) == 1, len(y.shape) == 1
     if x_is_vector and y_is_vector:
         return contracted(x, y, ((0,), (0,)))

@@ -56,7 +56,7 @@ def reshape_(
     """Return the elements in row-major order in another shape, one extent of which may be -1."""
     x = lift(a)
     if order not in ("C", "A"):
-        raise BadArgument.here("a graph reshapes in row-major order (order='C') only")
+        raise BadArgument.here("a graph can reshape in row-major order only; use order='C'")
     result = _reshaped_view(x, _completed_shape(shape if newshape is None else newshape, x))
     return fresh(result) if copy else result
 
@@ -171,7 +171,7 @@ def squeeze(a: Operand, axis: Any = None) -> Tensor:
     for position in dropped:
         if x.shape[position] != 1:
             raise ShapeMismatch.here(
-                f"axis {position} of shape {list(x.shape)} is not an axis of extent 1 to squeeze"
+                f"axis {position} of shape {list(x.shape)} cannot be squeezed: its extent is not 1"
             )
     return _same_elements(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 

@@ -128,7 +128,11 @@ def test_convolutions_of_shapes_that_do_not_fit_are_refused():
     x, weight = floats(1, 2, 6, 6), floats(3, 2, 3, 3)
     for program, error, match in (
         (lambda x, w: ops.conv1d(x, w), ShapeMismatch, "needs an input and a kernel of 3 axes"),
-        (lambda x, w: ops.conv2d(x, w, groups=2), ShapeMismatch, "do not fit each other in 2"),
+        (
+            lambda x, w: ops.conv2d(x, w, groups=2),
+            ShapeMismatch,
+            "do not fit each other with groups=2",
+        ),
         (lambda x, w: ops.conv2d(x[:, :, :2], w), ShapeMismatch, "larger than the padded input"),
         (lambda x, w: ops.conv2d(x, w, stride=(1, 2, 3)), BadArgument, "stride is one integer"),
         (lambda x, w: ops.conv2d(x, w, padding="full"), BadArgument, "no padding 'full'"),

@@ -32,5 +32,5 @@ def test_roll_adds_several_shifts_along_one_axis():
 
 
 def test_roll_refuses_shifts_that_do_not_fit_the_axes():
-    with pytest.raises(BadArgument, match="3 for 2"):
+    with pytest.raises(BadArgument, match="3 shifts for 2 axes"):
         trace(lambda x: np.roll(x, (1, 2, 3), axis=(0, 1)))(X)
