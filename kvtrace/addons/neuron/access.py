@@ -68,7 +68,7 @@ def number_operand(operand: Any) -> Values:
         return Values(np.asarray(int(operand), np.int64), None, _number_type(operand, dtypes.int32))
     if isinstance(operand, float | np.floating) or _is_scalar_array(operand):
         return Values(np.asarray(float(operand), np.float32), None, _number_type(operand, _FLOAT))
-    raise NkiError(f"operands of ops are tiles and numbers, not {type(operand).__name__}")
+    raise NkiError(f"an operand must be a tile or a number, not {type(operand).__name__}")
 
 
 def _number_type(operand: Any, default: np.dtype[Any]) -> np.dtype[Any]:
@@ -220,7 +220,7 @@ def _report_uninitialized(
         lane = tuple(int(index) for index in np.argwhere(is_unwritten)[0])
         message = (
             f"{issue.operation.name} reads {count} elements of {describe(tensor)} "
-            "that nothing was written to"
+            "that were never written"
         )
         issue.report(UNINITIALIZED, message, access="load", lane=lane, lanes=count)
     return np.maximum(states, GARBAGE)
@@ -311,7 +311,9 @@ def _to_shape(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
-        raise NkiError(f"values of {values.shape} do not fit a view of {shape}") from None
+        raise NkiError(
+            f"values of shape {values.shape} do not fit a view of shape {shape}"
+        ) from None
 
 
 def _report_stored_garbage(

@@ -74,7 +74,7 @@ RULES: Final = {
     ),
     UNINITIALIZED: Rule(
         "error",
-        "memory is read that nothing was written to",
+        "memory is read that was never written",
         "write it first, or allocate it with nl.zeros",
     ),
     PARTITION_LIMIT: Rule(
@@ -84,7 +84,7 @@ RULES: Final = {
     ),
     MATMUL_LIMIT: Rule(
         "error",
-        "an operand of a matrix multiplication is larger than the engine's",
+        "an operand of a matrix multiplication is larger than the engine supports",
         "split it: at most 128 partitions, 128 stationary and 512 moving columns",
     ),
     TILE_LIMIT: Rule(
@@ -119,12 +119,12 @@ RULES: Final = {
     ),
     LOOP_DEPENDENCE: Rule(
         "error",
-        "an iteration of affine_range uses what another one wrote",
+        "an iteration of affine_range reads elements that another iteration wrote",
         "use nl.sequential_range",
     ),
     TARGET_SUPPORT: Rule(
         "error",
-        "an instruction is used that the target does not have",
+        "the target does not have an instruction that is used",
         "choose a newer target by NEURON_PLATFORM_TARGET_OVERRIDE, or another instruction",
     ),
     INSTRUCTION_ARGUMENT: Rule(
@@ -134,8 +134,8 @@ RULES: Final = {
     ),
     UNWRITTEN_RESULT: Rule(
         "warning",
-        "a kernel returns a tensor that it has not written whole",
-        "store to every element of it, or make it smaller",
+        "a kernel returns a tensor with elements that it never wrote",
+        "write every element of the tensor, or allocate a smaller one",
     ),
 }
 

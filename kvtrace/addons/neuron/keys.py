@@ -60,7 +60,7 @@ def index_of_data(data: Any) -> Index:
         else contents
     )
     if values.dtype.kind not in "iu":
-        raise NkiError(f"a tensor is indexed with integers, not with {values.dtype}")
+        raise NkiError(f"a tensor can be indexed with integers, not with {values.dtype}")
     return Index(values.shape, 0, (0,) * values.ndim, values.astype(np.int64))
 
 

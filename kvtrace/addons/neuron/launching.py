@@ -177,7 +177,7 @@ def grid_sizes(grid: Any) -> tuple[int, ...]:
     axes = grid if isinstance(grid, tuple | list) else (grid,)
     sizes = tuple(int(size) for size in axes)
     if any(size < 1 for size in sizes):
-        raise NkiError(f"the grid {sizes} has a size below 1")
+        raise NkiError(f"the grid {sizes} has a size below 1; give positive sizes")
     return sizes
 
 

@@ -418,21 +418,21 @@ class Tensor:
         steps = tuple(int(step) for step, _ in pattern)
         shape = tuple(int(count) for _, count in pattern)
         row = self._stride_of(indirect_dim)
-        start = int(offset or 0) + _in_width(self.offset, old_width, width)
+        start_offset = int(offset or 0) + _in_width(self.offset, old_width, width)
         if scalar_offset is not None:
             index_value = int(index_of_data(scalar_offset).values().reshape(-1)[0])
-            start += _in_width(index_value * row, old_width, width)
+            start_offset += _in_width(index_value * row, old_width, width)
         total = self.memory.raw.size // width
         partition = 0 if self.partition >= 0 else -1
         if vector_offset is not None:
             rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]]
             rows = rows * _in_width(row, old_width, width)
-            positions = Index(shape, 0, (0, *steps[1:])).values() + start
+            positions = Index(shape, 0, (0, *steps[1:])).values() + start_offset
             positions = positions + rows.reshape((-1,) + (1,) * (len(shape) - 1))
         else:
-            index = Index(shape, start, steps)
+            index = Index(shape, start_offset, steps)
             if is_inside(index, total):
-                return type(self)(self.memory, start, shape, steps, partition, element_type)
+                return type(self)(self.memory, start_offset, shape, steps, partition, element_type)
             positions = index.values()
         selection = Selection((positions,), strict=False, from_data=vector_offset is not None)
         return type(self)(self.memory, 0, shape, (1,), partition, element_type, selection, (total,))

@@ -49,7 +49,7 @@ def is_array(argument: Any) -> bool:
 
 
 def collect(value: Any, name: str, arguments: Arguments) -> None:
-    """Append an argument's arrays, their names (`x.entry`) and its key to `arguments`."""
+    """Append an argument's arrays (also in containers), their names and its key to `arguments`."""
     signature_key = arguments.key
     if is_array(value):
         if isinstance(value, TensorAnnotation):

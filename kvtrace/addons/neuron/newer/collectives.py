@@ -35,7 +35,7 @@ class ReplicaGroup(NKIObject):
             NkiError: the operation is not an `rg_partition_op`.
         """
         if op not in _PARTITIONS:
-            raise NkiError(f"from_partition_op takes one of rg_partition_op, not {op!r}")
+            raise NkiError(f"op of from_partition_op must be an rg_partition_op, not {op!r}")
         ranks_by_result: dict[int, list[int]] = {}
         for rank in range(world_size):
             ranks_by_result.setdefault(_PARTITIONS[op](rank, operand), []).append(rank)
@@ -52,7 +52,7 @@ _PARTITIONS: Final[dict[rg_partition_op, Callable[[int, int], int]]] = {
 def _run_for_pairs(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *operands: Any) -> None:
     """Run a collective for each source, and write the result to the destination at its index."""
     if len(srcs) != len(dsts):
-        raise NkiError(f"{op.name} takes as many dsts as srcs, not {len(dsts)} for {len(srcs)}")
+        raise NkiError(f"{op.name} needs as many dsts as srcs, not {len(dsts)} for {len(srcs)}")
     for src, dst in zip(srcs, dsts, strict=True):
         op.into(dst, src, *operands)
 

@@ -163,8 +163,8 @@ def exponential(
     """Return `exp(src - max_value)`; with `reduce_res`, also write the sum per partition."""
     tile = issue.read(src)
     shape = tile.values.shape
-    greatest = column(issue, max_value, shape)
-    values = np.exp(tile.computed() - greatest.computed())
+    subtracted = column(issue, max_value, shape)
+    values = np.exp(tile.computed() - subtracted.computed())
     issue.flops = 2 * values.size
     accumulate(
         issue,
@@ -172,8 +172,8 @@ def exponential(
         reduce_cmd,
         "add",
         values,
-        (tile, greatest),
+        (tile, subtracted),
         target=reduce_res,
         start=reduce_init,
     )
-    return issue.result(values, None, tile, greatest)
+    return issue.result(values, None, tile, subtracted)

@@ -148,8 +148,8 @@ def chips_text(chips: Sequence[ChipProfile], width: int) -> list[str]:
     header = ("on chip (derived)", "ops", "SBUF per partition", "PSUM banks", "busiest", "at least")
     rows = []
     for chip in chips:
-        timed = [engine for engine in chip.engines if engine.busy_ns is not None]
-        busiest = max(timed, key=lambda engine: engine.busy_ns or 0, default=None)
+        timed_engines = [engine for engine in chip.engines if engine.busy_ns is not None]
+        busiest = max(timed_engines, key=lambda engine: engine.busy_ns or 0, default=None)
         rows.append(
             (
                 f"{chip.kernel}, call {chip.call_id}",

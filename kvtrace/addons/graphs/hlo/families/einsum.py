@@ -63,7 +63,7 @@ def einsum(
 
 
 def _subscripts_and_tensors(operands: Sequence[Any]) -> tuple[str, list[Tensor]]:
-    """Return einsum's subscripts as text, and its tensors, from either form of arguments."""
+    """Return subscripts and tensors, given as text and arrays, or arrays and label lists."""
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), together(*operands[1:])
     remaining = list(operands)
