@@ -145,7 +145,6 @@ def read_graphs(
 
 
 def _check_rows(graph: Sequence[GraphOp]) -> None:
-    """Raise an error if the rows of one graph_id are not a graph."""
     earlier_indices: set[int] = set()
     for op in graph:
         if op.op_index in earlier_indices:

@@ -51,7 +51,6 @@ def usage(
 
 
 def _blocks_in_use(life: BufferLife, first: int, last: int) -> NDArray[np.int64]:
-    """Return the bytes per partition of the blocks in use at each op from first to last."""
     changes_by_op = np.zeros(last - first + 2, np.int64)
     for first_use, last_use in life.blocks.values():
         changes_by_op[first_use - first] += life.block_bytes

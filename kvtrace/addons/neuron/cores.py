@@ -110,13 +110,11 @@ class Cores:
         return result
 
     def wait_for_others(self, what: str, pair: bool = True) -> bool:
-        """Wait until all programs have reached the op named `what`.
-
-        Return True in program 0, which continues when all have arrived, and in a grid of one
-        program; False in others.
+        """Wait until all programs have reached the op; return True in program 0, False in others.
 
         Raises:
             NkiError: a program has ended, or `pair` is set and the grid has not two programs.
+
         """
         run = self._run
         if run.programs == 1:

@@ -102,11 +102,7 @@ def note_read(
     positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Report elements that another iteration of a parallel loop wrote.
-
-    The op is marked as a reduction instead if it accumulates into the elements; if that is not
-    known yet, the finding is pending.
-    """
+    """Report elements that another iteration wrote, unless the op is, or may be, a reduction."""
     memory = tensor.memory
     if memory.writer_iterations is None or not issue.run.loops:
         return

@@ -109,11 +109,7 @@ class Kernel:
         return Kernel(self.function, self.kind, grid_sizes(grid), self.target)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Launch the kernel and return its results; inside of another kernel, call its function.
-
-        With arguments of a graph's trace, the call becomes an op of the graph. Without listeners,
-        findings become warnings.
-        """
+        """Launch the kernel and return its results; in a kernel or trace, run as part of that."""
         if current_or_none() is not None:
             return self.function(*args, **kwargs)
         grid = self.grid
@@ -243,7 +239,6 @@ def execute(
 
 
 def _find_unwritten(recorder: Recorder, result: Any) -> None:
-    """Add a finding for each result with elements that no program has written."""
     for tensor in result if isinstance(result, tuple | list) else (result,):
         if not isinstance(tensor, Tensor) or tensor.memory.states is None:
             continue

@@ -316,7 +316,6 @@ class UnrecordedIssue(Issue):
 
 
 def _operand_traits(operand: Any) -> Any:
-    """Return the properties of an operand that requirements depend on, as a hashable value."""
     if not isinstance(operand, Tensor):
         return operand
     memory = operand.memory

@@ -128,7 +128,6 @@ def _memory_positions(
 
 
 def _violated_dimension(tensor: Tensor, lane: tuple[int, ...]) -> tuple[int, int]:
-    """Return the first dimension in which a lane is out of bounds, and the lane's index."""
     assert tensor.selection is not None
     indices = [int(np.broadcast_to(i, tensor.shape)[lane]) for i in tensor.selection.indices]
     dimension = next(

@@ -68,7 +68,6 @@ def _imports_kernels(frame: FrameType | None) -> bool:
 
 
 def _is_from_import_of_nki(frame: FrameType) -> bool:
-    """Return whether a frame is at the statement `from neuronxcc import nki`."""
     constant: Any = None
     for instruction in dis.get_instructions(frame.f_code):
         if instruction.offset > frame.f_lasti:
@@ -81,7 +80,6 @@ def _is_from_import_of_nki(frame: FrameType) -> bool:
 
 
 def _is_availability_test(frame: FrameType | None) -> bool:
-    """Return whether the import was started by `importlib.util.find_spec`."""
     while frame is not None:
         module = frame.f_globals.get("__name__")
         if module == "importlib.util":

@@ -52,9 +52,7 @@ class TensorAnnotation:
     def check(
         self, name: str, shape: tuple[int, ...], dtype: Dtype, extents: dict[Any, int]
     ) -> None:
-        """Raise an error unless an argument's shape and element type fit the annotation.
-
-        `extents` has the values of symbolic extents in this call; new symbols are added to it.
+        """Raise an error unless an argument fits; new symbolic extents are added to `extents`.
 
         Raises:
             SignatureMismatch: The argument does not fit the annotation.

@@ -252,7 +252,6 @@ def _is_needed(ops: list[Op], index: int, needed: bytearray) -> bool:
 
 
 def _replica_count(ops: Sequence[Op]) -> int:
-    """Return the number of replicas that a graph's collectives name, at least 1."""
     replica_count = 1
     for op in ops:
         for body in (op.graphs or {}).values():

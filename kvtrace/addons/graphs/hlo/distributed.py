@@ -63,11 +63,7 @@ def reduce_scatter(
 def all_to_all(
     data: Operand, split_dimension: int, concat_dimension: int, replica_groups: Groups
 ) -> Tensor:
-    """Split each replica's tensor along `split_dimension`, one part per replica of its group.
-
-    The replica at position i of the group gets the i-th part of each tensor, concatenated along
-    `concat_dimension`.
-    """
+    """Return the parts, along `split_dimension`, that the group's replicas send here, joined."""
     x, groups = lift(data), _groups(replica_groups)
     split = axis_of(split_dimension, len(x.shape))
     concat = axis_of(concat_dimension, len(x.shape))

@@ -240,12 +240,16 @@ class TracedFunction:
             default_name = "output" if len(leaves) == 1 else f"output{position}"
             aliased = mutated.pop(id(value), None)
             named_outputs.append(
-                (_unique(given_name or aliased or default_name, names_used), lift(value), aliased)
+                (
+                    _unused_name(given_name or aliased or default_name, names_used),
+                    lift(value),
+                    aliased,
+                )
             )
         for parameter in parameters:
             name = mutated.pop(id(parameter), None)
             if name is not None:
-                named_outputs.append((_unique(name, names_used), parameter, name))
+                named_outputs.append((_unused_name(name, names_used), parameter, name))
         return builder.finish(named_outputs, structure)
 
     def _structure(self, returned: Any, leaves: list[tuple[str | None, Any]]) -> Any:
@@ -279,8 +283,7 @@ def _write_refusal(annotation: TensorAnnotation | None, name: str) -> str | None
     )
 
 
-def _unique(name: str, names_used: set[str]) -> str:
-    """Return the name, with a number appended if the name is used already."""
+def _unused_name(name: str, names_used: set[str]) -> str:
     candidate, suffix = name, 0
     while candidate in names_used:
         suffix += 1

@@ -66,7 +66,6 @@ CONVERTER: Final = StablehloConverter()
 
 
 def _named_graphs(selection: Selection) -> list[Graph]:
-    """Return every graph as (run, graph id, name, rows), in order of run and id."""
     rows = selection.table("kernels", ["kernel_id", "name"]).to_pylist()
     names = {(row["run"], row["kernel_id"]): row["name"] for row in rows}
     return [
@@ -91,7 +90,6 @@ def _selected_graphs(graphs: list[Graph], name_or_id: str | None) -> list[Graph]
 
 
 def _replica_count(rows: Sequence[GraphOp]) -> int:
-    """Return the number of replicas that a graph's collectives name, at least 1."""
     replica_count = 1
     for op in rows:
         for name in ("replica_groups", "source_target_pairs"):

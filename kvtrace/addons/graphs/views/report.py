@@ -128,7 +128,6 @@ def _graph_rows(context: Context) -> Iterator[tuple[int, pa.Table]]:
 
 
 def _sorted_ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
-    """Return rows as ops without stacks, sorted by graph and position."""
     ops = [
         GraphOp(
             graph_id=row["graph_id"],
@@ -176,7 +175,6 @@ def _graphs_as_json(context: Context, table: pa.Table) -> str:
 
 
 def _owner_by_body(ops: Sequence[GraphOp]) -> dict[int, dict[str, Any]]:
-    """Return, by body id, the op that the body belongs to and the body's role."""
     return {
         int(op.attributes[role]): {
             "body": op.graph_id >> BODY_SHIFT,

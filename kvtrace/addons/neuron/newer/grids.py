@@ -109,7 +109,6 @@ class NkiGrid:
 
     @staticmethod
     def _cell_range(part: Any, count: int) -> tuple[int, int]:
-        """Return the first cell and the number of cells that an index or a slice selects."""
         if isinstance(part, slice):
             first_cell, end_cell, step = part.indices(count)
             if step != 1:

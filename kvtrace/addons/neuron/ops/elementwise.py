@@ -35,7 +35,6 @@ def applied(token: Token, *operands: Values | Array) -> Array:
 
 
 def _with_tile_types(arrays: list[Array]) -> list[Array]:
-    """Return the arrays; plain numbers are converted to the type of the first tile."""
     tile_types = [array.dtype for array in arrays if array.ndim]
     if not tile_types:
         return arrays

@@ -153,7 +153,6 @@ def _scales(issue: Issue, scale: Tensor, groups: int) -> NDArray[Any]:
 
 
 def _unpacked(tile: Values, partitions: int, free: int) -> NDArray[Any]:
-    """Return packed elements as float32, of shape (partitions, free elements, 4)."""
     raw = np.ascontiguousarray(tile.values).reshape(partitions, free).view(np.uint8)
     if tile.dtype in _ELEMENTS:
         values = np.asarray(raw.view(_ELEMENTS[tile.dtype]), np.float32)

@@ -25,8 +25,7 @@ _STEP: Final = np.uint32(362437)
 State = NDArray[np.uint32]
 
 
-def _seeded(seed: int, words: int) -> State:
-    """Return the generators' states of all partitions, `words` words each, derived from a seed."""
+def _seeded_states(seed: int, words: int) -> State:
     return np.random.default_rng(seed).integers(1, 1 << 32, (PARTITIONS, words), np.uint32)
 
 
@@ -36,7 +35,7 @@ def _engine_state(issue: Issue) -> State:
     engine = issue.engine if issue.engine in STATE_WORDS else "vector"
     state_key = (run.program, engine)
     if state_key not in run.random_states:
-        run.random_states[state_key] = _seeded(0, STATE_WORDS[engine])
+        run.random_states[state_key] = _seeded_states(0, STATE_WORDS[engine])
     state: State = run.random_states[state_key]
     return state
 
@@ -126,4 +125,6 @@ def set_rng_seed(issue: Issue, src_seeds: Any) -> None:
         raise NkiError(f"set_rng_seed needs one number, not {source.values.shape}")
     bits = np.ascontiguousarray(source.values).view(np.dtype(f"u{source.values.itemsize}"))
     seed = int(bits.reshape(-1)[0])
-    issue.run.random_states[issue.run.program, "vector"] = _seeded(seed, STATE_WORDS["vector"])
+    issue.run.random_states[issue.run.program, "vector"] = _seeded_states(
+        seed, STATE_WORDS["vector"]
+    )

@@ -96,7 +96,6 @@ def _language_reduction(
 def _lane_counts(
     shape: tuple[int, ...], axes: tuple[int, ...], mask: Any, result: tuple[int, ...]
 ) -> Array:
-    """Return the number of active lanes that were reduced to each element of the result."""
     lanes = np.broadcast_to(True if mask is None else lanes_of(mask), shape)
     return np.asarray(lanes.sum(axis=axes, dtype=np.float32)).reshape(result)
 

@@ -159,7 +159,6 @@ class Launches:
         return [call for call in self._observed_calls.values() if call.has_rows]
 
     def _report_findings(self, outcome: Outcome, new_findings: Sequence[findings.Finding]) -> None:
-        """Add a warning to the run's messages for each finding that is an error."""
         for finding in new_findings:
             if finding.severity == "error":
                 innermost = next(iter(outcome.recorder.sites[finding.site].frames), None)
@@ -190,7 +189,6 @@ def _contents(bound: dict[str, Any], *, everything: bool) -> dict[str, bytes]:
 
 
 def _argument_records(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:
-    """Return the parameter and record of each argument; containers of arrays are flattened."""
     arguments: list[tuple[Parameter, ArgumentRecord]] = []
     first_positions: dict[int, int] = {}
     for name, value in bound.items():

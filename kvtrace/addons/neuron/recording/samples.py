@@ -55,7 +55,6 @@ def _sample(memory: Memory) -> TileSample:
 
 
 def _rows_by_partition(memory: Memory, elements: NDArray[Any]) -> NDArray[Any]:
-    """Return a memory's elements, given in storage order, as (partitions, elements of each)."""
     partitions_first = np.moveaxis(
         elements.reshape(memory.shape or (1,)), max(memory.partition, 0), 0
     )

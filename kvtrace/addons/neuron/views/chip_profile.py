@@ -83,7 +83,6 @@ def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfi
 def _ops_by_call(
     trace: "Trace", runs: Sequence["Run"]
 ) -> dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]]:
-    """Return (run, call) → (engine, row of `ops`) of each op."""
     engines = {
         (row["run"], row["call_id"], row["op_index"]): row["engine"]
         for row in trace.table(OPS, runs, ["call_id", "op_index", "engine"]).to_pylist()

@@ -36,9 +36,7 @@ _UNITS: Final = {"sbuf": "SBUF bytes a partition", "psum": "PSUM banks"}
 
 
 def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
-    """Return the slices and counters of a run's NKI calls, as tracks below `process`.
-
-    Ops that were not kept one by one are counted as left out.
+    """Return slices and counters of a run's NKI calls; ops without a row are counted as left out.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -47,7 +45,7 @@ def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
     drawn, missing_ops = Drawn(), 0
     if CALLS not in trace.client_tables:
         return drawn
-    launch_spans = _first_launches(trace, run)
+    launch_spans = _first_launch_spans(trace, run)
     executions = trace.table(EXECUTIONS, [run])
     captions = _captions_by_call(trace, run)
     types = _types_by_call(trace, run)
@@ -82,8 +80,7 @@ def _draw(trace: "Trace", run: "Run", process: Track) -> Drawn:
     return drawn
 
 
-def _first_launches(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
-    """Return call id → start and end of the call's first launch, in ns."""
+def _first_launch_spans(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
     rows = trace.table("launches", [run], ["seq", "call_id", "enter", "exit"]).sort_by("seq")
     begins, ends = integers(rows["enter"]), integers(rows["exit"])
     spans: dict[int, tuple[int, int]] = {}
@@ -94,7 +91,6 @@ def _first_launches(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
 
 
 def _captions_by_call(trace: "Trace", run: "Run") -> dict[int, dict[int, Caption]]:
-    """Return call id → op index → caption with the op's name and source line."""
     stacks = {
         row["stack_id"]: row["frames"]
         for row in trace.table("stacks", [run], ["stack_id", "frames"]).to_pylist()

@@ -186,7 +186,6 @@ def _tile(life: Mapping[str, Any]) -> Tile:
 
 
 def _usage(space: str, unit: str, limit: int, tiles: Sequence[Tile]) -> Usage:
-    """Return a memory's amount in use over time, from the first and last use of its tiles."""
     changes: defaultdict[int, int] = defaultdict(int)
     for tile in tiles:
         changes[tile.first] += tile.amount

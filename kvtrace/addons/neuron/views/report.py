@@ -163,7 +163,6 @@ def _blocks(context: Context) -> Iterable[Block]:
 
 
 def _numbered_calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
-    """Yield (number in the report, NKI call with its engines' times), in the report's order."""
     calls = {(call.run, call.call_id): call for call in on_chip_calls(context.trace, context.runs)}
     for chip in read_chip_profiles(context.trace, context.runs):
         observed = calls[chip.run, chip.call_id]

@@ -72,9 +72,7 @@ class _CarriedValues:
         return structured(self.structure, tensors)
 
     def leaves(self, value: Any) -> list[Any]:
-        """Return the leaves of a function's result, which must have the carried structure.
-
-        Python scalars become tensors of the carried types.
+        """Return a result's leaves in the carried structure; scalars become tensors.
 
         Raises:
             BadArgument: The result has another structure.

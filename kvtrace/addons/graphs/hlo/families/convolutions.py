@@ -38,11 +38,7 @@ def convolution(
     dilation: Shape,
     groups: int,
 ) -> Tensor:
-    """Return the convolution of [batch, in, …] by a kernel of [out, in / groups, …].
-
-    `padding` has (before, after) of each spatial axis; `gaps` is the distance of the input's
-    elements, `dilation` that of the kernel's (1: adjacent).
-    """
+    """Return [batch, in, …] convolved by [out, in / groups, …]; `gaps` dilates the input."""
     last_starts = [
         before + (extent - 1) * gap + after - (size - 1) * apart
         for extent, size, (before, after), gap, apart in zip(

@@ -28,7 +28,6 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def _lower_mask(shape: Shape, k: int) -> Tensor:
-    """Return bools, true on and below diagonal `k` of the last two axes of a shape."""
     rank = len(shape)
     shifted_rows = add(iota(shape, rank - 2), full(k, shape, INT32))
     return compare("GE", shifted_rows, iota(shape, rank - 1))

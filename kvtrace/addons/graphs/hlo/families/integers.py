@@ -26,7 +26,6 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def _numeric_operands(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
-    """Return two operands of one type and shape; bools are converted to int32."""
     x, y = broadcast(*together(x1, x2))
     if x.dtype == BOOL:
         return convert(x, INT32), convert(y, INT32)

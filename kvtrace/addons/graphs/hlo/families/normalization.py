@@ -33,7 +33,6 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def _in_wide_floats(x: Operand) -> tuple[Tensor, Any]:
-    """Return the operand as floats of 32 bits at least, and the type that results have."""
     tensor = lift(x)
     result_type = float_dtype(tensor.dtype)
     return convert(tensor, wide_dtype(result_type)), result_type

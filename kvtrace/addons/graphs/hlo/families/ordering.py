@@ -48,7 +48,6 @@ def sorted_together(
 
 
 def _with_sort_axis(a: Operand, axis: int | None) -> tuple[Tensor, int]:
-    """Return the tensor and the axis to sort along; without an axis, the flattened tensor and 0."""
     x = lift(a)
     if axis is None:
         return reshape(x, (x.size,)), 0

@@ -46,11 +46,7 @@ def reduced(
     initial: Operand = None,
     out: Any = None,
 ) -> Tensor:
-    """Return the elements reduced along axes; `start` is the neutral element.
-
-    Only elements where `where` holds count. `initial` is combined with the result, which is written
-    into `out` if that is given.
-    """
+    """Return the elements under `where`, and `initial`, reduced along axes; `start` is neutral."""
     axes = axes_of(axis, len(x.shape))
     neutral = scalar(start, x.dtype)
     if where is not None:
@@ -67,7 +63,6 @@ def reduced(
 
 
 def _in_sum_type(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
-    """Return the tensor in the type of the summation, and the type of the result."""
     x = lift(a)
     result_type = dtype_of(dtype) if dtype is not None else INT32 if x.dtype == BOOL else x.dtype
     return convert(convert(x, result_type), wide_dtype(result_type)), result_type

@@ -51,5 +51,4 @@ def _reduce_window(op: Op, x: Array, initial: Array) -> Array:
 
 
 def _is_cumulative(shape: Any, sizes: Any, padding: Any, axis: int) -> bool:
-    """Return whether each window has an element and all elements before it."""
     return sizes[axis] == shape[axis] and tuple(padding[axis]) == (shape[axis] - 1, 0)
