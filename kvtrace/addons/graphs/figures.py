@@ -57,7 +57,7 @@ _MOVES: Final = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class OpFigures:
-    """Bytes, FLOPs and live memory of one op, executed once."""
+    """Bytes, FLOPs and live memory of one op; a loop op's include all trips of its body."""
 
     op_index: int
     read_bytes: int
@@ -91,17 +91,17 @@ class GraphFigures:
 
     @property
     def intensity(self) -> float | None:
-        """FLOPs per byte of inputs and outputs, which a fused graph can reach."""
+        """FLOPs per byte of inputs and outputs, as in a fused graph; None without such bytes."""
         return self.flops / self.boundary_bytes if self.boundary_bytes else None
 
     @property
     def unfused_intensity(self) -> float | None:
-        """FLOPs per byte that the ops move, each by itself."""
+        """FLOPs per byte read or written, where each op runs by itself; None without bytes."""
         return self.flops / self.bytes if self.bytes else None
 
 
 def figures_of(rows: Sequence[GraphOp]) -> GraphFigures:
-    """Return the figures of a graph, given the rows of the graph (first) and of its bodies."""
+    """Return the figures of the graph of the first row; further rows may be those of its bodies."""
     graphs = by_graph(rows)
     if not rows:
         return GraphFigures((), 0, 0, 0, 0, None, 0)
@@ -109,7 +109,7 @@ def figures_of(rows: Sequence[GraphOp]) -> GraphFigures:
 
 
 def byte_size(dtype: str, shape: tuple[int, ...]) -> int:
-    """Return the bytes of a tensor; 0 for a tuple."""
+    """Return the size of a tensor in bytes; 0 if `dtype` is "tuple"."""
     if dtype == "tuple":
         return 0
     digits = "".join(c if c.isdigit() else " " for c in dtype.partition("_")[0]).split()
@@ -118,7 +118,7 @@ def byte_size(dtype: str, shape: tuple[int, ...]) -> int:
 
 
 def _size(op: GraphOp) -> int:
-    """Return the bytes of an op's result; a constant of one repeated number is one number."""
+    """Return the bytes of an op's result; a constant of one repeated value counts one element."""
     value = op.attributes.get("value", "[")
     if op.opcode == "constant" and op.output_name is None and not value.startswith(("[", "0x")):
         return byte_size(op.dtype, ())
@@ -127,52 +127,58 @@ def _size(op: GraphOp) -> int:
 
 def _figures(ops: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> GraphFigures:
     sizes = [_size(op) for op in ops]
-    live = _live_bytes(ops, sizes)
-    figures_by_op: list[OpFigures] = []
-    unknown = 0
+    live_bytes = _live_bytes(ops, sizes)
+    op_figures: list[OpFigures] = []
+    unknown_loops = 0
     for op in ops:
-        bodies = [_figures(graphs[body], graphs) for body in _bodies(op)]
-        unknown += sum(body.unknown_loops for body in bodies)
+        bodies = [_figures(graphs[body], graphs) for body in _body_ids(op)]
+        unknown_loops += sum(body.unknown_loops for body in bodies)
         if bodies and op.opcode == "while":
-            unknown += op.attribute("trip_count") is None
+            unknown_loops += op.attribute("trip_count") is None
         trips = op.attribute("trip_count", 1)
         # Of two branches, the more expensive counts.
         inner = max(bodies, key=lambda body: body.flops + body.bytes, default=None)
-        read, written = _moved(op, sizes) if inner is None else (inner.bytes * trips, 0)
+        read_bytes, written_bytes = _moved(op, sizes) if inner is None else (inner.bytes * trips, 0)
         flops = _flops(op, ops) if inner is None else inner.flops * trips
-        inner_live = 0 if inner is None else inner.peak_live_bytes
-        figures_by_op.append(
-            OpFigures(op.op_index, read, written, flops, live[op.op_index] + inner_live)
+        body_live = 0 if inner is None else inner.peak_live_bytes
+        op_figures.append(
+            OpFigures(
+                op.op_index,
+                read_bytes,
+                written_bytes,
+                flops,
+                live_bytes[op.op_index] + body_live,
+            )
         )
-    peak = max(figures_by_op, key=lambda figures: figures.live_bytes, default=None)
-    ends = [op for op in ops if op.opcode == "parameter"]
-    ends += [op for op in ops if op.output_name is not None]
+    peak = max(op_figures, key=lambda figures: figures.live_bytes, default=None)
+    boundary_ops = [op for op in ops if op.opcode == "parameter"]
+    boundary_ops += [op for op in ops if op.output_name is not None]
     return GraphFigures(
-        ops=tuple(figures_by_op),
-        bytes=sum(figures.read_bytes + figures.written_bytes for figures in figures_by_op),
-        flops=sum(figures.flops for figures in figures_by_op),
-        boundary_bytes=sum(sizes[op.op_index] for op in ends),
+        ops=tuple(op_figures),
+        bytes=sum(figures.read_bytes + figures.written_bytes for figures in op_figures),
+        flops=sum(figures.flops for figures in op_figures),
+        boundary_bytes=sum(sizes[op.op_index] for op in boundary_ops),
         peak_live_bytes=0 if peak is None else peak.live_bytes,
         peak_op=None if peak is None else peak.op_index,
-        unknown_loops=unknown,
+        unknown_loops=unknown_loops,
     )
 
 
-def _bodies(op: GraphOp) -> list[int]:
+def _body_ids(op: GraphOp) -> list[int]:
     return [int(op.attributes[role]) for role in BODY_ROLES if role in op.attributes]
 
 
 def _moved(op: GraphOp, sizes: Sequence[int]) -> tuple[int, int]:
-    """Return the bytes that an op reads and writes."""
-    result = sizes[op.op_index]
+    """Return the bytes that an op reads and those it writes; `sizes` has each result's bytes."""
+    result_bytes = sizes[op.op_index]
     if op.opcode in RENAMES or op.dtype == "tuple":
         return (sum(sizes[operand] for operand in op.operands) if op.dtype == "tuple" else 0), 0
     if op.opcode in _PARTIAL_READS:
-        return result + sum(sizes[operand] for operand in op.operands[1:]), result
+        return result_bytes + sum(sizes[operand] for operand in op.operands[1:]), result_bytes
     if op.opcode == "dynamic_update_slice":
-        update = sizes[op.operands[1]]
-        return update, update  # in place: the other elements stay
-    return sum(sizes[operand] for operand in op.operands), result
+        update_bytes = sizes[op.operands[1]]
+        return update_bytes, update_bytes  # in place: the other elements stay
+    return sum(sizes[operand] for operand in op.operands), result_bytes
 
 
 def _flops(op: GraphOp, ops: Sequence[GraphOp]) -> int:
@@ -181,52 +187,54 @@ def _flops(op: GraphOp, ops: Sequence[GraphOp]) -> int:
         return flops
     if op.dtype == "tuple" or op.opcode in _MOVES or not op.operands:
         return 0
-    first = ops[op.operands[0]]
-    if "float" not in first.dtype:
+    first_operand = ops[op.operands[0]]
+    if "float" not in first_operand.dtype:
         return 0
     if op.opcode == "dot_general":
-        extent: int = prod(first.shape[axis] for axis in op.attribute("lhs_contracting_dimensions"))
-        return 2 * prod(op.shape) * extent
+        contracted_extent: int = prod(
+            first_operand.shape[axis] for axis in op.attribute("lhs_contracting_dimensions")
+        )
+        return 2 * prod(op.shape) * contracted_extent
     if op.opcode == "convolution":
         kernel = ops[op.operands[1]]
-        output = op.attribute("kernel_output_feature_dimension", 0)
-        window = prod(n for axis, n in enumerate(kernel.shape) if axis != output)
-        return 2 * prod(op.shape) * window
-    return max(prod(op.shape), prod(first.shape))
+        output_axis = op.attribute("kernel_output_feature_dimension", 0)
+        window_size = prod(n for axis, n in enumerate(kernel.shape) if axis != output_axis)
+        return 2 * prod(op.shape) * window_size
+    return max(prod(op.shape), prod(first_operand.shape))
 
 
 def _live_bytes(ops: Sequence[GraphOp], sizes: Sequence[int]) -> list[int]:
-    """Return the bytes that are live while each op runs."""
-    holder = list(range(len(ops)))
+    """Return, per op, the bytes of all results live while it runs; `sizes` are results' bytes."""
+    memory_owner = list(range(len(ops)))
     for op in ops:
         if op.opcode in RENAMES and op.operands:
-            holder[op.op_index] = holder[op.operands[0]]
-    inputs = {op.input_name: op.op_index for op in ops if op.opcode == "parameter"}
-    last = list(range(len(ops)))
+            memory_owner[op.op_index] = memory_owner[op.operands[0]]
+    parameter_indices = {op.input_name: op.op_index for op in ops if op.opcode == "parameter"}
+    last_use = list(range(len(ops)))
     for op in ops:
         for operand in op.operands:
-            last[holder[operand]] = max(last[holder[operand]], op.op_index)
-    permanent = [op for op in ops if op.opcode == "parameter" or op.output_name is not None]
-    for op in permanent:
-        last[holder[op.op_index]] = len(ops)
-    change = [0] * (len(ops) + 2)
+            last_use[memory_owner[operand]] = max(last_use[memory_owner[operand]], op.op_index)
+    boundary_ops = [op for op in ops if op.opcode == "parameter" or op.output_name is not None]
+    for op in boundary_ops:
+        last_use[memory_owner[op.op_index]] = len(ops)
+    size_changes = [0] * (len(ops) + 2)
     for op in ops:
         index = op.op_index
-        owns_memory = holder[index] == index and not (
-            op.aliases in inputs and op.aliases is not None
+        owns_memory = memory_owner[index] == index and not (
+            op.aliases in parameter_indices and op.aliases is not None
         )
         if owns_memory and op.dtype != "tuple":
-            change[0 if op.opcode == "parameter" else index] += sizes[index]
-            change[last[index] + 1] -= sizes[index]
+            size_changes[0 if op.opcode == "parameter" else index] += sizes[index]
+            size_changes[last_use[index] + 1] -= sizes[index]
         if op.dtype == "tuple":  # the memory of its elements, which the following rows rename
-            rows = takewhile(
+            elements = takewhile(
                 lambda row: row.opcode == "get_tuple_element", islice(ops, index + 1, None)
             )
-            size = sum(sizes[row.op_index] for row in rows)
-            change[index] += size
-            change[last[index] + 1] -= size
-    live, total = [], 0
+            tuple_bytes = sum(sizes[row.op_index] for row in elements)
+            size_changes[index] += tuple_bytes
+            size_changes[last_use[index] + 1] -= tuple_bytes
+    live_bytes, live_now = [], 0
     for index in range(len(ops)):
-        total += change[index]
-        live.append(total)
-    return live
+        live_now += size_changes[index]
+        live_bytes.append(live_now)
+    return live_bytes

@@ -34,7 +34,7 @@ Frame = tuple[str | None, int | None, int | None, str | None]
 
 @dataclass(frozen=True, slots=True)
 class GraphOp:
-    """One row, with the stack instead of its id."""
+    """One row of `graph_ops`, with the frames of the stack in place of its id."""
 
     graph_id: int
     op_index: int
@@ -49,7 +49,7 @@ class GraphOp:
     aliases: str | None = None
 
     def attribute(self, name: str, default: Any = None) -> Any:
-        """Return the value of an attribute that is JSON."""
+        """Return an attribute's value, parsed as JSON; `default` if the op does not have it."""
         text = self.attributes.get(name)
         try:
             return default if text is None else json.loads(text)
@@ -57,17 +57,17 @@ class GraphOp:
             raise damaged(self, f"its attribute {name} is not JSON") from None
 
 
-def damaged(op: GraphOp, what: str) -> DamagedFile:
-    """Return the error of a row that no program has recorded."""
+def damaged(op: GraphOp, damage: str) -> DamagedFile:
+    """Return the error for a row that kvtrace cannot have written."""
     return DamagedFile(
         f"the op {op.op_index} ({op.opcode}) of the graph {op.graph_id} in the trace is damaged: "
-        f"{what}; restore the trace from a copy, or record the program again."
+        f"{damage}; restore the trace from a copy, or record the program again."
     )
 
 
 @contextmanager
-def damage_named(graph_id: int) -> Iterator[None]:
-    """Convert errors of damaged rows of a graph into `DamagedFile`.
+def damaged_graph_errors(graph_id: int) -> Iterator[None]:
+    """Convert errors while the rows of a graph are processed into `DamagedFile`.
 
     Raises:
         DamagedFile: The rows do not form a graph.
@@ -84,12 +84,12 @@ def damage_named(graph_id: int) -> Iterator[None]:
 
 
 def outermost(graph_id: int) -> int:
-    """Return the id of the graph that a body belongs to, or of the graph itself."""
+    """Return the id of the outermost graph around a body; that of an outermost graph is itself."""
     return graph_id & ((1 << BODY_SHIFT) - 1)
 
 
 def by_graph(rows: Iterable[GraphOp]) -> dict[int, list[GraphOp]]:
-    """Return rows by graph_id, each graph in order."""
+    """Return the rows by graph_id, sorted by `op_index`."""
     graphs: dict[int, list[GraphOp]] = {}
     for row in rows:
         graphs.setdefault(row.graph_id, []).append(row)
@@ -99,20 +99,20 @@ def by_graph(rows: Iterable[GraphOp]) -> dict[int, list[GraphOp]]:
 
 
 def outputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
-    """Return the results of a graph, in order."""
+    """Return the ops of a graph that are its results, in order of `output_index`."""
     outputs = [op for op in ops if op.output_name is not None]
     return sorted(outputs, key=lambda op: int(op.attributes["output_index"]))
 
 
 def inputs_of(ops: Sequence[GraphOp]) -> list[GraphOp]:
-    """Return the parameters of a graph, in order."""
+    """Return the ops of a graph that are its parameters, in order."""
     return [op for op in ops if op.opcode == "parameter"]
 
 
 def read_graphs(
     selection: Selection, *, meaning_only: bool = False
 ) -> dict[tuple[str, int], list[GraphOp]]:
-    """Return every graph of the selected runs, by (run, graph_id), with the rows of its bodies.
+    """Return the rows of each graph of the selected runs and of its bodies, by (run, graph_id).
 
     With `meaning_only` ops have no stacks, and large constants have a hash instead of their value,
     enough to compare graphs.
@@ -140,27 +140,26 @@ def read_graphs(
         graphs.setdefault((row["run"], outermost(op.graph_id)), []).append(op)
     for ops in graphs.values():
         for graph in by_graph(ops).values():
-            _check(graph)
+            _check_rows(graph)
     return graphs
 
 
-def _check(graph: Sequence[GraphOp]) -> None:
-    """Raise an error for rows that do not form a graph."""
-    earlier: set[int] = set()
+def _check_rows(graph: Sequence[GraphOp]) -> None:
+    earlier_indices: set[int] = set()
     for op in graph:
-        if op.op_index in earlier:
+        if op.op_index in earlier_indices:
             raise damaged(op, "another op has its number")
         if not op.dtype or any(extent < 0 for extent in op.shape):
             raise damaged(op, "it has no element type, or a negative extent")
-        if not earlier.issuperset(op.operands):
+        if not earlier_indices.issuperset(op.operands):
             raise damaged(op, "an operand is not an op before it")
         if len(op.operands) < _LEAST_OPERANDS.get(op.opcode, 1):
             raise damaged(op, "it has too few operands")
-        earlier.add(op.op_index)
+        earlier_indices.add(op.op_index)
 
 
 def _with_constant(attributes: dict[str, str], selection: Selection | None) -> dict[str, str]:
-    """Return the attributes with a constant's value, or with its hash if no trace is given."""
+    """Return the attributes with a large constant's value, or its hash without `selection`."""
     digest = attributes.get("value_artifact")
     if digest is None:
         return attributes

@@ -10,7 +10,13 @@ from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.findings import MEMORY_SPACE, UNDEFINED_LANES, UNINITIALIZED
 from kvtrace.addons.neuron.memory import DEFINED, GARBAGE, NEVER_WRITTEN, Memory, size_of
 from kvtrace.addons.neuron.recorder import AccessRow
-from kvtrace.addons.neuron.selections import broadcast_mask, describe, differs, gather, scatter
+from kvtrace.addons.neuron.selections import (
+    broadcast_mask,
+    describe,
+    differing_elements,
+    gather,
+    scatter,
+)
 from kvtrace.addons.neuron.tensors import Tensor
 
 if TYPE_CHECKING:
@@ -18,7 +24,7 @@ if TYPE_CHECKING:
 
 
 class Values:
-    """The values of an operand, their states (None: all defined), and the element type."""
+    """An operand's values, element states (None: all defined), element type and memory space."""
 
     __slots__ = ("dtype", "space", "states", "values")
 
@@ -37,19 +43,19 @@ class Values:
 
     @property
     def is_number(self) -> bool:
-        """The operand is a plain number of the program."""
+        """The operand is a plain number of the program, not a tensor."""
         return not self.space
 
     def computed(self) -> NDArray[Any]:
-        """Return the values in float32, as engines compute with them."""
+        """Return the values as float32, in which engines compute."""
         return dtypes.computed(self.values)
 
 
 _FLOAT: Final = dtypes.float32
 
 
-def number(operand: Any) -> Values:
-    """Return a plain number of the program as an operand.
+def number_operand(operand: Any) -> Values:
+    """Return a Python or NumPy number as an operand without dimensions or states.
 
     Raises:
         NkiError: the operand is neither a tensor nor a number.
@@ -62,7 +68,7 @@ def number(operand: Any) -> Values:
         return Values(np.asarray(int(operand), np.int64), None, _number_type(operand, dtypes.int32))
     if isinstance(operand, float | np.floating) or _is_scalar_array(operand):
         return Values(np.asarray(float(operand), np.float32), None, _number_type(operand, _FLOAT))
-    raise NkiError(f"operands of ops are tiles and numbers, not {type(operand).__name__}")
+    raise NkiError(f"an operand must be a tile or a number, not {type(operand).__name__}")
 
 
 def _number_type(operand: Any, default: np.dtype[Any]) -> np.dtype[Any]:
@@ -76,9 +82,9 @@ def _is_scalar_array(operand: Any) -> bool:
 
 
 def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Values:
-    """Read the elements of a view, and check bounds, races and undefined elements."""
+    """Return a view's values; count bytes; report bounds, races and unwritten elements."""
     memory = tensor.memory
-    _note_use(issue, memory)
+    _record_use(issue, memory)
     issue.read_buffers.append(memory.number)
     if tensor.selection is not None:
         values, states, count = gather(issue, tensor, lanes)
@@ -88,7 +94,7 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
         states = None if memory.states is None else tensor.per_element(memory.states)
         sharing.note_read(issue, tensor, None, lanes)
     if memory.life.block_bytes:
-        _note_block_use(issue, tensor)
+        _record_block_use(issue, tensor)
     nbytes = count * tensor.dtype.itemsize
     if memory.space == "hbm":
         issue.device_bytes += nbytes
@@ -106,26 +112,29 @@ def read(issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None) -> Val
 def _record_device_access(
     issue: "Issue", tensor: Tensor, count: int, lanes: NDArray[np.bool_] | None
 ) -> None:
-    """Record which bytes of device memory an op accessed."""
-    width = tensor.dtype.itemsize
+    """Record the byte range that an op accesses in device memory; mark the elements."""
+    element_bytes = tensor.dtype.itemsize
     memory = tensor.memory
     shape: tuple[int, ...] = ()
-    steps: tuple[int, ...] = ()
+    byte_steps: tuple[int, ...] = ()
     if tensor.selection is None:
-        shape, steps = tensor.shape, tuple(step * width for step in tensor.strides)
-        first = last = tensor.offset * width
-        for size, step in zip(shape, steps, strict=True):
-            last += step * (size - 1)
+        shape, byte_steps = tensor.shape, tuple(step * element_bytes for step in tensor.strides)
+        first_byte = last_byte = tensor.offset * element_bytes
+        for size, step in zip(shape, byte_steps, strict=True):
+            last_byte += step * (size - 1)
     elif count:
         positions = issue.positions
-        first, last = int(positions.min()) * width, int(positions.max()) * width
+        first_byte, last_byte = (
+            int(positions.min()) * element_bytes,
+            int(positions.max()) * element_bytes,
+        )
     else:
         return
-    if width == memory.dtype.itemsize:
-        marks = issue.run.recorder.touched_elements(
-            issue.site, memory.number, memory.raw.size // width
+    if element_bytes == memory.dtype.itemsize:
+        element_marks = issue.run.recorder.touched_elements(
+            issue.site, memory.number, memory.raw.size // element_bytes
         )
-        _mark(tensor, marks, issue.positions, lanes)
+        _mark_elements(tensor, element_marks, issue.positions, lanes)
     loops = issue.run.loops
     issue.run.recorder.add_access(
         AccessRow(
@@ -133,17 +142,17 @@ def _record_device_access(
             issue.run.program,
             loops[-1].trip if loops else None,
             memory.argument or memory.life.name,
-            first,
-            last + width - 1,
+            first_byte,
+            last_byte + element_bytes - 1,
             count,
             shape,
-            steps,
+            byte_steps,
             issue.run.serial,
         )
     )
 
 
-def _mark(
+def _mark_elements(
     tensor: Tensor,
     marks: NDArray[np.uint8],
     positions: NDArray[np.int64],
@@ -159,32 +168,36 @@ def _mark(
         np.copyto(view, 1, where=np.broadcast_to(lanes, view.shape))
 
 
-def _note_use(issue: "Issue", memory: Memory) -> None:
+def _record_use(issue: "Issue", memory: Memory) -> None:
+    """Record the op as last (and first) user of a buffer; report GpSimd's access to PSUM."""
     if memory.space == "psum" and issue.engine == "gpsimd" and issue.has_named_engine:
         issue.report(MEMORY_SPACE, f"{issue.operation.name} on GpSimd cannot reach PSUM")
-    life = memory.life
-    life.last = issue.order
-    if life.first < 0:
-        life.first = issue.order
+    buffer_life = memory.life
+    buffer_life.last = issue.order
+    if buffer_life.first < 0:
+        buffer_life.first = issue.order
 
 
-def _note_block_use(issue: "Issue", tensor: Tensor) -> None:
-    """Note the op as a user of each block between the first and last element of a view."""
+def _record_block_use(issue: "Issue", tensor: Tensor) -> None:
+    """Record the op as a user of each block between the first and last element of a view."""
     memory = tensor.memory
-    width = tensor.dtype.itemsize
+    element_bytes = tensor.dtype.itemsize
     if tensor.selection is None:
-        first = last = tensor.offset
+        first_element = last_element = tensor.offset
         for size, step in zip(tensor.shape, tensor.strides, strict=True):
-            last += step * (size - 1)
+            last_element += step * (size - 1)
     elif issue.positions.size:
-        first, last = int(issue.positions.min()), int(issue.positions.max())
+        first_element, last_element = int(issue.positions.min()), int(issue.positions.max())
     else:
         return
     if not any(loop.parallel for loop in issue.run.loops):
         memory.life.reorderable = False
-    block = size_of(memory.shape[memory.partition :]) * memory.dtype.itemsize
-    for number in range(first * width // block, last * width // block + 1):
-        memory.life.blocks.setdefault(number, [issue.order, 0])[1] = issue.order
+    block_bytes = size_of(memory.shape[memory.partition :]) * memory.dtype.itemsize
+    for block_index in range(
+        first_element * element_bytes // block_bytes,
+        last_element * element_bytes // block_bytes + 1,
+    ):
+        memory.life.blocks.setdefault(block_index, [issue.order, 0])[1] = issue.order
 
 
 def _report_uninitialized(
@@ -193,59 +206,59 @@ def _report_uninitialized(
     states: NDArray[np.uint8],
     lanes: NDArray[np.bool_] | None,
 ) -> NDArray[np.uint8] | None:
-    """Report reads of unwritten elements; return the states, or None if all are defined."""
-    lowest = states.min() if states.size else DEFINED
-    if lowest == DEFINED:
+    """Report reads of unwritten elements; return the states, None if all are defined."""
+    lowest_state = states.min() if states.size else DEFINED
+    if lowest_state == DEFINED:
         return None
-    if lowest > NEVER_WRITTEN:
+    if lowest_state > NEVER_WRITTEN:
         return states
-    unwritten = states == NEVER_WRITTEN
+    is_unwritten = states == NEVER_WRITTEN
     if lanes is not None:
-        unwritten = unwritten & lanes
-    count = int(unwritten.sum())
+        is_unwritten = is_unwritten & lanes
+    count = int(is_unwritten.sum())
     if count:
-        lane = tuple(int(index) for index in np.argwhere(unwritten)[0])
-        text = (
+        lane = tuple(int(index) for index in np.argwhere(is_unwritten)[0])
+        message = (
             f"{issue.operation.name} reads {count} elements of {describe(tensor)} "
-            "that nothing was written to"
+            "that were never written"
         )
-        issue.report(UNINITIALIZED, text, access="load", lane=lane, lanes=count)
+        issue.report(UNINITIALIZED, message, access="load", lane=lane, lanes=count)
     return np.maximum(states, GARBAGE)
 
 
 def combined_states(
     shape: tuple[int, ...], operands: tuple[Values, ...]
 ) -> NDArray[np.uint8] | None:
-    """Return the states of a result: the lowest of all operands, or None if all are defined."""
-    result: NDArray[np.uint8] | None = None
+    """Return, per element, the lowest state of the operands; None if all are defined."""
+    lowest_states: NDArray[np.uint8] | None = None
     for operand in operands:
         if operand.states is None:
             continue
         states = np.broadcast_to(operand.states, shape)
-        result = states if result is None else np.minimum(result, states)
-    return result
+        lowest_states = states if lowest_states is None else np.minimum(lowest_states, states)
+    return lowest_states
 
 
 def write(issue: "Issue", tensor: Tensor, result: "Result") -> None:
-    """Write a result to a view: reshaped if the sizes are equal, else repeated."""
+    """Write a result to a view, reshaped or broadcast; count bytes, and report violations."""
     memory = tensor.memory
     values, states = _to_shape(tensor, result.values), None
     if result.states is not None:
         states = _to_shape(tensor, result.states)
     values = dtypes.rounded(values, memory.read_as(tensor.dtype))
-    _note_use(issue, memory)
+    _record_use(issue, memory)
     lanes = result.mask
     if tensor.selection is not None:
-        count = scatter(issue, tensor, values, states, lanes)
+        written_count = scatter(issue, tensor, values, states, lanes)
     else:
-        count = _write_strided(issue, tensor, values, states, lanes)
+        written_count = _write_strided(issue, tensor, values, states, lanes)
     if memory.life.block_bytes:
-        _note_block_use(issue, tensor)
-    nbytes = count * tensor.dtype.itemsize
-    issue.masked_off += tensor.size - count
+        _record_block_use(issue, tensor)
+    nbytes = written_count * tensor.dtype.itemsize
+    issue.masked_off += tensor.size - written_count
     if memory.space == "hbm":
         issue.device_bytes += nbytes
-        _record_device_access(issue, tensor, count, lanes)
+        _record_device_access(issue, tensor, written_count, lanes)
         if states is not None:
             _report_stored_garbage(issue, tensor, states, lanes)
     else:
@@ -262,7 +275,7 @@ def _write_strided(
     """Write to a view without a selection; return the number of elements written."""
     memory = tensor.memory
     target = tensor.array()
-    sharing.note_write(issue, tensor, None, lanes, lambda: differs(target, values))
+    sharing.note_write(issue, tensor, None, lanes, lambda: differing_elements(target, values))
     states_view = None
     if memory.states is not None or states is not None:
         states_view = tensor.per_element(memory.state_array())
@@ -275,15 +288,15 @@ def _write_strided(
             states_view[...] = DEFINED if states is None else states
             _drop_states(memory, tensor)
         return tensor.size
-    where = np.broadcast_to(lanes, target.shape)
-    tensor.put(values, where)
+    written_lanes = np.broadcast_to(lanes, target.shape)
+    tensor.put(values, written_lanes)
     if states_view is not None:
-        np.copyto(states_view, np.uint8(DEFINED) if states is None else states, where=where)
-    return int(where.sum())
+        np.copyto(states_view, np.uint8(DEFINED) if states is None else states, where=written_lanes)
+    return int(written_lanes.sum())
 
 
 def _drop_states(memory: Memory, tensor: Tensor) -> None:
-    """Drop the states of a memory that is completely written and defined."""
+    """Remove the states of a memory that a view covers whole, if all elements are defined."""
     is_complete = tensor.size * tensor.dtype.itemsize == memory.raw.size
     if is_complete and memory.states is not None and memory.states.min() == DEFINED:
         memory.states = None
@@ -298,7 +311,9 @@ def _to_shape(tensor: Tensor, values: NDArray[Any]) -> NDArray[Any]:
     try:
         return np.broadcast_to(values, shape)
     except ValueError:
-        raise NkiError(f"values of {values.shape} do not fit a view of {shape}") from None
+        raise NkiError(
+            f"values of shape {values.shape} do not fit a view of shape {shape}"
+        ) from None
 
 
 def _report_stored_garbage(

@@ -17,7 +17,7 @@ from kvtrace.addons.neuron.tensors import Tensor
 
 
 class LaunchArrays:
-    """The arrays passed to a launch, with the memories that the kernel sees in their place."""
+    """The arrays passed to a launch, and the memories through which the kernel accesses them."""
 
     def __init__(self, run: Run) -> None:
         self._run = run
@@ -26,18 +26,18 @@ class LaunchArrays:
         self._memories: dict[int, Any] = {}
 
     def kernel_argument(self, name: str, value: Any) -> Any:
-        """Return an argument as the kernel sees it: arrays become tensors, also in containers."""
+        """Return an argument with its arrays, also those in containers, as tensors."""
         if isinstance(value, tuple | list):
             items = [self.kernel_argument(f"{name}.{at}", item) for at, item in enumerate(value)]
-            return like(value, items)
+            return container_like(value, items)
         if isinstance(value, dict):
             return {key: self.kernel_argument(f"{name}.{key}", item) for key, item in value.items()}
         array = array_of(value)
         self._has_torch = self._has_torch or (array is not None and _is_torch(value))
-        return value if array is None else self._tensor(name, array)
+        return value if array is None else self._argument_tensor(name, array)
 
     def copy_back(self) -> None:
-        """Copy the memories that are copies of arrays back to the arrays."""
+        """Copy contents back to arrays that were copied; read-only arrays are left alone."""
         for original, copy in self._copies:
             if original.flags.writeable:
                 original[...] = copy
@@ -47,21 +47,21 @@ class LaunchArrays:
         return [identity for identity, memory in self._memories.items() if memory.written]
 
     def result_arrays(self, value: Any) -> Any:
-        """Return a kernel's results as NumPy arrays, or as torch tensors if an argument was one."""
+        """Return a kernel's results as arrays; as torch tensors if an argument was one."""
         if isinstance(value, tuple | list):
-            return like(value, [self.result_arrays(item) for item in value])
+            return container_like(value, [self.result_arrays(item) for item in value])
         if not isinstance(value, Tensor):
             return value
         array = np.array(value.array())
         return _as_torch(array) if self._has_torch else array
 
-    def _tensor(self, name: str, array: NDArray[Any]) -> Tensor:
+    def _argument_tensor(self, name: str, array: NDArray[Any]) -> Tensor:
         memory = self._memories.get(id(array))
         if memory is None:
-            memory = self._memories[id(array)] = self._memory(name, array)
+            memory = self._memories[id(array)] = self._argument_memory(name, array)
         return self._run.tensor(memory)
 
-    def _memory(self, name: str, array: NDArray[Any]) -> Any:
+    def _argument_memory(self, name: str, array: NDArray[Any]) -> Any:
         if array.dtype.kind not in "biufV" or array.dtype == np.float64:
             supported = "float32" if array.dtype == np.float64 else "another type"
             raise NkiError(
@@ -79,13 +79,13 @@ class LaunchArrays:
         return memory
 
 
-def like(value: Any, items: list[Any]) -> Any:
-    """Return items as a container of the class of `value`: list, tuple or named tuple."""
+def container_like(value: Any, items: list[Any]) -> Any:
+    """Return the items in a list, tuple or named tuple of the class of `value`."""
     return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
 
 
 def array_of(value: Any) -> NDArray[Any] | None:
-    """Return a NumPy, torch or JAX array as a NumPy array, without a copy if possible, or None."""
+    """Return a NumPy, torch or JAX array as a NumPy array, or None; copied only if necessary."""
     if isinstance(value, np.ndarray):
         return value
     if _is_torch(value):
@@ -95,7 +95,7 @@ def array_of(value: Any) -> NDArray[Any] | None:
 
 
 def traced_tensors(value: Any) -> list[Any]:
-    """Return the distinct traced tensors among arguments, in order."""
+    """Return the distinct tensors of a graph's trace among the arguments, in order."""
     tensors: list[Any] = []
     for leaf in _leaves(value):
         if hasattr(type(leaf), "_call_kernel") and not any(leaf is tensor for tensor in tensors):
@@ -104,11 +104,11 @@ def traced_tensors(value: Any) -> list[Any]:
 
 
 def replace_leaves(value: Any, old: list[Any], new: list[Any]) -> Any:
-    """Return a nested container with each leaf of `old` replaced by the one of `new`."""
+    """Return a nested container with each leaf of `old` replaced by that of `new` at its index."""
     if isinstance(value, dict):
         return {key: replace_leaves(item, old, new) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        return like(value, [replace_leaves(item, old, new) for item in value])
+        return container_like(value, [replace_leaves(item, old, new) for item in value])
     for old_leaf, new_leaf in zip(old, new, strict=True):
         if value is old_leaf:
             return new_leaf
@@ -116,7 +116,7 @@ def replace_leaves(value: Any, old: list[Any], new: list[Any]) -> Any:
 
 
 def result_leaves(value: Any) -> list[Any]:
-    """Return the arrays among a kernel's results."""
+    """Return the arrays and tensors among a kernel's results, in order."""
     return [leaf for leaf in _leaves(value) if hasattr(leaf, "dtype") and hasattr(leaf, "shape")]
 
 

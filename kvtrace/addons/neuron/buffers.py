@@ -9,7 +9,7 @@ from kvtrace.forks import Lock
 
 
 class Buffer(str):
-    """A memory to allocate in. `alloc` and `mod_alloc` place a tensor by hand.
+    """A memory to allocate tensors in. `alloc` and `mod_alloc` are for manual placement.
 
     kvtrace ignores the placement: each tensor is a separate buffer.
     """
@@ -31,7 +31,7 @@ class Buffer(str):
         return self
 
     def view(self, dtype: Any, shape: Any = None, size: Any = None, name: str = "") -> Any:
-        """Allocate a tensor in the memory."""
+        """Allocate a tensor of `shape` (or `size`) in this memory, and return it."""
         from kvtrace.addons.neuron.ops.creation import ndarray
 
         return ndarray(size if shape is None else shape, dtype, buffer=self, name=name)
@@ -65,7 +65,7 @@ _BY_NAME: Final[dict[str, Buffer]] = {
 
 
 class BareNames:
-    """Context in which memories are builtin names (`sbuf`), as in Neuron's compiler."""
+    """A context, for several threads at once, in which memories are builtin names (`sbuf`)."""
 
     def __init__(self) -> None:
         self._lock = Lock()
@@ -91,7 +91,7 @@ BARE_NAMES: Final = BareNames()
 
 
 def buffer_of(value: Any) -> Buffer:
-    """Return the memory of a name or a `Buffer`; SBUF for None.
+    """Return a memory, given its name or the `Buffer` itself; SBUF for None.
 
     Raises:
         NkiError: no memory has that name.

@@ -17,8 +17,8 @@ from kvtrace.addons.neuron.targets import PSUM_BANK_BYTES, PSUM_BANKS
 _RULES: Final = {"sbuf": SBUF_CAPACITY, "psum": PSUM_CAPACITY}
 
 
-def in_use(lives: list[BufferLife], space: str) -> list[tuple[int, int, BufferLife]]:
-    """Return (first op, last op, buffer) of each buffer of a memory that was accessed."""
+def accessed_buffers(lives: list[BufferLife], space: str) -> list[tuple[int, int, BufferLife]]:
+    """Return (first op, last op, buffer) of each buffer in `space` that ops accessed."""
     return [
         (life.first, life.last, life)
         for life in lives
@@ -35,32 +35,31 @@ def usage(
     a buffer whose blocks are used only in `affine_range` counts as one block: a compiler may fuse
     such loops, and finish a block before it begins the next.
     """
-    steps = np.zeros(count + 1, np.int64)
-    for first, last, life in in_use(lives, space):
+    changes = np.zeros(count + 1, np.int64)
+    for first_op, last_op, life in accessed_buffers(lives, space):
         if life.blocks and not (fused and life.reorderable):
-            blocks = _blocks_in_use(life, first, last)
+            blocks = _blocks_in_use(life, first_op, last_op)
             amounts = blocks if space == "sbuf" else -(-blocks // PSUM_BANK_BYTES)
-            changes = np.diff(amounts, prepend=0, append=0)
-            steps[first : min(last, count - 1) + 2] += changes[: count + 1 - first]
+            steps = np.diff(amounts, prepend=0, append=0)
+            changes[first_op : min(last_op, count - 1) + 2] += steps[: count + 1 - first_op]
             continue
         nbytes = life.block_bytes if life.blocks else life.partition_bytes
         amount = nbytes if space == "sbuf" else -(-nbytes // PSUM_BANK_BYTES)
-        steps[first] += amount
-        steps[min(last, count - 1) + 1] -= amount
-    return np.cumsum(steps)[:count]
+        changes[first_op] += amount
+        changes[min(last_op, count - 1) + 1] -= amount
+    return np.cumsum(changes)[:count]
 
 
 def _blocks_in_use(life: BufferLife, first: int, last: int) -> NDArray[np.int64]:
-    """Return the bytes per partition of the blocks in use at each op from first to last."""
-    steps = np.zeros(last - first + 2, np.int64)
-    for begin, end in life.blocks.values():
-        steps[begin - first] += life.block_bytes
-        steps[end - first + 1] -= life.block_bytes
-    return np.cumsum(steps)[:-1]
+    changes_by_op = np.zeros(last - first + 2, np.int64)
+    for first_use, last_use in life.blocks.values():
+        changes_by_op[first_use - first] += life.block_bytes
+        changes_by_op[last_use - first + 1] -= life.block_bytes
+    return np.cumsum(changes_by_op)[:-1]
 
 
 def find_overflows(run: Run) -> None:
-    """Report SBUF and PSUM where the buffers in use at the same time do not fit."""
+    """Add a finding to the recorder for SBUF, and for PSUM, if live buffers do not fit."""
     recorder = run.recorder
     limits = {"sbuf": run.target.sbuf_usable_bytes, "psum": PSUM_BANKS}
     units = {"sbuf": "bytes", "psum": "banks"}
@@ -68,14 +67,16 @@ def find_overflows(run: Run) -> None:
         amounts = usage(recorder.buffers, space, recorder.count, fused=space == "psum")
         if not amounts.size or int(amounts.max()) <= limit:
             continue
-        order = int(np.argmax(amounts > limit))
-        at_once = [
-            life for first, last, life in in_use(recorder.buffers, space) if first <= order <= last
+        first_overflow = int(np.argmax(amounts > limit))
+        live_buffers = [
+            life
+            for first_op, last_op, life in accessed_buffers(recorder.buffers, space)
+            if first_op <= first_overflow <= last_op
         ]
-        newest = max(at_once, key=lambda life: life.first)
-        text = (
-            f"{len(at_once)} buffers in use at once need {int(amounts[order]):,} {units[space]} "
-            f"per partition of {space.upper()}, later up to {int(amounts.max()):,}; "
+        newest = max(live_buffers, key=lambda life: life.first)
+        message = (
+            f"{len(live_buffers)} buffers in use at once need {int(amounts[first_overflow]):,} "
+            f"{units[space]} per partition of {space.upper()}, later up to {int(amounts.max()):,}; "
             f"{run.target.name} has {limit:,}"
         )
-        recorder.add_finding(Finding(_RULES[space], newest.site, text))
+        recorder.add_finding(Finding(_RULES[space], newest.site, message))

@@ -11,7 +11,7 @@ from kvtrace.addons.neuron.targets import Target, target_named
 
 
 class _TileSize:
-    """`nl.tile_size`: limits of tiles."""
+    """The object `nl.tile_size`: limits of tiles, and sizes of the target's memories."""
 
     pmax = targets.PARTITIONS
     psum_fmax = psum_bank_fmax = targets.PSUM_FREE
@@ -30,7 +30,7 @@ class _TileSize:
 
     @property
     def sbuf_fmax_bytes(self) -> int:
-        """Bytes of a partition of SBUF that kernels may use; the newer name."""
+        """Bytes of a partition of SBUF that kernels may use, by the newer name."""
         return self.total_available_sbuf_size
 
     @property
@@ -124,7 +124,7 @@ class dma_engine(Enum):  # noqa: N801 - the public name
 
 
 class oob_mode(Enum):  # noqa: N801 - the public name
-    """Treatment of an index that is out of bounds, by a transfer."""
+    """What a transfer does with an index out of bounds: report an error, or skip the element."""
 
     error = 0
     skip = 1

@@ -19,11 +19,11 @@ PAIR: Final = 2
 
 
 class _AbandonedError(BaseException):
-    """Ends the threads of other programs after one program failed."""
+    """The exception that ends the threads of other programs after one program failed."""
 
 
 class _ProgramThread:
-    """A program other than the first, in a thread of its own."""
+    """A program other than program 0, which runs in its own thread."""
 
     def __init__(self, run: Run, call: Callable[[], Any], program: int) -> None:
         self.ended = False
@@ -40,24 +40,24 @@ class _ProgramThread:
 
     def advance(self) -> None:
         """Run the program until it waits or ends; raise the error that it raised, if any."""
-        suspended = self._run.suspend()
+        suspended_state = self._run.suspend()
         self._turns.put(True)
         self._stops.get()
-        self._run.resume(suspended)
+        self._run.resume(suspended_state)
         if self._error is not None:
             error, self._error = self._error, None
             raise error
 
     def wait(self) -> None:
-        """In the program's thread: wait until the first program lets it continue."""
-        suspended = self._run.suspend()
+        """Block the program's thread until program 0 calls `advance`; called in that thread."""
+        suspended_state = self._run.suspend()
         self._stops.put(None)
         if not self._turns.get():
             raise _AbandonedError
-        self._run.resume(suspended)
+        self._run.resume(suspended_state)
 
     def abandon(self) -> None:
-        """End the program's thread, unless the program has ended."""
+        """End the program's thread at its wait, unless the program has ended."""
         if not self.ended:
             self._turns.put(False)
             self._thread.join()
@@ -82,55 +82,56 @@ class _ProgramThread:
 
 
 class Cores:
-    """Runs all programs of a launch, and lets them wait for each other."""
+    """The execution of all programs of a launch, which may wait for each other."""
 
     def __init__(self, run: Run, call: Callable[[], Any]) -> None:
         """`call` calls the kernel for the run's current program."""
         self._run = run
         self._call = call
-        self._others: list[_ProgramThread] = []
+        self._other_programs: list[_ProgramThread] = []
         run.wait_for_others = self.wait_for_others
 
     def execute(self) -> Any:
-        """Run all programs, and return the result of the first."""
+        """Run all programs of the grid, and return the result of program 0."""
         run = self._run
         try:
             run.begin_program(0)
             result = self._call()
             run.flush_findings()
-            for thread in self._others:
+            for thread in self._other_programs:
                 self._finish(thread)
         finally:
-            for thread in self._others:
+            for thread in self._other_programs:
                 thread.abandon()
-        for program in range(1 + len(self._others), run.programs):
+        for program in range(1 + len(self._other_programs), run.programs):
             run.begin_program(program)
             self._call()
             run.flush_findings()
         return result
 
     def wait_for_others(self, what: str, pair: bool = True) -> bool:
-        """Wait until all programs have reached `what`; return whether this program came last.
+        """Wait until all programs have reached the op; return True in program 0, False in others.
 
         Raises:
             NkiError: a program has ended, or `pair` is set and the grid has not two programs.
+
         """
         run = self._run
         if run.programs == 1:
             return True
         if pair and run.programs != PAIR:
-            raise NkiError(f"{what} is for grids of {PAIR} programs, not of {run.programs}")
+            raise NkiError(f"{what} needs a grid of {PAIR} programs, not of {run.programs}")
         if run.program:
-            if not self._others:
+            if not self._other_programs:
                 raise NkiError(
                     f"program {run.program} waits at {what} for program 0, which has ended"
                 )
-            self._others[run.program - 1].wait()
+            self._other_programs[run.program - 1].wait()
             return False
-        if not self._others:
-            numbers = range(1, run.programs)
-            self._others = [_ProgramThread(run, self._call, program) for program in numbers]
-        for thread in self._others:
+        if not self._other_programs:
+            others = range(1, run.programs)
+            self._other_programs = [_ProgramThread(run, self._call, program) for program in others]
+        for thread in self._other_programs:
             if not thread.ended:
                 thread.advance()
             if thread.ended:

@@ -86,7 +86,7 @@ _POISON_INTEGER: Final = 0x5A
 
 
 def as_dtype(value: Any) -> np.dtype[Any]:
-    """Return the NumPy type of an element type given as a NumPy type, a name, or torch's.
+    """Return an element type as NumPy's dtype, given a dtype, a name or torch's dtype.
 
     Raises:
         NkiError: NKI has no such element type.
@@ -97,8 +97,8 @@ def as_dtype(value: Any) -> np.dtype[Any]:
     if name is None and type(value).__module__ == "torch":
         name = str(value).removeprefix("torch.")
     if name is not None and name.rpartition(".")[2] in NAMES:
-        named: np.dtype[Any] = NAMES[name.rpartition(".")[2]]
-        return named
+        dtype: np.dtype[Any] = NAMES[name.rpartition(".")[2]]
+        return dtype
     try:
         return np.dtype(value if name is None else name)
     except TypeError:
@@ -111,28 +111,28 @@ def short_name(dtype: np.dtype[Any]) -> str:
 
 
 def promoted(*dtypes: np.dtype[Any]) -> np.dtype[Any]:
-    """Return the widest of some element types: the result type of ops without a `dtype`."""
+    """Return the result type of ops without a `dtype`: the widest of the operands' types."""
     widest = dtypes[0]
-    for other in dtypes[1:]:
-        if other != widest:
-            widest = _wider(widest, other)
+    for dtype in dtypes[1:]:
+        if dtype != widest:
+            widest = _wider(widest, dtype)
     return widest
 
 
-def _wider(one: np.dtype[Any], other: np.dtype[Any]) -> np.dtype[Any]:
-    floats = [dtype for dtype in (one, other) if dtype in FLOATS]
+def _wider(left: np.dtype[Any], right: np.dtype[Any]) -> np.dtype[Any]:
+    floats = [dtype for dtype in (left, right) if dtype in FLOATS]
     if len(floats) == 1:
         return floats[0]
     if not floats:
-        wide = np.promote_types(one, other)
-        return wide if wide in SHORT else float32  # there are no integers of 64 bits
-    if one.itemsize == other.itemsize:
-        return float32 if one.itemsize == 2 else bfloat16
-    return one if one.itemsize > other.itemsize else other
+        common = np.promote_types(left, right)
+        return common if common in SHORT else float32  # there are no integers of 64 bits
+    if left.itemsize == right.itemsize:
+        return float32 if left.itemsize == 2 else bfloat16
+    return left if left.itemsize > right.itemsize else right
 
 
 def computed(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values as engines compute with them: in float32."""
+    """Return values as float32, in which engines compute."""
     return values if values.dtype == np.float32 else values.astype(np.float32)
 
 
@@ -153,7 +153,7 @@ def rounded(values: NDArray[Any], dtype: np.dtype[Any]) -> NDArray[Any]:
 
 
 def poison(dtype: np.dtype[Any]) -> Any:
-    """Return the value that represents garbage in a type: NaN, or a bit pattern."""
+    """Return the value that marks garbage of a type: NaN for floats, else a bit pattern."""
     if dtype in FLOATS:
         return np.nan
     if dtype.kind == "V":

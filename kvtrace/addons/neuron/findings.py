@@ -74,7 +74,7 @@ RULES: Final = {
     ),
     UNINITIALIZED: Rule(
         "error",
-        "memory is read that nothing was written to",
+        "memory is read that was never written",
         "write it first, or allocate it with nl.zeros",
     ),
     PARTITION_LIMIT: Rule(
@@ -84,12 +84,12 @@ RULES: Final = {
     ),
     MATMUL_LIMIT: Rule(
         "error",
-        "an operand of a matrix multiplication is larger than the engine's",
+        "an operand of a matrix multiplication is larger than the engine supports",
         "split it: at most 128 partitions, 128 stationary and 512 moving columns",
     ),
     TILE_LIMIT: Rule(
         "error",
-        "a tile is larger than an instruction takes",
+        "a tile is larger than an instruction supports",
         "split its free dimension, and combine the results",
     ),
     PSUM_BANK: Rule(
@@ -109,33 +109,33 @@ RULES: Final = {
     ),
     ENGINE_DTYPE: Rule(
         "error",
-        "an engine is given an element type that it does not take",
+        "an engine gets an element type that it does not support",
         "convert it first, as with nl.copy(tile, dtype=…)",
     ),
     MEMORY_SPACE: Rule(
         "error",
-        "an operand lies in a memory that the engine does not reach",
+        "an operand is in a memory that the engine cannot access",
         "load it, or copy it to SBUF first",
     ),
     LOOP_DEPENDENCE: Rule(
         "error",
-        "an iteration of affine_range uses what another one wrote",
+        "an iteration of affine_range reads elements that another iteration wrote",
         "use nl.sequential_range",
     ),
     TARGET_SUPPORT: Rule(
         "error",
-        "an instruction is used that the target does not have",
+        "the target does not have an instruction that is used",
         "choose a newer target by NEURON_PLATFORM_TARGET_OVERRIDE, or another instruction",
     ),
     INSTRUCTION_ARGUMENT: Rule(
         "error",
-        "an instruction is given an argument that it does not take",
-        "see the instruction in the reference of nki.isa; the message says what it takes",
+        "an instruction gets an argument that it does not support",
+        "see the instruction in the reference of nki.isa; the message has the requirement",
     ),
     UNWRITTEN_RESULT: Rule(
         "warning",
-        "a kernel returns a tensor that it has not written whole",
-        "store to every element of it, or make it smaller",
+        "a kernel returns a tensor with elements that it never wrote",
+        "write every element of the tensor, or allocate a smaller one",
     ),
 }
 
@@ -146,10 +146,11 @@ ADDED: Final = AddedRules(
 
 @dataclass
 class Finding:
-    """A rule violated by an op. Times and lanes are sums over the run; other fields are the first.
+    """A violation of a rule by an op. `times` and `lanes` are sums over the run.
 
-    `site` is the op's index among the recorder's sites, `lane` the index in the op's tile, and
-    `program` the linear program id; `address_offset` and `past_end_bytes` are in bytes.
+    Other fields are those of the first violation. `site` is the op's index among the recorder's
+    sites, `lane` the index in the op's tile, and `program` the linear program id; `address_offset`
+    and `past_end_bytes` are in bytes.
     """
 
     rule: str

@@ -16,7 +16,7 @@ from kvtrace.addons.neuron.errors import NkiError
 
 
 class Mask:
-    """Lanes for which an op runs; made by comparing index expressions, combined by `&` and `|`."""
+    """The lanes for which an op runs: comparisons of index expressions, combined by `&` and `|`."""
 
     __slots__ = ("values",)
 
@@ -41,7 +41,7 @@ class Mask:
 
 
 def lanes_of(mask: Any) -> NDArray[np.bool_]:
-    """Return the lanes of a mask, a bool, or an array of bools.
+    """Return the lanes of a mask, a bool, or an array of bools as an array of bools.
 
     Raises:
         NkiError: the value is not a mask.
@@ -52,7 +52,7 @@ def lanes_of(mask: Any) -> NDArray[np.bool_]:
         return np.asarray(mask)
     if isinstance(mask, np.ndarray) and mask.dtype == bool:
         return mask
-    raise NkiError(f"a mask is made by comparing index expressions, not of {type(mask).__name__}")
+    raise NkiError(f"a mask is a comparison of index expressions, not a {type(mask).__name__}")
 
 
 class Index:
@@ -85,12 +85,14 @@ class Index:
         """Return the integers as an array of shape `shape`."""
         if self.array is not None:
             return self.array
-        total = np.full((1,) * len(self.shape), self.offset, np.int64)
+        values = np.full((1,) * len(self.shape), self.offset, np.int64)
         for axis, (size, step) in enumerate(zip(self.shape, self.steps, strict=True)):
             if step and size > 1:
-                line = np.arange(size, dtype=np.int64) * step
-                total = total + line.reshape((1,) * axis + (size,) + (1,) * (self.ndim - axis - 1))
-        return np.broadcast_to(total, self.shape)
+                axis_values = np.arange(size, dtype=np.int64) * step
+                values = values + axis_values.reshape(
+                    (1,) * axis + (size,) + (1,) * (self.ndim - axis - 1)
+                )
+        return np.broadcast_to(values, self.shape)
 
     def bounds(self) -> tuple[int, int]:
         """Return the smallest and the largest integer."""
@@ -98,15 +100,15 @@ class Index:
             return int(self.array.min()), int(self.array.max())
         low = high = self.offset
         for size, step in zip(self.shape, self.steps, strict=True):
-            reach = step * (size - 1)
-            if reach > 0:
-                high += reach
+            span = step * (size - 1)
+            if span > 0:
+                high += span
             else:
-                low += reach
+                low += span
         return low, high
 
     def __getitem__(self, key: Any) -> "Index":
-        """Insert axes, as `[:, None]` does, or select lanes, as NumPy does."""
+        """Return the index with new axes, as for `[:, None]`, or of selected lanes."""
         parts = key if isinstance(key, tuple) else (key,)
         if self.array is not None or any(p is not None and p != slice(None) for p in parts):
             return _from_array(self.values()[key])
@@ -193,13 +195,13 @@ def _sum(left: Index, right: Index) -> Index:
     rank = max(left.ndim, right.ndim)
     shapes, steps = zip(*(_padded(index, rank) for index in (left, right)), strict=True)
     shape = np.broadcast_shapes(*shapes)
-    total = tuple(
+    summed_steps = tuple(
         sum(step for size, step in zip(sizes, axis_steps, strict=True) if size > 1)
         for sizes, axis_steps in zip(
             zip(*shapes, strict=True), zip(*steps, strict=True), strict=True
         )
     )
-    return Index(shape, left.offset + right.offset, total)
+    return Index(shape, left.offset + right.offset, summed_steps)
 
 
 def _padded(index: Index, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
@@ -208,9 +210,9 @@ def _padded(index: Index, rank: int) -> tuple[tuple[int, ...], tuple[int, ...]]:
 
 
 def arange(*bounds: int) -> Index:
-    """Return `nl.arange(stop)` or `nl.arange(start, stop[, step])`: an index over one axis."""
-    numbers = range(*(int(bound) for bound in bounds))
-    return Index((len(numbers),), numbers.start, (numbers.step,))
+    """Return the index of `nl.arange(stop)` or `nl.arange(start, stop[, step])`, over one axis."""
+    positions = range(*(int(bound) for bound in bounds))
+    return Index((len(positions),), positions.start, (positions.step,))
 
 
 class Grid(tuple[Index, ...]):
@@ -226,7 +228,7 @@ class Grid(tuple[Index, ...]):
 
 
 class _GridMaker:
-    """`nl.mgrid`."""
+    """The object `nl.mgrid`, whose subscript `[0:128, 0:512]` returns a `Grid`."""
 
     def __getitem__(self, key: Any) -> Grid:
         parts = key if isinstance(key, tuple) else (key,)
@@ -236,7 +238,7 @@ class _GridMaker:
                 raise NkiError("nl.mgrid needs slices with an end, as nl.mgrid[0:128, 0:512]")
             numbers = range(int(part.start or 0), int(part.stop), int(part.step or 1))
             shape = (1,) * axis + (len(numbers),) + (1,) * (len(parts) - axis - 1)
-            steps = tuple(numbers.step if at == axis else 0 for at in range(len(parts)))
+            steps = tuple(numbers.step if other == axis else 0 for other in range(len(parts)))
             indices.append(Index(shape, numbers.start, steps))
         return Grid(indices)
 
@@ -248,7 +250,7 @@ mgrid: Final = _GridMaker()
 
 
 def ds(start: Any, size: int) -> slice:
-    """Return a slice of `size` elements that starts at `start`.
+    """Return a slice of `size` elements from `start` on.
 
     If `start` is a tile or a register, its number is read when the slice indexes a tensor.
     """
@@ -258,14 +260,14 @@ def ds(start: Any, size: int) -> slice:
 
 
 class _Dynamic:
-    """Marks a slice that starts at a number in a tile or a register."""
+    """The step of a slice that starts at a number in a tile or a register."""
 
 
 _DYNAMIC: Final = _Dynamic()
 
 
 def is_dynamic(part: slice) -> bool:
-    """Return whether a slice starts at a number in a tile or a register; `stop` is its size."""
+    """Return whether a slice starts at a number in a tile or register; `stop` is then the size."""
     return part.step is _DYNAMIC
 
 

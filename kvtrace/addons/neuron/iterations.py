@@ -1,10 +1,11 @@
 """Loop-carried dependences: elements that one iteration of `affine_range` reads from another.
 
-Each iteration of each loop has its own number, its serial; 0 stands for outside of all loops. Each
-element keeps the serial of the iteration that wrote it last. The serials of a read and of the write
-before identify all iterations around both, and so whether the two were in different iterations of
-the same execution of an `affine_range`. Example: `for i in affine_range(4): a[0] = exp(a[0])` reads
-in iteration i the result of iteration i - 1; `a[0] += x[i]` is a reduction, which is allowed.
+Each iteration of each loop has a unique number, its serial; 0 stands for outside of all loops. With
+each element, the serial of the iteration that wrote it last is stored. The serials of a read and of
+the write before it give all iterations around both, and so whether the two were in different
+iterations of one execution of an `affine_range`. Example: `for i in affine_range(4): a[0] =
+exp(a[0])` reads in iteration i the result of iteration i - 1; `a[0] += x[i]` is a reduction, which
+is allowed.
 """
 
 from typing import TYPE_CHECKING, Final, NamedTuple
@@ -40,10 +41,10 @@ ASSOCIATIVE: Final = frozenset(
 
 
 class Iteration(NamedTuple):
-    """One iteration: its loop's execution, the serial of the iteration around, and its loop's kind.
+    """One iteration of a loop; `around` is the serial of the iteration that encloses it.
 
-    `execution` numbers executions of loops, `site` is the loop's site, and `trip` counts from 0 in
-    each execution.
+    `execution` numbers executions of loops, `parallel` is true of `affine_range`, `site` is the
+    loop's site, and `trip` counts from 0 in each execution.
     """
 
     execution: int
@@ -54,15 +55,15 @@ class Iteration(NamedTuple):
 
 
 def outlives_iteration(run: "Run", memory: "Memory") -> bool:
-    """Return whether a memory was allocated outside of a running parallel loop."""
+    """Return whether a parallel loop is running that began after the allocation."""
     serials = memory.allocation_serials
     loops = run.loops
-    depth = 0
+    shared_depth = 0
     for serial, loop in zip(serials, loops, strict=False):
         if serial != loop.serial:
             break
-        depth += 1
-    return any(loop.parallel for loop in loops[depth:])
+        shared_depth += 1
+    return any(loop.parallel for loop in loops[shared_depth:])
 
 
 def note_write(
@@ -71,7 +72,11 @@ def note_write(
     positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Keep the serial of the iteration that writes elements, if a later read may need it."""
+    """Store, for each element written, the serial of the current iteration.
+
+    Nothing is stored while no parallel loop can carry the memory's elements from one iteration to
+    another, nor for reductions. `positions` are indices in the memory, None for the whole view.
+    """
     memory = tensor.memory
     run = issue.run
     if issue.is_reduction:  # the elements still depend on other iterations
@@ -97,7 +102,7 @@ def note_read(
     positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Report elements that another iteration of a parallel loop wrote, except in reductions."""
+    """Report elements that another iteration wrote, unless the op is, or may be, a reduction."""
     memory = tensor.memory
     if memory.writer_iterations is None or not issue.run.loops:
         return
@@ -106,23 +111,23 @@ def note_read(
         serials = serials[np.broadcast_to(lanes, serials.shape)]
     if not serials.size:
         return
-    first = int(serials.flat[0])
-    is_uniform = bool((serials == first).all())
-    for serial in (first,) if is_uniform else np.unique(serials):
+    first_serial = int(serials.flat[0])
+    is_uniform = bool((serials == first_serial).all())
+    for serial in (first_serial,) if is_uniform else np.unique(serials):
         if not _is_loop_carried(issue.run, int(serial)):
             continue
-        if _is_reduced(issue, tensor):
+        if _is_accumulation(issue, tensor):
             issue.is_reduction = True
             return
-        finding = _finding(issue, tensor, serials == serial)
-        if _may_be_reduced(issue):
+        finding = _dependence_finding(issue, tensor, serials == serial)
+        if _may_be_accumulation(issue):
             issue.run.pending_findings.append((finding, tensor))
         else:
             issue.run.recorder.add_finding(finding)
         return
 
 
-def _is_reduced(issue: "Issue", tensor: "Tensor") -> bool:
+def _is_accumulation(issue: "Issue", tensor: "Tensor") -> bool:
     token, destination = issue.combining_token, issue.destination
     return (
         token is not None
@@ -132,7 +137,7 @@ def _is_reduced(issue: "Issue", tensor: "Tensor") -> bool:
     )
 
 
-def _may_be_reduced(issue: "Issue") -> bool:
+def _may_be_accumulation(issue: "Issue") -> bool:
     """Return whether the op is a reduction if its result is assigned to its operand: `t += x`."""
     return (
         issue.destination is None
@@ -162,18 +167,20 @@ def _is_loop_carried(run: "Run", serial: int) -> bool:
     return False
 
 
-def _finding(issue: "Issue", tensor: "Tensor", is_dependent: NDArray[np.bool_]) -> Finding:
+def _dependence_finding(
+    issue: "Issue", tensor: "Tensor", is_dependent: NDArray[np.bool_]
+) -> Finding:
     memory = tensor.memory
     name = memory.argument or memory.life.name
-    described = f"{name!r}" if name else f"a tensor in {memory.space}"
-    text = (
-        f"{issue.operation.name} reads elements of {described} that another iteration of "
+    tensor_text = f"{name!r}" if name else f"a tensor in {memory.space}"
+    message = (
+        f"{issue.operation.name} reads elements of {tensor_text} that another iteration of "
         "affine_range wrote"
     )
     lane = tuple(int(index) for index in np.argwhere(is_dependent)[0])
     return issue.finding(
         LOOP_DEPENDENCE,
-        text,
+        message,
         access="load",
         lane=lane,
         lanes=int(is_dependent.sum()),

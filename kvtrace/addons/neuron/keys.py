@@ -9,12 +9,15 @@ from kvtrace.addons.neuron.indices import Index
 
 
 def slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
-    """Return start, number of elements and step of a slice, whose end may be past the dimension."""
+    """Return (start, number of elements, step) of a slice, which may end past the dimension."""
     start = 0 if part.start is None else part.start
     stop = size if part.stop is None else part.stop
     step = 1 if part.step is None else part.step
-    if not all(isinstance(number, int | np.integer) for number in (start, stop, step)):
-        raise NkiError(f"the slice {start}:{stop} of dimension {axis} is not made of integers")
+    if not all(isinstance(bound, int | np.integer) for bound in (start, stop, step)):
+        raise NkiError(
+            f"the slice {start}:{stop} of dimension {axis} has bounds or a step that are "
+            "not integers"
+        )
     if start < 0 or stop < 0 or step <= 0:
         raise NkiError(
             f"the slice {start}:{stop}:{step} of dimension {axis} counts from the end or "
@@ -24,7 +27,7 @@ def slice_of(part: slice, size: int, axis: int) -> tuple[int, int, int]:
 
 
 def as_indices(parts: list[Any], shape: tuple[int, ...]) -> list[Index]:
-    """Return an index per dimension; each slice gets a new axis, in order."""
+    """Return an index per dimension of a subscript; each slice has a new axis, in order."""
     sliced = [dimension for dimension, part in enumerate(parts) if isinstance(part, slice)]
     if sliced and any(not isinstance(part, slice | int | np.integer) for part in parts):
         raise NkiError(
@@ -57,12 +60,12 @@ def index_of_data(data: Any) -> Index:
         else contents
     )
     if values.dtype.kind not in "iu":
-        raise NkiError(f"a tensor is indexed with integers, not with {values.dtype}")
+        raise NkiError(f"a tensor can be indexed with integers, not with {values.dtype}")
     return Index(values.shape, 0, (0,) * values.ndim, values.astype(np.int64))
 
 
 def padded(index: Index, rank: int) -> Index:
-    """Return an index with leading axes of size 1, up to `rank` axes, as broadcasting adds them."""
+    """Return an index with leading axes of size 1 added, so that it has `rank` axes."""
     missing = rank - index.ndim
     if not missing:
         return index
@@ -71,6 +74,6 @@ def padded(index: Index, rank: int) -> Index:
 
 
 def is_inside(index: Index, size: int) -> bool:
-    """Return whether all values of an index are below `size` and not negative."""
+    """Return whether all integers of an index are from 0 to `size - 1`."""
     low, high = index.bounds()
     return low >= 0 and high < size

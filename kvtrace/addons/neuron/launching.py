@@ -27,7 +27,7 @@ from kvtrace.evaluate.threads import ONE_THREAD
 
 
 class NkiWarning(UserWarning):
-    """A kernel violates a rule of the device; kvtrace ran it nevertheless."""
+    """The warning that a kernel, which kvtrace ran, violates a rule of the device."""
 
 
 @dataclass
@@ -56,12 +56,13 @@ class Listener(Protocol):
         """The listener reads the contents of tiles after the launch."""
 
     def before(self, kernel: "Kernel", grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
-        """Observe that a launch begins; the value returned is passed to `after`."""
+        """Process the begin of a launch; the returned value is passed to `after`."""
 
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
-        """Observe that a launch has ended; `outcome` is None if the kernel did not start.
+        """Process the end of a launch; `outcome` is None if the kernel did not start.
 
-        An exception that is returned is raised instead of returning the launch's result.
+        `token` is what `before` returned. An exception that is returned is raised instead of
+        returning the launch's result.
         """
 
 
@@ -69,7 +70,7 @@ listeners: Final[list[Listener]] = []
 
 
 class Kernel:
-    """A kernel of one of the interfaces; `kernel[grid](...)` launches the kernel."""
+    """A function decorated by one of the interfaces; `kernel[grid](...)` launches it."""
 
     def __init__(
         self,
@@ -105,10 +106,10 @@ class Kernel:
         )
 
     def __getitem__(self, grid: Any) -> "Kernel":
-        return Kernel(self.function, self.kind, whole_grid(grid), self.target)
+        return Kernel(self.function, self.kind, grid_sizes(grid), self.target)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Launch the kernel; inside of another kernel, call its plain function."""
+        """Launch the kernel and return its results; in a kernel or trace, run as part of that."""
         if current_or_none() is not None:
             return self.function(*args, **kwargs)
         grid = self.grid
@@ -122,21 +123,22 @@ class Kernel:
             keeps_tiles = any(listener.keeps_tiles for listener, _ in tokens)
             outcome = execute(self, grid, bound, outcomes.append, keeps_tiles=keeps_tiles)
         finally:
-            observed = outcomes[0] if outcomes else None
-            errors = [listener.after(token, observed) for listener, token in tokens]
+            outcome_or_none = outcomes[0] if outcomes else None
+            errors = [listener.after(token, outcome_or_none) for listener, token in tokens]
         for error in errors:
             if error is not None:
                 raise error
         if not tokens:
-            _warn(outcome)
+            _warn_of_findings(outcome)
         return outcome.result
 
 
 def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> Any:
     """Add a call of a kernel to the traced graph as one op; return the op's result tensors.
 
-    Shapes and types of the results are those of a launch on zeros. Arguments that the kernel writes
-    to are further results: the traced tensors passed for them then stand for the new contents.
+    `traced` are the graph's tensors among the arguments. Shapes and types of the results are those
+    of a launch on zeros. Arguments that the kernel writes to are further results: the traced
+    tensors passed for them then stand for the new contents.
     """
     zeros = [np.zeros(tensor.shape, tensor.dtype) for tensor in traced]
     outcome = execute(kernel, kernel.grid, replace_leaves(bound, traced, zeros))
@@ -146,8 +148,8 @@ def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> A
 
     def calls(*operands: Any) -> list[Any]:
         arrays = [
-            np.array(operand) if at in written_indices else operand
-            for at, operand in enumerate(operands)
+            np.array(operand) if position in written_indices else operand
+            for position, operand in enumerate(operands)
         ]
         args, kwargs = _call_arguments(kernel.function, replace_leaves(bound, traced, arrays))
         results = result_leaves(kernel(*args, **kwargs))
@@ -162,8 +164,8 @@ def call_in_graph(kernel: Kernel, bound: dict[str, Any], traced: list[Any]) -> A
     return replace_leaves(outcome.result, outputs, list(graph_outputs))
 
 
-def whole_grid(grid: Any) -> tuple[int, ...]:
-    """Return a grid as a tuple of sizes, from a number or a tuple of numbers.
+def grid_sizes(grid: Any) -> tuple[int, ...]:
+    """Return a grid as a tuple of sizes, given one size or several.
 
     Raises:
         NkiError: a size is not a positive number.
@@ -171,14 +173,14 @@ def whole_grid(grid: Any) -> tuple[int, ...]:
     axes = grid if isinstance(grid, tuple | list) else (grid,)
     sizes = tuple(int(size) for size in axes)
     if any(size < 1 for size in sizes):
-        raise NkiError(f"the grid {sizes} has a size below 1")
+        raise NkiError(f"the grid {sizes} has a size below 1; give positive sizes")
     return sizes
 
 
 def bound_arguments(
     function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> dict[str, Any]:
-    """Return the arguments of a launch by parameter name, defaults included.
+    """Return the arguments of a call by parameter name, with defaults.
 
     Raises:
         TypeError: the arguments do not fit the kernel's parameters.
@@ -197,9 +199,11 @@ def execute(
     *,
     keeps_tiles: bool = False,
 ) -> Outcome:
-    """Run all programs of a grid on NumPy, one after the other unless they wait for each other.
+    """Run all programs of a grid on NumPy, and return the launch's outcome.
 
-    `on_outcome` is called with the outcome, also if the kernel raises.
+    Programs run one after the other unless they wait for each other. `on_outcome` is called with
+    the outcome, also if the kernel raises. With `keeps_tiles`, tiles are kept for their final
+    contents.
 
     Raises:
         NkiError: the kernel uses something that NKI does not have; the message ends with the line.
@@ -220,8 +224,8 @@ def execute(
         on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, str(error_with_line)))
         raise error_with_line from None
     except Exception as error:
-        text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
-        on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, text))
+        error_text = f"{type(error).__name__}: {error}" if str(error) else type(error).__name__
+        on_outcome(Outcome(kernel, run.grid, target, None, recorder, bound, error_text))
         raise
     finally:
         set_current(None)
@@ -235,7 +239,6 @@ def execute(
 
 
 def _find_unwritten(recorder: Recorder, result: Any) -> None:
-    """Report elements of results that no program has written."""
     for tensor in result if isinstance(result, tuple | list) else (result,):
         if not isinstance(tensor, Tensor) or tensor.memory.states is None:
             continue
@@ -244,21 +247,20 @@ def _find_unwritten(recorder: Recorder, result: Any) -> None:
         if count:
             life = tensor.memory.life
             name = life.name or "a tensor"
-            text = (
+            message = (
                 f"{count:,} of {tensor.size:,} elements of the result {name!r} were never written"
             )
-            recorder.add_finding(Finding(UNWRITTEN_RESULT, life.site, text, lanes=count))
+            recorder.add_finding(Finding(UNWRITTEN_RESULT, life.site, message, lanes=count))
 
 
 def _call(function: Callable[..., Any], args: list[Any], kwargs: dict[str, Any]) -> Any:
-    """Call the kernel. Recorded stacks end above this function's frame."""
+    """Return the kernel's result. Recorded stacks end above this function's frame."""
     return function(*args, **kwargs)
 
 
 def _call_arguments(
     function: Callable[..., Any], inputs: dict[str, Any]
 ) -> tuple[list[Any], dict[str, Any]]:
-    """Return positional and keyword arguments for a function, from arguments by name."""
     args: list[Any] = []
     kwargs: dict[str, Any] = {}
     for name, parameter in inspect.signature(function).parameters.items():
@@ -274,16 +276,15 @@ def _call_arguments(
 
 
 def _with_line(error: NkiError, recorder: Recorder, kernel: Kernel) -> NkiError:
-    """Return the error with the kernel's name and the user's line that raised it."""
     innermost = recorder.raised_at(error)
-    where = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
-    return NkiError(f"kernel {kernel.__name__}: {error}{where}")
+    location = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
+    return NkiError(f"kernel {kernel.__name__}: {error}{location}")
 
 
-def _warn(outcome: Outcome | None) -> None:
+def _warn_of_findings(outcome: Outcome | None) -> None:
     if outcome is None:
         return
     for finding in outcome.recorder.findings:
         frames = outcome.recorder.sites[finding.site].frames
-        where = f" ({frames[0].file}:{frames[0].line})" if frames else ""
-        warnings.warn(f"{finding.rule}: {finding.message}{where}", NkiWarning, stacklevel=3)
+        location = f" ({frames[0].file}:{frames[0].line})" if frames else ""
+        warnings.warn(f"{finding.rule}: {finding.message}{location}", NkiWarning, stacklevel=3)

@@ -8,30 +8,30 @@ from kvtrace.addons.neuron.errors import NkiError
 from kvtrace.addons.neuron.machine import LoopNumber, current
 
 
-def _numbers(start: Any, stop: Any, step: Any) -> range:
-    """Return the range of a loop; a single bound is the end, as in `range`."""
-    first, end = (0, start) if stop is None else (start, stop)
-    return range(int(first), int(end), int(step))
+def _loop_range(start: Any, stop: Any, step: Any) -> range:
+    """Return the numbers that a loop counts; with one bound, from 0 up to it, as `range`."""
+    begin, end = (0, start) if stop is None else (start, stop)
+    return range(int(begin), int(end), int(step))
 
 
 def affine_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
-    """Iterate over a range whose iterations may run in parallel: none needs another's results."""
-    return current().iterate("affine_range", _numbers(start, stop, step))
+    """Iterate over a range whose iterations may run in parallel: none may need another's result."""
+    return current().iterate("affine_range", _loop_range(start, stop, step))
 
 
 def sequential_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
     """Iterate over a range whose iterations run one after the other."""
-    return current().iterate("sequential_range", _numbers(start, stop, step))
+    return current().iterate("sequential_range", _loop_range(start, stop, step))
 
 
 def static_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
     """Iterate over a range that the compiler unrolls."""
-    return current().iterate("static_range", _numbers(start, stop, step))
+    return current().iterate("static_range", _loop_range(start, stop, step))
 
 
 @contextmanager
 def no_reorder() -> Iterator[None]:
-    """Keep the order of the ops inside; kvtrace always runs ops in program order."""
+    """Keep the order of the ops in the context; without effect, as kvtrace never reorders ops."""
     yield
 
 
@@ -41,15 +41,15 @@ def program_id(axis: int = 0) -> int:
 
 
 def num_programs(axes: Any = None) -> int:
-    """Return the number of programs along an axis, along several axes, or of the whole grid."""
+    """Return the product of the grid's sizes along an axis or axes; None: of the whole grid."""
     grid = current().grid
     selected = range(len(grid)) if axes is None else axes
-    total = 1
+    program_count = 1
     for axis in selected if isinstance(selected, tuple | list | range) else (selected,):
         if not 0 <= axis < len(grid):
             raise NkiError(f"the grid {grid} has no axis {axis}")
-        total *= grid[axis]
-    return total
+        program_count *= grid[axis]
+    return program_count
 
 
 def program_ndim() -> int:
@@ -74,12 +74,12 @@ class CoreCount(int):
 
 
 def nc(count: int) -> CoreCount:
-    """Return a number of cores, for a grid."""
+    """Return a number of neighboring cores, to multiply a size of a grid with."""
     return CoreCount(count)
 
 
 def spmd_dim(*sizes: Any) -> CoreCount:
-    """Return the product of numbers of programs and cores, as one size of a grid."""
+    """Return the product of sizes, numbers of programs and of cores, as one size of a grid."""
     total = CoreCount(1)
     for size in sizes:
         total = total * int(size)

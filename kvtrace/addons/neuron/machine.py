@@ -42,7 +42,7 @@ class Loop:
 
 
 class LoopNumber(int):
-    """The value of a loop variable, with the loop."""
+    """The value of a loop variable; `loop` is the loop that counts it."""
 
     loop: Loop
 
@@ -98,7 +98,7 @@ class Run:
     # -- programs ---------------------------------------------------------------------------
 
     def begin_program(self, program: int) -> None:
-        """Start a program; the first axis of the grid varies fastest."""
+        """Set the current program, and clear loops and registers; the first axis varies fastest."""
         self.program = program
         self.loops.clear()
         self.reduce_registers[:] = 0
@@ -106,7 +106,7 @@ class Run:
         self._next_shared = 0
 
     def suspend(self) -> tuple[Any, ...]:
-        """Clear and return the running program's state, so that another program can run."""
+        """Return the running program's state and clear it, so that another program can run."""
         registers = self.reduce_registers, self.vector_registers
         state = (self.program, self.loops, self.pending_findings, registers, self._next_shared)
         self.loops, self.pending_findings = [], []
@@ -128,7 +128,7 @@ class Run:
     # -- findings ---------------------------------------------------------------------------
 
     def report(self, finding: Finding) -> None:
-        """Keep a finding.
+        """Add a finding to the record.
 
         Raises:
             NkiError: the run is strict, and a compiler would refuse the kernel.
@@ -138,23 +138,24 @@ class Run:
         self.recorder.add_finding(finding)
 
     def flush_findings(self, written: Tensor | None = None) -> bool:
-        """Keep the pending findings; drop one and return True if its op is a reduction.
+        """Add the pending findings to the record; return whether the last op is a reduction.
 
-        The op is a reduction if `written`, which gets its result, is the tensor that it read.
+        It is one, and its single finding is dropped, if `written`, to which its result is assigned,
+        is the tensor that it read.
         """
-        pending, self.pending_findings = self.pending_findings, []
-        if len(pending) == 1 and written is not None and written.same_elements(pending[0][1]):
+        findings, self.pending_findings = self.pending_findings, []
+        if len(findings) == 1 and written is not None and written.same_elements(findings[0][1]):
             return True
-        for finding, _ in pending:
+        for finding, _ in findings:
             self.recorder.add_finding(finding)
         return False
 
     # -- loops ------------------------------------------------------------------------------
 
     def iterate(self, kind: str, numbers: range) -> Iterator[LoopNumber]:
-        """Yield the numbers of a loop, and record each iteration."""
+        """Yield the numbers of a loop, each with its loop, and record each iteration."""
         loop = Loop(self._loop_site(kind), kind == "affine_range")
-        around = self.serial
+        enclosing_serial = self.serial
         self._executions += 1
         execution = self._executions
         self.loops.append(loop)
@@ -165,11 +166,11 @@ class Run:
                 loop.trip = trip
                 loop.calls.clear()
                 loop.serial = len(self.iterations)
-                iteration = Iteration(execution, around, loop.parallel, loop.site, trip)
+                iteration = Iteration(execution, enclosing_serial, loop.parallel, loop.site, trip)
                 self.iterations.append(iteration)
-                value = LoopNumber(number)
-                value.loop = loop
-                yield value
+                loop_number = LoopNumber(number)
+                loop_number.loop = loop
+                yield loop_number
         finally:
             self.recorder.loops[loop.site].trips.append(loop.trip + 1)
             del self.loops[depth - 1 :]
@@ -184,7 +185,7 @@ class Run:
 
     @property
     def loop_number(self) -> int:
-        """Site of the innermost loop, -1 outside of loops."""
+        """Index of the innermost loop's site, -1 outside of loops."""
         return self.loops[-1].site if self.loops else -1
 
     # -- allocations ------------------------------------------------------------------------
@@ -201,7 +202,7 @@ class Run:
         raw: Any = None,
         site: int | None = None,
     ) -> Memory:
-        """Allocate a buffer, with bytes `raw` if given; report a tile of too many partitions."""
+        """Return a memory with bytes `raw`, or garbage; programs share `shared` allocations."""
         if shared and self._next_shared < len(self._shared):
             return self._shared_allocation(shape, dtype)
         if site is None:
@@ -218,10 +219,10 @@ class Run:
         if self.recorder.keeps_tiles and space != "hbm" and self.program == 0:
             self.recorder.keep_tile(memory)
         if space != "hbm" and shape and shape[partition] > PARTITIONS:
-            text = (
+            message = (
                 f"a tile of {shape} in {space} spans {shape[partition]} partitions of {PARTITIONS}"
             )
-            self.report(Finding(PARTITION_LIMIT, site, text, program=self.program))
+            self.report(Finding(PARTITION_LIMIT, site, message, program=self.program))
         if shared:
             memory.shared = True
             self._shared.append(memory)
@@ -244,7 +245,7 @@ class Run:
 
 
 def current() -> Run:
-    """Return the thread's run in progress.
+    """Return the run in progress of this thread.
 
     Raises:
         NkiError: no kernel is running.
@@ -256,10 +257,10 @@ def current() -> Run:
 
 
 def current_or_none() -> Run | None:
-    """Return the thread's run in progress, or None."""
+    """Return the run in progress of this thread, or None."""
     return getattr(_thread, "run", None)
 
 
 def set_current(run: Run | None) -> None:
-    """Set or clear the thread's run in progress."""
+    """Set the run in progress of this thread; None for none."""
     _thread.run = run

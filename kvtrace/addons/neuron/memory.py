@@ -21,7 +21,7 @@ DEFINED: Final = 2
 
 
 class BufferLife:
-    """A buffer's size, name, allocation site, and first and last use; outlives its bytes."""
+    """A buffer's size, name, allocation site, and first and last use; it outlives the bytes."""
 
     __slots__ = (
         "block_bytes",
@@ -60,7 +60,7 @@ class BufferLife:
 
     @property
     def banks(self) -> int:
-        """PSUM banks that the buffer takes in each partition."""
+        """Number of PSUM banks that the buffer needs in each partition."""
         return -(-self.partition_bytes // PSUM_BANK_BYTES)
 
 
@@ -136,40 +136,40 @@ class Memory:
             self.raw = raw
             self.states = None
             return
-        count = size_of(shape)
-        self.raw = np.full(count, dtypes.poison(dtype), dtype).view(np.uint8)
-        self.states = np.zeros(count, np.uint8)
+        element_count = size_of(shape)
+        self.raw = np.full(element_count, dtypes.poison(dtype), dtype).view(np.uint8)
+        self.states = np.zeros(element_count, np.uint8)
 
     def keep_unrounded(self) -> None:
-        """From now on, keep the unrounded values of elements of a narrow float type."""
+        """Store unrounded values from now on, if the elements are of a narrow float type."""
         if self.dtype in dtypes.NARROW_FLOATS:
             self.unrounded = self.raw.view(self.dtype).astype(np.float32)
 
     def read_as(self, dtype: np.dtype[Any]) -> np.dtype[Any]:
-        """Return the type in which ops read elements of `dtype`: float32 if kept unrounded."""
+        """Return the type in which ops read elements of `dtype`: float32 if stored unrounded."""
         return dtypes.float32 if self.unrounded is not None and dtype == self.dtype else dtype
 
     def elements(self, dtype: np.dtype[Any]) -> NDArray[Any]:
-        """Return all elements, in the type in which ops read them."""
+        """Return all elements as an array of `dtype`, or of float32 if stored unrounded."""
         if self.unrounded is not None and dtype == self.dtype:
             return self.unrounded
         return self.raw.view(dtype)
 
     def put(self, dtype: np.dtype[Any], positions: NDArray[np.int64], values: NDArray[Any]) -> None:
-        """Write single elements, rounded to `dtype`, and unrounded if unrounded values are kept."""
+        """Write values to elements at positions, rounded to `dtype` (and unrounded, if stored)."""
         self.raw.view(dtype)[positions] = dtypes.rounded(values, dtype)
         if self.unrounded is not None and dtype == self.dtype:
             self.unrounded[positions] = values
         self.written_as(dtype)
 
     def written_as(self, dtype: np.dtype[Any]) -> None:
-        """Note a write of elements of `dtype`; one of another type resets the unrounded values."""
+        """Mark the memory as written; a write of another type resets the unrounded values."""
         self.written = True
         if self.unrounded is not None and dtype != self.dtype:
             self.keep_unrounded()
 
     def state_array(self) -> NDArray[np.uint8]:
-        """Return the states of all elements; allocate the array on the first call."""
+        """Return the states of all elements as an array, created on the first call."""
         if self.states is None:
             self.states = np.full(self.raw.size // self.dtype.itemsize, DEFINED, np.uint8)
         return self.states
@@ -177,12 +177,12 @@ class Memory:
 
 def size_of(shape: tuple[int, ...]) -> int:
     """Return the number of elements of a shape."""
-    total = 1
+    element_count = 1
     for size in shape:
-        total *= size
-    return total
+        element_count *= size
+    return element_count
 
 
 def partitions_of(shape: tuple[int, ...], partition: int) -> int:
-    """Return the number of partitions that a shape spans."""
+    """Return the number of partitions that a shape spans, at most 128; 1 without partitions."""
     return min(shape[partition], PARTITIONS) if shape and partition >= 0 else 1

@@ -42,12 +42,12 @@ OPERATIONS: Final[dict[str, "Operation"]] = {}
 
 _NO_POSITIONS: Final = np.empty(0, np.int64)
 
-#: Stands for states that follow from those of the operands.
-_SPREAD: Final = object()
+#: Argument `states` of a result whose states follow from those of the operands.
+_FROM_OPERANDS: Final = object()
 
 
 class Result:
-    """The result of an op's function: values, states (None: all defined), type and space."""
+    """One result of an op: values, states (None: all defined), type, space and active lanes."""
 
     __slots__ = (
         "dtype",
@@ -79,7 +79,7 @@ class Result:
 
 
 class Issue:
-    """One execution of an op, which reads operands, writes results and is recorded."""
+    """One execution of an op: the op's function reads operands and makes results through it."""
 
     __slots__ = (
         "chip_bytes",
@@ -136,14 +136,14 @@ class Issue:
     # -- operands ---------------------------------------------------------------------------
 
     def read(self, operand: Any, mask: Any = None, *, device: bool = False) -> Values:
-        """Return the values of a tensor or number; a number has no dimensions.
+        """Return the values of a tensor or number as an operand; a number has no dimensions.
 
         A tile of one dimension becomes a column: (partitions, 1). Active lanes outside of the
-        tensor are reported, and garbage. Unless `device` is set, a tensor in device memory is
+        tensor are garbage, and reported. Unless `device` is set, a tensor in device memory is
         reported.
         """
         if not isinstance(operand, Tensor):
-            return access.number(operand)
+            return access.number_operand(operand)
         if not device and operand.memory.space == "hbm":
             self.report(
                 MEMORY_SPACE,
@@ -152,7 +152,7 @@ class Issue:
         return access.read(self, operand, None if mask is None else lanes_of(mask))
 
     def report(self, rule: str, message: str, **facts: Any) -> None:
-        """Report that the op violates a rule; the run continues."""
+        """Add a finding, with further fields `facts`, that the op violates a rule."""
         self.run.report(self.finding(rule, message, **facts))
 
     def finding(self, rule: str, message: str, **facts: Any) -> Finding:
@@ -163,7 +163,7 @@ class Issue:
         return Finding(rule, self.site, message, program=program, iteration=iteration, **facts)
 
     def choose_engine(self, engine: Any) -> None:
-        """Set the engine to the program's `engine=` argument, if one is passed."""
+        """Set the engine to the program's `engine=` argument, if that names an engine."""
         name = getattr(engine, "name", None)
         if name in ENGINES:
             self.engine = name
@@ -171,7 +171,7 @@ class Issue:
             self._update_site(self.operation.kind)
 
     def classify_copy(self, source: Tensor, destination: Tensor) -> None:
-        """Record a copy as a load, a store or another op, by the memories of its tensors."""
+        """Set the op's kind to load, store or other, by the memories of the copied tensors."""
         spaces = (source.on_chip, destination.on_chip)
         self._update_site({(False, True): "load", (True, False): "store"}.get(spaces, "other"))
 
@@ -188,25 +188,25 @@ class Issue:
         *operands: Values,
         space: Space = "sbuf",
         mask: Any = None,
-        states: Any = _SPREAD,
+        states: Any = _FROM_OPERANDS,
     ) -> Result:
         """Return a result; without a `dtype`, its type is that of the first operand.
 
-        The result gets the lowest of the operands' states, which must be broadcastable, unless the
-        op computes `states` itself (None: all defined). Lanes that `mask` leaves out are garbage.
+        The result has the lowest of the operands' states, which must be broadcastable, unless the
+        op passes `states` (None: all defined). Lanes that `mask` leaves out are garbage.
         """
         element_type = operands[0].dtype if dtype is None and operands else dtypes.as_dtype(dtype)
-        if states is _SPREAD:
+        if states is _FROM_OPERANDS:
             states = access.combined_states(values.shape, operands)
         lanes = None if mask is None else lanes_of(mask)
         return Result(values, states, element_type, space, lanes)
 
     def add_result(self, destination: Tensor, result: Result) -> None:
-        """Add a result to write after the first, whose destination may contain this one's."""
+        """Add a result that is written to `destination` after the first result."""
         self.further_results.append((destination, result))
 
     def finish(self, result: Result | None) -> Tensor | None:
-        """Write all results, record the execution, and return the first result's tensor."""
+        """Write all results, record the execution, and return the first result's tensor or None."""
         if result is None:
             self._write_further_results()
             self._record(0, -1, 0)
@@ -217,9 +217,9 @@ class Issue:
         if self.destination is not None:
             access.write(self, self.destination, result)
             target = self.destination
-            written = (target.size - self.masked_off) * target.itemsize
+            written_bytes = (target.size - self.masked_off) * target.itemsize
             self._write_further_results()
-            self._record(target.size, target.memory.number, written)
+            self._record(target.size, target.memory.number, written_bytes)
             return self.destination
         tile = self._tile(result)
         self._write_further_results()
@@ -232,7 +232,7 @@ class Issue:
             access.write(self, destination, result)
 
     def _tile(self, result: Result) -> Tensor:
-        """Return a new tile of at least two dimensions with the result."""
+        """Return a new tile that contains the result, of at least two dimensions."""
         values = dtypes.rounded(result.values, result.dtype)
         states = result.states
         shape = values.shape
@@ -280,7 +280,7 @@ class Issue:
         )
 
     def check_requirements(self, operands: dict[str, Any]) -> bool:
-        """Report requirements that the named operands violate; return whether there are none."""
+        """Report requirements that operands, by name, violate; return whether all are met."""
         operation = self.operation
         operands.setdefault("dst", self.destination)
         operands["target"] = self.run.target
@@ -295,28 +295,27 @@ class Issue:
     # -- limits -----------------------------------------------------------------------------
 
     def limit(self, size: int, most: int, rule: str, what: str) -> None:
-        """Report a size that exceeds a limit."""
+        """Report `rule` if `size` exceeds the limit `most`; `what` names it in the message."""
         if size > most:
             self.report(rule, f"{what} is {size}, the limit is {most}")
 
 
 def _owned_copy(values: NDArray[Any]) -> NDArray[Any]:
-    """Return values in an array of their own: a result may share elements with an operand."""
+    """Return values as a contiguous, writable array that owns its memory; copied if necessary."""
     if values.flags.owndata and values.flags.c_contiguous and values.flags.writeable:
         return values
     return np.array(values, order="C")
 
 
 class UnrecordedIssue(Issue):
-    """Access on behalf of the last op, whose execution is already recorded."""
+    """An access on behalf of the last op, whose execution is already recorded."""
 
     def __init__(self, operation: "Operation", run: Run) -> None:
         super().__init__(operation, run, None)
         self.order = max(run.recorder.count - 1, 0)
 
 
-def _trait(operand: Any) -> Any:
-    """Return the properties of an operand that requirements depend on, as a hashable value."""
+def _operand_traits(operand: Any) -> Any:
     if not isinstance(operand, Tensor):
         return operand
     memory = operand.memory
@@ -349,16 +348,16 @@ class Operation:
             for parameter in parameters
             if parameter.default is not Parameter.empty
         }
-        self.older = self._public(self._older(), Signature(parameters))
+        self.older = self._with_metadata(self._older_function(), Signature(parameters))
         signature = _newer_signature(parameters)
-        self.newer = self._public(self._newer(signature), signature)
+        self.newer = self._with_metadata(self._newer_function(signature), signature)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Execute the op, and return a new tile."""
+        """Execute the op as in the older interface, and return a new tile."""
         return self.older(*args, **kwargs)
 
     def into(self, destination: Tensor | None, *args: Any, **kwargs: Any) -> Any:
-        """Execute the op, and write the result to `destination`, or to a new tile if None."""
+        """Execute the op, write the result to `destination` (None: a new tile), and return it."""
         return self._execute(destination, args, kwargs)
 
     def _execute(
@@ -378,10 +377,14 @@ class Operation:
     def _check_requirements(
         self, issue: Issue, args: tuple[Any, ...], kwargs: dict[str, Any]
     ) -> None:
-        """Check the operands, unless equal operands were accepted earlier in the run."""
-        key = (self, _trait(issue.destination), *[_trait(operand) for operand in args])
+        """Check the op's requirements, unless equal operands met them earlier in the run."""
+        key = (
+            self,
+            _operand_traits(issue.destination),
+            *[_operand_traits(operand) for operand in args],
+        )
         if kwargs:
-            key += (*kwargs, *[_trait(operand) for operand in kwargs.values()])
+            key += (*kwargs, *[_operand_traits(operand) for operand in kwargs.values()])
         accepted = issue.run.accepted_operands
         try:
             if key in accepted and not self._depends_on_offset:
@@ -392,7 +395,7 @@ class Operation:
         if issue.check_requirements({**self._defaults, **named, **kwargs}) and key:
             accepted.add(key)
 
-    def _older(self) -> Callable[..., Any]:
+    def _older_function(self) -> Callable[..., Any]:
         drops_name = "name" not in self._names
 
         def run(*args: Any, **kwargs: Any) -> Any:
@@ -402,7 +405,7 @@ class Operation:
 
         return run
 
-    def _newer(self, signature: Signature) -> Callable[..., Any]:
+    def _newer_function(self, signature: Signature) -> Callable[..., Any]:
         operands = [name for name in signature.parameters if name not in ("dst", "name")]
 
         def run(dst: Any, *args: Any, **kwargs: Any) -> None:
@@ -410,21 +413,23 @@ class Operation:
             if not isinstance(dst, Tensor):
                 raise NkiError(f"dst of {self.name} is {type(dst).__name__}, not a tensor")
             if kwargs.get("mask") is not None:
-                raise NkiError(f"{self.name} has no mask in this interface; slice its operands")
+                raise NkiError(
+                    f"{self.name} has no argument mask in nki; slice its operands instead"
+                )
             if len(args) > len(operands):
                 raise NkiError(
-                    f"{self.name} takes dst and {len(operands)} operands, not {len(args)}"
+                    f"{self.name} has {len(operands)} operands besides dst, not {len(args)}"
                 )
-            named = dict(zip(operands, args, strict=False))
-            if named.keys() & kwargs.keys():
-                twice = ", ".join(named.keys() & kwargs.keys())
-                raise NkiError(f"{self.name} got {twice} both by position and by name")
-            self._execute(dst, (), named | kwargs)
+            operands_by_name = dict(zip(operands, args, strict=False))
+            if operands_by_name.keys() & kwargs.keys():
+                twice = ", ".join(operands_by_name.keys() & kwargs.keys())
+                raise NkiError(f"{self.name} is passed {twice} both by position and by name")
+            self._execute(dst, (), operands_by_name | kwargs)
 
         return run
 
-    def _public(self, run: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
-        """Give a function the op's name, docstring and signature."""
+    def _with_metadata(self, run: Callable[..., Any], signature: Signature) -> Callable[..., Any]:
+        """Set the name, docstring and signature of an op's public function, and return it."""
         run.__name__ = run.__qualname__ = self.name.rpartition(".")[2]
         run.__doc__ = self.function.__doc__
         run.__wrapped__ = self.function  # type: ignore[attr-defined]
@@ -433,7 +438,7 @@ class Operation:
 
 
 def _newer_signature(parameters: list[Parameter]) -> Signature:
-    """Return the newer interface's signature: `dst` first, all positional, no dtype or mask."""
+    """Return the newer interface's signature: `dst`, then operands; no `dtype` or `mask`."""
     if any(parameter.kind is Parameter.VAR_POSITIONAL for parameter in parameters):
         return Signature(parameters)  # a token, which has no dst
     operands = [

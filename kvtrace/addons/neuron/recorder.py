@@ -81,7 +81,7 @@ class AccessRow(NamedTuple):
     serial: int
 
 
-class Place(NamedTuple):
+class SourceLocation(NamedTuple):
     """A position in the user's program; columns count from 1."""
 
     file: str
@@ -93,14 +93,15 @@ class Place(NamedTuple):
 class LoopSite:
     """A loop at a position in the program, with the trip counts of its executions.
 
-    `name` is the loop variable. `before` is the number of sites when the loop first began, and so
-    the index of the first op that can be inside.
+    `name` is the loop variable, `parent` the site of the loop around it (-1: none). `before` is the
+    number of op sites when the loop first began, and so the index of the first op that can be
+    inside.
     """
 
     __slots__ = ("before", "frames", "kind", "name", "parent", "trips")
 
     def __init__(
-        self, kind: str, name: str, frames: tuple[Place, ...], parent: int, before: int
+        self, kind: str, name: str, frames: tuple[SourceLocation, ...], parent: int, before: int
     ) -> None:
         self.kind = kind
         self.name = name
@@ -114,13 +115,14 @@ class LoopSite:
 class Site:
     """An op at a position in the program, with sums over its executions.
 
-    `frames` begin with the innermost; `name` is the variable that the result is assigned to.
+    `frames` begin with the innermost; `name` is the variable that the result is assigned to, `loop`
+    the site of the innermost loop (-1: none).
     """
 
     op: str
     engine: str
     kind: str
-    frames: tuple[Place, ...]
+    frames: tuple[SourceLocation, ...]
     loop: int
     name: str = ""
     dtype: str = ""
@@ -136,7 +138,7 @@ class Site:
 
 
 class Recorder:
-    """The record of one run. Recorded stacks end above the frame of code `bottom`."""
+    """The record of one run; recorded stacks end above the frame of the code `bottom`."""
 
     def __init__(self, bottom: CodeType, *, keeps_tiles: bool = False) -> None:
         self._bottom = bottom
@@ -159,37 +161,37 @@ class Recorder:
         self.count = 0
 
     def site(self, op: str, engine: str, kind: str, loop: int) -> int:
-        """Return the index of the site of an op that the user's current frames call."""
-        key: list[object] = [op, engine, kind]
+        """Return the index of an op's site, added if the user's frames call it the first time."""
+        site_key: list[object] = [op, engine, kind]
         frame: FrameType | None = sys._getframe(1)
         while frame is not None:
             code = frame.f_code
             if code is self._bottom:
                 break
             if not (_package_code.get(id(code)) or _classify_code(code))[1]:
-                key += (id(code), frame.f_lasti)
+                site_key += (id(code), frame.f_lasti)
             frame = frame.f_back
-        number = self._site_of.get(identity := tuple(key))
-        if number is None:
-            number = self._site_of[identity] = len(self.sites)
+        site_index = self._site_of.get(identity := tuple(site_key))
+        if site_index is None:
+            site_index = self._site_of[identity] = len(self.sites)
             innermost = next(self._frames(), None)
             name = "" if innermost is None else assigned_name(innermost.f_code, innermost.f_lasti)
-            self.sites.append(Site(op, engine, kind, self._places(), loop, name))
-        return number
+            self.sites.append(Site(op, engine, kind, self._locations(), loop, name))
+        return site_index
 
     def loop(self, kind: str, parent: int) -> int:
-        """Return the index of the site of a loop that the user's current frames start."""
-        key = (kind, *((id(frame.f_code), frame.f_lasti) for frame in self._frames()))
-        number = self._loop_of.get(key)
-        if number is None:
-            number = self._loop_of[key] = len(self.loops)
+        """Return the index of a loop's site, added if the user's frames start it the first time."""
+        loop_key = (kind, *((id(frame.f_code), frame.f_lasti) for frame in self._frames()))
+        loop_index = self._loop_of.get(loop_key)
+        if loop_index is None:
+            loop_index = self._loop_of[loop_key] = len(self.loops)
             innermost = next(self._frames(), None)
             name = "" if innermost is None else assigned_name(innermost.f_code, innermost.f_lasti)
-            self.loops.append(LoopSite(kind, name, self._places(), parent, len(self.sites)))
-        return number
+            self.loops.append(LoopSite(kind, name, self._locations(), parent, len(self.sites)))
+        return loop_index
 
     def add_execution(self, row: Execution) -> None:
-        """Count an executed op, and keep the row below the limit."""
+        """Add an executed op to its site's sums, and store its row below the limit."""
         site = self.sites[row.site]
         site.executions += 1
         site.elements += row.elements
@@ -202,7 +204,7 @@ class Recorder:
             self.rows.append(row)
 
     def touched_elements(self, site: int, buffer: int, elements: int) -> NDArray[np.uint8]:
-        """Return the array in which a site marks the elements of a buffer that it accesses."""
+        """Return the array, created once, in which a site marks a buffer's accessed elements."""
         marks = self._touched.get((site, buffer))
         if marks is None:
             marks = self._touched[site, buffer] = np.zeros(elements, np.uint8)
@@ -212,50 +214,50 @@ class Recorder:
         """Return the number of distinct bytes of device memory that a site has accessed."""
         return sum(
             int(np.count_nonzero(marks)) * self.buffers[buffer].bytes // max(marks.size, 1)
-            for (number, buffer), marks in self._touched.items()
-            if number == site
+            for (marking_site, buffer), marks in self._touched.items()
+            if marking_site == site
         )
 
     def add_access(self, row: AccessRow) -> None:
-        """Keep an access to device memory, below the limit."""
+        """Store an access to device memory, below the limit, and its argument in the site."""
         site = self.sites[row.site]
         site.argument = row.argument
         if len(self.accesses) < ROWS_LIMIT:
             self.accesses.append(row)
 
     def keep_tile(self, tile: Memory) -> None:
-        """Keep a tile until the end of the run, below the limits."""
+        """Keep a tile until the end of the run, unless that would exceed the limits."""
         nbytes = sum(kept_tile.raw.size for kept_tile in self.tiles.values())
         if len(self.tiles) < TILES_LIMIT and nbytes + tile.raw.size <= TILE_BYTES_LIMIT:
             self.tiles[tile.number] = tile
 
     def elide_buffer(self, order: int, unneeded: int, written: int) -> None:
-        """Record that an executed op wrote to buffer `written` instead of a new, unneeded one."""
+        """Record that op `order` wrote to `written`, not to buffer `unneeded`, which is dropped."""
         self.buffers[unneeded].elided = True
         self.tiles.pop(unneeded, None)
         if order < len(self.rows):
             self.rows[order] = self.rows[order]._replace(written=written)
 
     def add_finding(self, finding: Finding) -> None:
-        """Keep a finding, or count it if the rule was violated at the same site and argument."""
-        key = (finding.rule, finding.site, finding.argument, finding.access)
-        first = self._finding_of.get(key)
-        if first is None:
-            self._finding_of[key] = finding
+        """Store a finding, or count it if the rule was violated at the same site and argument."""
+        finding_key = (finding.rule, finding.site, finding.argument, finding.access)
+        first_finding = self._finding_of.get(finding_key)
+        if first_finding is None:
+            self._finding_of[finding_key] = finding
             self.findings.append(finding)
             return
-        first.times += 1
-        first.lanes += finding.lanes
+        first_finding.times += 1
+        first_finding.lanes += finding.lanes
 
     @staticmethod
-    def raised_at(error: BaseException) -> Place | None:
-        """Return the user's innermost line in the traceback of an error."""
+    def raised_at(error: BaseException) -> SourceLocation | None:
+        """Return the user's innermost location in an error's traceback, or None."""
         innermost = None
         trace = error.__traceback__
         while trace is not None:
             code = trace.tb_frame.f_code
             if not code.co_filename.startswith(_FOLDER):
-                innermost = _place(code, trace.tb_lasti)
+                innermost = _location(code, trace.tb_lasti)
             trace = trace.tb_next
         return innermost
 
@@ -271,25 +273,24 @@ class Recorder:
                 yield frame
             frame = frame.f_back
 
-    def _places(self) -> tuple[Place, ...]:
-        return tuple(_place(frame.f_code, frame.f_lasti) for frame in self._frames())
+    def _locations(self) -> tuple[SourceLocation, ...]:
+        return tuple(_location(frame.f_code, frame.f_lasti) for frame in self._frames())
 
 
 def _classify_code(code: CodeType) -> tuple[CodeType, bool]:
-    entry = _package_code[id(code)] = code, code.co_filename.startswith(_FOLDER)
-    return entry
+    classified = _package_code[id(code)] = code, code.co_filename.startswith(_FOLDER)
+    return classified
 
 
 def assigned_name(code: CodeType, instruction: int) -> str:
-    """Return the variable that an instruction's result is assigned to, or ""."""
-    entry = _assignments.get(id(code))
-    if entry is None:
-        entry = _assignments[id(code)] = code, _assigned_names(code)
-    return entry[1].get(instruction, "")
+    """Return the name of the variable that an instruction's result is assigned to, or ""."""
+    code_and_names = _assignments.get(id(code))
+    if code_and_names is None:
+        code_and_names = _assignments[id(code)] = code, _assigned_names(code)
+    return code_and_names[1].get(instruction, "")
 
 
 def _assigned_names(code: CodeType) -> dict[int, str]:
-    """Return instruction offset → variable that the result is assigned to."""
     names = {}
     for producer, store in pairwise(dis.get_instructions(code)):
         if store.opname.startswith(_STORES):
@@ -300,10 +301,10 @@ def _assigned_names(code: CodeType) -> dict[int, str]:
     return names
 
 
-def _place(code: CodeType, instruction: int) -> Place:
-    position = next(islice(code.co_positions(), instruction // 2, None), None)
-    line, column = (position[0], position[2]) if position else (None, None)
-    return Place(
+def _location(code: CodeType, instruction: int) -> SourceLocation:
+    code_position = next(islice(code.co_positions(), instruction // 2, None), None)
+    line, column = (code_position[0], code_position[2]) if code_position else (None, None)
+    return SourceLocation(
         code.co_filename,
         code.co_firstlineno if line is None else line,
         None if column is None else column + 1,

@@ -40,11 +40,11 @@ def number_of(value: Any) -> int:
     """
     if isinstance(value, Tensor):
         if value.size != 1:
-            raise NkiError(f"a register holds one number, not a tensor of {value.shape}")
+            raise NkiError(f"a register can hold one number, not a tensor of {value.shape}")
         return int(value.array().reshape(-1)[0])
     if isinstance(value, VirtualRegister | int | np.integer):
         return int(value)
-    raise NkiError(f"a register holds a whole number, not {type(value).__name__}")
+    raise NkiError(f"a register can hold a whole number, not {type(value).__name__}")
 
 
 def register_alloc(x: Any = None) -> VirtualRegister:
@@ -53,12 +53,12 @@ def register_alloc(x: Any = None) -> VirtualRegister:
 
 
 def register_move(dst: VirtualRegister, src: Any = None, imm: Any = None) -> None:
-    """Copy an integer, or that of another register, to a register; older releases name it `imm`."""
+    """Set a register to an integer, or to another register's; older releases name it `imm`."""
     dst.value = number_of(imm if src is None else src)
 
 
 def register_load(dst: VirtualRegister, src: Tensor) -> None:
-    """Load the only element of a tensor into a register."""
+    """Set a register to the only element of a tensor."""
     dst.value = number_of(moves.load_number.older(src))
 
 
@@ -69,6 +69,6 @@ def register_store(dst: Tensor, src: VirtualRegister) -> None:
 
 def dynamic_range(start: Any, stop: Any = None, step: Any = 1) -> Iterator[LoopNumber]:
     """Iterate in order over a range whose bounds may be registers."""
-    first, end = (0, start) if stop is None else (start, stop)
-    numbers = range(number_of(first), number_of(end), number_of(step))
-    return current().iterate("dynamic_range", numbers)
+    begin, end = (0, start) if stop is None else (start, stop)
+    loop_range = range(number_of(begin), number_of(end), number_of(step))
+    return current().iterate("dynamic_range", loop_range)

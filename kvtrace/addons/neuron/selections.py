@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 def gather(
     issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None
 ) -> tuple[NDArray[Any], NDArray[np.uint8] | None, int]:
-    """Return values, states and the number of elements read; masked-off lanes are garbage."""
+    """Return values and states (garbage where inactive) of a selection, and the number of reads."""
     memory = tensor.memory
     positions, active = _memory_positions(issue, tensor, lanes, "load")
     elements = memory.elements(tensor.dtype)
@@ -45,7 +45,7 @@ def scatter(
     states: NDArray[np.uint8] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> int:
-    """Write values through a selection; return the number of elements written."""
+    """Write values to a selection's elements in bounds; return the number of elements written."""
     memory = tensor.memory
     positions, active = _memory_positions(issue, tensor, lanes, "store")
     valid_positions = positions[active]
@@ -54,7 +54,11 @@ def scatter(
     elements = memory.elements(tensor.dtype)
     active_values = np.broadcast_to(values, tensor.shape)[active]
     sharing.note_write(
-        issue, tensor, storage, lanes, lambda: differs(elements[valid_positions], active_values)
+        issue,
+        tensor,
+        storage,
+        lanes,
+        lambda: differing_elements(elements[valid_positions], active_values),
     )
     memory.put(tensor.dtype, valid_positions, active_values)
     if memory.states is not None or states is not None:
@@ -76,40 +80,40 @@ def add_at(
     The addition is atomic, so programs that add to the same element do not race.
     """
     memory = tensor.memory
-    positions, active = _memory_positions(issue, tensor, lanes, "store")
-    valid_positions = issue.positions = positions[active]
-    total = dtypes.computed(memory.elements(tensor.dtype))
-    np.add.at(total, valid_positions, np.broadcast_to(values, tensor.shape)[active])
+    positions, is_active = _memory_positions(issue, tensor, lanes, "store")
+    valid_positions = issue.positions = positions[is_active]
+    sums = dtypes.computed(memory.elements(tensor.dtype))
+    np.add.at(sums, valid_positions, np.broadcast_to(values, tensor.shape)[is_active])
     distinct = np.unique(valid_positions)
-    memory.put(tensor.dtype, distinct, total[distinct])
+    memory.put(tensor.dtype, distinct, sums[distinct])
     nbytes = 2 * int(valid_positions.size) * tensor.dtype.itemsize
     issue.masked_off += tensor.size - int(valid_positions.size)
     issue.device_bytes += nbytes
 
 
 def _storage_positions(tensor: Tensor, positions: NDArray[np.int64]) -> NDArray[np.int64]:
-    """Return the positions in elements of the memory's own type, whose width may differ."""
-    width, storage_width = tensor.dtype.itemsize, tensor.memory.dtype.itemsize
-    return positions if width == storage_width else positions * width // storage_width
+    """Return positions, in elements of the view's type, as positions in the memory's type."""
+    view_bytes, memory_bytes = tensor.dtype.itemsize, tensor.memory.dtype.itemsize
+    return positions if view_bytes == memory_bytes else positions * view_bytes // memory_bytes
 
 
 def _memory_positions(
     issue: "Issue", tensor: Tensor, lanes: NDArray[np.bool_] | None, access: str
 ) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-    """Return each lane's position in the memory, and the lanes that access an element."""
+    """Return lanes' positions in memory, and active lanes; those out of bounds are reported."""
     selection = tensor.selection
     assert selection is not None
     if selection.from_data:
         issue.run.recorder.sites[issue.site].from_data = True
     positions = np.full(tensor.shape, tensor.offset, np.int64)
-    outside = np.zeros(tensor.shape, bool)
+    is_outside = np.zeros(tensor.shape, bool)
     for indices, size, step in zip(selection.indices, tensor.sizes, tensor.strides, strict=True):
         positions += indices * step
-        outside |= (indices < 0) | (indices >= size)
+        is_outside |= (indices < 0) | (indices >= size)
     active = np.ones(tensor.shape, bool) if lanes is None else broadcast_mask(lanes, tensor.shape)
-    violating = outside & active
-    if violating.any():
-        lane = tuple(int(index) for index in np.argwhere(violating)[0])
+    violates = is_outside & active
+    if violates.any():
+        lane = tuple(int(index) for index in np.argwhere(violates)[0])
         if selection.strict and lanes is None:
             dimension, _ = _violated_dimension(tensor, lane)
             stop = int(selection.indices[dimension].max()) + 1
@@ -118,13 +122,12 @@ def _memory_positions(
                 f"{describe(tensor)}, which has {tensor.sizes[dimension]} elements"
             )
         _report_out_of_bounds(
-            issue, tensor, lane, int(violating.sum()), int(positions[lane]), access
+            issue, tensor, lane, int(violates.sum()), int(positions[lane]), access
         )
-    return positions, active & ~outside
+    return positions, active & ~is_outside
 
 
 def _violated_dimension(tensor: Tensor, lane: tuple[int, ...]) -> tuple[int, int]:
-    """Return the first dimension in which a lane is out of bounds, and the lane's index."""
     assert tensor.selection is not None
     indices = [int(np.broadcast_to(i, tensor.shape)[lane]) for i in tensor.selection.indices]
     dimension = next(
@@ -134,30 +137,32 @@ def _violated_dimension(tensor: Tensor, lane: tuple[int, ...]) -> tuple[int, int
 
 
 def inside_lanes(tensor: Tensor, mask: Any) -> Any:
-    """Return a mask without the lanes that are outside of the tensor."""
+    """Return the lanes of a mask (None: all) that are in bounds of the tensor."""
     selection = tensor.selection
     if selection is None:
         return mask
-    inside = np.ones(tensor.shape, bool)
+    is_inside = np.ones(tensor.shape, bool)
     for indices, size in zip(selection.indices, tensor.sizes, strict=True):
-        inside &= (indices >= 0) & (indices < size)
-    return inside if mask is None else inside & lanes_of(mask)
+        is_inside &= (indices >= 0) & (indices < size)
+    return is_inside if mask is None else is_inside & lanes_of(mask)
 
 
 def broadcast_mask(lanes: NDArray[np.bool_], shape: tuple[int, ...]) -> NDArray[np.bool_]:
-    """Return a mask broadcast to the shape of the lanes."""
+    """Return a mask broadcast to `shape`, the shape of the lanes."""
     try:
         return np.broadcast_to(lanes, shape)
     except ValueError:
-        raise NkiError(f"a mask of {lanes.shape} does not fit lanes of {shape}") from None
+        raise NkiError(
+            f"a mask of shape {lanes.shape} does not fit lanes of shape {shape}"
+        ) from None
 
 
-def differs(old: NDArray[Any], new: NDArray[Any]) -> NDArray[np.bool_]:
-    """Return for each element whether the new value has other bits than the old one."""
-    shape = (*old.shape, old.itemsize)
+def differing_elements(old_values: NDArray[Any], new_values: NDArray[Any]) -> NDArray[np.bool_]:
+    """Return bools, true where an element's new value has other bits than the old value."""
+    shape = (*old_values.shape, old_values.itemsize)
     old_bytes, new_bytes = (
-        np.ascontiguousarray(np.broadcast_to(array, old.shape)).reshape(-1).view(np.uint8)
-        for array in (old, new)
+        np.ascontiguousarray(np.broadcast_to(array, old_values.shape)).reshape(-1).view(np.uint8)
+        for array in (old_values, new_values)
     )
     return np.asarray((old_bytes != new_bytes).reshape(shape).any(axis=-1))
 
@@ -165,7 +170,8 @@ def differs(old: NDArray[Any], new: NDArray[Any]) -> NDArray[np.bool_]:
 def lanes_within(mask: Any, shape: tuple[int, ...], operand_shape: tuple[int, ...]) -> Any:
     """Return an op's mask reduced to the shape of an operand that the op broadcasts.
 
-    An element of the operand is active if any lane that reads the element is active.
+    An element of the operand is active if any lane that reads the element is active. None stands
+    for all, also if the shapes do not fit.
     """
     if mask is None or operand_shape == shape:
         return mask
@@ -175,32 +181,31 @@ def lanes_within(mask: Any, shape: tuple[int, ...], operand_shape: tuple[int, ..
     sizes = (1,) * (len(shape) - len(operand_shape)) + operand_shape
     if len(sizes) != len(shape) or any(s not in (1, n) for s, n in zip(sizes, shape, strict=True)):
         return None
-    repeated = tuple(axis for axis, size in enumerate(sizes) if size == 1)
-    return lanes.any(axis=repeated, keepdims=True).reshape(operand_shape)
+    broadcast_axes = tuple(axis for axis, size in enumerate(sizes) if size == 1)
+    return lanes.any(axis=broadcast_axes, keepdims=True).reshape(operand_shape)
 
 
 def _report_out_of_bounds(
     issue: "Issue", tensor: Tensor, lane: tuple[int, ...], lanes: int, position: int, access: str
 ) -> None:
-    """Report lanes that are out of bounds; `lane` is the first of them."""
     dimension, index = _violated_dimension(tensor, lane)
-    width = tensor.dtype.itemsize
-    address = position * width
-    past = address + width - tensor.memory.raw.size
+    element_bytes = tensor.dtype.itemsize
+    address = position * element_bytes
+    past_end_bytes = address + element_bytes - tensor.memory.raw.size
     verb = "reads" if access == "load" else "writes"
-    text = (
+    message = (
         f"{issue.operation.name} {verb} index {index} of dimension {dimension} of "
         f"{describe(tensor)}, which has {tensor.sizes[dimension]} elements"
     )
     issue.report(
         OUT_OF_BOUNDS,
-        text,
+        message,
         access=access,
         lane=lane,
         lanes=lanes,
         argument=tensor.memory.argument,
         address_offset=address,
-        past_end_bytes=past if past > 0 or address >= 0 else address,
+        past_end_bytes=past_end_bytes if past_end_bytes > 0 or address >= 0 else address,
     )
 
 

@@ -1,8 +1,8 @@
 """Race detection in device memory: elements that two programs of a grid access.
 
-Programs run at the same time on a device, but one after the other here. So each element keeps
-the program that wrote it last and the one that read it first, and a later access by another
-program is compared with those. `iterations.py` does the same for iterations of `affine_range`.
+Programs run at the same time on a device, but one after the other here. So the program that wrote
+an element last and the program that read it first are stored, and a later access by another program
+is compared with them. `iterations.py` does the same for iterations of `affine_range`.
 """
 
 from collections.abc import Callable
@@ -25,7 +25,7 @@ def note_read(
     positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Report a read of elements that another program wrote, and keep the reading program.
+    """Report a read of elements that another program wrote; store the reading program.
 
     `positions` are the elements' indices in the memory; None stands for the whole view.
     """
@@ -49,10 +49,10 @@ def note_write(
     lanes: NDArray[np.bool_] | None,
     changed: Callable[[], NDArray[np.bool_]],
 ) -> None:
-    """Report a write of elements that another program accessed, and keep the writing program.
+    """Report a write of elements that another program accessed; store the writing program.
 
-    `changed` returns which elements get another value: two programs that write equal values do
-    not race.
+    `changed` returns bools, true for elements whose value changes: two programs that write equal
+    values do not race.
     """
     memory = tensor.memory
     if memory.writer_iterations is not None or issue.run.loops:
@@ -63,23 +63,23 @@ def note_write(
     if memory.writers is None:
         memory.writers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
     writers = tensor.per_element(memory.writers, positions)
-    where: Any = True
+    written_lanes: Any = True
     if positions is None and lanes is not None:
-        where = np.broadcast_to(lanes, writers.shape)
+        written_lanes = np.broadcast_to(lanes, writers.shape)
     if memory.readers is not None:
-        own_lanes = where & ((writers == 0) | (writers == this_program))
+        lanes_of_own_elements = written_lanes & ((writers == 0) | (writers == this_program))
         readers = tensor.per_element(memory.readers, positions)
-        _report_race(issue, tensor, np.where(own_lanes, readers, 0), "writes", "reads")
+        _report_race(issue, tensor, np.where(lanes_of_own_elements, readers, 0), "writes", "reads")
     if ((writers != 0) & (writers != this_program)).any():
         _report_race(
             issue,
             tensor,
-            np.where(where & _changed_elements(changed(), writers), writers, 0),
+            np.where(written_lanes & _changed_elements(changed(), writers), writers, 0),
             "writes",
             "writes",
         )
     if positions is None:
-        np.copyto(writers, this_program, where=where)
+        np.copyto(writers, this_program, where=written_lanes)
     else:
         memory.writers[positions] = this_program
 
@@ -87,7 +87,7 @@ def note_write(
 def _changed_elements(
     changed: NDArray[np.bool_], writers: NDArray[np.int32]
 ) -> NDArray[np.bool_] | bool:
-    """Return which elements changed; True for all if a view has another width."""
+    """Return the changed elements; True for all if the view's elements have another width."""
     return changed if changed.shape == writers.shape else True
 
 
@@ -97,7 +97,7 @@ def _note_first_reader(
     positions: NDArray[np.int64] | None,
     lanes: NDArray[np.bool_] | None,
 ) -> None:
-    """Keep the first program that reads elements: a later write by another program is a race."""
+    """Store the running program as reader of elements that no program has read."""
     memory = tensor.memory
     if memory.readers is None:
         memory.readers = np.zeros(memory.raw.size // memory.dtype.itemsize, np.int32)
@@ -106,14 +106,14 @@ def _note_first_reader(
     if positions is not None:
         memory.readers[positions] = np.where(is_first, issue.run.program + 1, readers)
         return
-    where = is_first if lanes is None else is_first & np.broadcast_to(lanes, readers.shape)
-    np.copyto(readers, issue.run.program + 1, where=where)
+    lanes_read = is_first if lanes is None else is_first & np.broadcast_to(lanes, readers.shape)
+    np.copyto(readers, issue.run.program + 1, where=lanes_read)
 
 
 def _report_race(
     issue: "Issue", tensor: "Tensor", programs: NDArray[np.int32], verb: str, other_verb: str
 ) -> None:
-    """Report a race if some elements were accessed by another program than the running one."""
+    """Report a race if `programs`, 1 + the program per element, has another than the running."""
     this_program = issue.run.program + 1
     is_other = (programs != 0) & (programs != this_program)
     if not is_other.any():
@@ -121,13 +121,13 @@ def _report_race(
     lane = tuple(int(index) for index in np.argwhere(is_other)[0])
     program = int(programs[lane]) - 1
     name = tensor.memory.argument or tensor.memory.life.name or "shared device memory"
-    text = (
+    message = (
         f"program {this_program - 1} {verb} elements of {name!r} "
         f"that program {program} {other_verb}"
     )
     issue.report(
         RACE,
-        text,
+        message,
         access="load" if verb == "reads" else "store",
         lane=lane,
         lanes=int(is_other.sum()),

@@ -1,7 +1,7 @@
 """Replacements for Neuron's modules `neuronxcc.nki` and `nki`, if Neuron's packages are missing.
 
-A replacement has the names that kvtrace implements. Libraries that only test for a Neuron device,
-by `importlib.util.find_spec` or a bare `import neuronxcc`, are told that the package is missing.
+A replacement has the names that kvtrace implements. For libraries that only test for a Neuron
+device, by `importlib.util.find_spec` or a bare `import neuronxcc`, the package is missing.
 """
 
 import dis
@@ -37,13 +37,13 @@ _MARK: Final = "__kvtrace_stands_in__"
 def spec_of(
     name: str, path: Sequence[str] | None, target: ModuleType | None, others: Sequence[Any]
 ) -> ModuleSpec | None:
-    """Return a replacement's spec; None if there is none or the real package is installed."""
+    """Return the spec of a replacement, or None for tests of availability and real packages."""
     if name not in MODULES or _is_availability_test(sys._getframe(1)):
         return None
     if name == "neuronxcc" and not _imports_kernels(sys._getframe(1)):
         return None
-    top = sys.modules.get(name.partition(".")[0])
-    if top is not None and not hasattr(top, _MARK):
+    top_package = sys.modules.get(name.partition(".")[0])
+    if top_package is not None and not hasattr(top_package, _MARK):
         return None
     for finder in others:
         find = getattr(finder, "find_spec", None)
@@ -68,7 +68,6 @@ def _imports_kernels(frame: FrameType | None) -> bool:
 
 
 def _is_from_import_of_nki(frame: FrameType) -> bool:
-    """Return whether a frame is at the statement `from neuronxcc import nki`."""
     constant: Any = None
     for instruction in dis.get_instructions(frame.f_code):
         if instruction.offset > frame.f_lasti:
@@ -81,7 +80,6 @@ def _is_from_import_of_nki(frame: FrameType) -> bool:
 
 
 def _is_availability_test(frame: FrameType | None) -> bool:
-    """Return whether `importlib.util.find_spec` is the caller."""
     while frame is not None:
         module = frame.f_globals.get("__name__")
         if module == "importlib.util":
@@ -93,18 +91,18 @@ def _is_availability_test(frame: FrameType | None) -> bool:
 
 
 class _StandInLoader(Loader):
-    """Loader that fills a module with kvtrace's names."""
+    """The loader that fills a replacement module with kvtrace's names."""
 
     def create_module(self, spec: ModuleSpec) -> None:
-        """Let Python create the module."""
+        """Return None, so that Python creates the module."""
 
     def exec_module(self, module: ModuleType) -> None:
-        """Copy the public names of kvtrace's module to the module."""
+        """Copy the public names of kvtrace's module to the replacement."""
         setattr(module, _MARK, True)
-        source = MODULES[module.__name__]
-        if not source:
+        source_name = MODULES[module.__name__]
+        if not source_name:
             return
-        for key, value in vars(import_module(source)).items():
+        for key, value in vars(import_module(source_name)).items():
             if not key.startswith("_") or key == "__getattr__":
                 setattr(module, key, value)
-        module.__doc__ = import_module(source).__doc__
+        module.__doc__ = import_module(source_name).__doc__

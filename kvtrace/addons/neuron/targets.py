@@ -23,17 +23,17 @@ PARTITIONS: Final = 128
 #: Largest stationary tile of a matrix multiplication: rows are partitions (d).
 STATIONARY_FREE: Final = 128
 
-#: Most elements per partition of the moving tile of a matrix multiplication (d).
+#: Maximum elements per partition of the moving tile of a matrix multiplication (d).
 MOVING_FREE: Final = 512
 
 #: PSUM: banks of a partition, and bytes of a bank (a).
 PSUM_BANKS: Final = 8
 PSUM_BANK_BYTES: Final = 2048
 
-#: Most float32 elements per partition of a matrix multiplication's result: one bank (a, d).
+#: Maximum float32 elements per partition of a matrix multiplication's result: one bank (a, d).
 PSUM_FREE: Final = 512
 
-#: Most elements per partition that one `bn_stats` takes (d).
+#: Maximum elements per partition of an operand of `bn_stats` (d).
 BN_STATS_FREE: Final = 512
 
 KIB: Final = 1024
@@ -74,7 +74,7 @@ DEFAULT: Final = "trn2"
 
 
 def target_named(name: str | None = None) -> Target:
-    """Return the target of a name, else that of the environment variable, else trn2.
+    """Return the target of a name, by default that of the environment variable, else trn2.
 
     Raises:
         NkiError: no target has that name.
@@ -82,5 +82,5 @@ def target_named(name: str | None = None) -> Target:
     lowered = (name or os.environ.get(VARIABLE) or DEFAULT).lower()
     target = TARGETS.get(_ALIASES.get(lowered, lowered))
     if target is None:
-        raise NkiError(f"unknown Neuron target {lowered!r}; known are {', '.join(TARGETS)}")
+        raise NkiError(f"{lowered!r} is not a Neuron target; choose one of {', '.join(TARGETS)}")
     return target

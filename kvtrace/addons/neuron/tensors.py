@@ -22,7 +22,7 @@ _FULL: Final = slice(None)
 
 
 class Selection:
-    """Indices into a tensor, one per dimension, that ops apply when they access the elements."""
+    """Indices into a tensor, one array per dimension, applied when ops access the elements."""
 
     __slots__ = ("from_data", "indices", "strict")
 
@@ -132,7 +132,7 @@ class Tensor:
         return self._stored()
 
     def put(self, values: NDArray[Any], where: NDArray[np.bool_] | bool = True) -> None:
-        """Write values of a broadcastable shape, rounded to the tensor's type; no selections."""
+        """Write values where `where` holds, rounded to the tensor's type; not for selections."""
         memory = self.memory
         np.copyto(self._stored(), dtypes.rounded(values, self.dtype), where=where)
         if memory.unrounded is not None and self.dtype == memory.dtype:
@@ -140,7 +140,7 @@ class Tensor:
         memory.written_as(self.dtype)
 
     def _stored(self) -> NDArray[Any]:
-        """Return a NumPy view of the elements in the memory itself."""
+        """Return a NumPy view of the bytes in the memory; changes are writes."""
         width = self.dtype.itemsize
         memory = self.memory
         return np.ndarray(
@@ -154,7 +154,7 @@ class Tensor:
     def per_element(
         self, values: NDArray[Any], positions: NDArray[np.int64] | None = None
     ) -> NDArray[Any]:
-        """Return the part of a per-element array that belongs to the view's elements.
+        """Return the part of an array, with one entry per element of the memory, for the view.
 
         The part is a view of the array, or a copy if `positions` of elements in the memory select
         it. A tensor whose type was reinterpreted with another width gets the whole array.
@@ -208,16 +208,16 @@ class Tensor:
         return type(self)(self.memory, offset, shape, strides, partition, self.dtype)
 
     def _full_key(self, key: Any) -> list[Any]:
-        """Return one part of a subscript per dimension, and None for each new dimension."""
+        """Return a subscript as one part per dimension, and None for each new dimension."""
         parts = list(key) if isinstance(key, tuple) else [key]
-        count = sum(part is not None and part is not Ellipsis for part in parts)
-        if count > len(self.shape):
-            raise NkiError(f"{count} indices for a tensor of {len(self.shape)} dimensions")
-        rest = [_FULL] * (len(self.shape) - count)
-        for at, part in enumerate(parts):
+        used = sum(part is not None and part is not Ellipsis for part in parts)
+        if used > len(self.shape):
+            raise NkiError(f"{used} indices are given for a tensor of {len(self.shape)} dimensions")
+        whole_slices = [_FULL] * (len(self.shape) - used)
+        for position, part in enumerate(parts):
             if part is Ellipsis:
-                return parts[:at] + rest + parts[at + 1 :]
-        return parts + rest
+                return parts[:position] + whole_slices + parts[position + 1 :]
+        return parts + whole_slices
 
     def _by_slices(self: _Self, parts: list[Any]) -> _Self:
         offset, partition = self.offset, -1
@@ -240,7 +240,7 @@ class Tensor:
                 strides.append(stride * step)
                 offset += start * stride
             else:
-                offset += self._integer(part, axis) * stride
+                offset += self._checked_index(part, axis) * stride
                 if axis == self.partition:
                     partition = len(shape)
                     shape.append(1)
@@ -251,20 +251,22 @@ class Tensor:
             strides.append(1)
         return self._view(offset, tuple(shape), tuple(strides), partition)
 
-    def _integer(self, part: Any, axis: int) -> int:
+    def _checked_index(self, part: Any, axis: int) -> int:
         if not isinstance(part, int | np.integer):
             raise NkiError(f"a tensor cannot be indexed with {type(part).__name__} {part!r}")
-        number = int(part)
-        if not 0 <= number < self.shape[axis]:
+        index = int(part)
+        if not 0 <= index < self.shape[axis]:
             raise NkiError(
-                f"index {number} is outside dimension {axis}, which has {self.shape[axis]} elements"
+                f"index {index} is outside dimension {axis}, which has {self.shape[axis]} elements"
             )
-        return number
+        return index
 
     def _by_indices(self: _Self, parts: list[Any], strict: bool = False) -> _Self:
-        """Return a view by index expressions; slices among them get new axes."""
+        """Return the view, or the selection, of index expressions; slices get new axes."""
         if any(part is None for part in parts):
-            raise NkiError("None cannot be among index expressions")
+            raise NkiError(
+                "an index expression and None are mixed in one index; index in two steps"
+            )
         indices = as_indices(parts, self.shape)
         rank = max((index.ndim for index in indices), default=0)
         if self.on_chip and rank < 2 and not strict:
@@ -301,48 +303,48 @@ class Tensor:
         )
 
     def _by_data(self: _Self, parts: list[Any]) -> _Self:
-        """Return a view by slices, some of which start at a number in a tensor, read now."""
-        static = []
+        """Return the view of slices, some of which begin at a number in a tensor, read now."""
+        static_parts = []
         for part in parts:
             if isinstance(part, slice) and is_dynamic(part):
                 start = int(index_of_data(part.start).values().reshape(-1)[0])
                 part = slice(start, start + part.stop)
-            static.append(part)
-        return self._by_slices(static)
+            static_parts.append(part)
+        return self._by_slices(static_parts)
 
     def reshape(self: _Self, *sizes: Any, shape: Any = None) -> _Self:
         """Return a view with the same elements, in their order, in another shape.
 
         Raises:
-            NkiError: the sizes differ, or the new shape would need a copy.
+            NkiError: the numbers of elements differ, or the new shape would need a copy.
         """
-        target = _shape_argument(sizes if shape is None else (*sizes, shape))
-        if size_of(target) != self.size:
-            raise NkiError(f"{self.shape} cannot be reshaped to {target}: the sizes differ")
-        strides = _reshaped(self.shape, self.strides, target)
+        new_shape = _shape_argument(sizes if shape is None else (*sizes, shape))
+        if size_of(new_shape) != self.size:
+            raise NkiError(f"{self.shape} cannot be reshaped to {new_shape}: the sizes differ")
+        strides = _reshaped_strides(self.shape, self.strides, new_shape)
         if self.selection is not None or strides is None:
-            raise NkiError(f"a view that is not contiguous cannot be reshaped to {target}")
+            raise NkiError(f"a view that is not contiguous cannot be reshaped to {new_shape}")
         partition = 0 if self.partition >= 0 else -1
-        return self._view(self.offset, target, strides, partition)
+        return self._view(self.offset, new_shape, strides, partition)
 
     def broadcast_to(self: _Self, *shape: Any) -> _Self:
         """Return a view that repeats dimensions of size 1."""
-        target = _shape_argument(shape)
+        new_shape = _shape_argument(shape)
         self._require_no_selection()
-        if len(target) < len(self.shape):
-            raise NkiError(f"{self.shape} cannot be broadcast to {target}")
-        missing = len(target) - len(self.shape)
+        if len(new_shape) < len(self.shape):
+            raise NkiError(f"{self.shape} cannot be broadcast to {new_shape}")
+        missing = len(new_shape) - len(self.shape)
         sizes = (1,) * missing + self.shape
         steps = (0,) * missing + self.strides
         strides = []
-        for size, step, new in zip(sizes, steps, target, strict=True):
-            if size != new and size != 1:
-                raise NkiError(f"{self.shape} cannot be broadcast to {target}")
-            strides.append(step if size == new else 0)
-        return self._view(self.offset, target, tuple(strides), self.partition)
+        for size, step, new_size in zip(sizes, steps, new_shape, strict=True):
+            if size != new_size and size != 1:
+                raise NkiError(f"{self.shape} cannot be broadcast to {new_shape}")
+            strides.append(step if size == new_size else 0)
+        return self._view(self.offset, new_shape, tuple(strides), self.partition)
 
     def expand_dims(self: _Self, axis: int) -> _Self:
-        """Return a view with a new dimension of size 1."""
+        """Return a view with a new dimension of size 1 at `axis` of the view."""
         self._require_no_selection()
         position = axis if axis >= 0 else axis + len(self.shape) + 1
         shape = self.shape[:position] + (1,) + self.shape[position:]
@@ -351,11 +353,11 @@ class Tensor:
         return self._view(self.offset, shape, strides, partition)
 
     def permute(self: _Self, *order: Any) -> _Self:
-        """Return a view with the dimensions in another order."""
+        """Return a view with dimension `order[i]` at position i; on chip, partitions stay."""
         self._require_no_selection()
         axes = _shape_argument(order)
         if sorted(axes) != list(range(len(self.shape))):
-            raise NkiError(f"{axes} is not an order of {len(self.shape)} dimensions")
+            raise NkiError(f"{axes} does not name each of {len(self.shape)} dimensions once")
         if self.on_chip and axes[self.partition] != self.partition:
             raise NkiError("a view cannot move the partition dimension; use nisa.nc_transpose")
         shape = tuple(self.shape[axis] for axis in axes)
@@ -368,23 +370,23 @@ class Tensor:
         Element states are not tracked between types of different widths.
         """
         self._require_no_selection()
-        target = dtypes.as_dtype(dtype)
-        old, new = self.dtype.itemsize, target.itemsize
+        new_type = dtypes.as_dtype(dtype)
+        old, new = self.dtype.itemsize, new_type.itemsize
         if old == new:
             return type(self)(
-                self.memory, self.offset, self.shape, self.strides, self.partition, target
+                self.memory, self.offset, self.shape, self.strides, self.partition, new_type
             )
-        last = self.shape[-1] * old
-        aligned = all(step * old % new == 0 for step in self.strides[:-1])
-        if self.strides[-1] != 1 or last % new or self.offset * old % new or not aligned:
-            raise NkiError(f"{self!r} cannot be viewed as {target}: the widths do not fit")
+        row_bytes = self.shape[-1] * old
+        are_aligned = all(step * old % new == 0 for step in self.strides[:-1])
+        if self.strides[-1] != 1 or row_bytes % new or self.offset * old % new or not are_aligned:
+            raise NkiError(f"{self!r} cannot be viewed as {new_type}: the widths do not fit")
         strides = (*(step * old // new for step in self.strides[:-1]), 1)
-        shape = (*self.shape[:-1], last // new)
+        shape = (*self.shape[:-1], row_bytes // new)
         offset = self.offset * old // new
-        return type(self)(self.memory, offset, shape, strides, self.partition, target)
+        return type(self)(self.memory, offset, shape, strides, self.partition, new_type)
 
     def assert_shape(self: _Self, shape: Any) -> _Self:
-        """Return the tensor itself if its shape is `shape`.
+        """Return the tensor itself, which must have the shape `shape`.
 
         Raises:
             NkiError: the tensor has another shape.
@@ -416,47 +418,53 @@ class Tensor:
         steps = tuple(int(step) for step, _ in pattern)
         shape = tuple(int(count) for _, count in pattern)
         row = self._stride_of(indirect_dim)
-        start = int(offset or 0) + _in_width(self.offset, old_width, width)
+        start_offset = int(offset or 0) + _in_width(self.offset, old_width, width)
         if scalar_offset is not None:
             index_value = int(index_of_data(scalar_offset).values().reshape(-1)[0])
-            start += _in_width(index_value * row, old_width, width)
+            start_offset += _in_width(index_value * row, old_width, width)
         total = self.memory.raw.size // width
         partition = 0 if self.partition >= 0 else -1
         if vector_offset is not None:
             rows = index_of_data(vector_offset).values().reshape(-1)[: shape[0]]
             rows = rows * _in_width(row, old_width, width)
-            positions = Index(shape, 0, (0, *steps[1:])).values() + start
+            positions = Index(shape, 0, (0, *steps[1:])).values() + start_offset
             positions = positions + rows.reshape((-1,) + (1,) * (len(shape) - 1))
         else:
-            index = Index(shape, start, steps)
+            index = Index(shape, start_offset, steps)
             if is_inside(index, total):
-                return type(self)(self.memory, start, shape, steps, partition, element_type)
+                return type(self)(self.memory, start_offset, shape, steps, partition, element_type)
             positions = index.values()
         selection = Selection((positions,), strict=False, from_data=vector_offset is not None)
         return type(self)(self.memory, 0, shape, (1,), partition, element_type, selection, (total,))
 
     def _stride_of(self, dimension: int) -> int:
-        """Return the stride of a dimension; of one of size 1, the stride that it would have."""
+        """Return a dimension's stride; a dimension of size 1 has that of a contiguous tensor."""
         if not -self.ndim <= dimension < self.ndim:
-            raise NkiError(f"indirect_dim is {dimension}, the tensor has {self.ndim} dimensions")
+            raise NkiError(
+                f"indirect_dim is {dimension}, but the tensor has {self.ndim} dimensions"
+            )
         if self.shape[dimension] == 1:
             return self.strides[dimension] or contiguous(self.shape)[dimension]
         return self.strides[dimension]
 
     def _require_no_selection(self) -> None:
         if self.selection is not None:
-            raise NkiError("a view made with index expressions has no further views")
+            raise NkiError(
+                "a view made with index expressions cannot be viewed or reshaped further"
+            )
 
 
-def _in_width(elements: int, old: int, new: int) -> int:
-    """Convert a number of elements of `old` bytes to a number of elements of `new` bytes.
+def _in_width(elements: int, old_width: int, new_width: int) -> int:
+    """Return a number of elements of `old_width` bytes as one of elements of `new_width` bytes.
 
     Raises:
         NkiError: the result is not an integer.
     """
-    if elements * old % new:
-        raise NkiError(f"{elements} elements of {old} bytes are not whole elements of {new} bytes")
-    return elements * old // new
+    if elements * old_width % new_width:
+        raise NkiError(
+            f"{elements} elements of {old_width} bytes are not whole elements of {new_width} bytes"
+        )
+    return elements * old_width // new_width
 
 
 def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
@@ -470,15 +478,14 @@ def contiguous(shape: tuple[int, ...]) -> tuple[int, ...]:
 
 
 def whole(kind: type[_Self], memory: Memory) -> _Self:
-    """Return a tensor of class `kind` that views a whole memory."""
+    """Return a tensor of class `kind` that views all elements of a memory."""
     shape = memory.shape
     return kind(memory, 0, shape, contiguous(shape), memory.partition)
 
 
 def _nontrivial_strides(tensor: Tensor) -> list[tuple[int, int]]:
-    """Return (size, stride) of each dimension of more than one element."""
-    pairs = zip(tensor.shape, tensor.strides, strict=True)
-    return [(size, step) for size, step in pairs if size != 1]
+    sizes_and_strides = zip(tensor.shape, tensor.strides, strict=True)
+    return [(size, step) for size, step in sizes_and_strides if size != 1]
 
 
 def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
@@ -487,10 +494,10 @@ def _shape_argument(shape: tuple[Any, ...]) -> tuple[int, ...]:
     return tuple(int(size) for size in shape)
 
 
-def _reshaped(
+def _reshaped_strides(
     shape: tuple[int, ...], strides: tuple[int, ...], target: tuple[int, ...]
 ) -> tuple[int, ...] | None:
-    """Return the strides of a reshaped view, or None if it would need a copy."""
+    """Return the strides of a reshaped view, or None if reshaping needs a copy."""
     if strides == contiguous(shape):
         return contiguous(target)
     probe = np.ndarray(shape, np.uint8, np.zeros(1, np.uint8), 0, (0,) * len(shape))

@@ -60,7 +60,7 @@ class Token:
 
 
 def token(name: str, arity: int, kind: Kind) -> Callable[[Callable[..., Any]], Token]:
-    """Return a decorator that registers a function of arrays as a token."""
+    """Return a decorator that registers a function of arrays as the token `name`."""
 
     def register(apply: Callable[..., Any]) -> Token:
         registered = TOKENS[name] = Token(name, arity, kind, apply)
@@ -70,17 +70,17 @@ def token(name: str, arity: int, kind: Kind) -> Callable[[Callable[..., Any]], T
 
 
 def token_of(operation: Any, arity: int | None = None) -> Token:
-    """Return the token of an `op=`: a token, a NumPy function or a name.
+    """Return the token of an instruction's argument `op`: a token, a NumPy function or a name.
 
     Raises:
         NkiError: there is no such token, or it has not `arity` operands.
     """
-    named = operation if isinstance(operation, Token) else TOKENS.get(_name_of(operation))
-    if named is None:
-        raise NkiError(f"{operation!r} names no operation of NKI")
-    if arity is not None and named.arity != arity:
-        raise NkiError(f"nl.{named.name} takes {named.arity} operands here, not {arity}")
-    return named
+    token_ = operation if isinstance(operation, Token) else TOKENS.get(_name_of(operation))
+    if token_ is None:
+        raise NkiError(f"{operation!r} is not an operation of NKI")
+    if arity is not None and token_.arity != arity:
+        raise NkiError(f"nl.{token_.name} takes {token_.arity} operands here, not {arity}")
+    return token_
 
 
 #: NumPy's names → NKI's names.
@@ -133,13 +133,13 @@ _register("copy", 1, "activation", np.positive)
 
 
 @token("abs_max", 2, "arithmetic")
-def _abs_max(one: Array, other: Array) -> Any:
-    return np.maximum(np.abs(one), np.abs(other))
+def _abs_max(left: Array, right: Array) -> Any:
+    return np.maximum(np.abs(left), np.abs(right))
 
 
 @token("abs_min", 2, "arithmetic")
-def _abs_min(one: Array, other: Array) -> Any:
-    return np.minimum(np.abs(one), np.abs(other))
+def _abs_min(left: Array, right: Array) -> Any:
+    return np.minimum(np.abs(left), np.abs(right))
 
 
 @token("rsqrt", 1, "activation")
@@ -207,9 +207,9 @@ def _gelu(x: Array) -> Any:
 
 @token("gelu_dx", 1, "activation")
 def _gelu_dx(x: Array) -> Any:
-    below = np.float32(0.5) * (np.float32(1) + _erf.apply(x * np.float32(np.sqrt(0.5))))
+    distribution = np.float32(0.5) * (np.float32(1) + _erf.apply(x * np.float32(np.sqrt(0.5))))
     density = np.exp(np.float32(-0.5) * x * x) * np.float32(1 / np.sqrt(2 * np.pi))
-    return below + x * density
+    return distribution + x * density
 
 
 @token("gelu_apprx_tanh", 1, "activation")

@@ -8,7 +8,7 @@ from kvtrace.addons.graphs import hlo
 from kvtrace.addons.graphs.hlo import builders, ops
 
 
-def test_what_the_public_name_offers_is_what_lies_in_the_add_on():
+def test_kvtrace_hlo_has_the_names_of_the_add_ons_package():
     public = importlib.import_module("kvtrace.hlo")
     assert kvtrace.hlo is public
     assert {name: getattr(public, name) for name in hlo.__all__} == {
@@ -19,5 +19,5 @@ def test_what_the_public_name_offers_is_what_lies_in_the_add_on():
     assert importlib.import_module("kvtrace.hlo.builders").OPERATIONS is builders.OPERATIONS
 
 
-def test_a_name_that_no_add_on_registers_is_not_found():
+def test_a_module_that_no_add_on_registers_is_not_found():
     assert importlib.util.find_spec("kvtrace.hlo_") is None

@@ -108,5 +108,5 @@ def test_an_error_in_one_core_ends_both(run_newer: Run, core: int) -> None:
 
 
 def test_four_programs_cannot_wait_for_each_other(run_newer: Run) -> None:
-    with pytest.raises(NkiError, match="grids of 2 programs, not of 4"):
+    with pytest.raises(NkiError, match="a grid of 2 programs, not of 4"):
         run_newer(exchange, ROWS, 1, grid=(4,))

@@ -137,5 +137,5 @@ def test_an_indirect_dim_out_of_range_is_an_error(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         return x.ap(pattern=[[16, 2], [1, 16]], scalar_offset=1, indirect_dim=2)
 
-    with pytest.raises(NkiError, match="indirect_dim is 2, the tensor has 2 dimensions"):
+    with pytest.raises(NkiError, match="indirect_dim is 2, but the tensor has 2 dimensions"):
         run_newer(kernel, DATA)

@@ -38,7 +38,7 @@ def calls(recorded):
 
 
 @pytest.mark.process
-def test_no_event_was_skipped_or_refused(engine):
+def test_perfetto_imports_every_event_of_nki_timelines(engine):
     assert engine.rows("select name from stats where value > 0 and severity != 'info'") == []
     assert engine.value("select count(*) from slice where dur < 0") == 0
 
@@ -94,7 +94,7 @@ def test_counters_reach_the_peaks_and_end_at_zero(engine, calls):
 
 
 @pytest.mark.process
-def test_ops_have_their_line(engine):
+def test_slices_of_ops_have_their_source_line(engine):
     lines = engine.rows(
         "select distinct a.string_value from slice s join args a using (arg_set_id) "
         "where s.category = 'nki' and s.name = 'nisa.nc_matmul' and a.key = 'debug.line'"

@@ -57,7 +57,7 @@ def by_numpy(x: Any, weights: Any) -> Any:
     return total + difference.sum()
 
 
-def test_a_kernel_is_one_op() -> None:
+def test_a_kernel_called_in_a_trace_is_one_op() -> None:
     weights = np.linspace(-1, 1, 256, dtype=np.float32).reshape(16, 16)
     traced = trace(block)
 
@@ -108,7 +108,7 @@ def moved_in_place(pair: Any) -> Any:
     return out
 
 
-def test_a_traced_argument_has_what_the_kernel_wrote() -> None:
+def test_a_traced_argument_has_the_elements_that_the_kernel_wrote() -> None:
     def program(x: Any) -> Any:
         hidden = x * 3.0
         before = hidden + 0.0

@@ -76,7 +76,7 @@ def test_activations_are_reduced_by_other_operations(run_newer: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["abs", "rsqrt", "reciprocal"])
-def test_unary_ops_are_stages(run_newer: Run, run_older: Run, name: str) -> None:
+def test_stages_of_instructions_accept_unary_ops(run_newer: Run, run_older: Run, name: str) -> None:
     source = X if name == "abs" else np.abs(X) + 1
     references = {"abs": np.abs, "rsqrt": lambda x: 1 / np.sqrt(x), "reciprocal": lambda x: 1 / x}
     expected = references[name](source) * 3
@@ -273,7 +273,7 @@ def test_random_bits_fill_their_type(run_newer: Run, dtype: Any, most: int) -> N
 
 
 def test_random_bits_need_an_integer_destination(run_newer: Run) -> None:
-    with pytest.raises(NkiError, match="draws integers, dst is float32"):
+    with pytest.raises(NkiError, match="returns integers, but dst is float32"):
         run_into(run_newer, nisa.rng, (32, 8), nl.float32)
 
 

@@ -70,11 +70,11 @@ def test_fields_are_set_by_position_and_by_name() -> None:
 
 
 def test_every_field_is_set_exactly_once() -> None:
-    with pytest.raises(TypeError, match="rows twice"):
+    with pytest.raises(TypeError, match="two values for rows"):
         Sizes(1, rows=2)
     with pytest.raises(TypeError, match="2 fields, not 3"):
         Sizes(1, 2, 3)
-    with pytest.raises(TypeError, match="got no rows"):
+    with pytest.raises(TypeError, match="no value for rows"):
         Sizes()
 
 

@@ -33,9 +33,9 @@ def test_binary_ops_accept_operands_by_name(run_older: Run, name: str) -> None:
 
 
 def test_a_missing_operand_is_an_error(run_older: Run) -> None:
-    with pytest.raises(NkiError, match=r"nl\.add takes 2 operands, dtype and mask"):
+    with pytest.raises(NkiError, match=r"nl\.add has 2 operands, dtype and mask"):
         run_op(run_older, lambda x: older_nl.add(x=x), X)
-    with pytest.raises(NkiError, match=r"nl\.exp takes 1 operand, dtype and mask"):
+    with pytest.raises(NkiError, match=r"nl\.exp has 1 operand, dtype and mask"):
         run_op(run_older, lambda x: older_nl.exp(z=x), X)
 
 
@@ -243,7 +243,7 @@ def test_grids_are_allocated(run_newer: Run) -> None:
         run_newer(tall, ROWS)
 
 
-def test_parts_of_tensors_are_assigned_to(run_newer: Run) -> None:
+def test_assignments_to_parts_of_tensors_write_their_elements(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         tile, sums = nl.load(x), nl.zeros((16, 3), nl.float32, buffer=nl.sbuf)
         for index in nl.affine_range(3):
@@ -262,7 +262,7 @@ def test_parts_of_tensors_are_assigned_to(run_newer: Run) -> None:
     assert outcome.recorder.findings == []
 
 
-def test_limits_of_tiles() -> None:
+def test_tile_size_has_the_limits_of_tiles() -> None:
     size = nl.tile_size
     assert (size.pmax, size.psum_fmax, size.gemm_stationary_fmax) == (128, 512, 128)
     assert (size.gemm_moving_fmax, size.bn_stats_fmax) == (512, 512)
@@ -271,7 +271,7 @@ def test_limits_of_tiles() -> None:
 
 @pytest.mark.parametrize("split", [False, True])
 @pytest.mark.parametrize("placed", [False, True])
-def test_all_gather_v_takes_counts_from_a_tensor(run_newer: Run, split: bool, placed: bool) -> None:
+def test_all_gather_v_reads_counts_from_a_tensor(run_newer: Run, split: bool, placed: bool) -> None:
     metadata = np.array([[3, 0], [4, 0], [0, 0], [1, 12]], np.uint32)
 
     def kernel(x: Any, metadata: Any) -> Any:

@@ -42,7 +42,7 @@ def test_derivatives_are_slopes_of_their_functions(run_older: Run, name: str) ->
     assert np.allclose(run_op(run_older, getattr(nl2, name), X), slope, rtol=1e-3, atol=1e-3)
 
 
-def test_gelu_by_a_sigmoid(run_older: Run) -> None:
+def test_gelu_apprx_sigmoid_equals_its_formula(run_older: Run) -> None:
     result = run_op(run_older, nl.gelu_apprx_sigmoid, X)
 
     assert np.allclose(result, X * gate(1.702 * X.astype(np.float64)), rtol=1e-5, atol=1e-6)
@@ -59,7 +59,9 @@ def test_gelu_by_a_sigmoid(run_older: Run) -> None:
         ("fmod", X, Y),
     ],
 )
-def test_functions_of_two_tiles(run_older: Run, name: str, one: Any, other: Any) -> None:
+def test_functions_of_two_tiles_equal_numpys(
+    run_older: Run, name: str, one: Any, other: Any
+) -> None:
     expected = getattr(np, name)(one, other)
 
     for language in (nl, nl2):
@@ -67,7 +69,7 @@ def test_functions_of_two_tiles(run_older: Run, name: str, one: Any, other: Any)
         assert np.allclose(result, expected, rtol=1e-6)
 
 
-def test_functions_with_other_names_in_numpy(run_older: Run) -> None:
+def test_functions_that_numpy_names_differently_equal_numpys(run_older: Run) -> None:
     assert np.array_equal(run_op(run_older, nl.mod, X, Y), np.remainder(X, Y))
     assert np.array_equal(run_op(run_older, nl.invert, WHOLE), ~WHOLE)
     assert np.array_equal(run_op(run_older, nl.logical_not, TRUTH), TRUTH == 0)
@@ -89,7 +91,7 @@ def test_copies_are_rounded_to_their_type(run_older: Run) -> None:
     assert len({nl2.float8_e5m2_x4, nl2.float4_e2m1fn_x4, nl2.float8_e4m3fn_x4}) == 3
 
 
-def test_views_of_older_tensors(run_older: Run) -> None:
+def test_views_of_older_tensors_equal_numpys(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         tile = nl.load(x).assert_shape((32, 24))
         assert (tile.ndim, tile.itemsize) == (2, 4)
@@ -106,7 +108,7 @@ def test_views_of_older_tensors(run_older: Run) -> None:
     assert np.array_equal(result, np.repeat(3 * X[:, :, None], 3, axis=2))
 
 
-def test_views_of_newer_tensors(run_newer: Run) -> None:
+def test_views_of_newer_tensors_equal_numpys(run_newer: Run) -> None:
     def kernel(x: Any) -> Any:
         view = x.reshape_dim(1, (4, 6)).permute((0, 2, 1))
         assert view.strides == (24, 1, 6)
@@ -142,7 +144,7 @@ def test_a_seed_restarts_the_random_numbers(run_older: Run) -> None:
     assert 0.4 < first.mean() < 0.6
 
 
-def test_constants_and_identities(run_older: Run, run_newer: Run) -> None:
+def test_constants_and_identity_matrices_have_their_values(run_older: Run, run_newer: Run) -> None:
     def kernel() -> Any:
         out = nl.ndarray((32, 24), dtype=nl.float32, buffer=nl.shared_hbm)
         constant = nl.load(nl.shared_constant(X))
@@ -196,7 +198,7 @@ def test_engines_and_modes_have_their_names() -> None:
     assert nisa2.NkiValidationError is NkiError
 
 
-def test_dynamic_copies(run_older: Run) -> None:
+def test_tensor_copy_dynamic_src_and_dst_copy_parts_of_tiles(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         tile = nl.load(x)
         result = nl.zeros((32, 24), dtype=x.dtype)
@@ -209,7 +211,7 @@ def test_dynamic_copies(run_older: Run) -> None:
     assert np.array_equal(run_older(kernel, X).result, np.roll(X, 12, axis=1))
 
 
-def test_registers_are_stored(run_newer: Run) -> None:
+def test_a_register_is_stored_to_a_tensor(run_newer: Run) -> None:
     def kernel() -> Any:
         register = nisa2.register_alloc(5)
         assert isinstance(register, nisa2.VirtualRegister)
@@ -222,7 +224,7 @@ def test_registers_are_stored(run_newer: Run) -> None:
     assert run_newer(kernel).result.tolist() == [[5]]
 
 
-def test_flattened_gathers(run_older: Run) -> None:
+def test_gather_flattened_selects_elements_within_partitions(run_older: Run) -> None:
     indices = RANDOM.integers(0, 24, (32, 10)).astype(np.uint32)
 
     result = run_op(run_older, nl.gather_flattened, X, indices)
@@ -230,7 +232,7 @@ def test_flattened_gathers(run_older: Run) -> None:
     assert np.array_equal(result, np.take_along_axis(X, indices.astype(np.int64), axis=1))
 
 
-def test_a_range_is_selected_within_bounds(run_newer: Run) -> None:
+def test_range_select_keeps_elements_within_the_bounds(run_newer: Run) -> None:
     bounds = np.repeat(np.array([[3, 9]], np.float32), 32, axis=0)
 
     def select(dst: Any, x: Any, limits: Any) -> None:
@@ -267,7 +269,7 @@ def test_every_decorator_runs_a_kernel() -> None:
     assert np.array_equal(newer.simulate(newer.jit(copied))(X), X)
 
 
-def test_tensors_are_placed_by_hand(run_older: Run) -> None:
+def test_manual_placement_of_tensors_is_accepted(run_older: Run) -> None:
     placing = older.compiler
 
     def kernel(x: Any) -> Any:
@@ -286,7 +288,7 @@ def test_tensors_are_placed_by_hand(run_older: Run) -> None:
     assert np.array_equal(run_older(kernel, X).result, 2 * X)
 
 
-def test_where_and_no_reorder_of_the_newer_language(run_older: Run) -> None:
+def test_the_newer_language_has_where_and_no_reorder(run_older: Run) -> None:
     def choose(x: Any, y: Any) -> Any:
         with nl2.no_reorder():
             return nl2.where(nl2.greater(x, y), x, y)
@@ -314,7 +316,7 @@ def test_a_loop_ends_when_its_register_holds_zero(run_newer: Run, turns: int) ->
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_a_stage_is_bypassed(run_newer: Run, reverse: bool) -> None:
+def test_bypass_skips_a_stage_of_an_instruction(run_newer: Run, reverse: bool) -> None:
     def first(dst: Any, x: Any) -> None:
         nisa2.tensor_scalar(dst, x, nl2.bypass, 9.0, reverse, nl2.subtract, 2.0)
 

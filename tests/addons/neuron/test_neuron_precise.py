@@ -27,7 +27,7 @@ def thirds(x):
     return out
 
 
-def test_results_are_float32_without_rounding(unrounded, run_newer):
+def test_narrow_floats_are_unrounded_if_nki_precise_fp_is_0(unrounded, run_newer):
     result = run_newer(thirds, X).result
     assert result.dtype == np.float32
     np.testing.assert_array_equal(result, X / np.float32(3) * np.float32(3))

@@ -119,7 +119,9 @@ def kernel_of(program: list[Any], inside: int) -> Any:
 
 @settings(max_examples=120, deadline=None)
 @given(program=PROGRAMS, inside=st.integers(1, ROWS))
-def test_values_garbage_and_bounds_are_those_of_the_model(program: list[Any], inside: int) -> None:
+def test_random_accesses_have_the_values_garbage_and_bounds_of_a_numpy_model(
+    program: list[Any], inside: int
+) -> None:
     function = kernel_of(program, inside)
     outcome = execute(Kernel(function, Tile), (), bound_arguments(function, (SOURCE,), {}))
     values, defined, outside = modeled(program, inside)

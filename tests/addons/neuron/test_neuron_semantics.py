@@ -35,7 +35,7 @@ def test_a_reduction_to_one_dimension_keeps_its_partitions(run_older: Run) -> No
     assert shapes == [(128, 1)] * 3
 
 
-def test_one_dimension_is_a_column(run_older: Run) -> None:
+def test_a_tile_of_one_dimension_is_read_as_a_column(run_older: Run) -> None:
     def kernel(x: Any, weights: Any) -> Any:
         tile = nl.load(x)
         column = nl.load(weights)
@@ -49,7 +49,7 @@ def test_one_dimension_is_a_column(run_older: Run) -> None:
     assert np.array_equal(run_older(kernel, ONES, weights).result, ONES * weights[:, None])
 
 
-def test_partitions_are_not_reduced(run_older: Run) -> None:
+def test_reducing_over_partitions_is_an_error(run_older: Run) -> None:
     def kernel(x: Any) -> None:
         nl.sum(nl.load(x), axis=0)
 
@@ -57,7 +57,7 @@ def test_partitions_are_not_reduced(run_older: Run) -> None:
         run_older(kernel, ONES)
 
 
-def test_a_mask_leaves_elements_out_of_a_reduction(run_older: Run) -> None:
+def test_masked_off_elements_do_not_count_in_a_reduction(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         tile = nl.load(x[p, f], mask=f < 10)
@@ -71,7 +71,7 @@ def test_a_mask_leaves_elements_out_of_a_reduction(run_older: Run) -> None:
     assert rules(outcome) == []
 
 
-def test_garbage_spreads_through_ops_until_it_is_stored(run_older: Run) -> None:
+def test_garbage_is_reported_only_when_it_is_stored(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         p, f = nl.mgrid[0:128, 0:64]
         tile = nl.load(x[p, f], mask=f < 60)
@@ -95,7 +95,7 @@ def test_stores_of_equal_size_reshape(run_older: Run) -> None:
     assert np.array_equal(run_older(kernel, x).result, x.reshape(128, 8, 8))
 
 
-def test_programs_share_the_outputs_and_nothing_else(run_older: Run) -> None:
+def test_programs_share_outputs_but_not_private_device_memory(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((4, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
         mine = nl.ndarray((128, 64), dtype=x.dtype, buffer=nl.private_hbm)
@@ -110,7 +110,7 @@ def test_programs_share_the_outputs_and_nothing_else(run_older: Run) -> None:
     assert rules(outcome) == []
 
 
-def test_a_program_that_reads_what_another_one_writes_is_a_race(run_older: Run) -> None:
+def test_reading_elements_that_another_program_writes_is_a_race(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((2, 128, 64), dtype=x.dtype, buffer=nl.shared_hbm)
         nl.store(out[nl.program_id(0)], value=nl.load(x))
@@ -176,7 +176,7 @@ def test_the_first_product_overwrites_and_the_next_ones_add(
         (lambda t: t + t, "have no operators"),
         (lambda t: t[128, 0:4], "index 128 is outside dimension 0"),
         (lambda t: t[nl.arange(4)[:, None], nl.arange(4)[None, :]], "use slices"),
-        (lambda t: nisa2.tensor_copy(dst=t, src=t, mask=True), "has no mask"),
+        (lambda t: nisa2.tensor_copy(dst=t, src=t, mask=True), "has no argument mask"),
         (lambda t: bool(t), "no truth value"),
     ],
 )
@@ -212,7 +212,7 @@ def test_an_integer_index_keeps_the_partition_dimension(run_newer: Run) -> None:
     assert rules(outcome) == []
 
 
-def test_numpys_functions_name_operations(run_older: Run) -> None:
+def test_numpy_functions_are_accepted_as_op(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         tile = nl.load(x)
         scaled = nisa.tensor_scalar(tile, np.multiply, 3.0, op1=np.add, operand1=1.0)
@@ -251,7 +251,7 @@ def test_exceeding_on_chip_memory_is_reported(run_older: Run) -> None:
     assert rules(run_older(kernel, wide, tiles=6, target="trn3")) == []
 
 
-def test_tiles_count_only_until_their_last_use(run_older: Run) -> None:
+def test_a_tile_counts_toward_capacity_only_until_its_last_use(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((20, *x.shape), dtype=x.dtype, buffer=nl.shared_hbm)
         tiles = []  # a program may hold names longer than the machine holds tiles
@@ -268,7 +268,7 @@ def test_an_argument_of_an_unsupported_type_is_an_error(run_older: Run) -> None:
         run_older(lambda x: None, np.ones((4, 4)))
 
 
-def test_benchmark_results_are_an_error() -> None:
+def test_reading_a_benchmark_result_is_an_error() -> None:
     kernel = older.benchmark(warmup=1, iters=2)(lambda x: None)
     kernel(np.ones((4, 4), np.float32))
 

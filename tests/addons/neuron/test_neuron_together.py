@@ -135,7 +135,7 @@ def test_a_ring_brings_the_data_of_previous_ranks(run_newer: Run) -> None:
 
 
 @pytest.mark.parametrize("placed", [False, True])
-def test_all_to_all_v_takes_counts_from_a_tensor(run_newer: Run, placed: bool) -> None:
+def test_all_to_all_v_reads_counts_from_a_tensor(run_newer: Run, placed: bool) -> None:
     counts, firsts, ends = [3, 5], [4, 7], [10, 2]
     metadata = np.array([counts, firsts, [0, 0], ends][: 4 if placed else 3], np.uint32)
 
@@ -154,7 +154,7 @@ def test_all_to_all_v_takes_counts_from_a_tensor(run_newer: Run, placed: bool) -
 
 
 def test_a_group_without_rank_0_is_an_error(run_newer: Run) -> None:
-    with pytest.raises(NkiError, match="launches run as rank 0, which is in no group"):
+    with pytest.raises(NkiError, match="a launch runs as rank 0, and no group"):
         collective(run_newer, ncc.all_reduce, X.shape, [[1, 2]], nl.add)
 
 

@@ -21,7 +21,7 @@ def rules(outcome: Any) -> list[str]:
 # -- reductions over loops --------------------------------------------------------------------
 
 
-def test_a_loop_reduction_keeps_a_sum_for_each_iteration_it_is_not_over(run_older: Run) -> None:
+def test_loop_reduce_has_one_sum_per_iteration_of_loops_not_reduced(run_older: Run) -> None:
     def kernel(a: Any) -> Any:
         out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
         acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
@@ -37,7 +37,9 @@ def test_a_loop_reduction_keeps_a_sum_for_each_iteration_it_is_not_over(run_olde
     assert np.allclose(run_older(kernel, a).result, a.sum(axis=0))
 
 
-def test_a_loop_reduction_over_two_loops_has_one_between_them(run_older: Run) -> None:
+def test_loop_reduce_over_two_loops_has_one_sum_per_iteration_of_the_loop_between(
+    run_older: Run,
+) -> None:
     def kernel(a: Any) -> Any:
         out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
         acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
@@ -55,7 +57,7 @@ def test_a_loop_reduction_over_two_loops_has_one_between_them(run_older: Run) ->
     assert np.array_equal(run_older(kernel, a).result, a.max(axis=(0, 2)))
 
 
-def test_a_loop_reduction_keeps_a_sum_for_each_turn_of_a_python_loop(run_older: Run) -> None:
+def test_loop_reduce_has_one_sum_per_iteration_of_a_python_loop(run_older: Run) -> None:
     def kernel(a: Any) -> Any:
         out = nl.ndarray((2, 128, 64), dtype=a.dtype, buffer=nl.shared_hbm)
         acc = nl.zeros((2, nl.par_dim(128), 64), dtype=a.dtype)
@@ -148,7 +150,9 @@ def test_the_first_product_that_is_added_to_psum_starts_the_sum(run_older: Run) 
 
 
 @pytest.mark.parametrize("divisor", [3, 4, 7])
-def test_integers_divide_to_quotients_that_floor_rounds_down(run_older: Run, divisor: int) -> None:
+def test_a_quotient_of_integers_is_a_float_that_floor_rounds_down(
+    run_older: Run, divisor: int
+) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((2, *x.shape), dtype=nl.int32, buffer=nl.shared_hbm)
         tile = nl.load(x)
@@ -181,7 +185,7 @@ def test_a_pattern_of_another_type_counts_in_elements_of_that_type(run_newer: Ru
     assert rules(outcome) == []
 
 
-def test_a_pattern_of_another_type_keeps_to_the_rows_of_its_offsets(run_newer: Run) -> None:
+def test_a_pattern_of_another_type_converts_its_row_offsets(run_newer: Run) -> None:
     def kernel(x: Any, rows: Any) -> Any:
         indices = nl2.ndarray((4, 1), nl2.int32, buffer=nl2.sbuf)
         nisa2.dma_copy(indices, rows)
@@ -222,7 +226,7 @@ def test_a_tensor_compares_with_none_in_a_kernel(run_older: Run, run_newer: Run)
     assert run_newer(kernel, ROWS).result == (True, False, False)
 
 
-def test_one_element_is_loaded_as_a_tile_of_one(run_older: Run) -> None:
+def test_a_single_element_is_loaded_as_a_tile_of_one_element(run_older: Run) -> None:
     def kernel(x: Any) -> Any:
         out = nl.ndarray((1, 1), dtype=x.dtype, buffer=nl.shared_hbm)
         nl.store(out, value=nl.load(x[2, 3]) * 2.0)
@@ -266,7 +270,7 @@ def test_double_row_mode_contracts_two_rows_at_once(run_older: Run, mode: str) -
         (nl.float32, np.float64(2), nl.float32),
     ],
 )
-def test_python_numbers_have_the_widest_type(
+def test_python_numbers_count_as_int32_or_float32_in_promotion(
     run_older: Run, dtype: Any, other: Any, expected: Any
 ) -> None:
     def kernel(x: Any) -> Any:

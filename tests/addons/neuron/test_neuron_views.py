@@ -95,7 +95,7 @@ def test_an_index_of_a_grid_has_its_axes_by_name() -> None:
         ((2,), "index 2 is outside dimension 0"),
         ((0, -1), "index -1 is outside dimension 1"),
         ((0, slice(0, -1)), "counts from the end"),
-        ((0, 0, 0, 0), "4 indices for a tensor of 3 dimensions"),
+        ((0, 0, 0, 0), "4 indices are given for a tensor of 3 dimensions"),
         ((0, slice(0, 4), arange(3)[None, :]), "cannot be mixed"),
     ],
 )

@@ -51,7 +51,7 @@ BY_POSITION_EXPECTED = {
 
 
 @pytest.mark.parametrize("name", NEWER_BY_POSITION)
-def test_newer_instructions_take_their_operands_by_position(run_newer: Run, name: str) -> None:
+def test_newer_instructions_accept_operands_by_position(run_newer: Run, name: str) -> None:
     op, shape = NEWER_BY_POSITION[name]
     other = (Y > 0).astype(np.uint8) if name == "select_reduce" else Y
 
@@ -60,7 +60,7 @@ def test_newer_instructions_take_their_operands_by_position(run_newer: Run, name
     np.testing.assert_allclose(result, BY_POSITION_EXPECTED[name], rtol=1e-5, atol=1e-5)
 
 
-def test_activations_add_up_in_registers_until_these_are_reset(run_newer: Run) -> None:
+def test_registers_accumulate_activations_until_they_are_reset(run_newer: Run) -> None:
     def op(sums: Any, x: Any, y: Any) -> None:
         tile = nl2.ndarray((32, 24), nl2.float32, buffer=nl2.sbuf)
         commands = nisa2.reduce_cmd
@@ -77,7 +77,7 @@ def test_activations_add_up_in_registers_until_these_are_reset(run_newer: Run) -
     np.testing.assert_allclose(sums, np.stack([expected] * 2, axis=1), rtol=1e-4)
 
 
-def test_signatures_are_the_public_ones() -> None:
+def test_instructions_have_the_published_signatures() -> None:
     newer = [*inspect.signature(nisa2.tensor_copy).parameters]
     assert newer == ["dst", "src", "engine", "name"]
     assert [*inspect.signature(nl.load).parameters] == ["src", "mask", "dtype"]
@@ -117,7 +117,7 @@ UNARY_OF_POSITIVE: dict[str, Function] = {
 
 
 @pytest.mark.parametrize("name", [*UNARY, *UNARY_OF_POSITIVE])
-def test_a_function_of_one_tile(run_older: Run, run_newer: Run, name: str) -> None:
+def test_functions_of_one_tile_equal_numpys(run_older: Run, run_newer: Run, name: str) -> None:
     source = X if name in UNARY else np.abs(X) + 0.1
     expected = (UNARY | UNARY_OF_POSITIVE)[name](source.astype(np.float64))
 
@@ -138,7 +138,7 @@ def test_a_function_of_one_tile(run_older: Run, run_newer: Run, name: str) -> No
 @pytest.mark.parametrize(
     "name", ["add", "subtract", "multiply", "divide", "maximum", "minimum", "less", "not_equal"]
 )
-def test_a_function_of_two_tiles(run_older: Run, name: str) -> None:
+def test_functions_of_two_tiles_equal_numpys(run_older: Run, name: str) -> None:
     expected = getattr(np, name)(X, Y)
 
     assert np.array_equal(run_op(run_older, getattr(nl, name), X, Y), expected)
@@ -148,7 +148,7 @@ def test_a_function_of_two_tiles(run_older: Run, name: str) -> None:
     assert np.array_equal(swapped, getattr(np, name)(np.float32(2), X))
 
 
-def test_bits_of_integers(run_older: Run) -> None:
+def test_bitwise_ops_of_integers_equal_numpys(run_older: Run) -> None:
     a = RANDOM.integers(0, 1000, (16, 8)).astype(np.int32)
     b = RANDOM.integers(0, 9, (16, 8)).astype(np.int32)
 
@@ -165,7 +165,7 @@ def test_results_are_rounded_to_their_type(run_older: Run) -> None:
     assert rounded.tolist() == [[2, 4, -2, 127, -128, 0]]
 
 
-def test_two_operations_with_columns(run_older: Run, run_newer: Run) -> None:
+def test_instructions_apply_two_operations_with_columns(run_older: Run, run_newer: Run) -> None:
     expected = (COLUMN - X.astype(np.float64)) * 3
 
     result = run_op(
@@ -261,7 +261,7 @@ def test_bn_aggr_combines_statistics_of_parts(run_older: Run, run_newer: Run) ->
     )
 
 
-def test_norms_of_the_language(run_older: Run) -> None:
+def test_softmax_and_rms_norm_equal_their_formulas(run_older: Run) -> None:
     powers = np.exp(X - X.max(axis=1, keepdims=True))
     assert np.allclose(
         run_op(run_older, lambda x: nl.softmax(x, axis=1), X),
@@ -277,7 +277,7 @@ def test_norms_of_the_language(run_older: Run) -> None:
 
 
 @pytest.mark.parametrize("name", ["sum", "max", "min", "mean", "prod", "var"])
-def test_reductions_over_free_dimensions(run_older: Run, name: str) -> None:
+def test_reductions_over_free_dimensions_equal_numpys(run_older: Run, name: str) -> None:
     source = (RANDOM.standard_normal((8, 6, 4)) * 0.5 + 1).astype(np.float32)
     reference = getattr(np, name)
 
@@ -302,7 +302,9 @@ def test_searches_equal_numpy(run_older: Run) -> None:
     assert np.array_equal(left, np.where(order[:, 7:8] <= X, np.float32(-9), X))
 
 
-def test_selections_by_conditions_and_predicates(run_older: Run, run_newer: Run) -> None:
+def test_selections_by_conditions_and_predicates_equal_numpys(
+    run_older: Run, run_newer: Run
+) -> None:
     assert np.array_equal(
         run_op(run_older, lambda x, y: nl.where(x > y, x, 0.0), X, Y),
         np.where(np.less(Y, X), X, 0),

@@ -61,6 +61,6 @@ def __getattr__(name: str) -> Any:
     if name in _DTYPES:
         from kvtrace.addons.graphs.hlo.arguments import dtype_of
 
-        value: Any = dtype_of(name)
-        return globals().setdefault(name, value)
+        element_type: Any = dtype_of(name)
+        return globals().setdefault(name, element_type)
     return public_name(globals(), _HOMES, name)

@@ -17,7 +17,7 @@ from kvtrace.addons.graphs.hlo.dtypes import Dtype
 from kvtrace.addons.graphs.hlo.errors import BadArgument, GraphError, SignatureMismatch
 
 
-class _Marker:
+class _AnnotationWord:
     """A word in annotations, such as `mutable`."""
 
     def __init__(self, name: str) -> None:
@@ -28,22 +28,22 @@ class _Marker:
 
 
 #: In an annotation: the function writes to the parameter.
-mutable: Final = _Marker("mutable")
+mutable: Final = _AnnotationWord("mutable")
 
 #: In an annotation: the function does not write to the parameter, as without any word.
-immutable: Final = _Marker("immutable")
+immutable: Final = _AnnotationWord("immutable")
 
 
 @dataclass(frozen=True, slots=True)
 class TensorAnnotation:
-    """Required type and shape of a parameter; None allows anything."""
+    """Type (None: any), shape (None: any) and mutability required of a parameter."""
 
     dtype: Dtype | None = None
     shape: tuple[Any, ...] | None = None
     mutable: bool = False
 
     def __call__(self) -> None:
-        """Raise an error; `Optional[...]` of typing accepts only callable objects."""
+        """Raise TypeError; the method exists as `typing.Optional` accepts only callable objects."""
         raise TypeError("an annotation is not a function")
 
     def __or__(self, other: Any) -> Any:
@@ -52,7 +52,7 @@ class TensorAnnotation:
     def check(
         self, name: str, shape: tuple[int, ...], dtype: Dtype, extents: dict[Any, int]
     ) -> None:
-        """Compare an argument with the annotation; `extents` has the values of this call's symbols.
+        """Raise an error unless an argument fits; new symbolic extents are added to `extents`.
 
         Raises:
             SignatureMismatch: The argument does not fit the annotation.
@@ -90,24 +90,24 @@ class tensor:  # noqa: N801 - as written in annotations
     _mutable = False
 
     def __class_getitem__(cls, content: Any) -> TensorAnnotation:
-        """Return the annotation for words, an element type and a shape, in any order."""
+        """Return the annotation of `mutable`, an element type and a shape, in any order."""
         from kvtrace.addons.graphs.hlo.arguments import dtype_of
 
         dtype: Dtype | None = None
         shape: tuple[Any, ...] | None = None
         is_mutable = cls._mutable
-        for part in (
+        for item in (
             content if isinstance(content, tuple) and not _is_shape(content) else (content,)
         ):
-            if isinstance(part, _Marker):
-                is_mutable = part is mutable
-            elif isinstance(part, tuple | list):
-                shape = tuple(part)
+            if isinstance(item, _AnnotationWord):
+                is_mutable = item is mutable
+            elif isinstance(item, tuple | list):
+                shape = tuple(item)
             elif dtype is None:
-                dtype = dtype_of(part)
+                dtype = dtype_of(item)
             else:
                 raise BadArgument(
-                    f"the annotation of a tensor has {part!r} after its element type; "
+                    f"the annotation of a tensor has {item!r} after its element type; "
                     "put extents in parentheses."
                 )
         return TensorAnnotation(dtype, shape, is_mutable)
@@ -124,28 +124,28 @@ def _is_shape(parts: tuple[Any, ...]) -> bool:
 
 
 def annotations_of(function: Callable[..., Any]) -> dict[str, TensorAnnotation]:
-    """Return the tensor annotations of a function's parameters, by name."""
+    """Return a function's tensor annotations by parameter; annotations that are text count."""
     try:
-        raw = inspect.get_annotations(function)
+        annotations_by_name = inspect.get_annotations(function)
     except (TypeError, NameError):
         return {}
-    names = dict(getattr(function, "__globals__", {}))
-    free = getattr(getattr(function, "__code__", None), "co_freevars", ())
-    for name, cell in zip(free, getattr(function, "__closure__", None) or (), strict=False):
+    namespace = dict(getattr(function, "__globals__", {}))
+    free_names = getattr(getattr(function, "__code__", None), "co_freevars", ())
+    for name, cell in zip(free_names, getattr(function, "__closure__", None) or (), strict=False):
         try:
-            names[name] = cell.cell_contents
+            namespace[name] = cell.cell_contents
         except ValueError:
             continue  # a variable that is assigned later
     annotations: dict[str, TensorAnnotation] = {}
-    for name, annotation_or_text in raw.items():
-        annotation = _read(_evaluated(annotation_or_text, names))
+    for name, annotation_or_text in annotations_by_name.items():
+        annotation = _parsed(_evaluated(annotation_or_text, namespace))
         if annotation is not None and name != "return":
             annotations[name] = annotation
     return annotations
 
 
 def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
-    """Return an annotation that `from __future__ import annotations` has left as text."""
+    """Return the annotation; text is evaluated with `names`, and is None if that fails."""
     if not isinstance(annotation, str):
         return annotation
     try:
@@ -156,7 +156,7 @@ def _evaluated(annotation: Any, names: dict[str, Any]) -> Any:
         return None
 
 
-def _read(annotation: Any) -> TensorAnnotation | None:
+def _parsed(annotation: Any) -> TensorAnnotation | None:
     if isinstance(annotation, TensorAnnotation):
         return annotation
     if isinstance(annotation, type) and issubclass(annotation, tensor):
@@ -164,6 +164,7 @@ def _read(annotation: Any) -> TensorAnnotation | None:
         return TensorAnnotation(mutable=True)
     if typing.get_origin(annotation) in (typing.Union, types.UnionType):
         return next(
-            (parsed for part in typing.get_args(annotation) if (parsed := _read(part))), None
+            (parsed for part in typing.get_args(annotation) if (parsed := _parsed(part))),
+            None,
         )
     return None

@@ -18,22 +18,22 @@ def broadcast_shape(*shapes: Shape) -> Shape:
 
     """
     rank = max(map(len, shapes))
-    result = [1] * rank
+    broadcast_extents = [1] * rank
     for shape in shapes:
         for axis, extent in enumerate(shape, rank - len(shape)):
-            if result[axis] == 1:
-                result[axis] = extent
-            elif extent not in (1, result[axis]):
+            if broadcast_extents[axis] == 1:
+                broadcast_extents[axis] = extent
+            elif extent not in (1, broadcast_extents[axis]):
                 texts = " and ".join(str(list(s)) for s in shapes)
                 raise ShapeMismatch.here(
                     f"shapes {texts} do not broadcast: axis {axis - rank} has extents "
-                    f"{result[axis]} and {extent}; make them equal, or one of them 1"
+                    f"{broadcast_extents[axis]} and {extent}; make them equal, or one of them 1"
                 )
-    return tuple(result)
+    return tuple(broadcast_extents)
 
 
 def axis_of(axis: Any, rank: int) -> int:
-    """Return the position of a possibly negative axis.
+    """Return an axis counted from 0, given one that may be negative (-1 is the last).
 
     Raises:
         BadAxis: The tensor has no such axis.
@@ -54,7 +54,7 @@ def _axes_advice(rank: int) -> str:
 
 
 def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
-    """Return distinct positions for one axis, for several, or, with None, for all.
+    """Return distinct axes counted from 0, given one axis, several, or None for all.
 
     Raises:
         BadAxis: The tensor has no such axis.
@@ -63,15 +63,15 @@ def axes_of(axis: Any, rank: int) -> tuple[int, ...]:
     """
     if axis is None:
         return tuple(range(rank))
-    named = axis if isinstance(axis, tuple | list) else (axis,)
-    positions = tuple(axis_of(item, rank) for item in named)
+    axes_given = axis if isinstance(axis, tuple | list) else (axis,)
+    positions = tuple(axis_of(item, rank) for item in axes_given)
     if len(set(positions)) != len(positions):
-        raise ShapeMismatch.here(f"an axis is named twice in {tuple(named)}")
+        raise ShapeMismatch.here(f"an axis is named twice in {tuple(axes_given)}; name each once")
     return positions
 
 
 def shape_of(shape: Any) -> Shape:
-    """Return the shape given as one integer or several.
+    """Return a shape as a tuple of integers, given one extent or several.
 
     Raises:
         ShapeMismatch: An extent is negative.
@@ -84,36 +84,36 @@ def shape_of(shape: Any) -> Shape:
     return extents
 
 
-def _integer(value: Any, what: str) -> int:
+def _integer(value: Any, label: str) -> int:
     try:
         return int(value.__index__())  # a tensor's `__index__` raises an explanation
     except AttributeError:
-        raise BadArgument.here(f"{what} is an integer, not {value!r}") from None
+        raise BadArgument.here(f"{label} must be an integer, not {value!r}") from None
 
 
 def dtype_of(dtype: Any) -> Dtype:
-    """Return the element type for a name or an object.
+    """Return the element type for its name ("bfloat16"), a NumPy scalar type or a dtype.
 
     Raises:
         DtypeNotOnTarget: No element type has that name.
 
     """
-    if isinstance(dtype, str) and dtype in _NAMED:
-        return _NAMED[dtype]
+    if isinstance(dtype, str) and dtype in _ML_DTYPES:
+        return _ML_DTYPES[dtype]
     try:
         element_type: Dtype = np.dtype(dtype)
     except TypeError:
         raise DtypeNotOnTarget.here(
-            f"{dtype!r} names no element type; write one as np.float32 or 'bfloat16'"
+            f"{dtype!r} is not an element type; write it as np.float32 or 'bfloat16'"
         ) from None
     return element_type
 
 
-def _named() -> dict[str, Dtype]:
+def _ml_dtypes_by_name() -> dict[str, Dtype]:
     import ml_dtypes
 
     names = [name for name in dir(ml_dtypes) if name.startswith(("bfloat", "float", "int", "uint"))]
     return {name: np.dtype(getattr(ml_dtypes, name)) for name in names}
 
 
-_NAMED = _named()
+_ML_DTYPES = _ml_dtypes_by_name()

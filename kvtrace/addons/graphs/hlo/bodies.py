@@ -20,17 +20,17 @@ Function = Callable[..., Sequence[Any]]
 def traced_body(
     name: str, carried: Sequence[Tensor], function: Function
 ) -> tuple[Graph, list[Tensor]]:
-    """Trace a function of carried values; return the graph, and outer tensors that it uses."""
-    outer = current()
-    builder = Builder(name, outer.target, outer.root, parent=outer)
+    """Return the graph of a function of `carried`, and the outer tensors that it uses."""
+    outer_builder = current()
+    builder = Builder(name, outer_builder.target, outer_builder.root, parent=outer_builder)
     with builder.active():
         parameters = [
-            builder.parameter(f"carried{number}", tensor.shape, tensor.dtype)
-            for number, tensor in enumerate(carried)
+            builder.parameter(f"carried{position}", tensor.shape, tensor.dtype)
+            for position, tensor in enumerate(carried)
         ]
         results = [lift(result) for result in function(*parameters)]
         graph = builder.finish([(f"result{i}", value, None) for i, value in enumerate(results)])
-    return graph, [outside for outside, _ in builder.captured]
+    return graph, [outer_tensor for outer_tensor, _ in builder.captured]
 
 
 def while_(
@@ -39,37 +39,41 @@ def while_(
     body: Function,
     trip_count: int | None = None,
 ) -> tuple[Tensor, ...]:
-    """Append a loop that carries values through `body` while `condition` holds; return the values.
+    """Append a loop: while `condition(*carried)` holds, `carried` is `body(*carried)`.
 
-    `trip_count` is the number of iterations, if known; figures use it.
+    Return the carried values after the last iteration. `trip_count` is the number of iterations, if
+    known; figures use it.
 
     Raises:
         BadArgument: The condition does not return one bool.
         ShapeMismatch: The body changes the shape or type of a value.
 
     """
-    test, test_outside = traced_body("condition", carried, condition)
-    step, step_outside = traced_body("body", carried, body)
-    if [(spec.dtype, spec.shape) for spec in test.outputs] != [(BOOL, ())]:
+    condition_graph, condition_captures = traced_body("condition", carried, condition)
+    body_graph, body_captures = traced_body("body", carried, body)
+    if [(spec.dtype, spec.shape) for spec in condition_graph.outputs] != [(BOOL, ())]:
         raise BadArgument.here("the condition of a loop must return one bool without axes")
-    _check_results(carried, step)
-    count = len(carried)
+    _check_carried(carried, body_graph)
+    carried_count = len(carried)
     attributes: dict[str, Any] = {
-        "condition_operands": tuple(range(count + len(test_outside))),
+        "condition_operands": tuple(range(carried_count + len(condition_captures))),
         "body_operands": (
-            *range(count),
-            *range(count + len(test_outside), count + len(test_outside) + len(step_outside)),
+            *range(carried_count),
+            *range(
+                carried_count + len(condition_captures),
+                carried_count + len(condition_captures) + len(body_captures),
+            ),
         ),
-        "carried": count,
+        "carried": carried_count,
     }
     if trip_count is not None:
         attributes["trip_count"] = trip_count
     return current().emit_several(
         "while",
-        [*carried, *test_outside, *step_outside],
+        [*carried, *condition_captures, *body_captures],
         [(tensor.shape, tensor.dtype) for tensor in carried],
         attributes,
-        {"condition": test, "body": step},
+        {"condition": condition_graph, "body": body_graph},
     )
 
 
@@ -83,33 +87,34 @@ def if_(predicate: Tensor, true: Function, false: Function) -> tuple[Tensor, ...
     """
     if predicate.dtype != BOOL or predicate.shape:
         raise BadArgument.here("a branch is chosen by one bool without axes; use np.any or np.all")
-    first, first_outside = traced_body("true", [], true)
-    second, second_outside = traced_body("false", [], false)
-    results = [(spec.shape, spec.dtype) for spec in first.outputs]
-    if [(spec.shape, spec.dtype) for spec in second.outputs] != results:
+    true_graph, true_captures = traced_body("true", [], true)
+    false_graph, false_captures = traced_body("false", [], false)
+    result_specs = [(spec.shape, spec.dtype) for spec in true_graph.outputs]
+    if [(spec.shape, spec.dtype) for spec in false_graph.outputs] != result_specs:
         raise ShapeMismatch.here(
-            "both branches give results of the same shapes and types; convert them with astype"
+            "the two branches return different shapes or types; convert them with astype"
         )
-    middle = 1 + len(first_outside)
+    true_end = 1 + len(true_captures)
     attributes = {
-        "true_operands": tuple(range(1, middle)),
-        "false_operands": tuple(range(middle, middle + len(second_outside))),
+        "true_operands": tuple(range(1, true_end)),
+        "false_operands": tuple(range(true_end, true_end + len(false_captures))),
     }
-    operands = [predicate, *first_outside, *second_outside]
-    graphs = {"true": first, "false": second}
-    return current().emit_several("if", operands, results, attributes, graphs)
+    operands = [predicate, *true_captures, *false_captures]
+    graphs = {"true": true_graph, "false": false_graph}
+    return current().emit_several("if", operands, result_specs, attributes, graphs)
 
 
-def _check_results(carried: Sequence[Tensor], body: Graph) -> None:
+def _check_carried(carried: Sequence[Tensor], body: Graph) -> None:
     initial = [(tensor.shape, tensor.dtype) for tensor in carried]
-    for number, (expected, spec) in enumerate(zip(initial, body.outputs, strict=False)):
+    for position, (expected, spec) in enumerate(zip(initial, body.outputs, strict=False)):
         if expected != (spec.shape, spec.dtype):
             raise ShapeMismatch.here(
                 f"the body of a loop returns {spec.dtype.name}{list(spec.shape)} as value "
-                f"{number}, but receives {expected[1].name}{list(expected[0])}; "
+                f"{position}, but receives {expected[1].name}{list(expected[0])}; "
                 "return the same shape and type"
             )
     if len(initial) != len(body.outputs):
         raise BadArgument.here(
-            f"the body of a loop returns {len(body.outputs)} values, but carries {len(initial)}"
+            f"the body of a loop returns {len(body.outputs)} values, but receives {len(initial)}; "
+            "return as many"
         )

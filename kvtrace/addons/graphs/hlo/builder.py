@@ -35,15 +35,15 @@ ELEMENTWISE: Final = frozenset(_ELEMENTWISE.split())
 _NO_ATTRIBUTES: Final[dict[str, Any]] = {}
 
 
-class _Innermost(threading.local):
+class _InnermostBuilder(threading.local):
     builder: "Builder | None" = None
 
 
-_innermost = _Innermost()
+_innermost = _InnermostBuilder()
 
 
 class Builder:
-    """Collects ops. `root` is the frame that called the traced function: stacks end before it."""
+    """A graph under construction; recorded stacks end before `root`, the frame of the call."""
 
     #: The class of results, set by `kvtrace.hlo.wrapper`, which imports this module.
     tensor_class: "ClassVar[type[Tensor]]"
@@ -69,12 +69,12 @@ class Builder:
     @contextmanager
     def active(self) -> Iterator["Builder"]:
         """Make this the innermost builder while the context lasts."""
-        before = _innermost.builder
+        previous_builder = _innermost.builder
         _innermost.builder = self
         try:
             yield self
         finally:
-            _innermost.builder = before
+            _innermost.builder = previous_builder
 
     # -- appending --------------------------------------------------------------------------
 
@@ -87,14 +87,14 @@ class Builder:
         attributes: dict[str, Any] = _NO_ATTRIBUTES,
         graphs: dict[str, Graph] | None = None,
     ) -> "Tensor":
-        """Append an op with one result, and return the result.
+        """Append an op with one result, and return the result; outer operands are captured.
 
         Raises:
             DtypeNotOnTarget: The target lacks this element type.
 
         """
         if dtype not in self._dtypes:
-            raise self._no_dtype(dtype)
+            raise self._missing_dtype(dtype)
         indices = tuple([self.index_of(operand) for operand in operands])
         op = Op(opcode, indices, dtype, shape, attributes, current_stack(self.root), graphs)
         self.ops.append(op)
@@ -112,7 +112,7 @@ class Builder:
         attributes: dict[str, Any] = _NO_ATTRIBUTES,
         graphs: dict[str, Graph] | None = None,
     ) -> "tuple[Tensor, ...]":
-        """Append an op with several results, and a `get_tuple_element` for each; return these."""
+        """Append an op with several results; return its `get_tuple_element` ops, one per result."""
         indices = tuple([self.index_of(operand) for operand in operands])
         stack = current_stack(self.root)
         self.ops.append(Op(opcode, indices, None, (), attributes, stack, graphs))
@@ -120,7 +120,7 @@ class Builder:
         elements = []
         for number, (shape, dtype) in enumerate(results):
             if dtype not in self._dtypes:
-                raise self._no_dtype(dtype)
+                raise self._missing_dtype(dtype)
             op = Op("get_tuple_element", (tuple_index,), dtype, shape, {"index": number}, stack)
             self.ops.append(op)
             elements.append(self.tensor_class(self, len(self.ops) - 1, shape, dtype))
@@ -129,7 +129,7 @@ class Builder:
     def parameter(
         self, name: str, shape: tuple[int, ...], dtype: Dtype, stack: Stack | None = None
     ) -> "Tensor":
-        """Append a parameter; `stack` replaces the stack of the running program."""
+        """Append a parameter and return its tensor; `stack` replaces the running stack."""
         tensor = self.emit("parameter", (), shape, dtype)
         op = self.ops[-1]
         op.input_name = name
@@ -138,21 +138,21 @@ class Builder:
         return tensor
 
     def constant(self, value: Any, shape: tuple[int, ...], dtype: Dtype) -> "Tensor":
-        """Return a tensor of one value, a Python scalar that fits the type."""
+        """Return a tensor filled with a Python scalar of the type; equal ones share an op."""
         # The sign of a zero and the bits of a NaN are part of the value.
-        key = (value.__class__, repr(value), shape, dtype)
-        index = self._constants.get(key)
+        constant_key = (value.__class__, repr(value), shape, dtype)
+        index = self._constants.get(constant_key)
         if index is None:
             tensor = self.emit("constant", (), shape, dtype, {"value": value})
-            self._constants[key] = tensor._index
+            self._constants[constant_key] = tensor._index
             return tensor
         return self.tensor_class(self, index, shape, dtype)
 
     def literal(self, array: "np.ndarray[Any, Any]") -> "Tensor":
-        """Return a constant tensor with the present contents of an array."""
+        """Return a constant tensor with a copy of an array; equal elements become one value."""
         dtype = native(array.dtype)
         if dtype not in self._dtypes:
-            raise self._no_dtype(dtype)
+            raise self._missing_dtype(dtype)
         if array.size and (array.size == 1 or bool(np.all(array == array.flat[0]))):
             return self.constant(array.flat[0].item(), array.shape, dtype)
         return self.emit("constant", (), array.shape, dtype, {"value": array.astype(dtype)})
@@ -160,7 +160,7 @@ class Builder:
     # -- operands ---------------------------------------------------------------------------
 
     def index_of(self, tensor: "Tensor") -> int:
-        """Return the position of a tensor's present value, captured from outside if necessary.
+        """Return the index of the op of a tensor's present value; outer tensors are captured.
 
         Raises:
             ForeignTensor: The tensor belongs to no trace in progress here.
@@ -173,24 +173,24 @@ class Builder:
         return self._capture(tensor)._index
 
     def _capture(self, tensor: "Tensor") -> "Tensor":
-        outside = self.parent
-        while outside is not None and outside is not tensor._builder:
-            outside = outside.parent
-        if outside is None:
+        outer_builder = self.parent
+        while outer_builder is not None and outer_builder is not tensor._builder:
+            outer_builder = outer_builder.parent
+        if outer_builder is None:
             raise ForeignTensor.here(
                 "a tensor is used outside the trace that made it; "
                 "return it from the traced function, or pass it as an argument"
             )
-        key = (id(tensor._builder), tensor._index)
-        parameter = self._captured.get(key)
+        capture_key = (id(tensor._builder), tensor._index)
+        parameter = self._captured.get(capture_key)
         if parameter is None:
             captured = self.tensor_class(tensor._builder, tensor._index, tensor.shape, tensor.dtype)
             parameter = self.parameter(f"captured{len(self.captured)}", tensor.shape, tensor.dtype)
-            self._captured[key] = parameter
+            self._captured[capture_key] = parameter
             self.captured.append((captured, parameter))
         return parameter
 
-    def _no_dtype(self, dtype: Dtype) -> DtypeNotOnTarget:
+    def _missing_dtype(self, dtype: Dtype) -> DtypeNotOnTarget:
         instead = INSTEAD.get(dtype.name, "another element type")
         return DtypeNotOnTarget.here(
             f"the target {self.target} has no {dtype.name}; "
@@ -204,8 +204,8 @@ class Builder:
         outputs: "Sequence[tuple[str, Tensor, str | None]]",
         structure: Any = None,
     ) -> Graph:
-        """Return the graph of the outputs, each given as (name, tensor, aliased parameter)."""
-        results: list[tuple[int, str, str | None]] = []
+        """Return the graph of outputs (name, tensor, aliased parameter), without unneeded ops."""
+        named_outputs: list[tuple[int, str, str | None]] = []
         output_indices: set[int] = set()
         for name, tensor, aliased in outputs:
             index = self.index_of(tensor)
@@ -214,18 +214,18 @@ class Builder:
                 copied = self.emit("copy", (tensor,), tensor.shape, tensor.dtype)
                 index = copied._index
             output_indices.add(index)
-            results.append((index, name, aliased))
-        for number, (index, name, aliased) in enumerate(results):
+            named_outputs.append((index, name, aliased))
+        for output_index, (index, name, aliased) in enumerate(named_outputs):
             op = self.ops[index]
             op.output_name = name
             op.aliases = aliased
-            op.attributes = {**op.attributes, "output_index": number}
+            op.attributes = {**op.attributes, "output_index": output_index}
         ops = _needed_ops(self.ops, output_indices)
-        return Graph(self.name, ops, structure, self.target, _replicas(ops))
+        return Graph(self.name, ops, structure, self.target, _replica_count(ops))
 
 
 def _needed_ops(ops: list[Op], outputs: set[int]) -> list[Op]:
-    """Return parameters and needed ops, renumbered; elements of a tuple stay together."""
+    """Return parameters and needed ops, with renumbered operands; tuples stay complete."""
     needed = bytearray(len(ops))
     for index in outputs:
         needed[index] = 1
@@ -233,14 +233,14 @@ def _needed_ops(ops: list[Op], outputs: set[int]) -> list[Op]:
         if needed[index]:
             for operand in ops[index].operands:
                 needed[operand] = 1
-    order = [i for i, op in enumerate(ops) if op.opcode == "parameter"]
-    order += [
+    kept_indices = [i for i, op in enumerate(ops) if op.opcode == "parameter"]
+    kept_indices += [
         i for i, op in enumerate(ops) if op.opcode != "parameter" and _is_needed(ops, i, needed)
     ]
-    renumbered = {old: new for new, old in enumerate(order)}
-    needed_list = [ops[index] for index in order]
+    new_indices = {old_index: new_index for new_index, old_index in enumerate(kept_indices)}
+    needed_list = [ops[index] for index in kept_indices]
     for op in needed_list:
-        op.operands = tuple([renumbered[operand] for operand in op.operands])
+        op.operands = tuple([new_indices[operand] for operand in op.operands])
     return needed_list
 
 
@@ -251,21 +251,20 @@ def _is_needed(ops: list[Op], index: int, needed: bytearray) -> bool:
     return bool(needed[index])
 
 
-def _replicas(ops: Sequence[Op]) -> int:
-    """Return how many devices the collectives of a graph involve."""
-    count = 1
+def _replica_count(ops: Sequence[Op]) -> int:
+    replica_count = 1
     for op in ops:
         for body in (op.graphs or {}).values():
-            count = max(count, body.num_replicas)
+            replica_count = max(replica_count, body.num_replicas)
         for group in op.attributes.get("replica_groups", ()):
-            count = max(count, max(group, default=-1) + 1)
+            replica_count = max(replica_count, max(group, default=-1) + 1)
         for pair in op.attributes.get("source_target_pairs", ()):
-            count = max(count, max(pair) + 1)
-    return count
+            replica_count = max(replica_count, max(pair) + 1)
+    return replica_count
 
 
 def current() -> Builder:
-    """Return the builder that operations are appended to.
+    """Return this thread's innermost builder, to which ops are appended.
 
     Raises:
         ForeignTensor: No trace is in progress in this thread.

@@ -23,7 +23,7 @@ _B = TypeVar("_B", bound=Builder)
 #: NumPy function or ufunc → builder.
 FUNCTIONS: Final[dict[Any, Builder]] = {}
 
-#: NumPy function, or name of a method → function that raises why a graph cannot have it.
+#: NumPy function, or name of a method → function that raises an error, with the reason.
 REFUSED: Final[dict[Any, Builder]] = {}
 REFUSED_METHODS: Final[dict[str, Builder]] = {}
 
@@ -47,15 +47,19 @@ def implements(
     reduces: Any = None,
     accumulates: Any = None,
 ) -> Callable[[_B], _B]:
-    """Register the builder of NumPy functions, and of tensors' methods with the same arguments.
+    """Return a decorator that registers a builder of NumPy functions and of tensors' methods.
 
-    A function that only some versions of NumPy have is named as text, as `linalg.vector_norm`.
+    Methods have the same arguments as the functions. `reduces` and `accumulates` are the ufuncs
+    whose `reduce` or `accumulate` the builder is. A function that only some versions of NumPy have
+    is named as text, as `linalg.vector_norm`.
     """
 
     def register(builder: _B) -> _B:
         for function_or_name in functions:
             function = (
-                _named(function_or_name) if isinstance(function_or_name, str) else function_or_name
+                _numpy_function(function_or_name)
+                if isinstance(function_or_name, str)
+                else function_or_name
             )
             if function is not None:
                 FUNCTIONS[function] = builder
@@ -70,16 +74,16 @@ def implements(
     return register
 
 
-def _named(name: str) -> Any:
-    """Return NumPy's function of a dotted name, None if this version has none."""
-    value: Any = np
+def _numpy_function(name: str) -> Any:
+    """Return NumPy's function of a dotted name, or None if this version of NumPy lacks it."""
+    function: Any = np
     for part in name.split("."):
-        value = getattr(value, part, None)
-    return value
+        function = getattr(function, part, None)
+    return function
 
 
 def operation(*names: str) -> Callable[[_B], _B]:
-    """Register a builder under names in `kvtrace.hlo.ops`, by default its own name."""
+    """Return a decorator that registers a builder in `kvtrace.hlo.ops`, by default by its name."""
 
     def register(builder: _B) -> _B:
         for name in names or (builder.__name__,):

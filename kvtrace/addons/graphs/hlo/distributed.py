@@ -30,14 +30,14 @@ _REDUCERS: Final[dict[Any, str]] = {
 
 
 def all_reduce(data: Operand, replica_groups: Groups, reduce_op: Any = np.add) -> Tensor:
-    """Return the elements of all replicas of a group, reduced by a ufunc; the same on each."""
+    """Return the tensors of all replicas of a group, reduced element by element by a ufunc."""
     x = lift(data)
     attributes = {"replica_groups": _groups(replica_groups), "reducer": _reducer(x, reduce_op)}
     return current().emit("all_reduce", (x,), x.shape, x.dtype, attributes)
 
 
 def all_gather(data: Operand, all_gather_dim: int, replica_groups: Groups) -> Tensor:
-    """Return the tensors of all replicas of a group, concatenated along an axis."""
+    """Return the tensors of a group's replicas, in its order, concatenated along an axis."""
     x, groups = lift(data), _groups(replica_groups)
     axis = axis_of(all_gather_dim, len(x.shape))
     shape = _with_extent(x, axis, x.shape[axis] * len(groups[0]))
@@ -48,10 +48,10 @@ def all_gather(data: Operand, all_gather_dim: int, replica_groups: Groups) -> Te
 def reduce_scatter(
     data: Operand, reduce_scatter_dim: int, replica_groups: Groups, reduce_op: Any = np.add
 ) -> Tensor:
-    """Return each replica's part, along an axis, of the result of `all_reduce`."""
+    """Return this replica's equal share, along an axis, of the result of `all_reduce`."""
     x, groups = lift(data), _groups(replica_groups)
     axis = axis_of(reduce_scatter_dim, len(x.shape))
-    shape = _with_extent(x, axis, _part(x, axis, len(groups[0])))
+    shape = _with_extent(x, axis, _split_extent(x, axis, len(groups[0])))
     attributes = {
         "scatter_dimension": axis,
         "replica_groups": groups,
@@ -63,31 +63,31 @@ def reduce_scatter(
 def all_to_all(
     data: Operand, split_dimension: int, concat_dimension: int, replica_groups: Groups
 ) -> Tensor:
-    """Split each replica's tensor along an axis; replica i gets part i of each, concatenated."""
+    """Return the parts, along `split_dimension`, that the group's replicas send here, joined."""
     x, groups = lift(data), _groups(replica_groups)
     split = axis_of(split_dimension, len(x.shape))
     concat = axis_of(concat_dimension, len(x.shape))
-    count = len(groups[0])
+    group_size = len(groups[0])
     extents = list(x.shape)
-    extents[split] = _part(x, split, count)
-    extents[concat] *= count
+    extents[split] = _split_extent(x, split, group_size)
+    extents[concat] *= group_size
     attributes = {
         "split_dimension": split,
         "concat_dimension": concat,
-        "split_count": count,
+        "split_count": group_size,
         "replica_groups": groups,
     }
     return current().emit("all_to_all", (x,), tuple(extents), x.dtype, attributes)
 
 
 def collective_permute(data: Operand, source_target_pairs: Sequence[Sequence[int]]) -> Tensor:
-    """Send each pair's source tensor to its target; replicas without a source get zeros."""
+    """Return the tensor of the replica that sends to this one by a pair; zeros without a pair."""
     x = lift(data)
     pairs = tuple((int(source), int(target)) for source, target in source_target_pairs)
-    for side in (0, 1):
-        if len({pair[side] for pair in pairs}) != len(pairs):
+    for position in (0, 1):
+        if len({pair[position] for pair in pairs}) != len(pairs):
             raise BadArgument.here(
-                f"a replica is named twice as a {('source', 'target')[side]} in {pairs}"
+                f"a replica is named twice as a {('source', 'target')[position]} in {pairs}"
             )
     if any(replica < 0 for pair in pairs for replica in pair):
         raise BadArgument.here(f"replicas are numbered from 0, not as in {pairs}")
@@ -96,12 +96,12 @@ def collective_permute(data: Operand, source_target_pairs: Sequence[Sequence[int
 
 
 def replica_id() -> Tensor:
-    """Return the number of the running replica, as uint32."""
+    """Return the number of the replica that runs the graph, from 0, as uint32."""
     return current().emit("replica_id", (), (), UINT32)
 
 
 def _groups(groups: Groups) -> tuple[tuple[int, ...], ...]:
-    """Return the groups as tuples, after checks.
+    """Return the groups as tuples, if they name each replica once and have one size.
 
     Raises:
         BadArgument: A replica is missing or named twice, or groups have different sizes.
@@ -122,16 +122,16 @@ def _reducer(x: Tensor, reduce_op: Any) -> str:
     name = _REDUCERS.get(reduce_op)
     if name is None:
         choices = ", ".join(f"np.{ufunc.__name__}" for ufunc in _REDUCERS)
-        raise BadArgument.here(f"replicas are not joined by {reduce_op!r}; choose one of {choices}")
+        raise BadArgument.here(f"replicas cannot be reduced by {reduce_op!r}; use one of {choices}")
     if name in ("and", "or") and x.dtype != BOOL:
-        raise BadArgument.here("logical collectives take bools; compare with zero first")
+        raise BadArgument.here("logical collectives need bools; compare with zero first")
     return name
 
 
-def _part(x: Tensor, axis: int, count: int) -> int:
+def _split_extent(x: Tensor, axis: int, count: int) -> int:
     if x.shape[axis] % count:
         raise ShapeMismatch.here(
-            f"axis {axis} of shape {list(x.shape)} is not split among {count} replicas evenly"
+            f"axis {axis} of shape {list(x.shape)} cannot be split evenly among {count} replicas"
         )
     return x.shape[axis] // count
 

@@ -68,7 +68,7 @@ TARGETS: Final[dict[str, frozenset[Dtype]]] = {
     ),
 }
 
-#: What to use instead of a type that a target does not have.
+#: Type that no target, or not every target, has → the advice for messages: what to use instead.
 INSTEAD: Final[dict[str, str]] = {
     "float64": "float32",
     "int64": "int32",
@@ -96,7 +96,7 @@ def is_signed(dtype: Dtype) -> bool:
 
 
 def native(dtype: Dtype) -> Dtype:
-    """Return the type in this machine's byte order, which tensors have."""
+    """Return the type in this machine's byte order, which all tensors use."""
     return dtype if dtype.isnative else dtype.newbyteorder("=")
 
 
@@ -104,7 +104,7 @@ _promoted: dict[tuple[Dtype, Dtype], Dtype] = {}
 
 
 def promote(left: Dtype, right: Dtype) -> Dtype:
-    """Return the common type of two tensors' elements."""
+    """Return the common element type of two tensors, by the table above."""
     if left == right:
         return left
     promoted = _promoted.get((left, right))
@@ -137,12 +137,12 @@ def _promote_floats(left: Dtype, right: Dtype) -> Dtype:
 
 
 def is_weak(value: object) -> bool:
-    """Return whether a value is a scalar that takes the type of the other operand."""
+    """Return whether a value is a weak scalar, whose type gives way to a tensor's."""
     return isinstance(value, bool | int | float | np.float64 | np.int64 | np.bool_)
 
 
-def with_weak(dtype: Dtype, value: object) -> Dtype:
-    """Return the common type of a tensor of `dtype` and a weak scalar."""
+def promote_with_scalar(dtype: Dtype, value: object) -> Dtype:
+    """Return the result type of a tensor of `dtype` combined with a weak scalar."""
     if isinstance(value, bool | np.bool_):
         return dtype
     if isinstance(value, int | np.integer):
@@ -150,25 +150,25 @@ def with_weak(dtype: Dtype, value: object) -> Dtype:
     return dtype if is_float(dtype) else FLOAT32
 
 
-def of_weak(value: object) -> Dtype:
-    """Return the type of a weak scalar without a tensor operand."""
+def scalar_dtype(value: object) -> Dtype:
+    """Return the type that a weak scalar has by itself: bool, int32 or float32."""
     if isinstance(value, bool | np.bool_):
         return BOOL
     return INT32 if isinstance(value, int | np.integer) else FLOAT32
 
 
-def fractional(dtype: Dtype) -> Dtype:
-    """Return the result type of functions with fractional results: sqrt, divide, mean."""
+def float_dtype(dtype: Dtype) -> Dtype:
+    """Return the result type of sqrt, divide or mean: a float stays, others become float32."""
     return dtype if is_float(dtype) else FLOAT32
 
 
-def wide(dtype: Dtype) -> Dtype:
-    """Return the type in which `dtype` is summed: float32 for smaller floats."""
+def wide_dtype(dtype: Dtype) -> Dtype:
+    """Return the type in which `dtype` is computed: float32 for 8- and 16-bit floats."""
     return FLOAT32 if is_float(dtype) and dtype.itemsize < 4 else dtype
 
 
 def lowest(dtype: Dtype) -> Any:
-    """Return the smallest value of a type: minus infinity if the type has it."""
+    """Return a type's smallest value as a Python scalar: minus infinity if the type has it."""
     if dtype == BOOL:
         return False
     if is_integer(dtype):
@@ -177,7 +177,7 @@ def lowest(dtype: Dtype) -> Any:
 
 
 def highest(dtype: Dtype) -> Any:
-    """Return the greatest value of a type: infinity if the type has it."""
+    """Return a type's greatest value as a Python scalar: infinity if the type has it."""
     if dtype == BOOL:
         return True
     if is_integer(dtype):
@@ -186,6 +186,7 @@ def highest(dtype: Dtype) -> Any:
 
 
 def _extreme(dtype: Dtype, infinity: float, bound: str) -> float:
+    """Return the infinity if the type can hold it, else the type's finite `bound` (min or max)."""
     with np.errstate(all="ignore"):
         rounded = float(np.asarray(infinity).astype(dtype))
     return rounded if rounded == infinity else float(getattr(ml_dtypes.finfo(dtype), bound))

@@ -4,7 +4,7 @@ from typing import ClassVar, Self
 
 from numpy.exceptions import AxisError
 
-from kvtrace.addons.graphs.hlo.frames import user_place
+from kvtrace.addons.graphs.hlo.frames import user_location
 from kvtrace.schema.errors import KvtraceError
 
 
@@ -19,10 +19,10 @@ class GraphError(KvtraceError):
 
         `text` says what was found; a part after a semicolon says what to do.
         """
-        problem, semicolon, advice = text.partition("; ")
-        user_line = user_place()
+        finding, semicolon, advice = text.partition("; ")
+        user_line = user_location()
         location = f" at {user_line}" if user_line else ""
-        return cls(f"{problem}{location}{semicolon}{advice}.")
+        return cls(f"{finding}{location}{semicolon}{advice}.")
 
 
 class UnsupportedFunction(GraphError):

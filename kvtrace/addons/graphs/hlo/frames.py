@@ -14,11 +14,11 @@ from typing import Final
 
 import numpy as np
 
-#: Most frames of a stack; outer frames are cut.
+#: Maximum number of frames in a stack; outer frames beyond are dropped.
 DEPTH_LIMIT: Final = 64
 
 #: One frame as (file, line, column, function); lines and columns count from 1.
-Place = tuple[str, int | None, int | None, str]
+UserLocation = tuple[str, int | None, int | None, str]
 
 #: Innermost frame first, each as (code object, instruction offset).
 Stack = tuple[tuple[CodeType, int], ...]
@@ -36,21 +36,21 @@ _INTERNED_LIMIT: Final = 1 << 18
 
 
 def current_stack(root: FrameType | None = None) -> Stack:
-    """Return the running thread's user frames, innermost first, inside of the frame `root`."""
+    """Return the running thread's user frames, innermost first, up to `root` (excluded)."""
     frame: FrameType | None = sys._getframe(1)
     frames: list[FrameType] = []
-    key: list[int] = []
+    identities: list[int] = []
     while frame is not None and frame is not root and len(frames) < DEPTH_LIMIT:
         code = frame.f_code
-        entry = _hidden.get(id(code))
-        if entry is None:
-            entry = _hidden[id(code)] = (code, _is_hidden(code))
-        if not entry[1]:
+        hidden_entry = _hidden.get(id(code))
+        if hidden_entry is None:
+            hidden_entry = _hidden[id(code)] = (code, _is_hidden(code))
+        if not hidden_entry[1]:
             frames.append(frame)
-            key.append(id(code))
-            key.append(frame.f_lasti)
+            identities.append(id(code))
+            identities.append(frame.f_lasti)
         frame = frame.f_back
-    identity = tuple(key)
+    identity = tuple(identities)
     stack = _interned.get(identity)
     if stack is None:
         stack = tuple((frame.f_code, frame.f_lasti) for frame in frames)
@@ -65,13 +65,13 @@ def _is_hidden(code: CodeType) -> bool:
     return file.startswith((*_HIDDEN, "<frozen ", "<__array_function__"))
 
 
-def places(stack: Stack) -> tuple[Place, ...]:
-    """Return file, line, column and function of a stack's frames, innermost first."""
-    return tuple(_place(code, instruction) for code, instruction in stack)
+def user_locations(stack: Stack) -> tuple[UserLocation, ...]:
+    """Return (file, line, column, function) of each frame of a stack, innermost first."""
+    return tuple(_user_location(code, instruction) for code, instruction in stack)
 
 
 @lru_cache(maxsize=1 << 16)
-def _place(code: CodeType, instruction: int) -> Place:
+def _user_location(code: CodeType, instruction: int) -> UserLocation:
     position = next(islice(code.co_positions(), instruction // 2, None), None)
     line, column = (position[0], position[2]) if position else (None, None)
     return (
@@ -82,10 +82,10 @@ def _place(code: CodeType, instruction: int) -> Place:
     )
 
 
-def user_place() -> str:
-    """Return `FILE:LINE` of the user's innermost frame, for errors; empty without one."""
+def user_location() -> str:
+    """Return `FILE:LINE` of the user's innermost frame, or "" without a user frame."""
     stack = current_stack()
     if not stack:
         return ""
-    file, line, _, _ = _place(*stack[0])
+    file, line, _, _ = _user_location(*stack[0])
     return f"{file}:{line}"

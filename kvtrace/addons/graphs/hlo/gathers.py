@@ -35,7 +35,7 @@ Update = Literal["assign", "add", "multiply", "maximum", "minimum", "and", "or"]
 
 @dataclass(frozen=True, slots=True)
 class Windows:
-    """The windows of a gather or scatter, and their layout in the result."""
+    """The windows of a gather or scatter, and their layout in the result; fields as above."""
 
     index_axes: tuple[int, ...]
     sizes: Shape
@@ -51,7 +51,7 @@ class Windows:
 
 
 def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
-    """Return the windows at positions; positions are clamped so that each window lies inside.
+    """Return the windows of `x` at positions, which are clamped so that each window lies inside.
 
     Raises:
         BadIndex: The tensor has no elements, but the result has.
@@ -62,7 +62,7 @@ def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
         return full(0, shape, x.dtype)
     if any(size > extent for size, extent in zip(windows.sizes, x.shape, strict=True)):
         raise BadIndex.here(
-            f"an index into an empty axis of shape {list(x.shape)} selects elements"
+            f"an index selects elements along an empty axis of a tensor of shape {list(x.shape)}"
         )
     attributes: dict[str, Any] = {
         "offset_dims": windows.offsets,
@@ -77,7 +77,7 @@ def gather(x: Tensor, indices: Tensor, windows: Windows) -> Tensor:
 def scatter(
     x: Tensor, indices: Tensor, updates: Tensor, windows: Windows, update: Update = "assign"
 ) -> Tensor:
-    """Return the tensor with `updates`, of the shape that `gather` returns, combined into windows.
+    """Return `x` with `updates`, of the shape that `gather` returns, combined into its windows.
 
     Windows that do not lie inside are left out. Where two windows overlap, the later one is written
     last.
@@ -95,18 +95,18 @@ def scatter(
 
 
 def from_start(positions: Tensor, extent: int) -> Tensor:
-    """Return positions with negative ones counted from the end, as int32 or wider."""
+    """Return positions as int32 or wider, with the axis's extent added to negative ones."""
     if positions.dtype.kind == "u":
         return positions
-    wide = convert(positions, INT32) if positions.dtype.itemsize < INT32.itemsize else positions
-    zero = full(0, wide.shape, wide.dtype)
-    from_end = add(wide, full(extent, wide.shape, wide.dtype))
-    return select(compare("LT", wide, zero), from_end, wide)
+    signed = convert(positions, INT32) if positions.dtype.itemsize < INT32.itemsize else positions
+    zero = full(0, signed.shape, signed.dtype)
+    from_end = add(signed, full(extent, signed.shape, signed.dtype))
+    return select(compare("LT", signed, zero), from_end, signed)
 
 
 def components(positions: "list[Tensor]") -> Tensor:
-    """Return positions along several axes as one tensor whose last axis is the components."""
+    """Return positions along several axes as one tensor, whose new last axis has one per axis."""
     if len(positions) == 1:
         return reshape(positions[0], (*positions[0].shape, 1))
-    parts = [reshape(convert(p, INT32), (*p.shape, 1)) for p in positions]
-    return concatenate(parts, len(parts[0].shape) - 1)
+    columns = [reshape(convert(p, INT32), (*p.shape, 1)) for p in positions]
+    return concatenate(columns, len(columns[0].shape) - 1)

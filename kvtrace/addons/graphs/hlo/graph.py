@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 import numpy as np
 
 from kvtrace.addons.graphs.hlo.dtypes import Dtype
-from kvtrace.addons.graphs.hlo.frames import places
+from kvtrace.addons.graphs.hlo.frames import user_locations
 from kvtrace.addons.graphs.hlo.op import Op
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class Graph:
 
     @property
     def outputs(self) -> tuple[TensorSpec, ...]:
-        """The results in order: returned ones, then those that are only written in place."""
+        """The results in order: returned tensors, then parameters only written in place."""
         return tuple(
             _spec(self.ops[index], self.ops[index].output_name) for index in self.output_indices
         )
@@ -130,23 +130,23 @@ class Graph:
         return run(self, arrays)
 
     def to_stablehlo(self) -> str:
-        """Return the graph as StableHLO text, with the user's locations on every op."""
+        """Return the graph as StableHLO text, with the user's source location on every op."""
         from kvtrace.addons.graphs.stablehlo.module_text import module_text
 
         return module_text(self.rows(0), name=self.name, num_replicas=self.num_replicas)
 
     def figures(self) -> "GraphFigures":
-        """Return bytes, FLOPs and live memory: see `kvtrace.addons.graphs.figures`."""
+        """Return the graph's bytes, FLOPs and live memory (`kvtrace.addons.graphs.figures`)."""
         from kvtrace.addons.graphs.figures import figures_of
 
         return figures_of(self.rows(0))
 
     def rows(self, graph_id: int, constants_apart: bool = False) -> "list[GraphOp]":
-        """Return the rows of `graph_ops`, bodies included.
+        """Return the rows of `graph_ops` of the graph and of its bodies.
 
-        Bodies have the ids `graph_id + (number << 32)`, which attributes of their ops contain. With
-        `constants_apart`, large constants have the attribute `value_artifact`, the hash of their
-        content, instead of `value`.
+        The body numbered n, from 1, has the id `graph_id + (n << 32)`, which the attribute of its
+        role contains. With `constants_apart`, large constants have the attribute `value_artifact`,
+        the SHA-256 of their content, instead of `value`.
         """
         return list(_rows(self, graph_id, graph_id, count(1), constants_apart))
 
@@ -162,7 +162,11 @@ def _spec(op: Op, name: str | None) -> TensorSpec:
 
 
 def _rows(
-    graph: Graph, graph_id: int, outermost: int, numbers: Iterator[int], apart: bool
+    graph: Graph,
+    graph_id: int,
+    outermost_id: int,
+    body_numbers: Iterator[int],
+    apart: bool,
 ) -> "Iterator[GraphOp]":
     from kvtrace.addons.graphs.rows import BODY_SHIFT, GraphOp
 
@@ -177,7 +181,7 @@ def _rows(
             content = _content(op.attributes["value"])
             attributes["value_artifact"] = hashlib.sha256(content).hexdigest()
         for role, body in (op.graphs or {}).items():
-            body_id = outermost + (next(numbers) << BODY_SHIFT)
+            body_id = outermost_id + (next(body_numbers) << BODY_SHIFT)
             attributes[role] = str(body_id)
             bodies.append((body, body_id))
         yield GraphOp(
@@ -188,17 +192,17 @@ def _rows(
             dtype="tuple" if op.dtype is None else op.dtype.name,
             shape=op.shape,
             attributes=attributes,
-            stack=places(op.stack),
+            stack=user_locations(op.stack),
             input_name=op.input_name,
             output_name=op.output_name,
             aliases=op.aliases,
         )
     for body, body_id in bodies:
-        yield from _rows(body, body_id, outermost, numbers, apart)
+        yield from _rows(body, body_id, outermost_id, body_numbers, apart)
 
 
 def constant_contents(graph: Graph) -> Iterator[bytes]:
-    """Yield the bytes of large constants, little-endian, those of bodies included."""
+    """Yield the bytes of each constant above CONSTANT_LIMIT, little-endian, bodies included."""
     for op in graph.ops:
         value = op.attributes.get("value")
         if _is_large(value):
@@ -217,9 +221,9 @@ def _content(array: Any) -> bytes:
 
 
 def attribute_text(value: Any) -> str:
-    """Return an attribute's text for the column: a text unchanged, other values as JSON.
+    """Return an attribute's text for the column: text unchanged, other values as JSON.
 
-    Arrays of constants are JSON up to 16 elements, else `0x` and their bytes, little-endian.
+    An array of more than 16 elements is `0x` and its little-endian bytes in hexadecimal.
     """
     if isinstance(value, str):
         return value

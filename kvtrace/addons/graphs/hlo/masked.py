@@ -22,7 +22,7 @@ _ADVICE: Final = "use np.where, or a reduction with where="
 
 
 class MaskedElements(NDArrayOperatorsMixin):
-    """Values of all elements, with the mask of the selected elements."""
+    """The elements that a traced mask selects, as the values of all elements and the mask."""
 
     def __init__(self, values: Tensor, mask: Tensor) -> None:
         self.values = values
@@ -30,7 +30,7 @@ class MaskedElements(NDArrayOperatorsMixin):
 
     @property
     def dtype(self) -> Any:
-        """The elements' type."""
+        """The element type of the values."""
         return self.values.dtype
 
     def __repr__(self) -> str:
@@ -62,7 +62,7 @@ class MaskedElements(NDArrayOperatorsMixin):
         return FUNCTIONS[function](self.values, **settings)
 
     def astype(self, dtype: Any) -> "MaskedElements":
-        """Return the selected elements in another type."""
+        """Return the selected elements converted to another type."""
         return MaskedElements(METHODS["astype"](self.values, dtype), self.mask)
 
     def __getattr__(self, name: str) -> Callable[[], Any]:
@@ -74,34 +74,34 @@ class MaskedElements(NDArrayOperatorsMixin):
         return self._refuse(name)
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
-        self._refuse("an array")
+        self._refuse("NumPy's conversion to an array")
 
     def __len__(self) -> int:
-        self._refuse("their number")
+        self._refuse("len()")
 
     def __bool__(self) -> bool:
         self._refuse("a branch")
 
     def values_under(self, mask: Tensor) -> Tensor:
-        """Return the values of all elements, for an equal mask.
+        """Return the values of all elements, for a mask equal to this object's.
 
         Raises:
             DataDependent: The mask differs.
 
         """
-        if mask._builder is not self.mask._builder or not _equal(mask, self.mask):
+        if mask._builder is not self.mask._builder or not _are_equal(mask, self.mask):
             self._refuse("an assignment of elements under two masks")
         return self.values
 
-    def _operand(self, value: Any, what: str) -> Any:
-        """Return an operand as values of all elements; others need the same mask or no axes."""
+    def _operand(self, value: Any, function_name: str) -> Any:
+        """Return a scalar unchanged, and elements under this mask as values of all elements."""
         if isinstance(value, MaskedElements):
             return value.values_under(self.mask)
         if np.ndim(value) == 0:
             return value
-        return self._refuse(f"{what} with an array")
+        return self._refuse(f"{function_name} with an array")
 
-    def returned(self) -> NoReturn:
+    def refuse_return(self) -> NoReturn:
         """Raise the error of a result with an unknown number of elements.
 
         Raises:
@@ -110,32 +110,32 @@ class MaskedElements(NDArrayOperatorsMixin):
         """
         self._refuse("a result of the traced function")
 
-    def _refuse(self, what: str) -> NoReturn:
+    def _refuse(self, operation: str) -> NoReturn:
         raise DataDependent.here(
-            f"the number of elements that a traced mask selects depends on data, but {what} needs "
-            f"the number; {_ADVICE}"
+            f"the number of elements that a traced mask selects depends on data, but {operation} "
+            f"needs the number; {_ADVICE}"
         )
 
 
-def _equal(mask: Tensor, other: Tensor) -> bool:
-    """Return whether two masks have one value: the same op, or equal ops over the same op."""
+def _are_equal(mask: Tensor, other: Tensor) -> bool:
+    """Return whether two masks have equal values: one op, or equal ops of equal operands."""
     ops = mask._builder.ops
-    first, second = ops[mask._index], ops[other._index]
+    mask_op, other_op = ops[mask._index], ops[other._index]
     if mask._index == other._index:
         return True
     return (
-        first.opcode == second.opcode
-        and first.opcode in ("broadcast_in_dim", "reshape", "compare")
-        and first.shape == second.shape
-        and first.attributes == second.attributes
+        mask_op.opcode == other_op.opcode
+        and mask_op.opcode in ("broadcast_in_dim", "reshape", "compare")
+        and mask_op.shape == other_op.shape
+        and mask_op.attributes == other_op.attributes
         and all(
-            _equal(_as_tensor(mask, a), _as_tensor(mask, b))
-            for a, b in zip(first.operands, second.operands, strict=True)
+            _are_equal(_as_tensor(mask, a), _as_tensor(mask, b))
+            for a, b in zip(mask_op.operands, other_op.operands, strict=True)
         )
     )
 
 
-def _as_tensor(like: Tensor, index: int) -> Tensor:
-    op = like._builder.ops[index]
+def _as_tensor(sibling: Tensor, index: int) -> Tensor:
+    op = sibling._builder.ops[index]
     assert op.dtype is not None
-    return Tensor(like._builder, index, op.shape, op.dtype)
+    return Tensor(sibling._builder, index, op.shape, op.dtype)

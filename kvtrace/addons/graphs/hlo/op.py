@@ -65,5 +65,5 @@ class Op:
         self.calls: Callable[..., Sequence[Any]] | None = None
 
     def __repr__(self) -> str:
-        kind = "tuple" if self.dtype is None else f"{self.dtype.name}{list(self.shape)}"
-        return f"{self.opcode}{self.operands} -> {kind}"
+        result_type = "tuple" if self.dtype is None else f"{self.dtype.name}{list(self.shape)}"
+        return f"{self.opcode}{self.operands} -> {result_type}"

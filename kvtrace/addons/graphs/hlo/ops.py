@@ -21,10 +21,10 @@ __all__ = ["_families"]
 
 @cache
 def __getattr__(name: str) -> Callable[..., Any]:
-    of_numpy = None if name.startswith("__") else getattr(_np, name, None)
+    numpy_function = None if name.startswith("__") else getattr(_np, name, None)
     builder = _OPERATIONS.get(name)
-    if builder is None and callable(of_numpy):
-        builder = _FUNCTIONS.get(of_numpy)
+    if builder is None and callable(numpy_function):
+        builder = _FUNCTIONS.get(numpy_function)
     if builder is None:
         names = ", ".join(sorted(_OPERATIONS))
         raise AttributeError(f"kvtrace.hlo.ops has no {name!r}; it has {names}")
@@ -36,6 +36,8 @@ def __dir__() -> list[str]:
 
 
 def _usable_outside(builder: Callable[..., Any]) -> Callable[..., Any]:
+    """Return the builder as a function that, outside of a trace, traces and runs itself."""
+
     @wraps(builder)
     def call(*args: Any, **kwargs: Any) -> Any:
         if _tracing():

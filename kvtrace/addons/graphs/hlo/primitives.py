@@ -19,9 +19,9 @@ from kvtrace.addons.graphs.hlo.dtypes import (
     is_float,
     is_integer,
     is_weak,
-    of_weak,
     promote,
-    with_weak,
+    promote_with_scalar,
+    scalar_dtype,
 )
 from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, ShapeMismatch
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
@@ -36,7 +36,7 @@ Direction = Literal["EQ", "NE", "LT", "LE", "GT", "GE"]
 
 
 def lift(value: Operand, dtype: Dtype | None = None) -> Tensor:
-    """Return any operand as a tensor, of type `dtype` if given.
+    """Return an operand as a tensor, converted to `dtype` if that is given.
 
     Raises:
         BadArgument: The value cannot be a tensor.
@@ -49,8 +49,8 @@ def lift(value: Operand, dtype: Dtype | None = None) -> Tensor:
 
 def _lifted(value: Operand, dtype: Dtype | None) -> Tensor:
     if is_weak(value):
-        kind = of_weak(value) if dtype is None else dtype
-        return scalar(value, kind)
+        element_type = scalar_dtype(value) if dtype is None else dtype
+        return scalar(value, element_type)
     if isinstance(value, list | tuple) and any(isinstance(item, Tensor) for item in _leaves(value)):
         return _stacked(value)
     try:
@@ -64,7 +64,7 @@ def _lifted(value: Operand, dtype: Dtype | None) -> Tensor:
         )
     if isinstance(value, list | tuple | range) and array.dtype in (np.float64, np.int64):
         # Python's numbers have no width.
-        array = array.astype(of_weak(array.flat[0]) if array.size else np.float32)
+        array = array.astype(scalar_dtype(array.flat[0]) if array.size else np.float32)
     return current().literal(array)
 
 
@@ -83,7 +83,7 @@ def _stacked(value: Sequence[Any]) -> Tensor:
 
 
 def together(*values: Operand) -> list[Tensor]:
-    """Return the operands as tensors of one element type, by the promotion table."""
+    """Return operands as tensors of one element type, by the promotion table; shapes stay."""
     dtype: Dtype | None = None
     lifted: list[Any] = []
     for value in values:
@@ -95,7 +95,7 @@ def together(*values: Operand) -> list[Tensor]:
         lifted.append(tensor)
     for value in values:
         if is_weak(value):
-            dtype = of_weak(value) if dtype is None else with_weak(dtype, value)
+            dtype = scalar_dtype(value) if dtype is None else promote_with_scalar(dtype, value)
     assert dtype is not None
     return [
         (value if value.dtype == dtype else convert(value, dtype))
@@ -112,22 +112,22 @@ def broadcast(*tensors: Tensor) -> list[Tensor]:
         ShapeMismatch: The shapes do not broadcast.
 
     """
-    first = tensors[0].shape
-    if all(tensor.shape == first for tensor in tensors):
+    first_shape = tensors[0].shape
+    if all(tensor.shape == first_shape for tensor in tensors):
         return list(tensors)
     shape = broadcast_shape(*(tensor.shape for tensor in tensors))
     return [broadcast_to(tensor, shape) for tensor in tensors]
 
 
 def fresh(tensor: Tensor) -> Tensor:
-    """Return the tensor's value in a separate wrapper, as NumPy copies are, without an op."""
+    """Return the tensor's value as a separate Tensor, as NumPy copies it, without an op."""
     copied = row_by_row(tensor)
     copied._permuted = tensor._permuted
     return copied
 
 
 def row_by_row(tensor: Tensor) -> Tensor:
-    """Return a copy as `fresh` does, whose elements are in row-major order in NumPy too."""
+    """Return a copy as `fresh` does, whose elements NumPy would store in row-major order."""
     builder = current()
     return Tensor(builder, builder.index_of(tensor), tensor.shape, tensor.dtype)
 
@@ -136,21 +136,21 @@ def row_by_row(tensor: Tensor) -> Tensor:
 
 
 def scalar(value: Any, dtype: Dtype) -> Tensor:
-    """Return a constant without axes; see `full`."""
+    """Return a constant without axes, of a value that must fit the type."""
     return full(value, (), dtype)
 
 
 def full(value: Any, shape: Shape, dtype: Dtype) -> Tensor:
-    """Return a constant of one value.
+    """Return a constant filled with one value, which must fit the type.
 
     Raises:
         BadArgument: An integer type cannot hold the value.
 
     """
-    return current().constant(_fitting(value, dtype), shape, dtype)
+    return current().constant(_checked_value(value, dtype), shape, dtype)
 
 
-def _fitting(value: Any, dtype: Dtype) -> Any:
+def _checked_value(value: Any, dtype: Dtype) -> Any:
     if dtype == BOOL:
         return bool(value)
     if not is_integer(dtype):
@@ -165,7 +165,7 @@ def _fitting(value: Any, dtype: Dtype) -> Any:
 
 
 def iota(shape: Shape, axis: int, dtype: Dtype = INT32) -> Tensor:
-    """Return the positions along an axis."""
+    """Return a tensor whose elements are their positions along an axis."""
     return current().emit("iota", (), shape, dtype, {"iota_dimension": axis})
 
 
@@ -173,12 +173,12 @@ def iota(shape: Shape, axis: int, dtype: Dtype = INT32) -> Tensor:
 
 
 def unary(opcode: str, x: Tensor) -> Tensor:
-    """Append an op of one operand that keeps shape and type."""
+    """Append an op of one operand; return its result, of the operand's shape and type."""
     return current().emit(opcode, (x,), x.shape, x.dtype)
 
 
 def binary(opcode: str, x: Tensor, y: Tensor) -> Tensor:
-    """Append an op of two operands of one shape and type."""
+    """Append an op of two operands of one shape and type; return its result, of the same."""
     return current().emit(opcode, (x, y), x.shape, x.dtype)
 
 
@@ -188,7 +188,7 @@ def add(x: Tensor, y: Tensor) -> Tensor:
 
 
 def subtract(x: Tensor, y: Tensor) -> Tensor:
-    """Return the difference."""
+    """Return `x` minus `y`."""
     return binary("subtract", x, y)
 
 
@@ -203,11 +203,11 @@ def divide(x: Tensor, y: Tensor) -> Tensor:
 
 
 def compare(direction: Direction, x: Tensor, y: Tensor) -> Tensor:
-    """Return, by element, whether a relation holds."""
-    kind = "FLOAT" if is_float(x.dtype) else "SIGNED"
+    """Return bools, true where a relation holds between `x` and `y`."""
+    compare_type = "FLOAT" if is_float(x.dtype) else "SIGNED"
     if x.dtype.kind in "ub":
-        kind = "UNSIGNED"
-    attributes = {"comparison_direction": direction, "compare_type": kind}
+        compare_type = "UNSIGNED"
+    attributes = {"comparison_direction": direction, "compare_type": compare_type}
     return current().emit("compare", (x, y), x.shape, BOOL, attributes)
 
 
@@ -217,7 +217,7 @@ def select(condition: Tensor, x: Tensor, y: Tensor) -> Tensor:
 
 
 def convert(x: Tensor, dtype: Dtype) -> Tensor:
-    """Return the values in another element type; as bool, whether they are not zero."""
+    """Return the values in another element type; as bools, true where they are not zero."""
     if x.dtype == dtype:
         return x
     if dtype == BOOL:
@@ -226,7 +226,7 @@ def convert(x: Tensor, dtype: Dtype) -> Tensor:
 
 
 def is_finite(x: Tensor) -> Tensor:
-    """Return, by element, whether a float is neither infinite nor NaN."""
+    """Return bools, true where a float is neither infinite nor NaN."""
     return current().emit("is_finite", (x,), x.shape, BOOL)
 
 
@@ -254,7 +254,7 @@ def broadcast_to(x: Tensor, shape: Shape) -> Tensor:
 
 
 def broadcast_in_dim(x: Tensor, shape: Shape, dimensions: tuple[int, ...]) -> Tensor:
-    """Return the tensor with its axes at `dimensions` of a larger shape, repeated along others."""
+    """Return `x` repeated to `shape`; `dimensions` has the result's axis of each axis of `x`."""
     op = x._builder.ops[x._index] if x._view is None else None
     if op is not None and op.opcode == "constant" and not isinstance(_value(op), np.ndarray):
         return current().constant(_value(op), shape, x.dtype)
@@ -295,28 +295,28 @@ def slice_(x: Tensor, start: Shape, limit: Shape, strides: Shape | None = None) 
 
 
 def concatenate(tensors: Sequence[Tensor], axis: int) -> Tensor:
-    """Return tensors of one type, one after the other along an axis.
+    """Return tensors of one type joined along an axis; a single tensor is returned unchanged.
 
     Raises:
         ShapeMismatch: Other axes differ.
 
     """
-    first = tensors[0].shape
+    shape0 = tensors[0].shape
     for tensor in tensors:
-        if tensor.shape[:axis] + tensor.shape[axis + 1 :] != first[:axis] + first[axis + 1 :]:
+        if tensor.shape[:axis] + tensor.shape[axis + 1 :] != shape0[:axis] + shape0[axis + 1 :]:
             raise ShapeMismatch.here(
-                f"tensors of shapes {list(first)} and {list(tensor.shape)} cannot be joined along "
-                f"axis {axis}; all other axes must be equal"
+                f"tensors of shapes {list(shape0)} and {list(tensor.shape)} cannot be joined "
+                f"along axis {axis}; all other axes must be equal"
             )
     if len(tensors) == 1:
         return tensors[0]
     extent = sum(tensor.shape[axis] for tensor in tensors)
-    shape = (*first[:axis], extent, *first[axis + 1 :])
+    shape = (*shape0[:axis], extent, *shape0[axis + 1 :])
     return current().emit("concatenate", tensors, shape, tensors[0].dtype, {"dimension": axis})
 
 
 def pad(x: Tensor, value: Tensor, low: Shape, high: Shape, interior: Shape | None = None) -> Tensor:
-    """Return the tensor with `value` before, after and between elements; negative: cut off."""
+    """Return `x` with `value` before, after and between elements; negative widths cut off."""
     between = interior or (0,) * len(low)
     shape = tuple(
         before + extent + max(0, extent - 1) * gap + after
@@ -327,21 +327,23 @@ def pad(x: Tensor, value: Tensor, low: Shape, high: Shape, interior: Shape | Non
 
 
 def reverse(x: Tensor, axes: tuple[int, ...]) -> Tensor:
-    """Return the tensor with axes in reverse order."""
+    """Return `x` with the elements along axes in reverse order."""
     if not axes:
         return x
     return current().emit("reverse", (x,), x.shape, x.dtype, {"dimensions": axes})
 
 
 def dynamic_slice(x: Tensor, starts: Sequence[Tensor], sizes: Shape) -> Tensor:
-    """Return `sizes` elements from `starts`, one integer tensor per axis; clamped to lie inside."""
+    """Return a block of `sizes` elements at `starts`, one tensor per axis, moved inside."""
     return current().emit("dynamic_slice", (x, *starts), sizes, x.dtype, {"slice_sizes": sizes})
 
 
 def dynamic_update_slice(x: Tensor, update: Tensor, starts: Sequence[Tensor]) -> Tensor:
-    """Return the tensor with `update` written from `starts` on, clamped to stay inside."""
+    """Return `x` with `update` written at `starts`, moved to lie inside."""
     if len(starts) != len(x.shape):
-        raise BadIndex.here(f"{len(starts)} starts for a tensor of {len(x.shape)} axes")
+        raise BadIndex.here(
+            f"{len(starts)} starts are given for a tensor of {len(x.shape)} axes; give one for each"
+        )
     return current().emit("dynamic_update_slice", (x, update, *starts), x.shape, x.dtype)
 
 
@@ -349,7 +351,7 @@ def dynamic_update_slice(x: Tensor, update: Tensor, starts: Sequence[Tensor]) ->
 
 
 def reduce(x: Tensor, initial: Tensor, axes: tuple[int, ...], reducer: Reducer) -> Tensor:
-    """Return the elements reduced along axes, starting from `initial`."""
+    """Return `initial` and the elements along axes, combined by `reducer`."""
     shape = _others(x.shape, axes)
     attributes = {"dimensions": tuple(sorted(axes)), "reducer": reducer}
     return current().emit("reduce", (x, initial), shape, x.dtype, attributes)
@@ -364,8 +366,8 @@ def dot_general(
 ) -> Tensor:
     """Return sums of products over contracting axes, for each position along batching axes.
 
-    The result has the batching axes, then x's other axes, then y's. `dtype` is the type of the
-    sums.
+    The axes are pairs: those of `x` and those of `y`. The result has the batching axes, then the
+    other axes of `x`, then those of `y`. `dtype` is the type of the sums, by default that of `x`.
 
     Raises:
         ShapeMismatch: Paired axes have different extents.
@@ -379,16 +381,16 @@ def dot_general(
                 "make them equal, as by transposing one"
             )
     batch = tuple(x.shape[axis] for axis in batching[0])
-    rows = _others(x.shape, contracting[0] + batching[0])
-    columns = _others(y.shape, contracting[1] + batching[1])
+    x_rest = _others(x.shape, contracting[0] + batching[0])
+    y_rest = _others(y.shape, contracting[1] + batching[1])
     attributes = {
         "lhs_batching_dimensions": batching[0],
         "rhs_batching_dimensions": batching[1],
         "lhs_contracting_dimensions": contracting[0],
         "rhs_contracting_dimensions": contracting[1],
     }
-    result = x.dtype if dtype is None else dtype
-    return current().emit("dot_general", (x, y), batch + rows + columns, result, attributes)
+    sum_type = x.dtype if dtype is None else dtype
+    return current().emit("dot_general", (x, y), batch + x_rest + y_rest, sum_type, attributes)
 
 
 def _others(shape: Shape, axes: tuple[int, ...]) -> Shape:
@@ -402,14 +404,14 @@ def call_kernel(
     results: Sequence[tuple[tuple[int, ...], Dtype]],
     flops: int,
 ) -> tuple[Tensor, ...]:
-    """Append a call of a kernel; `calls` returns its results as arrays of these shapes and types.
+    """Append a call of a kernel, and return its results as tensors.
 
-    A kernel that is called with a traced tensor gets here by the tensor's method `_call_kernel`,
-    and does not depend on graphs.
+    When the graph runs, `calls` returns arrays of the shapes and types in `results`. Kernels get
+    here through `Tensor._call_kernel`, and so do not depend on graphs.
     """
     attributes = {"call_target_name": name, "flops": flops}
     builder = current()
     lifted = [lift(operand) for operand in operands]
-    results_of_call = builder.emit_several("custom_call", lifted, results, attributes)
+    result_tensors = builder.emit_several("custom_call", lifted, results, attributes)
     builder.ops[-1 - len(results)].calls = calls
-    return results_of_call
+    return result_tensors

@@ -15,7 +15,7 @@ Array = np.ndarray[Any, Any]
 
 
 def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
-    """Return every output of a graph, given its inputs.
+    """Return every output of a graph for input arrays, which stay unchanged.
 
     A graph with collectives is evaluated as if all replicas had these inputs.
 
@@ -26,21 +26,21 @@ def evaluate(graph: Graph, arrays: Sequence[Any]) -> tuple[Array, ...]:
     if graph.num_replicas > 1:
         return evaluate_replicas(graph, [arrays] * graph.num_replicas)[0]
     load()
-    values: list[Any] = [None] * len(graph.ops)
-    values[: graph.input_count] = _checked(graph, arrays)
+    values_by_op: list[Any] = [None] * len(graph.ops)
+    values_by_op[: graph.input_count] = _checked_inputs(graph, arrays)
     last_use = _last_uses(graph)
     with np.errstate(all="ignore"):
         for index in range(graph.input_count, len(graph.ops)):
             op = graph.ops[index]
-            values[index] = _result(op, [values[operand] for operand in op.operands])
+            values_by_op[index] = _op_result(op, [values_by_op[operand] for operand in op.operands])
             for operand in op.operands:
                 if last_use[operand] == index:
-                    values[operand] = None
-    return tuple(values[index] for index in graph.output_indices)
+                    values_by_op[operand] = None
+    return tuple(values_by_op[index] for index in graph.output_indices)
 
 
 def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Return every output of each replica, given the inputs of each replica.
+    """Return every output of each replica, for the input arrays of each replica.
 
     Raises:
         SignatureMismatch: the arrays do not fit the inputs, or too few replicas are given.
@@ -52,33 +52,32 @@ def evaluate_replicas(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tup
             f"the graph {graph.name} is for {graph.num_replicas} replicas, but inputs of "
             f"{len(arrays)} are given."
         )
-    checked = [_checked(graph, inputs) for inputs in arrays]
+    checked = [_checked_inputs(graph, inputs) for inputs in arrays]
     with np.errstate(all="ignore"):
         return _evaluate_in_step(graph, checked)
 
 
 def _evaluate_in_step(graph: Graph, arrays: Sequence[Sequence[Any]]) -> list[tuple[Array, ...]]:
-    """Evaluate each op for all replicas before the next op."""
+    """Return every output of each replica; each op runs on all replicas before the next."""
     values: list[list[Any]] = [
         [*replica, *[None] * (len(graph.ops) - graph.input_count)] for replica in arrays
     ]
     for index in range(graph.input_count, len(graph.ops)):
         op = graph.ops[index]
         operands = [[replica[operand] for operand in op.operands] for replica in values]
-        for replica, result in zip(values, _results(op, operands), strict=True):
+        for replica, result in zip(values, _results_by_replica(op, operands), strict=True):
             replica[index] = result
     return [tuple(replica[index] for index in graph.output_indices) for replica in values]
 
 
-def _results(op: Op, operands: list[list[Any]]) -> list[Any]:
-    """Return one op's result on each replica."""
+def _results_by_replica(op: Op, operands: list[list[Any]]) -> list[Any]:
     collective = COLLECTIVES.get(op.opcode)
     if collective is not None:
         results: list[Any] = collective(op, operands)
         return results
     bodies = op.graphs or {}
     if not any(body.num_replicas > 1 for body in bodies.values()):
-        return [_result(op, replica) for replica in operands]
+        return [_op_result(op, replica) for replica in operands]
     if op.opcode == "if":
         role = "true" if _common_choice([replica[0] for replica in operands]) else "false"
         return list(
@@ -86,33 +85,35 @@ def _results(op: Op, operands: list[list[Any]]) -> list[Any]:
                 bodies[role], [body_arguments(op, role, replica) for replica in operands]
             )
         )
-    count = op.attributes["carried"]
-    state = [list(replica) for replica in operands]
+    carried_count = op.attributes["carried"]
+    replica_values = [list(replica) for replica in operands]
     while _common_choice(
         [
-            out[0]
-            for out in _evaluate_in_step(
-                bodies["condition"], [body_arguments(op, "condition", replica) for replica in state]
+            outputs[0]
+            for outputs in _evaluate_in_step(
+                bodies["condition"],
+                [body_arguments(op, "condition", replica) for replica in replica_values],
             )
         ]
     ):
-        ends = _evaluate_in_step(
-            bodies["body"], [body_arguments(op, "body", replica) for replica in state]
+        new_values = _evaluate_in_step(
+            bodies["body"], [body_arguments(op, "body", replica) for replica in replica_values]
         )
-        for replica, end in zip(state, ends, strict=True):
-            replica[:count] = end
-    return [tuple(replica[:count]) for replica in state]
+        for replica, carried in zip(replica_values, new_values, strict=True):
+            replica[:carried_count] = carried
+    return [tuple(replica[:carried_count]) for replica in replica_values]
 
 
 def _common_choice(choices: Sequence[Any]) -> bool:
     if len({bool(choice) for choice in choices}) != 1:
         raise SignatureMismatch(
-            "replicas take different branches around a collective, for which all of them wait."
+            "replicas take different branches around a collective, for which all of them wait; "
+            "make the condition equal on all replicas."
         )
     return bool(choices[0])
 
 
-def _result(op: Op, operands: list[Any]) -> Any:
+def _op_result(op: Op, operands: list[Any]) -> Any:
     if op.opcode == "get_tuple_element":
         return operands[0][op.attributes["index"]]
     meaning = MEANINGS.get(op.opcode)
@@ -127,16 +128,16 @@ def _result(op: Op, operands: list[Any]) -> Any:
 
 
 def _last_uses(graph: Graph) -> list[int]:
-    last = list(range(len(graph.ops)))
+    last_use = list(range(len(graph.ops)))
     for index, op in enumerate(graph.ops):
         for operand in op.operands:
-            last[operand] = index
+            last_use[operand] = index
     for index in graph.output_indices:
-        last[index] = len(graph.ops)
-    return last
+        last_use[index] = len(graph.ops)
+    return last_use
 
 
-def _checked(graph: Graph, arrays: Sequence[Any]) -> list[Array]:
+def _checked_inputs(graph: Graph, arrays: Sequence[Any]) -> list[Array]:
     inputs = graph.inputs
     if len(arrays) != len(inputs):
         raise SignatureMismatch(
@@ -164,26 +165,26 @@ def run(graph: Graph, arrays: Sequence[Any]) -> Any:
         RefusedMutation: An array that is written to is read-only, or shares memory with another.
 
     """
-    _check_written(graph, arrays)
+    _check_written_arrays(graph, arrays)
     # An output may be the old value of an input that is written to, so all are copied first.
     results = [np.array(result) for result in evaluate(graph, arrays)]
-    positions = {spec.name: number for number, spec in enumerate(graph.inputs)}
+    input_positions = {spec.name: position for position, spec in enumerate(graph.inputs)}
     aliases = graph.aliases
-    for number, spec in enumerate(graph.outputs):
-        aliased = aliases.get(spec.name)
-        target = None if aliased is None else arrays[positions[aliased]]
+    for position, spec in enumerate(graph.outputs):
+        written_input = aliases.get(spec.name)
+        target = None if written_input is None else arrays[input_positions[written_input]]
         if isinstance(target, np.ndarray):
-            target[...] = results[number]
-            results[number] = target
+            target[...] = results[position]
+            results[position] = target
     return structured(graph.structure, results)
 
 
-def _check_written(graph: Graph, arrays: Sequence[Any]) -> None:
-    """Refuse writes to read-only arrays, or to arrays that share memory with another input."""
+def _check_written_arrays(graph: Graph, arrays: Sequence[Any]) -> None:
+    """Raise an error if a written array is read-only, or shares memory with another input."""
     written = set(graph.aliases.values())
     if not written:
         return
-    extents = []
+    ranges = []
     for spec, array in zip(graph.inputs, arrays, strict=False):
         if not isinstance(array, np.ndarray):
             continue
@@ -192,31 +193,33 @@ def _check_written(graph: Graph, arrays: Sequence[Any]) -> None:
                 f"{graph.name} writes to {spec.name}, and its array is read-only; pass a copy()"
             )
         if array.size:
-            extents.append((*_bounds(array), spec.name, array))
-    extents.sort(key=lambda extent: extent[:2])
-    earlier: list[tuple[int, str, Array]] = []
-    for begin, end, name, array in extents:
-        earlier = [extent for extent in earlier if extent[0] > begin]
-        for _, other, memory in earlier:
-            if (name in written or other in written) and np.shares_memory(array, memory):
-                first, second = (name, other) if name in written else (other, name)
-                raise RefusedMutation.here(
-                    f"{graph.name} writes to {first}, whose array shares memory with that of "
-                    f"{second}, which a graph cannot follow; pass a copy() of one"
+            ranges.append((*_bounds(array), spec.name, array))
+    ranges.sort(key=lambda one_range: one_range[:2])
+    overlapping: list[tuple[int, str, Array]] = []
+    for begin, end, name, array in ranges:
+        overlapping = [one_range for one_range in overlapping if one_range[0] > begin]
+        for _, other_name, other_array in overlapping:
+            if (name in written or other_name in written) and np.shares_memory(array, other_array):
+                written_name, sharing_name = (
+                    (name, other_name) if name in written else (other_name, name)
                 )
-        earlier.append((end, name, array))
+                raise RefusedMutation.here(
+                    f"{graph.name} writes to {written_name}, whose array shares memory with that "
+                    f"of {sharing_name}, which a graph cannot follow; pass a copy() of one"
+                )
+        overlapping.append((end, name, array))
 
 
 def _bounds(array: Array) -> tuple[int, int]:
-    """Return the addresses of an array's first byte, and of the byte after its last."""
+    """Return the address of an array's first byte, and the address after its last byte."""
     address = int(array.__array_interface__["data"][0])
-    steps = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
-    first = address + sum(step for step in steps if step < 0)
-    return first, address + sum(step for step in steps if step > 0) + array.itemsize
+    spans = [(n - 1) * step for n, step in zip(array.shape, array.strides, strict=True)]
+    first_address = address + sum(step for step in spans if step < 0)
+    return first_address, address + sum(step for step in spans if step > 0) + array.itemsize
 
 
 def structured(structure: Any, leaves: Sequence[Any]) -> Any:
-    """Return a structure with its `Leaf` numbers replaced by leaves."""
+    """Return a structure with each `Leaf` replaced by the leaf of its number."""
     if isinstance(structure, Leaf):
         return leaves[structure.number]
     if isinstance(structure, dict):
@@ -230,7 +233,7 @@ def structured(structure: Any, leaves: Sequence[Any]) -> Any:
 
 
 class Leaf:
-    """The number of an output within a function's return value."""
+    """A leaf's number, in place of the leaf in a structure of tuples, lists and dicts."""
 
     __slots__ = ("number",)
 

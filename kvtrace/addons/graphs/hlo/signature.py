@@ -25,7 +25,7 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 class Arguments:
     """Arguments of a call: the arrays with their names, and the key of this signature.
 
-    `kept_alive` has the objects that the key contains by identity.
+    `kept_alive` has the objects that are in the key by their id.
     """
 
     names: list[str] = field(default_factory=list)
@@ -39,18 +39,18 @@ class Arguments:
             yield name, tuple(array.shape), native(np.dtype(array.dtype))
 
 
-def is_array(value: Any) -> bool:
+def is_array(argument: Any) -> bool:
     """Return whether an argument becomes a tensor: it has a shape and a type, and is no scalar."""
-    if isinstance(value, np.generic):
+    if isinstance(argument, np.generic):
         return False
-    return isinstance(value, np.ndarray | TensorAnnotation) or (
-        hasattr(value, "shape") and hasattr(value, "dtype") and not isinstance(value, type)
+    return isinstance(argument, np.ndarray | TensorAnnotation) or (
+        hasattr(argument, "shape") and hasattr(argument, "dtype") and not isinstance(argument, type)
     )
 
 
 def collect(value: Any, name: str, arguments: Arguments) -> None:
-    """Add an argument's arrays and key to the arguments of a call."""
-    key = arguments.key
+    """Append an argument's arrays (also in containers), their names and its key to `arguments`."""
+    signature_key = arguments.key
     if is_array(value):
         if isinstance(value, TensorAnnotation):
             _check_spec(value, name)
@@ -58,27 +58,27 @@ def collect(value: Any, name: str, arguments: Arguments) -> None:
             value = np.asarray(value)
         arguments.names.append(name)
         arguments.arrays.append(value)
-        key.append((tuple(value.shape), native(value.dtype)))
+        signature_key.append((tuple(value.shape), native(value.dtype)))
     elif isinstance(value, dict):
-        key.append(("dict", tuple(value)))
-        for entry, item in value.items():
-            collect(item, f"{name}.{entry}", arguments)
+        signature_key.append(("dict", tuple(value)))
+        for entry_name, item in value.items():
+            collect(item, f"{name}.{entry_name}", arguments)
     elif isinstance(value, tuple | list):
-        key.append((type(value), len(value)))
-        fields = getattr(value, "_fields", range(len(value)))
-        for entry, item in zip(fields, value, strict=True):
-            collect(item, f"{name}.{entry}", arguments)
+        signature_key.append((type(value), len(value)))
+        entry_names = getattr(value, "_fields", range(len(value)))
+        for entry_name, item in zip(entry_names, value, strict=True):
+            collect(item, f"{name}.{entry_name}", arguments)
     else:
-        key.append(_fixed_key(value, arguments.kept_alive))
+        signature_key.append(_constant_key(value, arguments.kept_alive))
 
 
-def _fixed_key(value: Any, fixed: list[Any]) -> Any:
+def _constant_key(value: Any, kept_alive: list[Any]) -> Any:
     if isinstance(value, float):  # `repr` differs for signed zeros, and is equal for NaN
         return (type(value), repr(value))
     try:
         hash(value)
     except TypeError:
-        fixed.append(value)
+        kept_alive.append(value)
         return (type(value), id(value))
     return (type(value), value)
 
@@ -93,11 +93,11 @@ def _check_spec(spec: TensorAnnotation, name: str) -> None:
 
 
 def with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
-    """Return the argument with tensors in place of its arrays."""
+    """Return an argument with each of its arrays replaced by the next tensor."""
     if is_array(value):
         return next(tensors)
     if isinstance(value, dict):
-        return {entry: with_tensors(item, tensors) for entry, item in value.items()}
+        return {entry_name: with_tensors(item, tensors) for entry_name, item in value.items()}
     if isinstance(value, tuple | list):
         items = [with_tensors(item, tensors) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
@@ -105,14 +105,16 @@ def with_tensors(value: Any, tensors: Iterator[Tensor]) -> Any:
 
 
 def returned_leaves(value: Any, name: str | None, leaves: list[tuple[str | None, Any]]) -> Any:
-    """Append tensors and arrays of a result as named leaves; return the result's structure.
+    """Append the tensors and arrays in a result to `leaves`, with names; return the structure.
+
+    In the structure, a `Leaf` with the number in `leaves` replaces each tensor and array.
 
     Raises:
         DataDependent: Elements selected by a mask are returned, whose shape depends on values.
 
     """
     if isinstance(value, MaskedElements):
-        value.returned()
+        value.refuse_return()
     if isinstance(value, Tensor | np.ndarray):
         leaves.append((name, value))
         return Leaf(len(leaves) - 1)
@@ -122,19 +124,20 @@ def returned_leaves(value: Any, name: str | None, leaves: list[tuple[str | None,
             for key, item in value.items()
         }
     if isinstance(value, tuple | list):
-        fields = getattr(value, "_fields", range(len(value)))
+        entry_names = getattr(value, "_fields", range(len(value)))
         items = [
             returned_leaves(item, None if name is None else f"{name}.{entry}", leaves)
-            for entry, item in zip(fields, value, strict=True)
+            for entry, item in zip(entry_names, value, strict=True)
         ]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     return value
 
 
-def names_returned(function: Callable[..., Any]) -> Sequence[str | None] | str | None:
+def returned_names(function: Callable[..., Any]) -> Sequence[str | None] | str | None:
     """Return the names of the variables that a function returns: one, or one per tuple element.
 
-    A name counts only if all `return` statements agree; None if unknown.
+    A name is None where `return` statements differ, or where the value is no variable. Without
+    source code, or without a `return` of a value, None is returned.
     """
     try:
         tree = ast.parse(textwrap.dedent(inspect.getsource(function)))

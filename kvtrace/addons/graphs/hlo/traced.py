@@ -18,8 +18,8 @@ from kvtrace.addons.graphs.hlo.run import run
 from kvtrace.addons.graphs.hlo.signature import (
     Arguments,
     collect,
-    names_returned,
     returned_leaves,
+    returned_names,
     with_tensors,
 )
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
@@ -31,7 +31,7 @@ class Listener(Protocol):
     """An observer of every call of a traced function, such as a recording."""
 
     def called(self, function: "TracedFunction", call: "Call") -> None:
-        """Observe a call that has just ended."""
+        """Process a call that has just ended."""
 
 
 #: The observers of calls.
@@ -85,7 +85,7 @@ def trace(
         raise BadArgument(f"there is no backend {backend!r}; the only one is hlo.")
     if function is not None and not callable(function):
         raise BadArgument.here(
-            f"trace takes a function, not {function!r}; write trace(f), or @trace above it"
+            f"trace needs a function, not {function!r}; write trace(f), or @trace above it"
         )
     output_names = (outputs,) if isinstance(outputs, str) else outputs
     if function is None:
@@ -143,11 +143,11 @@ class TracedFunction:
 
     @property
     def graphs(self) -> tuple[Graph, ...]:
-        """The traced graphs, one for each signature."""
+        """The graphs traced so far, one for each signature."""
         return tuple(graph for graph, _ in self._graphs.values())
 
     def specialize(self, *args: Any, **kwargs: Any) -> Graph:
-        """Return the graph for arguments like these: arrays, or `tensor[dtype, shape]`.
+        """Return the graph for arguments like these (arrays, annotations, constants), not run.
 
         Raises:
             GraphError: it cannot be traced; the text names the line.
@@ -163,13 +163,14 @@ class TracedFunction:
         except TypeError as error:
             expected = ", ".join(self._signature.parameters)
             raise SignatureMismatch.here(
-                f"{self.name} is called with other arguments ({error}); it takes ({expected})"
+                f"the arguments of a call of {self.name} do not fit ({error}); "
+                f"its parameters are ({expected})"
             ) from None
         bound.apply_defaults()
         arguments = Arguments()
         for name, value in bound.arguments.items():
-            kind = self._signature.parameters[name].kind
-            if kind is inspect.Parameter.VAR_KEYWORD:
+            parameter_kind = self._signature.parameters[name].kind
+            if parameter_kind is inspect.Parameter.VAR_KEYWORD:
                 for key, item in value.items():
                     collect(item, key, arguments)
                 arguments.key.append(tuple(value))
@@ -181,10 +182,13 @@ class TracedFunction:
         key = tuple(arguments.key)
         entry = self._graphs.get(key)
         if entry is None:
-            entry = self._graphs[key] = (self._traced(bound, arguments), arguments.kept_alive)
+            entry = self._graphs[key] = (
+                self._traced_graph(bound, arguments),
+                arguments.kept_alive,
+            )
         return entry[0]
 
-    def _traced(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
+    def _traced_graph(self, bound: inspect.BoundArguments, arguments: Arguments) -> Graph:
         builder = Builder(self.name, self.target, root=sys._getframe())
         annotations = annotations_of(self.function)
         extents: dict[Any, int] = {}
@@ -194,19 +198,19 @@ class TracedFunction:
             with builder.active():
                 parameters = []
                 for name, shape, dtype in arguments.leaves():
-                    self._check(annotations.get(name), name, shape, dtype, extents)
+                    self._check_input(annotations.get(name), name, shape, dtype, extents)
                     parameter = builder.parameter(name, shape, dtype, definition)
-                    parameter._frozen = _frozen(annotations.get(name), name)
+                    parameter._write_refusal = _write_refusal(annotations.get(name), name)
                     parameters.append(parameter)
                 tensors = iter(parameters)
                 for name, value in bound.arguments.items():
                     bound.arguments[name] = with_tensors(value, tensors)
                 returned = self.function(*bound.args, **bound.kwargs)
-                return self._finished(builder, parameters, arguments.names, returned)
+                return self._finished_graph(builder, parameters, arguments.names, returned)
         finally:
             builder.root = None  # a frame keeps all variables of its function alive
 
-    def _check(
+    def _check_input(
         self,
         annotation: TensorAnnotation | None,
         name: str,
@@ -223,29 +227,33 @@ class TracedFunction:
                 f"{self.target} does not have; pass it as {instead}"
             )
 
-    def _finished(
+    def _finished_graph(
         self, builder: Builder, parameters: list[Tensor], names: list[str], returned: Any
     ) -> Graph:
         leaves: list[tuple[str | None, Any]] = []
         structure = self._structure(returned, leaves)
         names_used: set[str] = set()
         mutated = {id(p): name for p, name in zip(parameters, names, strict=True) if p._version}
-        results: list[tuple[str, Tensor, str | None]] = []
-        for number, (name, value) in enumerate(leaves):
-            given_name = self._outputs[number] if self._outputs is not None else name
-            default_name = "output" if len(leaves) == 1 else f"output{number}"
+        named_outputs: list[tuple[str, Tensor, str | None]] = []
+        for position, (name, value) in enumerate(leaves):
+            given_name = self._outputs[position] if self._outputs is not None else name
+            default_name = "output" if len(leaves) == 1 else f"output{position}"
             aliased = mutated.pop(id(value), None)
-            results.append(
-                (_unique(given_name or aliased or default_name, names_used), lift(value), aliased)
+            named_outputs.append(
+                (
+                    _unused_name(given_name or aliased or default_name, names_used),
+                    lift(value),
+                    aliased,
+                )
             )
         for parameter in parameters:
             name = mutated.pop(id(parameter), None)
             if name is not None:
-                results.append((_unique(name, names_used), parameter, name))
-        return builder.finish(results, structure)
+                named_outputs.append((_unused_name(name, names_used), parameter, name))
+        return builder.finish(named_outputs, structure)
 
     def _structure(self, returned: Any, leaves: list[tuple[str | None, Any]]) -> Any:
-        names = None if self._outputs is not None else names_returned(self.function)
+        names = None if self._outputs is not None else returned_names(self.function)
         is_sequence = isinstance(returned, tuple | list) and not hasattr(returned, "_fields")
         if is_sequence and isinstance(names, list | tuple) and len(names) == len(returned):
             items = [
@@ -266,7 +274,7 @@ class TracedFunction:
         return structure
 
 
-def _frozen(annotation: TensorAnnotation | None, name: str) -> str | None:
+def _write_refusal(annotation: TensorAnnotation | None, name: str) -> str | None:
     if annotation is None or annotation.mutable:
         return None
     return (
@@ -275,11 +283,10 @@ def _frozen(annotation: TensorAnnotation | None, name: str) -> str | None:
     )
 
 
-def _unique(name: str, names_used: set[str]) -> str:
-    """Return the name, with a number appended if the name is used already."""
-    candidate, number = name, 0
+def _unused_name(name: str, names_used: set[str]) -> str:
+    candidate, suffix = name, 0
     while candidate in names_used:
-        number += 1
-        candidate = f"{name}_{number}"
+        suffix += 1
+        candidate = f"{name}_{suffix}"
     names_used.add(candidate)
     return candidate

@@ -15,7 +15,7 @@ Write = Callable[[Tensor, Tensor], Tensor]
 
 
 class View:
-    """The relation of one tensor to the tensor that it views.
+    """The relation of a tensor to its base, the tensor whose elements it views.
 
     Attributes:
         base: The viewed tensor.
@@ -37,7 +37,7 @@ class View:
         self.window = window
 
     def read_again(self) -> Tensor:
-        """Return the view's value, read from the present base.
+        """Return the view's value, read from the present value of the base.
 
         Raises:
             RefusedMutation: It is unknown whether the array would view or copy in NumPy.
@@ -48,7 +48,7 @@ class View:
         return self._read(row_by_row(self.base))
 
     def write_back(self, value: Tensor) -> None:
-        """Write the view's new value into the base.
+        """Write a new value of the view into the base.
 
         Raises:
             RefusedMutation: It is unknown whether the array would view or copy in NumPy.
@@ -66,10 +66,11 @@ def viewed(
     refusal: str = "",
     window: object = None,
 ) -> Tensor:
-    """Return a view whose value is `read(base)` and that is written back by `write(base, value)`.
+    """Return a view of `base`: `read(base)` is its value, `write(base, value)` writes to the base.
 
-    `write` is None if the memory layout decides between copy and view in NumPy; `refusal` explains
-    it.
+    `write` is None if the memory layout decides between copy and view in NumPy, or if the view is
+    read-only; `refusal` is the error's text for a write. Views of a base with equal `window` have
+    the same elements.
     """
     value = row_by_row(read(row_by_row(base)))
     value._permuted = base._permuted
@@ -78,5 +79,5 @@ def viewed(
 
 
 def is_contiguous(tensor: Tensor) -> bool:
-    """Return whether NumPy surely reshapes without a copy: not a view, and row-major."""
+    """Return whether NumPy is certain to reshape without a copy: not a view, and row-major."""
     return tensor._view is None and not tensor._permuted

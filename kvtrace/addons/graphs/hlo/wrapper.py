@@ -39,17 +39,17 @@ if TYPE_CHECKING:
 
 
 class Tensor(NDArrayOperatorsMixin):
-    """A value of a graph that is being traced."""
+    """A value of a graph that is being traced: a shape and an element type, without data."""
 
     __slots__ = (
         "_builder",
         "_dtype",
-        "_frozen",
         "_index",
         "_permuted",
         "_shape",
         "_version",
         "_view",
+        "_write_refusal",
     )
 
     #: Higher than NumPy's arrays and scalars in mixed operations.
@@ -62,7 +62,7 @@ class Tensor(NDArrayOperatorsMixin):
         self._dtype = dtype
         self._version = 0
         self._view: View | None = None
-        self._frozen: str | None = None
+        self._write_refusal: str | None = None
         #: NumPy may store the elements in another order than row-major.
         self._permuted = False
 
@@ -130,8 +130,8 @@ class Tensor(NDArrayOperatorsMixin):
             return REFUSED_METHODS[name]
         if not name.startswith("_") and hasattr(np.ndarray, name):
             raise UnsupportedMethod.here(
-                f"arrays' {name} has no form as graph ops; write it with methods and functions "
-                "that have one (docs/hlo.md lists them)"
+                f"the array method or attribute {name} has no form as graph ops; write it with "
+                "methods and functions that have one (docs/hlo.md lists them)"
             )
         raise AttributeError(f"a traced tensor has no attribute {name!r}")
 
@@ -165,7 +165,7 @@ class Tensor(NDArrayOperatorsMixin):
             DataDependent: Always.
 
         """
-        self._no_value("item() asks for a traced value", "keep it a tensor")
+        self._no_value("item() needs a value, and none exists while tracing", "keep it a tensor")
 
     def tolist(self) -> NoReturn:
         """Raise an error, as the tensor has no values while tracing.
@@ -174,15 +174,15 @@ class Tensor(NDArrayOperatorsMixin):
             DataDependent: Always.
 
         """
-        self._no_value("tolist() asks for traced values", "keep it a tensor")
+        self._no_value("tolist() needs values, and none exist while tracing", "keep it a tensor")
 
     def __contains__(self, _: Any) -> bool:
-        self._no_value("'in' asks for traced values", "use np.any(x == value)")
+        self._no_value("'in' needs values, and none exist while tracing", "use np.any(x == value)")
 
     def __array__(self, *_: Any, **__: Any) -> NoReturn:
         self._no_value(
-            "NumPy asks for the values of a traced tensor, as np.array and np.asarray do, and an "
-            "array that it indexes or is written into",
+            "NumPy needs the values of a traced tensor, as in np.array and np.asarray, and as an "
+            "index of an array or written into an array",
             "use the tensor itself, np.stack to join several, or kvtrace.hlo.ops.constant to make "
             "the array a tensor",
         )
@@ -191,9 +191,10 @@ class Tensor(NDArrayOperatorsMixin):
         raise DataDependent.here(f"{problem} ({self.dtype.name}{list(self.shape)}); {advice}")
 
     def _call_kernel(self, *call: Any, written: "Sequence[Tensor]" = ()) -> "tuple[Tensor, ...]":
-        """Append a call of a kernel that was passed this tensor: see `primitives.py`.
+        """Append a call of a kernel with this tensor as an argument; return its results.
 
-        The last results of the kernel are the new values of the `written` tensors.
+        `call` has the arguments of `primitives.call_kernel`. The last results of the kernel are
+        assigned to the `written` tensors, and not returned.
         """
         from kvtrace.addons.graphs.hlo.primitives import call_kernel
 
@@ -214,7 +215,7 @@ class Tensor(NDArrayOperatorsMixin):
         try:
             return builder(*args, **kwargs)
         except TypeError as error:
-            raise _bad_call(name_of(function), error) from error
+            raise _call_error(name_of(function), error) from error
 
     def __array_ufunc__(self, ufunc: Any, method: str, *inputs: Any, **kwargs: Any) -> Any:
         if method == "outer" and ufunc in FUNCTIONS:
@@ -240,7 +241,7 @@ class Tensor(NDArrayOperatorsMixin):
     # -- assignment -------------------------------------------------------------------------
 
     def assign(self, value: "Tensor") -> None:
-        """Set the value of the tensor, and so of its base and of its views.
+        """Set the value of the tensor, and so of its base and of its views; small types convert.
 
         Raises:
             ShapeMismatch: The value has another shape.
@@ -253,7 +254,7 @@ class Tensor(NDArrayOperatorsMixin):
                 f"a result of shape {list(value.shape)} cannot be written into a tensor of shape "
                 f"{list(self.shape)}; give both the same shape"
             )
-        if _kind(value.dtype) > _kind(self.dtype):
+        if _kind_rank(value.dtype) > _kind_rank(self.dtype):
             raise BadArgument.here(
                 f"a result of type {value.dtype.name} cannot be written in place into "
                 f"{self.dtype.name}; convert it with astype first"
@@ -261,14 +262,14 @@ class Tensor(NDArrayOperatorsMixin):
         self._become(METHODS["astype"](value, self.dtype, copy=False))
 
     def _become(self, value: "Tensor") -> None:
-        """Represent the value, which has this tensor's shape and element type."""
+        """Make this tensor represent `value`, of its shape and type; a view writes to its base."""
         builder = current()
         index = builder.index_of(value)  # before the write: the value may be a view of this tensor
         if self._view is not None:
             self._follow_base()
             self._view.write_back(Tensor(builder, index, self._shape, self._dtype))
-        elif self._frozen is not None:
-            raise RefusedMutation.here(self._frozen)
+        elif self._write_refusal is not None:
+            raise RefusedMutation.here(self._write_refusal)
         elif self._builder is not builder:
             raise RefusedMutation.here(
                 "a tensor from outside a loop's or branch's body is written to in the body; "
@@ -281,7 +282,7 @@ class Tensor(NDArrayOperatorsMixin):
             self._view.version = self._view.base._version
 
     def _follow_base(self) -> None:
-        """Read a view's value again if its base has been written to since."""
+        """Read a view's value again if its base has been written to since the last read."""
         view = self._view
         assert view is not None
         if view.base._view is not None:
@@ -299,8 +300,8 @@ class Tensor(NDArrayOperatorsMixin):
 Builder.tensor_class = Tensor
 
 
-def _kind(dtype: Dtype) -> int:
-    """Return the rank of a type's kind.
+def _kind_rank(dtype: Dtype) -> int:
+    """Return the rank of a type's kind: 0 bool, 1 integer, 2 float, 3 other.
 
     A value may be written in place into a tensor of the same or a higher rank.
     """
@@ -336,14 +337,14 @@ def _call_ufunc(
 
 
 def _outer(ufunc: Any, x: Any, y: Any, **kwargs: Any) -> Any:
-    """Return the ufunc of every element of one operand with every element of the other."""
-    columns = (1,) * len(np.shape(y) if not isinstance(y, Tensor) else y.shape)
-    shape = x.shape if isinstance(x, Tensor) else np.shape(x)
-    return ufunc(FUNCTIONS[np.reshape](x, (*shape, *columns)), y, **kwargs)
+    """Return the ufunc of every element of `x` with every element of `y`, of shape [*x, *y]."""
+    ones_of_y = (1,) * len(np.shape(y) if not isinstance(y, Tensor) else y.shape)
+    shape_of_x = x.shape if isinstance(x, Tensor) else np.shape(x)
+    return ufunc(FUNCTIONS[np.reshape](x, (*shape_of_x, *ones_of_y)), y, **kwargs)
 
 
 def into(out: Any, result: Tensor) -> Tensor:
-    """Write a result into the tensor `out`, unless that is None; return the tensor or the result.
+    """Write a result into the tensor `out`, and return `out`; without `out`, return the result.
 
     Raises:
         RefusedMutation: `out` is not a tensor of the graph.
@@ -367,10 +368,12 @@ def _unsupported(name: str) -> GraphError:
     )
 
 
-def _bad_call(name: str, error: TypeError) -> Exception:
-    """Return a user's error for arguments that the builder lacks; other errors unchanged."""
-    trace = error.__traceback__
-    inner = trace.tb_next if trace is not None else None
-    if inner is not None:
+def _call_error(name: str, error: TypeError) -> Exception:
+    """Return BadArgument if the arguments do not fit the builder, else the error unchanged."""
+    traceback = error.__traceback__
+    builder_frame = traceback.tb_next if traceback is not None else None
+    if builder_frame is not None:
         return error
-    return BadArgument.here(f"{name} is called as a graph does not have it ({error}); see its page")
+    return BadArgument.here(
+        f"{name} does not have these arguments in a graph ({error}); see docs/hlo.md"
+    )

@@ -27,42 +27,42 @@ _SPECIAL: Final[dict[str, tuple[str, str | None, str | None]]] = {
 
 
 def dense(text: str, dtype: str, shape: tuple[int, ...]) -> str:
-    """Return `dense<…> : tensor<…>` for the attribute `value` of a constant."""
-    kind = tensor_type(dtype, shape)
+    """Return `dense<…> : tensor<…>` for a constant, whose attribute `value` is `text`."""
+    type_text = tensor_type(dtype, shape)
     if 0 in shape:
-        return f"dense<> : {kind}"
+        return f"dense<> : {type_text}"
     if text.startswith("0x"):
-        return f"dense<{_bytes(text, dtype, shape)}> : {kind}"
-    return f"dense<{_nested(json.loads(text), dtype)}> : {kind}"
+        return f"dense<{_hexadecimal_value(text, dtype, shape)}> : {type_text}"
+    return f"dense<{_literal(json.loads(text), dtype)}> : {type_text}"
 
 
-def _bytes(text: str, dtype: str, shape: tuple[int, ...]) -> str:
+def _hexadecimal_value(text: str, dtype: str, shape: tuple[int, ...]) -> str:
     if dtype != "bool":
         return f'"{text.upper().replace("X", "x")}"'
     # MLIR packs the bytes of bools differently; a list avoids that.
-    flat = [byte != 0 for byte in bytes.fromhex(text[2:])]
+    values = [byte != 0 for byte in bytes.fromhex(text[2:])]
     for extent in reversed(shape[1:]):
-        flat = [flat[i : i + extent] for i in range(0, len(flat), extent)]  # type: ignore[misc]
-    return _nested(flat, dtype)
+        values = [values[i : i + extent] for i in range(0, len(values), extent)]  # type: ignore[misc]
+    return _literal(values, dtype)
 
 
-def _nested(value: Any, dtype: str) -> str:
+def _literal(value: Any, dtype: str) -> str:
     if isinstance(value, list):
-        return f"[{', '.join(_nested(item, dtype) for item in value)}]"
+        return f"[{', '.join(_literal(item, dtype) for item in value)}]"
     if dtype == "bool":
         return "true" if value else "false"
     if "float" not in dtype:
         return str(int(value))
-    return _float(float(value), dtype)
+    return _float_literal(float(value), dtype)
 
 
-def _float(value: float, dtype: str) -> str:
+def _float_literal(value: float, dtype: str) -> str:
     if math.isfinite(value):
         text = repr(value)
         mantissa, exponent, power = text.partition("e")
         return f"{mantissa if '.' in mantissa else f'{mantissa}.0'}{exponent}{power}"
-    nan, infinity, minus = _SPECIAL[dtype]
+    nan, infinity, minus_infinity = _SPECIAL[dtype]
     if math.isnan(value):
         return nan
     # A type without infinities has NaN instead, as after a conversion.
-    return (infinity if value > 0 else minus) or nan
+    return (infinity if value > 0 else minus_infinity) or nan

@@ -28,15 +28,12 @@ class StablehloConverter:
     def convert(
         self, selection: Selection, output: Path, settings: Mapping[str, str]
     ) -> Conversion:
-        """Write the graphs of the selected runs.
-
-        Settings: `graph`, the name or id of a single graph to write; `check` (1), to verify each
-        module by jaxlib's bindings before anything is written.
+        """Write the graphs of the selected runs to one file.
 
         Raises:
-            BadSetting: There is no graph, or none of that name; jaxlib is needed but missing; the
-                output cannot be written.
-            DamagedFile: The rows of a graph form no module.
+            BadSetting: The trace has no graph, or no graph of that name; jaxlib is needed but
+                missing; the output cannot be written.
+            DamagedFile: The rows of a graph cannot be written as a module.
             InvalidModule: A module is not valid.
 
         """
@@ -46,8 +43,10 @@ class StablehloConverter:
             raise BadSetting(
                 f"the setting check of the converter stablehlo is 0 or 1, not {check!r}."
             )
-        graphs = _selected(_named_graphs(selection), settings.get("graph"))
-        modules = [recorded_module_text(rows, name, _replicas(rows)) for _, _, name, rows in graphs]
+        graphs = _selected_graphs(_named_graphs(selection), settings.get("graph"))
+        modules = [
+            recorded_module_text(rows, name, _replica_count(rows)) for _, _, name, rows in graphs
+        ]
         if check == "1":
             for module, (_, _, name, _) in zip(modules, graphs, strict=True):
                 verify(module, name)
@@ -57,17 +56,16 @@ class StablehloConverter:
         ]
         with whole_file(output) as file:
             file.write("// -----\n".join(texts).encode())
-        count = sum(len(rows) for _, _, _, rows in graphs)
+        op_count = sum(len(rows) for _, _, _, rows in graphs)
         verified = ", verified by jaxlib" if check == "1" else ""
         plural = "" if len(graphs) == 1 else "s"
-        return Conversion((output,), (f"{len(graphs)} graph{plural}, {count:,} ops{verified}",))
+        return Conversion((output,), (f"{len(graphs)} graph{plural}, {op_count:,} ops{verified}",))
 
 
 CONVERTER: Final = StablehloConverter()
 
 
 def _named_graphs(selection: Selection) -> list[Graph]:
-    """Return every graph with its run, id and name."""
     rows = selection.table("kernels", ["kernel_id", "name"]).to_pylist()
     names = {(row["run"], row["kernel_id"]): row["name"] for row in rows}
     return [
@@ -76,7 +74,7 @@ def _named_graphs(selection: Selection) -> list[Graph]:
     ]
 
 
-def _selected(graphs: list[Graph], name_or_id: str | None) -> list[Graph]:
+def _selected_graphs(graphs: list[Graph], name_or_id: str | None) -> list[Graph]:
     if not graphs:
         raise BadSetting(
             "the trace has no tensor graphs; record a program whose functions are traced with "
@@ -91,11 +89,10 @@ def _selected(graphs: list[Graph], name_or_id: str | None) -> list[Graph]:
     return selected
 
 
-def _replicas(rows: Sequence[GraphOp]) -> int:
-    """Return how many devices the collectives of a graph involve."""
-    count = 1
+def _replica_count(rows: Sequence[GraphOp]) -> int:
+    replica_count = 1
     for op in rows:
         for name in ("replica_groups", "source_target_pairs"):
             for group in op.attribute(name, ()):
-                count = max(count, max(group, default=-1) + 1)
-    return count
+                replica_count = max(replica_count, max(group, default=-1) + 1)
+    return replica_count

@@ -12,21 +12,21 @@ from kvtrace.addons.graphs.rows import (
     BODY_SHIFT,
     GraphOp,
     by_graph,
-    damage_named,
+    damaged_graph_errors,
     inputs_of,
     outputs_of,
 )
-from kvtrace.addons.graphs.stablehlo.attributes import OPERANDS, REGIONS, attributes_text
+from kvtrace.addons.graphs.stablehlo.attributes import REGIONS, WRITTEN_OPERANDS, attributes_text
 from kvtrace.addons.graphs.stablehlo.constants import dense
 from kvtrace.addons.graphs.stablehlo.locations import Locations
 from kvtrace.addons.graphs.stablehlo.types import tensor_type
 
 
 def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int = 1) -> str:
-    """Return the module of a graph, given the rows of the graph and of its bodies.
+    """Return the module of a graph as text, from the rows of the graph and of its bodies.
 
-    The first graph is the outermost; it becomes the public function `main`. An argument that a
-    result is written into has the attribute `tf.aliasing_output` with that result's number.
+    The graph of the first row is the outermost, and becomes the public function `main`. An argument
+    that a result is written into has the attribute `tf.aliasing_output` with that result's number.
     """
     graphs = by_graph(rows)
     main = graphs[rows[0].graph_id] if rows else []
@@ -35,18 +35,18 @@ def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int 
     results = outputs_of(main)
     parameters = inputs_of(main)
     arguments = ", ".join(
-        _argument(op, number, results, locations) for number, op in enumerate(parameters)
+        _argument_text(op, position, results, locations) for position, op in enumerate(parameters)
     )
-    returned = ", ".join(_result(op) for op in results)
-    function.write_all(main, [f"%arg{number}" for number in range(len(parameters))])
+    result_texts = ", ".join(_result_text(op) for op in results)
+    function.write_all(main, [f"%arg{position}" for position in range(len(parameters))])
     names, types = function.returned(main)
-    last = locations.of(results[-1].stack if results else ())
+    return_location = locations.of(results[-1].stack if results else ())
     lines = [
         f"module @{_symbol(name)} attributes {{mhlo.num_partitions = 1 : i32, "
         f"mhlo.num_replicas = {num_replicas} : i32}} {{",
-        f"  func.func public @main({arguments}) -> ({returned}) {{",
+        f"  func.func public @main({arguments}) -> ({result_texts}) {{",
         *(f"    {line}" for line in function.lines),
-        f'    "func.return"({names}) : ({types}) -> (){last}',
+        f'    "func.return"({names}) : ({types}) -> (){return_location}',
         f"  }} loc({json.dumps(name)})",
         f"}} loc({json.dumps(name)})",
         *locations.lines,
@@ -55,41 +55,43 @@ def module_text(rows: Sequence[GraphOp], name: str = "graph", num_replicas: int 
 
 
 def recorded_module_text(rows: Sequence[GraphOp], name: str = "graph", replicas: int = 1) -> str:
-    """Return the module of a graph whose rows were read from a trace, which may be damaged.
+    """Return `module_text` of rows that were read from a trace, which may be damaged.
 
     Raises:
         DamagedFile: The rows form no module.
 
     """
-    with damage_named(rows[0].graph_id):
+    with damaged_graph_errors(rows[0].graph_id):
         return module_text(rows, name, replicas)
 
 
 def _symbol(name: str) -> str:
-    plain = name.replace("_", "").replace(".", "")
-    if plain.isalnum() and plain.isascii() and not name[0].isdigit():
+    letters = name.replace("_", "").replace(".", "")
+    if letters.isalnum() and letters.isascii() and not name[0].isdigit():
         return name
     return json.dumps(name)
 
 
-def _argument(op: GraphOp, number: int, results: Sequence[GraphOp], locations: Locations) -> str:
+def _argument_text(
+    op: GraphOp, number: int, results: Sequence[GraphOp], locations: Locations
+) -> str:
     attributes = [f"kvtrace.name = {json.dumps(op.input_name)}"]
     for position, result in enumerate(results):
         if result.aliases == op.input_name:
             attributes.append(f"tf.aliasing_output = {position} : i32")
             break
-    kind = tensor_type(op.dtype, op.shape)
+    argument_type = tensor_type(op.dtype, op.shape)
     location = locations.named(str(op.input_name), op.stack)
-    return f"%arg{number}: {kind} {{{', '.join(attributes)}}}{location}"
+    return f"%arg{number}: {argument_type} {{{', '.join(attributes)}}}{location}"
 
 
-def _result(op: GraphOp) -> str:
-    kind = tensor_type(op.dtype, op.shape)
-    return f"{kind} {{jax.result_info = {json.dumps(op.output_name)}}}"
+def _result_text(op: GraphOp) -> str:
+    result_type = tensor_type(op.dtype, op.shape)
+    return f"{result_type} {{jax.result_info = {json.dumps(op.output_name)}}}"
 
 
 class FunctionText:
-    """The lines of a function's or a body's ops, and the name of each op's result.
+    """The lines of the ops of a function or body, and the names of the ops' results.
 
     `prefix` separates the names in a body from those around the body, which are visible there.
     """
@@ -107,24 +109,24 @@ class FunctionText:
         self._results: dict[int, list[str]] = {}
 
     def write_all(self, ops: Sequence[GraphOp], parameters: Sequence[str]) -> None:
-        """Write a graph, with the given names for its parameters."""
+        """Append the lines of a graph's ops; `parameters` are the names of its parameters."""
         self._dtypes = {op.op_index: op.dtype for op in ops}
         for op in ops:
             if op.opcode == "get_tuple_element":
-                kind = tensor_type(op.dtype, op.shape)
-                self._results.setdefault(op.operands[0], []).append(kind)
-        names = iter(parameters)
+                result_type = tensor_type(op.dtype, op.shape)
+                self._results.setdefault(op.operands[0], []).append(result_type)
+        parameter_names = iter(parameters)
         for op in ops:
             if op.opcode == "parameter":
-                self._names[op.op_index] = next(names)
+                self._names[op.op_index] = next(parameter_names)
                 self._types[op.op_index] = tensor_type(op.dtype, op.shape)
             else:
                 self._write(op)
 
     def returned(self, ops: Sequence[GraphOp]) -> tuple[str, str]:
-        """Return names and types of a graph's results, each joined by commas."""
-        results = [op.op_index for op in outputs_of(ops)]
-        return self.joined(self._names, results), self.joined(self._types, results)
+        """Return the names and the types of a graph's results, each joined by commas."""
+        output_indices = [op.op_index for op in outputs_of(ops)]
+        return self.joined(self._names, output_indices), self.joined(self._types, output_indices)
 
     def operand_names(self, op: GraphOp) -> list[str]:
         """Return the names of an op's operands."""
@@ -143,70 +145,72 @@ class FunctionText:
         return [tensor_type(self._dtypes[operand], ()) for operand in op.operands]
 
     def location(self, op: GraphOp) -> str:
-        """Return the op's ` loc(…)`."""
+        """Return ` loc(…)` for the op's stack."""
         return self.locations.of(op.stack)
 
     def body(self, op: GraphOp, role: str, carried: int = 0) -> str:
-        """Return a region of an op; its first `carried` parameters are arguments of the region.
+        """Return the region of an op's body; the first `carried` parameters are its arguments.
 
-        The other parameters are the op's operands, by their names outside of the region.
+        The other parameters are operands of the op, by their names outside of the region.
         """
         graph_id = int(op.attributes[role])
         ops = self.graphs[graph_id]
         prefix = f"%b{graph_id >> BODY_SHIFT}_"
-        inner = FunctionText(self.graphs, self.locations, prefix)
-        outside = self.operand_names(op)
+        body_text = FunctionText(self.graphs, self.locations, prefix)
+        operand_names = self.operand_names(op)
         positions = op.attribute(f"{role}_operands")
         names = [f"{prefix}a{number}" for number in range(carried)]
-        inner.write_all(ops, [*names, *(outside[position] for position in positions[carried:])])
-        kinds = [tensor_type(p.dtype, p.shape) for p in inputs_of(ops)[:carried]]
-        header = ", ".join(f"{n}: {kind}" for n, kind in zip(names, kinds, strict=True))
-        values, types = inner.returned(ops)
+        body_text.write_all(
+            ops, [*names, *(operand_names[position] for position in positions[carried:])]
+        )
+        types = [tensor_type(p.dtype, p.shape) for p in inputs_of(ops)[:carried]]
+        header = ", ".join(f"{n}: {kind}" for n, kind in zip(names, types, strict=True))
+        result_names, result_types = body_text.returned(ops)
         lines = [
             f"^bb0({header}):" if carried else "",
-            *inner.lines,
-            f'"stablehlo.return"({values}) : ({types}) -> (){self.location(op)}',
+            *body_text.lines,
+            f'"stablehlo.return"({result_names}) : ({result_types}) -> (){self.location(op)}',
         ]
         return "{\n" + "\n".join(line for line in lines if line) + "\n}"
 
     @staticmethod
     def joined(texts: Mapping[int, str], positions: Sequence[int]) -> str:
-        """Return texts at positions, joined by commas."""
+        """Return the texts at some positions, joined by commas."""
         return ", ".join(texts[position] for position in positions)
 
     def _write(self, op: GraphOp) -> None:
-        """Append an op's line; `copy` and `get_tuple_element` only get names."""
+        """Append an op's line; `copy` and `get_tuple_element` have a name and no line."""
         index = op.op_index
         if op.dtype != "tuple":
             self._types[index] = tensor_type(op.dtype, op.shape)
         if op.opcode == "copy":
             self._names[index] = self._names[op.operands[0]]
         elif op.opcode == "get_tuple_element":
-            number = op.attributes["index"]
+            result_number = op.attributes["index"]
             source = self._names[op.operands[0]]
-            several = len(self._results[op.operands[0]]) > 1
-            self._names[index] = f"{source}#{number}" if several else source
+            has_several_results = len(self._results[op.operands[0]]) > 1
+            self._names[index] = f"{source}#{result_number}" if has_several_results else source
         else:
             self._names[index] = f"{self._prefix}{index}"
-            self.lines.append(self._line(op))
+            self.lines.append(self._op_line(op))
 
-    def _line(self, op: GraphOp) -> str:
-        results = self._results.get(op.op_index)
-        kinds = [self._types[op.op_index]] if results is None else results
-        count = f":{len(kinds)}" if len(kinds) > 1 else ""
-        result = f"{self._names[op.op_index]}{count}"
-        result_type = kinds[0] if len(kinds) == 1 else f"({', '.join(kinds)})"
+    def _op_line(self, op: GraphOp) -> str:
+        tuple_types = self._results.get(op.op_index)
+        result_types = [self._types[op.op_index]] if tuple_types is None else tuple_types
+        count_suffix = f":{len(result_types)}" if len(result_types) > 1 else ""
+        result = f"{self._names[op.op_index]}{count_suffix}"
+        result_type = result_types[0] if len(result_types) == 1 else f"({', '.join(result_types)})"
         if op.opcode == "constant":
             value = dense(op.attributes["value"], op.dtype, op.shape)
             text = f'"stablehlo.constant"() {{value = {value}}} : () -> {result_type}'
             return f"{result} = {text}{self.location(op)}"
         region = REGIONS.get(op.opcode)
         regions = f" ({region(op, self)})" if region is not None else ""
-        operand_count = OPERANDS.get(op.opcode)
-        last = len(op.operands) if operand_count is None else operand_count(op)
-        names = ", ".join(self.operand_names(op)[:last])
-        types = ", ".join(self.operand_types(op)[:last])
+        operand_count = WRITTEN_OPERANDS.get(op.opcode)
+        written_count = len(op.operands) if operand_count is None else operand_count(op)
+        operand_names = ", ".join(self.operand_names(op)[:written_count])
+        operand_types = ", ".join(self.operand_types(op)[:written_count])
         return (
-            f'{result} = "stablehlo.{op.opcode}"({names}){regions}{attributes_text(op)} : '
-            f"({types}) -> {result_type}{self.location(op)}"
+            f'{result} = "stablehlo.{op.opcode}"({operand_names}){regions}{attributes_text(op)} : '
+            f"({operand_types}) -> {result_type}{self.location(op)}"
         )

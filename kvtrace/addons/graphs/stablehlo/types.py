@@ -28,5 +28,5 @@ ELEMENTS: Final[dict[str, str]] = {
 
 
 def tensor_type(dtype: str, shape: tuple[int, ...]) -> str:
-    """Return a tensor's type, as `tensor<2x3xf32>`."""
+    """Return a tensor's type in MLIR, as `tensor<2x3xf32>`."""
     return f"tensor<{''.join(f'{extent}x' for extent in shape)}{ELEMENTS[dtype]}>"

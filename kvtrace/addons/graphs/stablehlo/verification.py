@@ -13,7 +13,7 @@ class InvalidModule(KvtraceError):
 
 
 def verify(text: str, name: str) -> None:
-    """Parse and verify a module.
+    """Parse a module's text with MLIR and verify it; `name` is the graph's name for errors.
 
     Raises:
         BadSetting: jaxlib is not installed, or has other bindings.

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
 
 
 def graph_texts(selection: "Selection") -> dict[tuple[str, int], str]:
-    """Return the text of each graph, by run and kernel id.
+    """Return the StableHLO text of each graph, by run and kernel id.
 
     A large constant is written as the hash of its bytes.
 

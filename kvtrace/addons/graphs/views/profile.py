@@ -36,7 +36,7 @@ class GraphProfile:
 
 
 def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphProfile, ...]:
-    """Return the figures recorded with each graph of the runs, most FLOPs first."""
+    """Return the figures that were recorded with each graph of the runs, most FLOPs first."""
     table = trace.table("kernels", runs, columns=["kernel_id", "name", "origin", "options"])
     table = table.filter(pc.equal(table["origin"].cast(pa.string()), "numpy"))
     profiles = []
@@ -44,7 +44,7 @@ def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphPro
         options = row["options"] or {}
         if "graph_ops" not in options:
             continue
-        flops, boundary, unfused = (
+        flops, boundary_bytes, unfused_bytes = (
             int(options[name]) for name in ("graph_flops", "graph_boundary_bytes", "graph_bytes")
         )
         profiles.append(
@@ -54,18 +54,18 @@ def read_graph_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[GraphPro
                 name=row["name"] or "",
                 ops=int(options["graph_ops"]),
                 flops=flops,
-                boundary_bytes=boundary,
-                unfused_bytes=unfused,
+                boundary_bytes=boundary_bytes,
+                unfused_bytes=unfused_bytes,
                 peak_live_bytes=int(options["graph_peak_live_bytes"]),
-                intensity=flops / boundary if boundary else None,
-                unfused_intensity=flops / unfused if unfused else None,
+                intensity=flops / boundary_bytes if boundary_bytes else None,
+                unfused_intensity=flops / unfused_bytes if unfused_bytes else None,
             )
         )
     return tuple(sorted(profiles, key=lambda graph: -graph.flops))
 
 
 def graphs_text(graphs: Sequence[GraphProfile], width: int) -> list[str]:
-    """Return the graphs as a table for a terminal."""
+    """Return the lines of a terminal table of the graphs."""
     header = ("graph (derived)", "ops", "FLOP", "in and out", "unfused", "FLOP/byte", "peak live")
     rows = [
         (

@@ -21,7 +21,7 @@ from kvtrace.addons.graphs.rows import (
     BODY_SHIFT,
     GraphOp,
     by_graph,
-    damage_named,
+    damaged_graph_errors,
     outermost,
 )
 from kvtrace.addons.graphs.stablehlo.locations import Locations
@@ -31,12 +31,12 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 
 __all__ = ["SOURCE", "GraphBlock"]
 
-#: Longer attributes, mostly constants, are cut.
-_LONGEST: Final = 160
-#: The text of an op with regions can be long.
-_LONGEST_TEXT: Final = 2000
+#: Maximum number of characters of an attribute; longer ones, mostly constants, are cut.
+_ATTR_LIMIT: Final = 160
+#: Maximum number of characters of an op's StableHLO, which has regions in it.
+_TEXT_LIMIT: Final = 2000
 #: Graphs with more ops have no texts in the page.
-_MOST_TEXTS: Final = 50_000
+_OPS_WITH_TEXTS_LIMIT: Final = 50_000
 _RESULT: Final = re.compile(r"%(?:b\d+_)?(\d+)")
 _LOCATION: Final = re.compile(r" loc\(#loc\d+\)")
 #: An attribute of constants whose value was removed.
@@ -102,20 +102,20 @@ class GraphBlock(TypedDict):
 def _blocks(context: Context) -> Iterable[Block]:
     graphs = dict(_graph_rows(context))
     variants = context.report.variants
-    order = sorted(graphs, key=lambda index: (-variants[index].host_ns, index))
-    for variant in order:
-        number = variants[variant].kernel_id
-        yield Block(f"graph/{variant}", partial(_packed, context, number, graphs[variant]))
+    slowest_first = sorted(graphs, key=lambda index: (-variants[index].host_ns, index))
+    for variant in slowest_first:
+        kernel_id = variants[variant].kernel_id
+        yield Block(f"graph/{variant}", partial(_graph_block, context, kernel_id, graphs[variant]))
     if not context.source:
         return
-    for variant in order:
-        if graphs[variant].num_rows <= _MOST_TEXTS:
-            number = variants[variant].kernel_id
-            yield Block(f"stablehlo/{variant}", partial(_packed_texts, number, graphs[variant]))
+    for variant in slowest_first:
+        if graphs[variant].num_rows <= _OPS_WITH_TEXTS_LIMIT:
+            kernel_id = variants[variant].kernel_id
+            yield Block(f"stablehlo/{variant}", partial(_text_block, kernel_id, graphs[variant]))
 
 
 def _graph_rows(context: Context) -> Iterator[tuple[int, pa.Table]]:
-    """Yield each variant that is a graph, with the rows of the graph and of its bodies."""
+    """Yield the index of each variant that is a graph, with rows of the graph and its bodies."""
     variants = context.report.variants
     indices = {(v.run, v.kernel_id): index for index, v in enumerate(variants)}
     for run in range(len(context.runs)):
@@ -127,8 +127,7 @@ def _graph_rows(context: Context) -> Iterator[tuple[int, pa.Table]]:
                 yield variant, table.filter(pc.equal(owners, kernel_id))
 
 
-def _ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
-    """Return rows as ops, in order of graph and position, without stacks."""
+def _sorted_ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
     ops = [
         GraphOp(
             graph_id=row["graph_id"],
@@ -147,17 +146,17 @@ def _ops(rows: Sequence[Mapping[str, Any]]) -> list[GraphOp]:
     return sorted(ops, key=lambda op: (op.graph_id, op.op_index))
 
 
-def _packed(context: Context, kernel_id: int, table: pa.Table) -> str:
-    with damage_named(kernel_id):
-        return _block_of(context, table)
+def _graph_block(context: Context, kernel_id: int, table: pa.Table) -> str:
+    with damaged_graph_errors(kernel_id):
+        return _graphs_as_json(context, table)
 
 
-def _block_of(context: Context, table: pa.Table) -> str:
+def _graphs_as_json(context: Context, table: pa.Table) -> str:
     rows = table.to_pylist(maps_as_pydicts="lossy")
     stacks = {(row["graph_id"], row["op_index"]): context.stack(row["stack_id"]) for row in rows}
-    ops = _ops(rows)
+    ops = _sorted_ops(rows)
     graphs = by_graph(ops)
-    owners = _owners(ops)
+    owners = _owner_by_body(ops)
     return json_block(
         {
             "measured": False,
@@ -165,7 +164,9 @@ def _block_of(context: Context, table: pa.Table) -> str:
                 {
                     "body": graph_id >> BODY_SHIFT,
                     "owner": owners.get(graph_id),
-                    **_graph(context, graph, [*graph, *_other_ops(ops, graph_id)], stacks),
+                    **_graph_columns(
+                        context, graph, [*graph, *_other_graphs(ops, graph_id)], stacks
+                    ),
                 }
                 for graph_id, graph in graphs.items()
             ],
@@ -173,8 +174,7 @@ def _block_of(context: Context, table: pa.Table) -> str:
     )
 
 
-def _owners(ops: Sequence[GraphOp]) -> dict[int, dict[str, Any]]:
-    """Return, by body, the op that the body belongs to, and the body's role."""
+def _owner_by_body(ops: Sequence[GraphOp]) -> dict[int, dict[str, Any]]:
     return {
         int(op.attributes[role]): {
             "body": op.graph_id >> BODY_SHIFT,
@@ -187,17 +187,21 @@ def _owners(ops: Sequence[GraphOp]) -> dict[int, dict[str, Any]]:
     }
 
 
-def _other_ops(ops: Sequence[GraphOp], graph_id: int) -> list[GraphOp]:
+def _other_graphs(ops: Sequence[GraphOp], graph_id: int) -> list[GraphOp]:
     return [op for op in ops if op.graph_id != graph_id]
 
 
-def _graph(
+def _graph_columns(
     context: Context,
     graph: Sequence[GraphOp],
     rows: Sequence[GraphOp],
     stacks: Mapping[tuple[int, int], int | None],
 ) -> dict[str, Any]:
-    """Return one graph as columns: a value per op in order; names and attributes only if any."""
+    """Return the columns of one graph, a value per op; names and attributes only of some ops.
+
+    `rows` are the rows of the graph and then those of all other graphs, for the figures; `stacks`
+    has the stack of each (graph id, op).
+    """
     figures = figures_of(rows)
     opcodes = list(Counter(op.opcode for op in graph))
     dtypes = list(Counter(op.dtype for op in graph))
@@ -234,49 +238,52 @@ def _graph(
 
 
 def _attributes(op: GraphOp, source: bool) -> dict[str, str]:
-    """Return the attributes of an op, with bodies by number, and values only with the source."""
+    """Return the op's attributes, cut, with body numbers; constants only with `source`."""
     attributes = {}
     for name, text in op.attributes.items():
         if name in BODY_ROLES:
             attributes[name] = f"body {int(text) >> BODY_SHIFT}"
         elif source or not name.startswith("value"):
-            attributes[name] = text if len(text) <= _LONGEST else f"{text[:_LONGEST]}…"
+            attributes[name] = text if len(text) <= _ATTR_LIMIT else f"{text[:_ATTR_LIMIT]}…"
     return attributes
 
 
-def _packed_texts(kernel_id: int, table: pa.Table) -> str:
-    with damage_named(kernel_id):
-        return _texts_block(table)
+def _text_block(kernel_id: int, table: pa.Table) -> str:
+    with damaged_graph_errors(kernel_id):
+        return _texts_as_json(table)
 
 
-def _texts_block(table: pa.Table) -> str:
-    ops = [_without_long_value(op) for op in _ops(table.to_pylist(maps_as_pydicts="lossy"))]
+def _texts_as_json(table: pa.Table) -> str:
+    ops = [_without_long_value(op) for op in _sorted_ops(table.to_pylist(maps_as_pydicts="lossy"))]
     graphs = by_graph(ops)
     return json_block(
-        {str(graph_id >> BODY_SHIFT): _texts(graph, graphs) for graph_id, graph in graphs.items()}
+        {
+            str(graph_id >> BODY_SHIFT): _op_texts(graph, graphs)
+            for graph_id, graph in graphs.items()
+        }
     )
 
 
 def _without_long_value(op: GraphOp) -> GraphOp:
-    """Return the op with a short value in place of a long one, whose text is then left out."""
-    long = "value_artifact" in op.attributes or len(op.attributes.get("value", "")) > _LONGEST
-    if op.opcode != "constant" or not long:
+    """Return the op; a constant's long value is replaced, and the op marked to have no text."""
+    is_long = "value_artifact" in op.attributes or len(op.attributes.get("value", "")) > _ATTR_LIMIT
+    if op.opcode != "constant" or not is_long:
         return op
     return replace(op, attributes={**op.attributes, "value": "0x", _CUT: ""})
 
 
-def _texts(graph: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> dict[str, str]:
-    """Return the StableHLO of each op of a graph that has one, by position."""
+def _op_texts(graph: Sequence[GraphOp], graphs: Mapping[int, Sequence[GraphOp]]) -> dict[str, str]:
+    """Return the StableHLO of each op of a graph that has a line, by the op's index."""
     function = FunctionText(graphs, Locations())
     parameters = [op for op in graph if op.opcode == "parameter"]
-    function.write_all(graph, [f"%arg{number}" for number in range(len(parameters))])
-    cut = {str(op.op_index) for op in graph if _CUT in op.attributes}
+    function.write_all(graph, [f"%arg{position}" for position in range(len(parameters))])
+    cut_ops = {str(op.op_index) for op in graph if _CUT in op.attributes}
     texts: dict[str, str] = {}
     for line in function.lines:
         result = _RESULT.match(line)
-        if result is not None and result[1] not in cut:
+        if result is not None and result[1] not in cut_ops:
             text = _LOCATION.sub("", line)
-            texts[result[1]] = text if len(text) <= _LONGEST_TEXT else f"{text[:_LONGEST_TEXT]}…"
+            texts[result[1]] = text if len(text) <= _TEXT_LIMIT else f"{text[:_TEXT_LIMIT]}…"
     return texts
 
 

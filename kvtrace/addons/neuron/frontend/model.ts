@@ -5,8 +5,8 @@
 
 import type { Position } from "@report/data/types";
 
-/** A row of the list: the call's number in the report, and its peaks of memory. */
-export interface CallAtAGlance {
+/** A row of the list of calls: the call's number in the report, and its peaks of memory. */
+export interface CallSummary {
   readonly call: number;
   readonly kernel: string;
   readonly target: string;
@@ -20,7 +20,7 @@ export interface CallBlock {
   readonly tiles_left_out: number;
   readonly ops: readonly OpWork[];
   /** Loops in program order, each before the loops inside. */
-  readonly loops: readonly LoopAround[];
+  readonly loops: readonly NestedLoop[];
   readonly sequence: Sequence;
   readonly roof: TargetRoof | null;
 }
@@ -84,8 +84,8 @@ export interface OpWork {
   readonly best_ns: number | null;
 }
 
-/** A loop of a call, by op_index; the loop around; the most trips of an execution. */
-export interface LoopAround {
+/** A loop of a call, by op_index; `loop` is the loop around it, `trips` its most trips. */
+export interface NestedLoop {
   readonly index: number;
   readonly loop: number | null;
   readonly kind: string;

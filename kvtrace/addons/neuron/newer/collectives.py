@@ -15,7 +15,7 @@ from kvtrace.addons.neuron.registers import VirtualRegister
 
 
 class rg_partition_op(Enum):  # noqa: N801 - the public name
-    """Operations by which `ReplicaGroup.from_partition_op` divides ranks into groups."""
+    """Operations on ranks by which `ReplicaGroup.from_partition_op` forms groups."""
 
     bitwise_and = "bitwise_and"
     div = "div"
@@ -29,17 +29,17 @@ class ReplicaGroup(NKIObject):
 
     @staticmethod
     def from_partition_op(world_size: int, op: rg_partition_op, operand: int) -> "ReplicaGroup":
-        """Return groups of ranks with equal `op(rank, operand)`.
+        """Return the groups of ranks that have equal results of `op(rank, operand)`.
 
         Raises:
             NkiError: the operation is not an `rg_partition_op`.
         """
         if op not in _PARTITIONS:
-            raise NkiError(f"from_partition_op takes one of rg_partition_op, not {op!r}")
-        groups: dict[int, list[int]] = {}
+            raise NkiError(f"op of from_partition_op must be an rg_partition_op, not {op!r}")
+        ranks_by_result: dict[int, list[int]] = {}
         for rank in range(world_size):
-            groups.setdefault(_PARTITIONS[op](rank, operand), []).append(rank)
-        return ReplicaGroup(list(groups.values()))
+            ranks_by_result.setdefault(_PARTITIONS[op](rank, operand), []).append(rank)
+        return ReplicaGroup(list(ranks_by_result.values()))
 
 
 _PARTITIONS: Final[dict[rg_partition_op, Callable[[int, int], int]]] = {
@@ -49,10 +49,10 @@ _PARTITIONS: Final[dict[rg_partition_op, Callable[[int, int], int]]] = {
 }
 
 
-def _apply_to_each(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *operands: Any) -> None:
-    """Run a collective for each pair of a source and a destination."""
+def _run_for_pairs(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *operands: Any) -> None:
+    """Run a collective for each source, and write the result to the destination at its index."""
     if len(srcs) != len(dsts):
-        raise NkiError(f"{op.name} takes as many dsts as srcs, not {len(dsts)} for {len(srcs)}")
+        raise NkiError(f"{op.name} needs as many dsts as srcs, not {len(dsts)} for {len(srcs)}")
     for src, dst in zip(srcs, dsts, strict=True):
         op.into(dst, src, *operands)
 
@@ -60,9 +60,9 @@ def _apply_to_each(op: Operation, srcs: Sequence[Any], dsts: Sequence[Any], *ope
 def all_reduce(
     srcs: Any, dsts: Any, replica_group: Any, op: Any, priority: Any = None, name: Any = None
 ) -> None:
-    """Reduce tensors over the ranks of a group."""
+    """Write to each of `dsts` the tensor of `srcs` reduced by `op` over the ranks of a group."""
     del priority, name
-    _apply_to_each(ops.all_reduce, srcs, dsts, ops.group_of(replica_group), op)
+    _run_for_pairs(ops.all_reduce, srcs, dsts, ops.group_of(replica_group), op)
 
 
 def all_gather(
@@ -73,9 +73,9 @@ def all_gather(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Concatenate the tensors of the ranks of a group."""
+    """Write to each of `dsts` the tensors of a group's ranks concatenated along a dimension."""
     del priority, name
-    _apply_to_each(ops.all_gather, srcs, dsts, ops.group_of(replica_group), collective_dim)
+    _run_for_pairs(ops.all_gather, srcs, dsts, ops.group_of(replica_group), collective_dim)
 
 
 def reduce_scatter(
@@ -87,9 +87,9 @@ def reduce_scatter(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Reduce tensors over the ranks of a group; each rank keeps its part."""
+    """Write to each of `dsts` this rank's part of the tensor reduced over a group's ranks."""
     del priority, name
-    _apply_to_each(ops.reduce_scatter, srcs, dsts, ops.group_of(replica_group), collective_dim, op)
+    _run_for_pairs(ops.reduce_scatter, srcs, dsts, ops.group_of(replica_group), collective_dim, op)
 
 
 def all_to_all(
@@ -100,13 +100,13 @@ def all_to_all(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Send each rank of a group its part of the tensors, and concatenate the received parts."""
+    """Write to each of `dsts` the parts that a group's ranks send to this rank, concatenated."""
     del priority, name
-    _apply_to_each(ops.all_to_all, srcs, dsts, ops.group_of(replica_group), collective_dim)
+    _run_for_pairs(ops.all_to_all, srcs, dsts, ops.group_of(replica_group), collective_dim)
 
 
 class PreparedCollective:
-    """A collective that was prepared, and its trigger runs once."""
+    """A collective with its operands, which runs when it is triggered, once."""
 
     def __init__(self, op: Operation, operands: tuple[Any, ...]) -> None:
         self.op = op
@@ -114,7 +114,6 @@ class PreparedCollective:
 
 
 def _prepare(op: Operation, *operands: Any) -> PreparedCollective:
-    """Prepare a collective; a program has at most one prepared collective at a time."""
     run = current()
     if run.program in run.prepared_collectives:
         raise NkiError(f"{op.name} is prepared before the previous collective was triggered")
@@ -123,15 +122,14 @@ def _prepare(op: Operation, *operands: Any) -> PreparedCollective:
 
 
 def _trigger(prepared: PreparedCollective) -> None:
-    """Run a prepared collective."""
     run = current()
     if run.prepared_collectives.pop(run.program, None) is not prepared:
         raise NkiError("a collective must be triggered exactly once, after its prepare")
-    _apply_to_each(prepared.op, *prepared.operands)
+    _run_for_pairs(prepared.op, *prepared.operands)
 
 
-def _variable(op: Operation, do: Callable[..., Any]) -> Callable[..., Any]:
-    """Return a collective whose element counts are in a tensor, or its prepare function."""
+def _with_variable_counts(op: Operation, execute: Callable[..., Any]) -> Callable[..., Any]:
+    """Return a collective (or its prepare) whose element counts are in a tensor."""
 
     def run(
         srcs: Any,
@@ -145,16 +143,16 @@ def _variable(op: Operation, do: Callable[..., Any]) -> Callable[..., Any]:
     ) -> Any:
         del priority, name
         group = ops.group_of(replica_group)
-        return do(op, srcs, dsts, metadata_tensor, group, recv_counts_known, has_rdispls)
+        return execute(op, srcs, dsts, metadata_tensor, group, recv_counts_known, has_rdispls)
 
     run.__doc__ = op.function.__doc__
     return run
 
 
-all_to_all_v = _variable(ops.all_to_all_v, _apply_to_each)
-all_to_all_v_prepare = _variable(ops.all_to_all_v, _prepare)
-all_gather_v = _variable(ops.all_gather_v, _apply_to_each)
-all_gather_v_prepare = _variable(ops.all_gather_v, _prepare)
+all_to_all_v = _with_variable_counts(ops.all_to_all_v, _run_for_pairs)
+all_to_all_v_prepare = _with_variable_counts(ops.all_to_all_v, _prepare)
+all_gather_v = _with_variable_counts(ops.all_gather_v, _run_for_pairs)
+all_gather_v_prepare = _with_variable_counts(ops.all_gather_v, _prepare)
 
 
 def all_to_all_v_trigger(prepare_instr: PreparedCollective, name: Any = None) -> None:
@@ -172,10 +170,10 @@ def all_gather_v_trigger(prepare_instr: PreparedCollective, name: Any = None) ->
 def collective_permute(
     srcs: Any, dsts: Any, source_target_pairs: Any, priority: Any = None, name: Any = None
 ) -> None:
-    """Send tensors from source ranks to target ranks; other ranks receive nothing."""
+    """Write to `dsts` the tensors that the pairs' source rank sends to this rank, if any does."""
     del priority, name
     if any(int(target) == ops.RANK for _, target in source_target_pairs):
-        _apply_to_each(ops.receive, srcs, dsts)
+        _run_for_pairs(ops.receive, srcs, dsts)
 
 
 def collective_permute_implicit(
@@ -186,11 +184,11 @@ def collective_permute_implicit(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Send tensors to the next rank of a ring, and receive those of the previous rank."""
+    """Write to `dsts` the tensors that the previous rank of a ring sends."""
     del channel_ids, priority, name
     ops.group_of(replica_group)
     for srcs, dsts in zip(srcs_by_channel, dsts_by_channel, strict=True):
-        _apply_to_each(ops.receive, srcs, dsts)
+        _run_for_pairs(ops.receive, srcs, dsts)
 
 
 def collective_permute_implicit_reduce(
@@ -203,20 +201,20 @@ def collective_permute_implicit_reduce(
     priority: Any = None,
     name: Any = None,
 ) -> None:
-    """Reduce two tensors, send the result to the next rank of a ring, and receive."""
+    """Write to `dsts` the reductions that the previous rank of a ring sends."""
     del channel_ids, priority, name
     ops.group_of(replica_group)
-    for firsts, seconds, dsts in zip(
+    for left_tensors, right_tensors, dsts in zip(
         srcs0_by_channel, srcs1_by_channel, dsts_by_channel, strict=True
     ):
-        for first, second, dst in zip(firsts, seconds, dsts, strict=True):
-            ops.receive_reduced.into(dst, first, second, op)
+        for left, right, dst in zip(left_tensors, right_tensors, dsts, strict=True):
+            ops.receive_reduced.into(dst, left, right, op)
 
 
 def collective_permute_implicit_current_processing_rank_id(
     iteration_id: int, replica_group: Any, channel_id: int = 0, name: Any = None
 ) -> VirtualRegister:
-    """Return the rank whose data a ring has brought after some steps: an earlier rank."""
+    """Return the rank whose data a ring brings to this rank after `iteration_id` steps."""
     del channel_id, name
     group = ops.group_of(replica_group)
     return VirtualRegister(group[(group.index(ops.RANK) - int(iteration_id)) % len(group)])

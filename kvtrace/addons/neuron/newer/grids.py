@@ -1,6 +1,6 @@
 """`nl.tiles` and `nl.blocks`: a tensor viewed as a grid of tiles, or of blocks of tiles.
 
-A grid is a view of a tensor: it keeps the range of elements selected in each dimension. The last
+A grid is a view of a tensor: a range of selected elements in each dimension. The last
 cell of a dimension may be smaller. Example: tiles of 2 × 4 elements of a 5 × 8 tensor are a grid of
 3 × 2 cells, the last row of which has cells of 1 × 4.
 """
@@ -28,36 +28,36 @@ class NkiGrid:
         cell: tuple[int, ...],
         tile_shape: tuple[int, ...],
         spans: Sequence[tuple[int, int]],
-        free: tuple[int, ...],
+        axes: tuple[int, ...],
     ) -> None:
-        """`cell` is the shape of a cell in elements; `free` lists dimensions with a coordinate."""
+        """`cell` is a cell's shape; `axes` lists the dimensions with a coordinate."""
         self._source = source
         self._cell = cell
         self._spans = tuple(spans)
-        self._free = free
+        self._axes = axes
         self.tile_shape = tile_shape
 
     @property
     def shape(self) -> tuple[int, ...]:
-        """Number of cells along each remaining coordinate."""
-        return tuple(self._count(dimension) for dimension in self._free)
+        """Number of cells along each dimension that has a coordinate."""
+        return tuple(self._count(dimension) for dimension in self._axes)
 
     @property
     def element_shape(self) -> tuple[int, ...]:
         """Number of selected elements along each tiled dimension."""
         tiled = len(self._spans) - len(self.tile_shape)
-        return tuple(last - first for first, last in self._spans[tiled:])
+        return tuple(end - begin for begin, end in self._spans[tiled:])
 
     @property
     def index_step_elements(self) -> tuple[int, ...]:
-        """Elements from one cell to the next along each remaining coordinate."""
-        return tuple(self._cell[dimension] for dimension in self._free)
+        """Number of elements from one cell to the next, along each coordinate."""
+        return tuple(self._cell[dimension] for dimension in self._axes)
 
     @property
     def is_remainder(self) -> bool:
-        """The selection ends in a cell that is smaller than the others."""
-        pairs = zip(self._spans, self._cell, strict=True)
-        return any((last - first) % size for (first, last), size in pairs)
+        """The selected elements include a cell that is smaller than the others."""
+        spans_and_cells = zip(self._spans, self._cell, strict=True)
+        return any((end - begin) % size for (begin, end), size in spans_and_cells)
 
     @property
     def is_data_representable(self) -> bool:
@@ -78,9 +78,9 @@ class NkiGrid:
     def data(self) -> NkiTensor:
         """The selected elements as a tensor, without untiled dimensions that have no coordinate."""
         tiled = len(self._spans) - len(self.tile_shape)
-        keys: list[Any] = [slice(first, last) for first, last in self._spans]
+        keys: list[Any] = [slice(begin, end) for begin, end in self._spans]
         for dimension in range(tiled):
-            if dimension not in self._free:
+            if dimension not in self._axes:
                 keys[dimension] = self._spans[dimension][0]
         return self._source[tuple(keys)]
 
@@ -89,30 +89,31 @@ class NkiGrid:
 
     def __getitem__(self, key: Any) -> Any:
         parts = key if isinstance(key, tuple) else (key,)
-        if len(parts) > len(self._free):
-            raise NkiError(f"{len(parts)} indices for a grid of {len(self._free)} coordinates")
-        spans, free = list(self._spans), list(self._free)
-        for dimension, part in zip(self._free, parts, strict=False):
-            first, count = self._cell_range(part, self._count(dimension))
-            begin = self._spans[dimension][0] + first * self._cell[dimension]
+        if len(parts) > len(self._axes):
+            raise NkiError(
+                f"{len(parts)} indices are given for a grid of {len(self._axes)} coordinates"
+            )
+        spans, axes = list(self._spans), list(self._axes)
+        for dimension, part in zip(self._axes, parts, strict=False):
+            first_cell, count = self._cell_range(part, self._count(dimension))
+            begin = self._spans[dimension][0] + first_cell * self._cell[dimension]
             end = min(begin + count * self._cell[dimension], self._spans[dimension][1])
             spans[dimension] = begin, end
             if not isinstance(part, slice):
-                free.remove(dimension)
-        return type(self)(self._source, self._cell, self.tile_shape, spans, tuple(free))
+                axes.remove(dimension)
+        return type(self)(self._source, self._cell, self.tile_shape, spans, tuple(axes))
 
     def _count(self, dimension: int) -> int:
-        first, last = self._spans[dimension]
-        return -(-(last - first) // self._cell[dimension])
+        begin, end = self._spans[dimension]
+        return -(-(end - begin) // self._cell[dimension])
 
     @staticmethod
     def _cell_range(part: Any, count: int) -> tuple[int, int]:
-        """Return the first cell and the number of cells of an index or a slice."""
         if isinstance(part, slice):
-            first, last, step = part.indices(count)
+            first_cell, end_cell, step = part.indices(count)
             if step != 1:
-                raise NkiError("a slice of a grid has no step")
-            return first, max(last - first, 0)
+                raise NkiError("a slice of a grid cannot have a step")
+            return first_cell, max(end_cell - first_cell, 0)
         index = int(part)
         if not 0 <= index < count:
             raise NkiError(f"cell {index} is outside of a dimension of {count} cells")
@@ -136,33 +137,33 @@ class NkiBlockGrid(NkiGrid):
 
 
 def tiles(source: Any, *, tile_shape: Any = None) -> NkiTileGrid:
-    """Return a tensor as a grid of tiles, or a block as a grid of its own.
+    """Return a tensor, or the elements of another grid, as a grid of tiles.
 
-    `tile_shape` applies to the last dimensions.
+    `tile_shape` applies to the last dimensions; by default it is that of the other grid.
 
     Raises:
         NkiError: `tile_shape` is missing, or has more dimensions than the tensor.
     """
     if isinstance(source, NkiGrid):
-        sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
-        whole = source.data
+        tile_sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
+        tensor = source.data
     else:
-        whole, sizes = source, _sizes(tile_shape)
-    return NkiTileGrid(whole, *_cells(whole, sizes, (1,) * len(sizes)))
+        tensor, tile_sizes = source, _sizes(tile_shape)
+    return NkiTileGrid(tensor, *_cells(tensor, tile_sizes, (1,) * len(tile_sizes)))
 
 
 def blocks(source: Any, *, tile_shape: Any = None, block_shape: Any) -> NkiBlockGrid:
-    """Return a tensor, or a grid, as a grid of blocks, each of `block_shape` tiles.
+    """Return a tensor, or the elements of another grid, as a grid of blocks of tiles.
 
     Raises:
         NkiError: `tile_shape` is missing, or has more dimensions than the tensor.
     """
     if isinstance(source, NkiGrid):
-        sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
-        whole = source.data
+        tile_sizes = source.tile_shape if tile_shape is None else _sizes(tile_shape)
+        tensor = source.data
     else:
-        whole, sizes = source, _sizes(tile_shape)
-    return NkiBlockGrid(whole, *_cells(whole, sizes, _sizes(block_shape)))
+        tensor, tile_sizes = source, _sizes(tile_shape)
+    return NkiBlockGrid(tensor, *_cells(tensor, tile_sizes, _sizes(block_shape)))
 
 
 def alloc_tiles(
@@ -177,7 +178,7 @@ def alloc_tiles(
     """Allocate a tensor, and return it as a grid of tiles.
 
     Raises:
-        NkiError: it lies on chip and has more rows than there are partitions.
+        NkiError: the tensor is on chip and has more rows than there are partitions.
     """
     del address
     return tiles(_allocated(element_shape, dtype, buffer, name), tile_shape=tile_shape)
@@ -196,7 +197,7 @@ def alloc_blocks(
     """Allocate a tensor, and return it as a grid of blocks of tiles.
 
     Raises:
-        NkiError: it lies on chip and has more rows than there are partitions.
+        NkiError: the tensor is on chip and has more rows than there are partitions.
     """
     del address
     tensor = _allocated(element_shape, dtype, buffer, name)
@@ -204,7 +205,7 @@ def alloc_blocks(
 
 
 def _allocated(shape: Any, dtype: Any, buffer: Any, name: str) -> Any:
-    """Allocate a tensor for a grid; on chip, at most one row of tiles fits the partitions."""
+    """Return a new tensor for a grid; on chip, it has at most as many rows as partitions exist."""
     sizes = _sizes(shape)
     if buffer_of(buffer).space != "hbm" and sizes[0] > PARTITIONS:
         raise NkiError(
@@ -221,12 +222,15 @@ def _sizes(shape: Any) -> tuple[int, ...]:
 
 
 def _cells(
-    source: NkiTensor, tile: tuple[int, ...], times: tuple[int, ...]
+    source: NkiTensor, tile: tuple[int, ...], block: tuple[int, ...]
 ) -> tuple[tuple[int, ...], tuple[int, ...], list[tuple[int, int]], tuple[int, ...]]:
-    """Return cell shape, tile shape, spans and coordinates of a grid."""
+    """Return a grid's cell shape, tile shape, spans and dimensions with a coordinate."""
     untiled = source.ndim - len(tile)
-    if untiled < 0 or len(times) != len(tile) or min((*tile, *times)) < 1:
-        raise NkiError(f"{source.shape} has no tiles of {tile}, {times} to a block")
-    cell = (1,) * untiled + tuple(size * count for size, count in zip(tile, times, strict=True))
+    if untiled < 0 or len(block) != len(tile) or min((*tile, *block)) < 1:
+        raise NkiError(
+            f"a tensor of {source.shape} cannot be divided into tiles of {tile} and blocks of "
+            f"{block} tiles"
+        )
+    cell = (1,) * untiled + tuple(size * count for size, count in zip(tile, block, strict=True))
     spans = [(0, size) for size in source.shape]
     return cell, tile, spans, tuple(range(source.ndim))

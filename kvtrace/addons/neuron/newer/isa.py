@@ -115,14 +115,18 @@ def affine_select(
     offset: Any = None,
     name: Any = None,
 ) -> None:
-    """Return a tile's elements where `cmp_op(pattern value, 0)` is true, else a number.
+    """Write a tile's elements where `cmp_op(pattern value, 0)` is true, else a number.
 
     By position, `offset` may follow `pattern`, as in earlier releases of the interface.
     """
     del name
     if isinstance(on_false_value, Tensor):
-        first, channel_multiplier, on_true_tile = channel_multiplier, on_true_tile, on_false_value
-        on_false_value, cmp_op, offset = (0.0 if cmp_op is None else cmp_op), offset, first
+        shift, channel_multiplier, on_true_tile = (
+            channel_multiplier,
+            on_true_tile,
+            on_false_value,
+        )
+        on_false_value, cmp_op, offset = (0.0 if cmp_op is None else cmp_op), offset, shift
     operands = (pattern, offset or 0, channel_multiplier, on_true_tile, on_false_value)
     patterns.affine_select.newer(dst, *operands, "equal" if cmp_op is None else cmp_op)
 
@@ -135,19 +139,19 @@ def topk(
     sorted: bool = False,  # noqa: A002 - the public name
     name: Any = None,
 ) -> None:
-    """Write the largest elements of each 16 partitions, and their indices."""
+    """Write the largest of the first `n` elements of each 16 partitions, and their indices."""
     del name
     searches.find_top.older(val_dst, idx_dst, src, n, sorted)
 
 
 def rand_set_state(src_seeds: Any, engine: Any = None, name: Any = None) -> None:
-    """Set the states of an engine's random number generators, a row of words per partition."""
+    """Set the states of an engine's random number generators, one row per partition."""
     del name
     random_numbers.rand_set_state.older(src_seeds, engine)
 
 
 def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
-    """Restart the vector engine's random numbers from a seed."""
+    """Restart the vector engine's random numbers from the seed in a tensor."""
     del name
     random_numbers.set_rng_seed.older(src_seeds)
 
@@ -155,13 +159,13 @@ def set_rng_seed(src_seeds: Any, name: Any = None) -> None:
 def tensor_copy_predicated(
     dst: Any, src: Any, predicate: Any, reverse_pred: bool = False, name: Any = None
 ) -> None:
-    """Copy elements to `dst` where a predicate is nonzero; zero with `reverse_pred`."""
+    """Copy elements to `dst` where the predicate is nonzero (`reverse_pred`: zero)."""
     del name
     searches.tensor_copy_predicated.older(src, dst, predicate, reverse_pred)
 
 
 def nc_stream_shuffle(dst: Any, src: Any, shuffle_mask: Any, name: Any = None) -> None:
-    """Move partitions in groups of 32."""
+    """Copy partition `shuffle_mask[i]` of each 32 to partition i; 255 leaves it unchanged."""
     del name
     searches.nc_stream_shuffle.older(src, dst, shuffle_mask)
 

@@ -63,10 +63,10 @@ class NKIObject:
             raise TypeError(f"{kind.__name__} has {len(fields)} fields, not {len(values)}")
         by_position = dict(zip(fields, values, strict=False))
         if twice := by_position.keys() & named.keys():
-            raise TypeError(f"{kind.__name__} got {', '.join(sorted(twice))} twice")
+            raise TypeError(f"{kind.__name__} has two values for {', '.join(sorted(twice))}")
         vars(self).update(by_position | named)
         if missing := [name for name in fields if not hasattr(self, name)]:
-            raise TypeError(f"{kind.__name__} got no {', '.join(missing)}")
+            raise TypeError(f"{kind.__name__} has no value for {', '.join(missing)}")
         post_init = getattr(self, "__post_init__", None)
         if post_init is not None:
             post_init()
@@ -93,7 +93,7 @@ def is_on_chip(buffer: Any) -> bool:
 
 
 def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int = 1) -> None:
-    """Call a function with each number of a loop, whose bounds may be registers.
+    """Call a function with each number of a range, whose bounds may be registers.
 
     If a bound is a register, the numbers are passed as registers.
     """
@@ -103,20 +103,20 @@ def fori_loop(lower: Any, upper: Any, body_fun: Callable[[Any], None], step: int
 
 
 def while_loop(init: VirtualRegister, body_fun: Callable[[VirtualRegister], Any]) -> None:
-    """Call a function with a register until the returned register is zero."""
+    """Call a function with a register, and then with each register that it returns, until zero."""
     register = init
     while number_of(register):
         register = body_fun(VirtualRegister(number_of(register)))
 
 
 def broadcast_to(x: Any, shape: Any, dtype: Any = None) -> Any:
-    """Return a view that repeats dimensions of size 1, or a tile if the type differs."""
+    """Return a view that repeats dimensions of size 1; a tile if `dtype` is another type."""
     view = x.broadcast_to(shape)
     return view if dtype is None or x.dtype == dtype else moves.copy.older(view, dtype=dtype)
 
 
 def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8, dst: Any = None) -> Any:
-    """Return an identity matrix in a new tile in SBUF, or in `dst`."""
+    """Return an n x n identity matrix in a new tile in SBUF, or write it to `dst`."""
     matrix = _identity_in_device_memory(n, dtype)
     return moves.load.older(matrix) if dst is None else moves.load.into(dst, matrix)
 

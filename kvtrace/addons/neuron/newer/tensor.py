@@ -20,12 +20,12 @@ def ones(shape: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:
 
 
 def full(shape: Any, fill_value: Any, dtype: Any = dtypes.float32) -> NDArray[Any]:
-    """Return an array with one number in every element."""
+    """Return an array with `fill_value` in every element."""
     return np.full(shape, fill_value, dtypes.as_dtype(dtype))
 
 
 def identity(n: int, dtype: Any = dtypes.float32) -> NDArray[Any]:
-    """Return an identity matrix."""
+    """Return an n x n identity matrix."""
     return np.identity(n, dtypes.as_dtype(dtype))
 
 

@@ -55,13 +55,13 @@ class NkiTensor(Tensor):
     # -- views by name ----------------------------------------------------------------------
 
     def slice(self, dim: int, start: int, end: int, step: int = 1) -> "NkiTensor":
-        """Return a view of a range of one dimension."""
+        """Return a view of elements `start` to `end` (not included) of one dimension."""
         parts: list[Any] = [slice(None)] * self.ndim
         parts[dim] = slice(start, end, step)
         return self[tuple(parts)]
 
     def select(self, dim: int, index: Any) -> "NkiTensor":
-        """Return a view without dimension `dim`, at an index that may be in a tensor."""
+        """Return a view at an index, maybe in a tensor, of `dim`, which the view lacks."""
         parts: list[Any] = [slice(None)] * self.ndim
         if isinstance(index, int):
             parts[dim] = index
@@ -73,7 +73,7 @@ class NkiTensor(Tensor):
     def vector_select(self, dim: int, vector_offset: Any) -> "NkiTensor":
         """Return a view of the rows of a tensor in device memory whose indices are in a tensor."""
         if dim != 0 or self.on_chip:
-            raise NkiError("vector_select takes dimension 0 of a tensor in device memory")
+            raise NkiError("vector_select needs dim=0, and a tensor in device memory")
         self._require_no_selection()
         rows = index_of_data(vector_offset).values().reshape(-1)
         shape = (rows.size, *self.shape[1:])
@@ -92,24 +92,24 @@ class NkiTensor(Tensor):
         """Return a view of the bytes as elements of another type of the same width.
 
         Raises:
-            NkiError: the type is of another width.
+            NkiError: an element of the type has another number of bytes.
         """
-        target = dtypes.as_dtype(dtype)
-        if target.itemsize != self.itemsize:
+        new_type = dtypes.as_dtype(dtype)
+        if new_type.itemsize != self.itemsize:
             raise NkiError(
-                f"reinterpret_cast takes a type of {self.itemsize} bytes like {self.dtype}, "
-                f"not {target}; use view"
+                f"reinterpret_cast needs a type of {self.itemsize} bytes like {self.dtype}, "
+                f"not {new_type}; use view"
             )
-        return self.view(target)
+        return self.view(new_type)
 
     @property
     def name(self) -> str:
-        """The program's name of the viewed buffer, or an empty string."""
+        """The program's name of the viewed buffer, or ""."""
         return self.memory.argument or self.memory.life.name
 
     @property
     def data(self) -> "NkiTensor":
-        """The tensor itself, as `data` of a grid of tiles is its tensor."""
+        """The tensor itself; for a grid of tiles, `data` is the grid's tensor."""
         return self
 
     def broadcast(self, dim: int, size: int) -> "NkiTensor":
@@ -127,7 +127,7 @@ class NkiTensor(Tensor):
         return self.reshape(*self.shape[:dim], *self.shape[dim + 1 :])
 
     def reshape_dim(self, dim: int, shape: Any) -> "NkiTensor":
-        """Return a view with one dimension split into several; one size may be -1."""
+        """Return a view with one dimension split into the sizes of `shape`; one may be -1."""
         sizes = [int(size) for size in shape]
         if -1 in sizes:
             product = 1
@@ -137,11 +137,11 @@ class NkiTensor(Tensor):
         return self.reshape(*self.shape[:dim], *sizes, *self.shape[dim + 1 :])
 
     def flatten_dims(self, start_dim: int, end_dim: int) -> "NkiTensor":
-        """Return a view with adjacent dimensions joined."""
-        total = 1
+        """Return a view with the dimensions `start_dim` to `end_dim` joined into one."""
+        joined_size = 1
         for size in self.shape[start_dim : end_dim + 1]:
-            total *= size
-        return self.reshape(*self.shape[:start_dim], total, *self.shape[end_dim + 1 :])
+            joined_size *= size
+        return self.reshape(*self.shape[:start_dim], joined_size, *self.shape[end_dim + 1 :])
 
     def rearrange(self, src_pattern: Any, dst_pattern: Any, fixed_sizes: Any = None) -> "NkiTensor":
         """Return a view with dimensions split, reordered and joined by name.
@@ -154,12 +154,12 @@ class NkiTensor(Tensor):
         """
         source = [part if isinstance(part, tuple | list) else (part,) for part in src_pattern]
         target = [part if isinstance(part, tuple | list) else (part,) for part in dst_pattern]
-        names = [name for part in source for name in part]
+        source_names = [name for part in source for name in part]
         target_names = [name for part in target for name in part]
         if (
             len(source) != self.ndim
-            or sorted(names) != sorted(target_names)
-            or len({*names}) < len(names)
+            or sorted(source_names) != sorted(target_names)
+            or len({*source_names}) < len(source_names)
         ):
             raise NkiError(
                 f"{src_pattern} and {dst_pattern} do not name dimensions of {self.shape}"
@@ -171,13 +171,13 @@ class NkiTensor(Tensor):
             if len(unsized) > 1 or size % product or (not unsized and product != size):
                 raise NkiError(f"dimensions {tuple(part)} do not multiply to {size} elements")
             sizes |= dict.fromkeys(unsized, size // product)
-        split = self.reshape(*(int(sizes[name]) for name in names))
-        permuted = split.permute(*(names.index(name) for name in target_names))
+        split = self.reshape(*(int(sizes[name]) for name in source_names))
+        permuted = split.permute(*(source_names.index(name) for name in target_names))
         target_sizes = (size_of(tuple(int(sizes[name]) for name in part)) for part in target)
         return permuted.reshape(*target_sizes)
 
     def is_contiguous(self) -> bool:
-        """Return whether the elements are contiguous; on chip, those of a partition."""
+        """Return whether the elements are contiguous, on chip within each partition."""
         pairs = list(zip(self.shape, self.strides, strict=True))[1 if self.on_chip else 0 :]
         step = 1
         for size, stride in reversed(pairs):

@@ -37,7 +37,7 @@ def jit(func: Callable[..., Any] | None = None, mode: str = "auto", **settings: 
 
 
 def baremetal(func: Callable[..., Any] | None = None, **settings: Any) -> Any:
-    """Return a function as a kernel, which runs like any other here."""
+    """Return a function as a kernel that runs on NumPy, like any other."""
     if func is None:
         return lambda function: baremetal(function, **settings)
     return func if isinstance(func, Kernel) else Kernel(func, Tile)
@@ -49,6 +49,6 @@ trace = jit
 
 
 def simulate_kernel(kernel: Any, *args: Any, **kwargs: Any) -> Any:
-    """Run a kernel, with its grid if it has one, and return its results."""
-    launched = kernel if isinstance(kernel, Kernel) else Kernel(kernel, Tile)
-    return launched(*args, **kwargs)
+    """Run a kernel, on its grid if it has one, and return its results."""
+    decorated = kernel if isinstance(kernel, Kernel) else Kernel(kernel, Tile)
+    return decorated(*args, **kwargs)

@@ -33,7 +33,7 @@ def broadcast_to(src: Any, *, shape: Any) -> Any:
 
 
 def static_cast(data: Any, dtype: Any) -> Any:
-    """Return a tile in another type; for an array, outside of kernels, an array."""
+    """Return a tile converted to another type; outside of kernels, an array for an array."""
     array = None if isinstance(data, Tensor) else array_of(data)
     if array is None:
         return moves.copy.older(data, dtype=dtype)

@@ -12,7 +12,7 @@ _PRODUCTS = ("nisa.nc_matmul", "nl.matmul")
 
 
 def _operator(name: str, of_bools: str | None = None) -> Callable[["Tile", Any], Any]:
-    """Return an operator that runs a token, or `of_bools` for tiles of bools."""
+    """Return a method that executes the token `name`, or `of_bools` if the tile has bools."""
 
     def apply(self: "Tile", other: Any) -> Any:
         return _execute(of_bools if of_bools and self.dtype.kind == "b" else name, self, other)
@@ -20,14 +20,14 @@ def _operator(name: str, of_bools: str | None = None) -> Callable[["Tile", Any],
     return apply
 
 
-def _reflected(name: str) -> Callable[["Tile", Any], Any]:
+def _reflected_operator(name: str) -> Callable[["Tile", Any], Any]:
     def apply(self: "Tile", other: Any) -> Any:
         return _execute(name, other, self)
 
     return apply
 
 
-def _in_place(name: str) -> Callable[["Tile", Any], "Tile"]:
+def _in_place_operator(name: str) -> Callable[["Tile", Any], "Tile"]:
     def apply(self: "Tile", other: Any) -> "Tile":
         elementwise.LANGUAGE[name].into(self, self, other)
         return self
@@ -47,7 +47,7 @@ class Tile(Tensor):
     __slots__ = ()
 
     def astype(self, dtype: Any) -> "Tile":
-        """Return a copy in another type."""
+        """Return a new tile with the elements converted to another type."""
         copied: Tile = moves.copy.older(self, dtype=dtype)
         return copied
 
@@ -67,11 +67,11 @@ class Tile(Tensor):
     __truediv__ = _operator("divide")
     __pow__ = _operator("power")
     __mod__ = _operator("mod")
-    __radd__ = _reflected("add")
-    __rsub__ = _reflected("subtract")
-    __rmul__ = _reflected("multiply")
-    __rtruediv__ = _reflected("divide")
-    __rpow__ = _reflected("power")
+    __radd__ = _reflected_operator("add")
+    __rsub__ = _reflected_operator("subtract")
+    __rmul__ = _reflected_operator("multiply")
+    __rtruediv__ = _reflected_operator("divide")
+    __rpow__ = _reflected_operator("power")
     __and__ = _operator("bitwise_and", of_bools="logical_and")
     __or__ = _operator("bitwise_or", of_bools="logical_or")
     __xor__ = _operator("bitwise_xor", of_bools="logical_xor")
@@ -89,13 +89,13 @@ class Tile(Tensor):
     def __ne__(self, other: object) -> Any:
         return True if other is None else _execute("not_equal", self, other)
 
-    __isub__ = _in_place("subtract")
-    __imul__ = _in_place("multiply")
-    __itruediv__ = _in_place("divide")
+    __isub__ = _in_place_operator("subtract")
+    __imul__ = _in_place_operator("multiply")
+    __itruediv__ = _in_place_operator("divide")
 
     def __iadd__(self, other: Any) -> "Tile":
         if _is_last_product(other) and self.memory.space == "psum":
-            _accumulate(self, other)
+            _accumulate_product(self, other)
             return self
         elementwise.LANGUAGE["add"].into(self, self, other)
         return self
@@ -117,6 +117,6 @@ def _is_last_product(value: Any) -> bool:
     return recorder.sites[value.memory.life.site].op in _PRODUCTS
 
 
-def _accumulate(target: Tile, product: Tensor) -> None:
-    """Add the tensor engine's last product to a tile in PSUM, as part of the product."""
+def _accumulate_product(target: Tile, product: Tensor) -> None:
+    """Make the tensor engine's last product accumulate into a tile in PSUM."""
     moves.redirect_last_result(target, product, add=True)

@@ -26,7 +26,7 @@ _MAGNITUDE_REDUCTIONS: Final = {"abs_max": "maximum", "abs_min": "minimum"}
 def reduced_columns(
     op: Any, values: Array, mask: Any = None
 ) -> tuple[Array, NDArray[np.bool_] | None]:
-    """Return values reduced over their free dimensions, as a column, and the mask's lanes.
+    """Return values reduced over free dimensions as a column, and the mask's lanes, or None.
 
     Raises:
         NkiError: the operation is not a reduction.
@@ -37,13 +37,13 @@ def reduced_columns(
         values = np.abs(values)
     ufunc = getattr(np, name, None)
     if not isinstance(ufunc, np.ufunc):
-        raise NkiError(f"nl.{token.name} is not an operation to reduce with")
+        raise NkiError(f"nl.{token.name} cannot be used to reduce")
     lanes = None
     if mask is not None:
         lanes = np.broadcast_to(lanes_of(mask), values.shape)
         values = np.where(lanes, values, np.float32(NEUTRAL.get(name, 0.0)))
-    flat = values.reshape(values.shape[0], -1)
-    return np.asarray(ufunc.reduce(flat, axis=1)).reshape(-1, 1), lanes
+    rows = values.reshape(values.shape[0], -1)
+    return np.asarray(ufunc.reduce(rows, axis=1)).reshape(-1, 1), lanes
 
 
 def reduce_into(
@@ -56,12 +56,13 @@ def reduce_into(
     mask: Any = None,
     negate: bool = False,
 ) -> Array:
-    """Reduce values over their free dimensions, add the column as a result, and return the column.
+    """Reduce values over their free dimensions, write the column to `target`, and return it.
 
-    The reduction begins with `start`, a number or a column. Masked-off lanes are ignored.
+    The reduction begins with `start`, a number or a column. Masked-off lanes are ignored; `negate`
+    changes the sign of the written column only.
     """
     states = issue.result(values, dtypes.float32, *operands).states
-    total, lanes = reduced_columns(op, values, mask)
+    column, lanes = reduced_columns(op, values, mask)
     rows = None
     if lanes is not None:
         states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
@@ -69,11 +70,11 @@ def reduce_into(
     if states is not None:
         states = states.reshape(values.shape[0], -1).min(axis=1).reshape(-1, 1)
     if start is not None:
-        total = token_of(op, 2).apply(np.asarray(start, np.float32), total)
+        column = token_of(op, 2).apply(np.asarray(start, np.float32), column)
     issue.flops += values.size
-    written = -total if negate else total
+    written = -column if negate else column
     issue.add_result(target, issue.result(written, target.dtype, states=states, mask=rows))
-    return total
+    return column
 
 
 def accumulate(
@@ -89,10 +90,10 @@ def accumulate(
     mask: Any = None,
     negate: bool = False,
 ) -> None:
-    """Execute a `reduce_cmd` on an engine's registers, and write the registers to `target`.
+    """Execute a `reduce_cmd` on an engine's registers, and write the reduction to `target`.
 
-    `load_reduce` loads `start`. Without a command, and with `idle`, the registers do not change,
-    and `target` gets the reduction of this instruction alone.
+    `load_reduce` begins with `start`, `reduce` with the registers. Without a command, and with
+    `idle`, the registers do not change, and `target` gets the reduction of this instruction alone.
     """
     name = getattr(command, "name", "")
     if target is None and name in ("", "idle"):
@@ -102,18 +103,18 @@ def accumulate(
     if name == "reset":
         registers_view[:] = neutral
         if target is not None:
-            written = -registers_view if negate else registers_view.copy()
-            issue.add_result(target, issue.result(written, target.dtype, states=None))
+            written_column = -registers_view if negate else registers_view.copy()
+            issue.add_result(target, issue.result(written_column, target.dtype, states=None))
         return
-    first: Any = None
+    initial: Any = None
     if name == "reduce":
-        first = registers_view.copy()
+        initial = registers_view.copy()
     elif name == "load_reduce":
-        first = column(issue, start, values.shape).computed().reshape(-1, 1)
+        initial = column(issue, start, values.shape).computed().reshape(-1, 1)
     if target is not None:
-        total = reduce_into(issue, target, op, values, operands, first, mask, negate)
+        total = reduce_into(issue, target, op, values, operands, initial, mask, negate)
     else:
         total, _ = reduced_columns(op, values, mask)
-        total = total if first is None else token_of(op, 2).apply(first, total)
+        total = total if initial is None else token_of(op, 2).apply(initial, total)
     if name in ("reduce", "reset_reduce", "load_reduce"):
         registers_view[:] = total

@@ -57,15 +57,15 @@ def activation(
     command = getattr(reduce_cmd, "name", "")
     start = None
     if command and shape[0] <= PARTITIONS:
-        start = _accumulated(issue, command, values)
+        start = _registers_before(issue, command, values)
     if reduce_res is not None:
-        added = np.zeros_like(values) if command in ("idle", "reset") else values
-        reduce_into(issue, reduce_res, reduce_op or "add", added, operands, start, mask)
+        reduced_values = np.zeros_like(values) if command in ("idle", "reset") else values
+        reduce_into(issue, reduce_res, reduce_op or "add", reduced_values, operands, start, mask)
     return issue.result(values, dtype, *operands, mask=mask)
 
 
 def _activated(issue: Issue, op: Any, values: Any, relu_param: Any) -> Any:
-    """Apply an activation function; `relu_param` is the slope of `prelu` below zero."""
+    """Return the values of an activation function; `relu_param` is the slope of `prelu` below 0."""
     token = token_of(op, 1)
     if token.name != "prelu":
         return applied(token, values)
@@ -73,8 +73,8 @@ def _activated(issue: Issue, op: Any, values: Any, relu_param: Any) -> Any:
     return token.apply(values, slope.computed())
 
 
-def _accumulated(issue: Issue, command: str, values: NDArray[Any]) -> Any:
-    """Execute a `reduce_cmd` on the scalar engine's registers; return their column before.
+def _registers_before(issue: Issue, command: str, values: NDArray[Any]) -> Any:
+    """Execute a `reduce_cmd` on the scalar engine's registers; return their earlier column.
 
     The column is zero if the command resets the registers first.
     """
@@ -82,10 +82,10 @@ def _accumulated(issue: Issue, command: str, values: NDArray[Any]) -> Any:
     if command in ("reset", "reset_reduce"):
         registers[:] = 0
     registers_view = registers[: values.shape[0]]
-    before = registers_view.reshape(-1, 1).copy()
+    earlier_column = registers_view.reshape(-1, 1).copy()
     if command in ("reduce", "reset_reduce"):
         registers_view += values.reshape(values.shape[0], -1).sum(axis=1, dtype=np.float32)
-    return before
+    return earlier_column
 
 
 @operation("nisa.activation_reduce", engine="scalar", kind="reduce")
@@ -101,7 +101,7 @@ def activation_reduce(
     mask: Any = None,
     dtype: Any = None,
 ) -> Result | None:
-    """Return `op(data × scale + bias)`, and write the reduction over free dimensions."""
+    """Return `op(data × scale + bias)`, and write its reduction by `reduce_op` to `reduce_res`."""
     return activation.function(
         issue,
         op,
@@ -163,8 +163,8 @@ def exponential(
     """Return `exp(src - max_value)`; with `reduce_res`, also write the sum per partition."""
     tile = issue.read(src)
     shape = tile.values.shape
-    greatest = column(issue, max_value, shape)
-    values = np.exp(tile.computed() - greatest.computed())
+    subtracted = column(issue, max_value, shape)
+    values = np.exp(tile.computed() - subtracted.computed())
     issue.flops = 2 * values.size
     accumulate(
         issue,
@@ -172,8 +172,8 @@ def exponential(
         reduce_cmd,
         "add",
         values,
-        (tile, greatest),
+        (tile, subtracted),
         target=reduce_res,
         start=reduce_init,
     )
-    return issue.result(values, None, tile, greatest)
+    return issue.result(values, None, tile, subtracted)

@@ -16,7 +16,7 @@ from kvtrace.addons.neuron.tokens import token_of
 
 RANK = 0
 
-_REDUCING = ("add", "maximum", "minimum")
+_REDUCTIONS = ("add", "maximum", "minimum")
 
 
 def group_of(replica_group: Any) -> list[int]:
@@ -29,28 +29,30 @@ def group_of(replica_group: Any) -> list[int]:
     for group in groups:
         if RANK in group:
             return [int(rank) for rank in group]
-    raise NkiError(f"launches run as rank {RANK}, which is in no group of {groups}")
+    raise NkiError(f"a launch runs as rank {RANK}, and no group of {groups} contains that rank")
 
 
 def _read(issue: Issue, src: Any) -> Any:
     destination = issue.destination
     assert destination is not None
     if isinstance(src, Tensor) and src.on_chip != destination.on_chip:
-        issue.report(MEMORY_SPACE, f"{issue.operation.name} mixes device memory and SBUF")
+        issue.report(
+            MEMORY_SPACE, f"{issue.operation.name} has one operand in device memory and one in SBUF"
+        )
     return issue.read(src, device=True)
 
 
 @operation("ncc.all_reduce", engine="dma", kind="reduce")
 def all_reduce(issue: Issue, src: Any, group: list[int], op: Any) -> Result:
-    """Reduce a tensor over the ranks of a group."""
+    """Return a tensor reduced by `op` over the ranks of a group."""
     source = _read(issue, src)
     return issue.result(_reduced(issue, source.computed(), group, op), src.dtype, source)
 
 
 def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> NDArray[Any]:
     token = token_of(op, 2)
-    if token.name not in _REDUCING:
-        raise NkiError(f"collectives reduce with {', '.join(_REDUCING)}, not {token!r}")
+    if token.name not in _REDUCTIONS:
+        raise NkiError(f"collectives reduce by {', '.join(_REDUCTIONS)}, not by {token!r}")
     total = values
     for _ in group[1:]:
         total = token.apply(total, values)
@@ -60,50 +62,52 @@ def _reduced(issue: Issue, values: NDArray[Any], group: list[int], op: Any) -> N
 
 @operation("ncc.all_gather", engine="dma", kind="other")
 def all_gather(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
-    """Concatenate the tensors of the ranks of a group along a dimension."""
+    """Return the tensors of the ranks of a group concatenated along a dimension."""
     source = _read(issue, src)
     return issue.result(np.concatenate([source.values] * len(group), axis=dim), src.dtype)
 
 
 @operation("ncc.reduce_scatter", engine="dma", kind="reduce")
 def reduce_scatter(issue: Issue, src: Any, group: list[int], dim: int, op: Any) -> Result:
-    """Reduce a tensor over the ranks of a group, and return the rank's part."""
+    """Return this rank's part, along a dimension, of a tensor reduced over a group's ranks."""
     source = _read(issue, src)
     total = _reduced(issue, source.computed(), group, op)
-    return issue.result(_parts(total, group, dim)[group.index(RANK)], src.dtype)
+    return issue.result(_equal_parts(total, group, dim)[group.index(RANK)], src.dtype)
 
 
-def _parts(values: NDArray[Any], group: list[int], dim: int) -> list[NDArray[Any]]:
+def _equal_parts(values: NDArray[Any], group: list[int], dim: int) -> list[NDArray[Any]]:
     if values.shape[dim] % len(group):
-        raise NkiError(f"dimension {dim} of {values.shape} has no {len(group)} equal parts")
+        raise NkiError(
+            f"dimension {dim} of {values.shape} cannot be split into {len(group)} equal parts"
+        )
     return np.split(values, len(group), axis=dim)
 
 
 @operation("ncc.all_to_all", engine="dma", kind="other")
 def all_to_all(issue: Issue, src: Any, group: list[int], dim: int) -> Result:
-    """Concatenate the parts that all ranks of a group send to this rank."""
+    """Return the parts that all ranks of a group send to this rank, concatenated."""
     source = _read(issue, src)
-    part = _parts(source.values, group, dim)[group.index(RANK)]
-    return issue.result(np.concatenate([part] * len(group), axis=dim), src.dtype)
+    received_part = _equal_parts(source.values, group, dim)[group.index(RANK)]
+    return issue.result(np.concatenate([received_part] * len(group), axis=dim), src.dtype)
 
 
 @operation("ncc.collective_permute", engine="dma", kind="other")
 def receive(issue: Issue, src: Any) -> Result:
-    """Write the tensor that another rank sends, which is equal to this rank's."""
+    """Return the tensor that another rank sends, which is equal to this rank's."""
     source = _read(issue, src)
     return issue.result(source.values, src.dtype, source)
 
 
 @operation("ncc.collective_permute_implicit_reduce", engine="dma", kind="reduce")
 def receive_reduced(issue: Issue, src0: Any, src1: Any, op: Any) -> Result:
-    """Write the reduction of two tensors that the previous rank sends."""
-    first, second = _read(issue, src0), _read(issue, src1)
+    """Return the reduction of the two tensors that the previous rank sends."""
+    left, right = _read(issue, src0), _read(issue, src1)
     token = token_of(op, 2)
-    if token.name not in _REDUCING:
-        raise NkiError(f"collectives reduce with {', '.join(_REDUCING)}, not {token!r}")
-    issue.flops = first.values.size
-    total = token.apply(first.computed(), second.computed())
-    return issue.result(total, src0.dtype, first, second)
+    if token.name not in _REDUCTIONS:
+        raise NkiError(f"collectives reduce by {', '.join(_REDUCTIONS)}, not by {token!r}")
+    issue.flops = left.values.size
+    total = token.apply(left.computed(), right.computed())
+    return issue.result(total, src0.dtype, left, right)
 
 
 @operation("ncc.all_to_all_v", engine="dma", kind="other")
@@ -115,13 +119,15 @@ def all_to_all_v(
     has_receive_counts: bool,
     has_receive_offsets: bool,
 ) -> Result:
-    """Join the elements that all ranks of a group send to this rank.
+    """Return the destination with the elements that a group's ranks send to this rank.
 
     Rows of `metadata`, per rank: number of elements sent, and their offset; number received
     (written here unless `has_receive_counts`), and their offset (if `has_receive_offsets`; else
     equally spaced).
     """
-    return _joined(issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=False)
+    return _received(
+        issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=False
+    )
 
 
 @operation("ncc.all_gather_v", engine="dma", kind="other")
@@ -133,14 +139,16 @@ def all_gather_v(
     has_receive_counts: bool,
     has_receive_offsets: bool,
 ) -> Result:
-    """Join the elements that all ranks of a group send to all ranks.
+    """Return the destination with the elements that each rank of a group sends to all ranks.
 
     `metadata` is that of `all_to_all_v`; number and offset sent are in the first column.
     """
-    return _joined(issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=True)
+    return _received(
+        issue, src, metadata, group, has_receive_counts, has_receive_offsets, same=True
+    )
 
 
-def _joined(
+def _received(
     issue: Issue,
     src: Any,
     metadata: Tensor,
@@ -150,7 +158,7 @@ def _joined(
     *,
     same: bool,
 ) -> Result:
-    """Join the elements that the ranks of a group send; with `same`, equal ones to all ranks."""
+    """Return the destination with the received elements; `same`: those that all ranks get."""
     name = issue.operation.name
     source = _read(issue, src)
     destination = issue.destination
@@ -159,14 +167,17 @@ def _joined(
     if rows.shape[0] < (4 if has_receive_offsets else 3):
         raise NkiError(f"metadata of {name} has {rows.shape[0]} rows, too few")
     column = 0 if same else group.index(RANK)
-    count, first = int(rows[0, column]), int(rows[1, column])
-    chunk = source.values.reshape(-1)[first : first + count]
+    count, source_offset = int(rows[0, column]), int(rows[1, column])
+    chunk = source.values.reshape(-1)[source_offset : source_offset + count]
     values = np.array(destination.array().reshape(-1))
     for rank in range(len(group)):
-        start = int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
-        if chunk.size != count or start + count > values.size:
-            raise NkiError(f"{name} moves {count} elements from {first} to {start}: no room")
-        values[start : start + count] = chunk
+        offset = int(rows[3, rank]) if has_receive_offsets else values.size // len(group) * rank
+        if chunk.size != count or offset + count > values.size:
+            raise NkiError(
+                f"{name} copies {count} elements from offset {source_offset} to offset "
+                f"{offset}, which exceeds the source or the destination"
+            )
+        values[offset : offset + count] = chunk
     if not has_receive_counts:
         counts = metadata.reshape(-1, len(group)) if metadata.ndim > 2 else metadata
         issue.add_result(counts[2:3], issue.result(np.full((1, len(group)), count), metadata.dtype))

@@ -16,18 +16,18 @@ from kvtrace.addons.neuron.tensors import Tensor
 
 
 def ndarray(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
-    """Allocate an uninitialized tensor, by default in SBUF."""
+    """Return a new, uninitialized tensor, by default in SBUF."""
     del placement
     return _allocated(shape, dtype, buffer_of(buffer), name)
 
 
 def _allocated(shape: Any, dtype: Any, buffer: Buffer, name: str, raw: Any = None) -> Tensor:
     run = current()
-    sizes = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
+    sizes_given = tuple(shape) if isinstance(shape, tuple | list) else (shape,)
     partition_dimensions = [
-        dimension for dimension, size in enumerate(sizes) if isinstance(size, PartitionSize)
+        dimension for dimension, size in enumerate(sizes_given) if isinstance(size, PartitionSize)
     ]
-    plain_shape = tuple(int(size) for size in sizes)
+    plain_shape = tuple(int(size) for size in sizes_given)
     if buffer.space != "hbm" and len(plain_shape) == 1:
         plain_shape = (*plain_shape, 1)
     memory = run.allocate(
@@ -45,7 +45,7 @@ def _allocated(shape: Any, dtype: Any, buffer: Buffer, name: str, raw: Any = Non
 def full(
     shape: Any, fill_value: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any
 ) -> Tensor:
-    """Allocate a tensor with one number in every element."""
+    """Return a new tensor with `fill_value` in every element."""
     tensor = ndarray(shape, dtype, buffer=buffer, name=name, **placement)
     tensor.put(np.asarray(fill_value))
     memory = tensor.memory
@@ -74,27 +74,27 @@ def full(
 
 
 def zeros(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
-    """Allocate a tensor of zeros."""
+    """Return a new tensor of zeros, by default in SBUF."""
     return full(shape, 0, dtype, buffer=buffer, name=name, **placement)
 
 
 def ones(shape: Any, dtype: Any, buffer: Any = None, name: str = "", **placement: Any) -> Tensor:
-    """Allocate a tensor of ones."""
+    """Return a new tensor of ones, by default in SBUF."""
     return full(shape, 1, dtype, buffer=buffer, name=name, **placement)
 
 
 def empty_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
-    """Allocate an uninitialized tensor of the shape and type of `a`."""
+    """Return a new, uninitialized tensor with the shape, type and memory of `a`, if not given."""
     return ndarray(a.shape, dtype or a.dtype, buffer=buffer or a.buffer, name=name)
 
 
 def zeros_like(a: Any, dtype: Any = None, buffer: Any = None, name: str = "") -> Tensor:
-    """Allocate a tensor of zeros of the shape and type of `a`."""
+    """Return a new tensor of zeros with the shape, type and memory of `a`, if not given."""
     return zeros(a.shape, dtype or a.dtype, buffer=buffer or a.buffer, name=name)
 
 
 def shared_constant(constant: Any, dtype: Any = None) -> Tensor:
-    """Return an array, or a NumPy file's array, as a tensor in device memory.
+    """Return a tensor in device memory with an array, or with a NumPy file's array.
 
     Raises:
         NkiError: the file cannot be read, or is not a NumPy file.
@@ -115,7 +115,7 @@ def _loaded(path: str | os.PathLike[str]) -> Any:
 
 
 def shared_identity_matrix(n: int, dtype: Any = dtypes.uint8) -> Tensor:
-    """Return an identity matrix as a tensor in device memory."""
+    """Return an n x n identity matrix as a tensor in device memory."""
     return shared_constant(np.eye(int(n), dtype=np.float32), dtype)
 
 
@@ -127,7 +127,7 @@ def rand(shape: Any, dtype: Any, **placement: Any) -> Tensor:
 
 
 def random_seed(seed: Any) -> None:
-    """Restart the random numbers from a seed."""
+    """Restart the random numbers from a seed, an integer or a tensor with one integer."""
     value = seed.array().reshape(-1)[0] if isinstance(seed, Tensor) else seed
     current().random = np.random.default_rng(int(value))
 

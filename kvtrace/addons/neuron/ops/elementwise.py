@@ -21,7 +21,7 @@ _OPERANDS: Final = ("x", "y")
 
 
 def applied(token: Token, *operands: Values | Array) -> Array:
-    """Return a token's results for operands: computed in float32, or on integers for bits.
+    """Return a token's results for operands, computed in float32; bitwise tokens use integers.
 
     Raises:
         NkiError: a bitwise token is applied to floats.
@@ -29,20 +29,19 @@ def applied(token: Token, *operands: Values | Array) -> Array:
     arrays = [operand.values if isinstance(operand, Values) else operand for operand in operands]
     if token.kind == "bits":
         if any(array.dtype.kind not in "iub" for array in arrays):
-            raise NkiError(f"nl.{token.name} works on bits and takes integers")
+            raise NkiError(f"nl.{token.name} is bitwise and needs integers")
         return np.asarray(token.apply(*_with_tile_types(arrays)))
     return np.asarray(token.apply(*(dtypes.computed(array) for array in arrays)))
 
 
 def _with_tile_types(arrays: list[Array]) -> list[Array]:
-    """Return the arrays with plain numbers converted to the type of the first tile."""
     tile_types = [array.dtype for array in arrays if array.ndim]
     if not tile_types:
         return arrays
     return [array if array.ndim else array.astype(tile_types[0]) for array in arrays]
 
 
-def _language_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
+def _result_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
     if dtype is not None:
         return dtype
     if token.is_boolean:
@@ -54,7 +53,7 @@ def _language_dtype(token: Token, operands: list[Values], dtype: Any) -> Any:
 
 
 def _language_op(token: Token) -> Operation:
-    """Return the op that a token is when called with tiles."""
+    """Return the op that a token executes when it is called with tiles, as `nl.add(x, y)`."""
     engine: Engine = "scalar" if token.kind == "activation" else "vector"
 
     def compute(
@@ -64,15 +63,19 @@ def _language_op(token: Token) -> Operation:
         operands = (*operands, *named)
         if len(operands) != token.arity or others:
             operand_count = "1 operand" if token.arity == 1 else f"{token.arity} operands"
-            raise NkiError(f"nl.{token.name} takes {operand_count}, dtype and mask")
+            raise NkiError(f"nl.{token.name} has {operand_count}, dtype and mask as parameters")
         source = []
         for index, operand in enumerate(operands):
-            issue.combining_token = _if_commutative(token) if index else token
+            issue.combining_token = _token_if_commutative(token) if index else token
             source.append(issue.read(operand, mask))
         values = applied(token, *source)
         issue.flops = values.size
         return issue.result(
-            values, _language_dtype(token, source, dtype), *source, mask=mask, space="sbuf"
+            values,
+            _result_dtype(token, source, dtype),
+            *source,
+            mask=mask,
+            space="sbuf",
         )
 
     compute.__doc__ = f"Return {token.name} of tiles, element by element."
@@ -92,7 +95,7 @@ def where(
     """Return `x` where the condition is true, and `y` elsewhere."""
     conditions, left, right = (issue.read(operand, mask) for operand in (condition, x, y))
     values = np.where(conditions.values.astype(bool), left.computed(), right.computed())
-    result_dtype = _language_dtype(TOKENS["add"], [left, right], dtype)
+    result_dtype = _result_dtype(TOKENS["add"], [left, right], dtype)
     return issue.result(values, result_dtype, conditions, left, right, mask=mask)
 
 
@@ -107,15 +110,15 @@ def tensor_tensor(
     mask: Any = None,
     engine: Any = None,
 ) -> Result:
-    """Combine two tiles of one shape, element by element."""
+    """Return `op` of two tiles of one shape, element by element."""
     issue.choose_engine(engine)
     issue.combining_token = token_of(op, 2)
     left = issue.read(data1, mask)
-    issue.combining_token = _if_commutative(op)
+    issue.combining_token = _token_if_commutative(op)
     right = issue.read(data2, mask)
     if left.values.shape != right.values.shape and left.values.size != right.values.size:
         raise NkiError(
-            f"tensor_tensor takes tiles of one shape, not {left.values.shape} and "
+            f"tensor_tensor needs tiles of one shape, not {left.values.shape} and "
             f"{right.values.shape}; broadcast the smaller one first"
         )
     right = reshaped(right, left.values.shape)
@@ -125,14 +128,14 @@ def tensor_tensor(
     return issue.result(values, result_dtype, left, right, mask=mask)
 
 
-def _if_commutative(op: Any) -> Token | None:
-    """Return the token if its operands commute, else None: the destination may then be second."""
+def _token_if_commutative(op: Any) -> Token | None:
+    """Return the token of `op`, or None if its operands do not commute."""
     token = token_of(op, 2)
     return None if token.name in ("subtract", "divide") else token
 
 
 def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
-    """Return an operand of equal size in another shape."""
+    """Return an operand in another shape of the same size."""
     if operand.values.shape == shape:
         return operand
     states = None if operand.states is None else operand.states.reshape(shape)
@@ -140,7 +143,7 @@ def reshaped(operand: Values, shape: tuple[int, ...]) -> Values:
 
 
 def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None) -> Values:
-    """Return an operand of one number, or one number per partition, shaped for a tile of `shape`.
+    """Return an operand that is one number, or one per partition, shaped for a tile of `shape`.
 
     Raises:
         NkiError: the operand has several elements per partition, or the wrong number of partitions.
@@ -153,7 +156,9 @@ def column(issue: Issue, operand: Any, shape: tuple[int, ...], mask: Any = None)
     if source.is_number or (source.values.size == 1 and partitions == 1):
         return source if source.is_number else reshaped(source, (1,) * rank)
     if source.values.size != source.values.shape[0]:
-        raise NkiError(f"a vector operand is one number per partition, not {source.values.shape}")
+        raise NkiError(
+            f"a vector operand needs one number per partition, not the shape {source.values.shape}"
+        )
     if source.values.shape[0] not in (1, partitions):
         raise NkiError(
             f"a vector operand has {source.values.shape[0]} partitions for a tile of {partitions}"
@@ -170,9 +175,10 @@ def staged(
     operands: list[Values],
     mask: Any = None,
 ) -> Array:
-    """Return an instruction's stage applied to values; append its operand to `operands`.
+    """Return a token's result for `values` and an operand, which is appended to `operands`.
 
-    The operand is a number or a column. Unary tokens have none, and `bypass` returns the values.
+    It is one stage of an instruction. The operand is a number or a column; `swapped` makes it the
+    token's first operand. Unary tokens have none, and `bypass` returns the values.
     """
     if op is BYPASS:
         return values
@@ -180,11 +186,11 @@ def staged(
     if token.arity == 1:
         issue.flops += values.size
         return applied(token, values)
-    other = column(issue, operand, values.shape, mask)
-    operands.append(other)
-    pair = (other.values, values) if swapped else (values, other.values)
+    operand_values = column(issue, operand, values.shape, mask)
+    operands.append(operand_values)
+    token_operands = (operand_values.values, values) if swapped else (values, operand_values.values)
     issue.flops += values.size
-    return applied(token, *pair)
+    return applied(token, *token_operands)
 
 
 @operation("nisa.tensor_scalar", engine="vector", kind="elementwise")
@@ -202,10 +208,10 @@ def tensor_scalar(
     mask: Any = None,
     engine: Any = None,
 ) -> Result:
-    """Apply one or two tokens, each with a number or a column."""
+    """Return `op1(op0(data, operand0), operand1)`; operands are numbers or columns."""
     issue.choose_engine(engine)
     if op1 is None and token_of(op0).arity == 2:
-        issue.combining_token = _if_commutative(op0) if reverse0 else token_of(op0)
+        issue.combining_token = _token_if_commutative(op0) if reverse0 else token_of(op0)
     tile = issue.read(data, mask)
     issue.combining_token = None
     operands = [tile]
@@ -230,23 +236,23 @@ def scalar_tensor_tensor(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Apply a token with a number or a column, then one with a tile of the same shape."""
+    """Return `op1(op0(data, operand0), operand1)`: a number or a column, then a tile."""
     tile = issue.read(data, mask)
     operands = [tile]
     values = staged(issue, op0, tile.values, operand0, reverse0, operands, mask)
-    issue.combining_token = token_of(op1, 2) if reverse1 else _if_commutative(op1)
-    second = reshaped(issue.read(operand1, mask), tile.values.shape)
-    pair = (second.values, values) if reverse1 else (values, second.values)
-    values = applied(token_of(op1, 2), *pair)
+    issue.combining_token = token_of(op1, 2) if reverse1 else _token_if_commutative(op1)
+    tile1 = reshaped(issue.read(operand1, mask), tile.values.shape)
+    token_operands = (tile1.values, values) if reverse1 else (values, tile1.values)
+    values = applied(token_of(op1, 2), *token_operands)
     issue.flops += values.size
-    return issue.result(values, dtype, *operands, second, mask=mask)
+    return issue.result(values, dtype, *operands, tile1, mask=mask)
 
 
 @operation("nisa.reciprocal", engine="vector", kind="elementwise")
 def reciprocal(
     issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
 ) -> Result:
-    """Return 1 / x for each element."""
+    """Return 1 / x for each element of a tile."""
     issue.choose_engine(engine)
     tile = issue.read(data, mask)
     values = np.reciprocal(tile.computed())

@@ -14,10 +14,10 @@ from kvtrace.addons.neuron.tokens import token_of
 
 
 def core_barrier(data: Any, cores: Any, engine: Any = None, name: Any = None) -> None:
-    """Wait until both cores have reached the barrier; their accesses to `data` do not race then."""
+    """Wait for both cores; accesses to `data` before and after the barrier do not race."""
     del name
     if not isinstance(data, Tensor) or data.on_chip:
-        raise NkiError("core_barrier takes a tensor in device memory")
+        raise NkiError("data of core_barrier must be a tensor in device memory")
     barrier.older(data, cores, engine)
     if current().wait_for_others("core_barrier"):
         data.memory.writers = data.memory.readers = None
@@ -33,7 +33,7 @@ def all_reduce(
     parallel_reduce: bool = True,
     asynchronous: bool = False,
 ) -> Any:
-    """Return a tile reduced over the programs along some axes of the grid."""
+    """Return a tile reduced by `op` over the programs along some axes of the grid."""
     del parallel_reduce, asynchronous
     run = current()
     axes = program_axes if isinstance(program_axes, tuple | list) else (program_axes,)
@@ -41,7 +41,7 @@ def all_reduce(
     call_index = len(tiles)
     contribute.older(x, tiles, mask)
     run.wait_for_others("all_reduce", False)
-    coordinates = {program: _coordinates(run.grid, program) for program in range(run.programs)}
+    coordinates = {program: _grid_coordinates(run.grid, program) for program in range(run.programs)}
     other_axes = [axis for axis in range(len(run.grid)) if axis not in axes]
     inputs = [
         run.reduction_inputs[program][call_index]
@@ -51,8 +51,7 @@ def all_reduce(
     return reduce_inputs.older(op, inputs, dtype, mask)
 
 
-def _coordinates(grid: tuple[int, ...], program: int) -> list[int]:
-    """Return a program's index along each axis of the grid."""
+def _grid_coordinates(grid: tuple[int, ...], program: int) -> list[int]:
     coordinates = []
     for size in grid:
         coordinates.append(program % size)
@@ -62,14 +61,14 @@ def _coordinates(grid: tuple[int, ...], program: int) -> list[int]:
 
 @operation("nl.all_reduce (give)", engine="dma", kind="other")
 def contribute(issue: Issue, x: Any, inputs: list[Values], mask: Any) -> None:
-    """Append a copy of a tile to the inputs of the reduction."""
+    """Append a copy of a tile to `inputs`, the program's inputs of reductions."""
     source = issue.read(x, mask)
     inputs.append(Values(np.array(source.values), source.states, source.dtype, source.space))
 
 
 @operation("nl.all_reduce", engine="vector", kind="reduce")
 def reduce_inputs(issue: Issue, op: Any, inputs: list[Values], dtype: Any, mask: Any) -> Result:
-    """Return the programs' tiles reduced in program order."""
+    """Return the reduction of the programs' tiles, in program order."""
     token = token_of(op, 2)
     total = inputs[0].computed()
     for tile in inputs[1:]:
@@ -92,31 +91,31 @@ def sendrecv(
     del name
     run = current()
     if not isinstance(src, Tensor) or not isinstance(dst, Tensor):
-        raise NkiError("sendrecv sends a tile, and receives one")
+        raise NkiError("src and dst of sendrecv must be tiles")
     if src.shape != dst.shape or src.dtype != dst.dtype:
-        raise NkiError(f"sendrecv takes tiles of one shape and type, not {src!r} and {dst!r}")
+        raise NkiError(f"sendrecv needs tiles of one shape and type, not {src!r} and {dst!r}")
     mail = run.mail
     send.older(src, mail.setdefault((run.program, int(send_to_rank), int(pipe_id)), []))
     run.wait_for_others("sendrecv")
-    sent = mail.get((int(recv_from_rank), run.program, int(pipe_id)))
-    if not sent:
+    inbox = mail.get((int(recv_from_rank), run.program, int(pipe_id)))
+    if not inbox:
         raise NkiError(
             f"program {run.program} receives from core {recv_from_rank} by pipe {pipe_id}, but "
             "that core has sent nothing"
         )
-    receive.into(dst, sent.pop(0), src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma)
+    receive.into(dst, inbox.pop(0), src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma)
 
 
 @operation("nisa.core_barrier", engine="none", kind="other")
 def barrier(issue: Issue, data: Tensor, cores: Any, engine: Any) -> None:
-    """Record a barrier."""
+    """Record a barrier as an executed op."""
     del data, cores
     issue.choose_engine(engine)
 
 
 @operation("nisa.sendrecv (send)", engine="dma", kind="other")
 def send(issue: Issue, src: Any, mailbox: list[Values]) -> None:
-    """Append a copy of a tile to the other core's mailbox."""
+    """Append a copy of a tile to the receiving core's mailbox."""
     source = issue.read(src)
     _require_sbuf(issue, src)
     mailbox.append(Values(np.array(source.values), source.states, source.dtype, source.space))
@@ -132,7 +131,7 @@ def receive(
     dma_engine: Any,
     use_gpsimd_dma: bool,
 ) -> Result:
-    """Write the tile that the other core sent; further parameters are for requirements only."""
+    """Return the tile that the other core sent; further parameters are for requirements only."""
     del src, send_to_rank, recv_from_rank, dma_engine, use_gpsimd_dma
     assert issue.destination is not None
     _require_sbuf(issue, issue.destination)

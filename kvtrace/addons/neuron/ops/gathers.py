@@ -25,45 +25,47 @@ _NONZERO_GENERATION: Final = 3
 
 
 def _read(issue: Issue, operand: Any, name: str, required: np.dtype[Any] | None = None) -> Values:
-    """Return an operand in SBUF as (partitions, elements)."""
+    """Return an operand in SBUF as (partitions, elements); report PSUM or another type."""
     source = issue.read(operand)
     if source.space == "psum":
         issue.report(MEMORY_SPACE, f"{name} of {issue.operation.name} lies in PSUM, not in SBUF")
     if required is not None and source.dtype != required:
-        text = f"{name} of {issue.operation.name} is {required}, not {source.dtype}"
-        issue.report(ENGINE_DTYPE, text)
+        message = f"{name} of {issue.operation.name} must be {required}, not {source.dtype}"
+        issue.report(ENGINE_DTYPE, message)
     shape = (source.values.shape[0], -1)
     states = None if source.states is None else source.states.reshape(shape)
     return Values(source.values.reshape(shape), states, source.dtype, source.space)
 
 
 def _gathered(issue: Issue, data: Values, indices: NDArray[np.int64]) -> tuple[Array, Array | None]:
-    """Return elements of each partition by index, and their states."""
+    """Return each partition's elements at its indices, and states; report indices out of bounds."""
     size = data.values.shape[1]
-    outside = (indices < 0) | (indices >= size)
-    valid = np.where(outside, 0, indices)
+    is_outside = (indices < 0) | (indices >= size)
+    valid = np.where(is_outside, 0, indices)
     values = np.take_along_axis(data.values, valid, axis=1)
     states = None if data.states is None else np.take_along_axis(data.states, valid, axis=1)
-    if not outside.any():
+    if not is_outside.any():
         return values, states
-    lane = tuple(int(index) for index in np.argwhere(outside)[0])
-    text = f"{issue.operation.name} takes element {int(indices[lane])} of {size} per partition"
-    issue.report(OUT_OF_BOUNDS, text, access="load", lane=lane, lanes=int(outside.sum()))
+    lane = tuple(int(index) for index in np.argwhere(is_outside)[0])
+    message = f"{issue.operation.name} reads element {int(indices[lane])} of {size} per partition"
+    issue.report(OUT_OF_BOUNDS, message, access="load", lane=lane, lanes=int(is_outside.sum()))
     known_states = np.full(values.shape, DEFINED, np.uint8) if states is None else states
     garbage = np.asarray(dtypes.poison(data.dtype), data.dtype)
-    return np.where(outside, garbage, values), np.where(outside, np.uint8(GARBAGE), known_states)
+    return np.where(is_outside, garbage, values), np.where(
+        is_outside, np.uint8(GARBAGE), known_states
+    )
 
 
 @operation("nisa.nc_n_gather", engine="gpsimd", kind="other")
 def nc_n_gather(issue: Issue, data: Any, indices: Any) -> Result:
-    """Return elements of each partition by their indices in the partition."""
-    tile, places = _read(issue, data, "data"), _read(issue, indices, "indices", dtypes.uint32)
-    if tile.values.shape[0] != places.values.shape[0]:
+    """Return the elements of each partition at the indices in the same partition."""
+    tile, index_tile = _read(issue, data, "data"), _read(issue, indices, "indices", dtypes.uint32)
+    if tile.values.shape[0] != index_tile.values.shape[0]:
         raise NkiError(
-            f"nc_n_gather takes tiles of equally many partitions, not {tile.values.shape[0]} and "
-            f"{places.values.shape[0]}"
+            f"nc_n_gather needs tiles with as many partitions, not {tile.values.shape[0]} and "
+            f"{index_tile.values.shape[0]}"
         )
-    values, states = _gathered(issue, tile, places.values.astype(np.int64))
+    values, states = _gathered(issue, tile, index_tile.values.astype(np.int64))
     return issue.result(values, tile.dtype, states=states)
 
 
@@ -82,25 +84,29 @@ def local_gather(
     A group's indices are read column by column. Each stands for `num_elem_per_idx` consecutive
     elements; only the first `num_valid_indices` are used.
     """
-    tile, places = _read(issue, src_buffer, "src_buffer"), _read(issue, index, "index")
-    if places.dtype != dtypes.uint16:
-        issue.report(ENGINE_DTYPE, f"index of nisa.local_gather is uint16, not {places.dtype}")
-    partitions, columns = places.values.shape
+    tile, index_tile = _read(issue, src_buffer, "src_buffer"), _read(issue, index, "index")
+    if index_tile.dtype != dtypes.uint16:
+        issue.report(
+            ENGINE_DTYPE, f"index of nisa.local_gather must be uint16, not {index_tile.dtype}"
+        )
+    partitions, columns = index_tile.values.shape
     if tile.values.shape[0] != partitions or partitions % CORE_PARTITIONS:
         raise NkiError(
-            f"local_gather takes tiles of equally many partitions, a multiple of "
+            f"local_gather needs tiles with as many partitions, a multiple of "
             f"{CORE_PARTITIONS}, not {tile.values.shape[0]} and {partitions}"
         )
     if num_elem_per_idx not in ELEMENTS_PER_INDEX:
-        raise NkiError(f"num_elem_per_idx is one of {ELEMENTS_PER_INDEX}, not {num_elem_per_idx}")
-    most = CORE_PARTITIONS * columns
-    count = most if num_valid_indices is None else int(num_valid_indices)
-    if not 0 < count <= most:
-        raise NkiError(f"num_valid_indices is at most {most}, not {count}")
-    groups = places.values.astype(np.int64).reshape(-1, CORE_PARTITIONS, columns)
-    firsts = groups.transpose(0, 2, 1).reshape(-1, most)[:, :count]
-    element_indices = (firsts[:, :, None] + np.arange(num_elem_per_idx)).reshape(
-        firsts.shape[0], -1
+        raise NkiError(
+            f"num_elem_per_idx must be one of {ELEMENTS_PER_INDEX}, not {num_elem_per_idx}"
+        )
+    index_limit = CORE_PARTITIONS * columns
+    count = index_limit if num_valid_indices is None else int(num_valid_indices)
+    if not 0 < count <= index_limit:
+        raise NkiError(f"num_valid_indices must be from 1 to {index_limit}, not {count}")
+    indices_by_group = index_tile.values.astype(np.int64).reshape(-1, CORE_PARTITIONS, columns)
+    first_ids = indices_by_group.transpose(0, 2, 1).reshape(-1, index_limit)[:, :count]
+    element_indices = (first_ids[:, :, None] + np.arange(num_elem_per_idx)).reshape(
+        first_ids.shape[0], -1
     )
     values, states = _gathered(issue, tile, np.repeat(element_indices, CORE_PARTITIONS, axis=0))
     shape = (partitions, count, num_elem_per_idx) if num_elem_per_idx > 1 else (partitions, count)
@@ -112,33 +118,35 @@ def local_gather(
 def nonzero_with_count(
     issue: Issue, src: Any, index_offset: int = 0, padding_val: int = -1
 ) -> Result:
-    """Return the indices of nonzero elements, then padding, and last their number.
+    """Return the indices of nonzero elements, padding, and in the last element their number.
 
     Only the first of each 16 partitions is read and written.
     """
     destination = issue.destination
     assert destination is not None
     if issue.run.target.generation < _NONZERO_GENERATION:
-        text = f"nonzero_with_count needs NeuronCore-v3; {issue.run.target.name} is older"
-        issue.report(TARGET_SUPPORT, text)
+        message = f"nonzero_with_count needs NeuronCore-v3; {issue.run.target.name} is older"
+        issue.report(TARGET_SUPPORT, message)
 
     tile = _read(issue, src[::CORE_PARTITIONS], "src")
-    free = tile.values.shape[1]
+    free_size = tile.values.shape[1]
     partitions = destination.shape[0]
-    if src.shape[0] != partitions or destination.size != partitions * (free + 1):
+    if src.shape[0] != partitions or destination.size != partitions * (free_size + 1):
         raise NkiError(
-            f"nonzero_with_count writes {free + 1} elements per partition, "
+            f"nonzero_with_count writes {free_size + 1} elements per partition, "
             f"dst is {destination.shape}"
         )
-    values = np.full((partitions, free + 1), int(padding_val), np.int32)
+    values = np.full((partitions, free_size + 1), int(padding_val), np.int32)
     for row, elements in enumerate(tile.values):
         indices = np.flatnonzero(elements) + int(index_offset)
         values[row * CORE_PARTITIONS, : indices.size] = indices
-        values[row * CORE_PARTITIONS, free] = indices.size
+        values[row * CORE_PARTITIONS, free_size] = indices.size
     states = None
     if tile.states is not None:
-        least = tile.states.min(axis=1, keepdims=True)
-        states = np.repeat(np.repeat(least, CORE_PARTITIONS, axis=0)[:partitions], free + 1, axis=1)
-    rows = (np.arange(partitions) % CORE_PARTITIONS == 0).reshape(-1, 1)
-    lanes = np.broadcast_to(rows, values.shape).reshape(destination.shape)
+        lowest_states = tile.states.min(axis=1, keepdims=True)
+        states = np.repeat(
+            np.repeat(lowest_states, CORE_PARTITIONS, axis=0)[:partitions], free_size + 1, axis=1
+        )
+    is_written_partition = (np.arange(partitions) % CORE_PARTITIONS == 0).reshape(-1, 1)
+    lanes = np.broadcast_to(is_written_partition, values.shape).reshape(destination.shape)
     return issue.result(values, destination.dtype, states=states, mask=lanes)

@@ -21,9 +21,9 @@ Array = NDArray[Any]
 
 @operation("nl.load", engine="dma", kind="load")
 def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
-    """Load from device memory to a new tile in SBUF; masked-off lanes are garbage."""
+    """Return a new tile in SBUF with a tensor of device memory; masked-off lanes are garbage."""
     if not isinstance(src, Tensor):
-        raise NkiError(f"nl.load takes a tensor in device memory, not {type(src).__name__}")
+        raise NkiError(f"nl.load needs a tensor in device memory, not {type(src).__name__}")
     if src.on_chip:
         issue.report(MEMORY_SPACE, "nl.load reads a tile that is on chip already; use nl.copy")
     source = issue.read(src, mask, device=True)
@@ -32,10 +32,10 @@ def load(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Resu
 
 @operation("nl.load_transpose2d", engine="dma", kind="load")
 def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
-    """Load from device memory to a new tile, with the two dimensions swapped."""
+    """Return a new tile with a tensor of two dimensions in device memory, transposed."""
     source = issue.read(src, mask, device=True)
     if source.values.ndim != 2:
-        raise NkiError(f"load_transpose2d takes two dimensions, not {source.values.shape}")
+        raise NkiError(f"load_transpose2d needs two dimensions, not {source.values.shape}")
     states = None if source.states is None else source.states.T
     lanes = None if mask is None else np.broadcast_to(lanes_of(mask), source.values.shape).T
     return issue.result(source.values.T, dtype, source, states=states, mask=lanes)
@@ -43,7 +43,7 @@ def load_transpose2d(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = N
 
 @operation("nl.store", engine="dma", kind="store")
 def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
-    """Store the active lanes of a tile or a number to device memory."""
+    """Store the active lanes of a tile or a number to `dst` in device memory."""
     if not isinstance(dst, Tensor) or dst.on_chip:
         raise NkiError("nl.store writes to a tensor in device memory; assign to a tile on chip")
     value_mask = mask
@@ -56,11 +56,11 @@ def store(issue: Issue, dst: Any, value: Any, *, mask: Any = None) -> Result:
 
 @operation("nl.atomic_rmw", engine="dma", kind="store")
 def atomic_rmw(issue: Issue, dst: Any, value: Any, op: Any, *, mask: Any = None) -> None:
-    """Add to elements of device memory, selected by indices in a tile, one after the other."""
+    """Add `value` to elements that indices in a tile select; each index adds once."""
     if token_of(op, 2).name != "add":
-        raise NkiError(f"nl.atomic_rmw adds, and does not {token_of(op, 2)!r}")
+        raise NkiError(f"op of nl.atomic_rmw must be nl.add, not {token_of(op, 2)!r}")
     if not isinstance(dst, Tensor) or dst.on_chip or dst.selection is None:
-        raise NkiError("nl.atomic_rmw takes a tensor in device memory, indexed by a tile")
+        raise NkiError("nl.atomic_rmw needs a tensor in device memory, indexed by a tile")
     source = issue.read(value, mask)
     selections.add_at(issue, dst, source.computed(), None if mask is None else lanes_of(mask))
 
@@ -80,10 +80,10 @@ def dma_copy(
     unique_indices: Any = None,
     name: Any = None,
 ) -> Result:
-    """Copy between memories; `dst_rmw_op` combines the copy with the destination's contents."""
+    """Copy `src` to `dst`; `dst_rmw_op` combines the copy with the contents of `dst`."""
     del priority, dge_mode, engine, unique_indices, name
     if not isinstance(dst, Tensor) or not isinstance(src, Tensor):
-        raise NkiError("nisa.dma_copy copies from a tensor to a tensor")
+        raise NkiError("src and dst of nisa.dma_copy must be tensors")
     if getattr(oob_mode, "name", "") == "skip":
         mask = selections.inside_lanes(src, selections.inside_lanes(dst, mask))
     issue.classify_copy(src, dst)
@@ -108,7 +108,7 @@ def dma_compute(
     unique_indices: bool = True,
     oob_mode: Any = None,
 ) -> Result:
-    """Scale tensors, each by a number, and reduce them element by element, in float32.
+    """Return the sum of tensors, each scaled by a number, in float32, element by element.
 
     `reduce_op` and `scales` may be swapped: releases of the interface differ in their order.
     """
@@ -119,41 +119,41 @@ def dma_compute(
     assert destination is not None
     factors = [1.0] * len(srcs) if scales is None else [float(scale) for scale in scales]
     if len(factors) != len(srcs):
-        raise NkiError(f"dma_compute takes a scale for each of {len(srcs)} tensors")
+        raise NkiError(f"dma_compute has {len(factors)} scales for {len(srcs)} tensors")
     issue.combining_token = token_of(reduce_op or "add", 2)
     total: Array | None = None
-    parts = []
-    mask = _all_inside(destination, srcs) if getattr(oob_mode, "name", "") == "skip" else None
+    operands = []
+    mask = _common_lanes(destination, srcs) if getattr(oob_mode, "name", "") == "skip" else None
     for src, factor in zip(srcs, factors, strict=True):
-        part = issue.read(src, None if mask is None else mask.reshape(src.shape), device=True)
-        if part.values.size != destination.size:
+        operand = issue.read(src, None if mask is None else mask.reshape(src.shape), device=True)
+        if operand.values.size != destination.size:
             raise NkiError(
-                f"dma_compute combines {part.values.shape} into {destination.shape}: "
+                f"dma_compute combines {operand.values.shape} into {destination.shape}: "
                 "the sizes differ"
             )
-        part = reshaped(part, destination.shape)
-        parts.append(part)
-        scaled = part.computed() * np.float32(factor)
+        operand = reshaped(operand, destination.shape)
+        operands.append(operand)
+        scaled = operand.computed() * np.float32(factor)
         total = scaled if total is None else issue.combining_token.apply(total, scaled)
     if total is None:
-        raise NkiError("dma_compute takes at least one tensor")
-    issue.flops = (len(parts) - 1) * total.size
-    return issue.result(total, destination.dtype, *parts, mask=mask)
+        raise NkiError("dma_compute needs at least one tensor")
+    issue.flops = (len(operands) - 1) * total.size
+    return issue.result(total, destination.dtype, *operands, mask=mask)
 
 
-def _all_inside(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
-    """Return the lanes that are inside of all tensors, which have the same size."""
-    inside = np.ones(destination.shape, bool)
+def _common_lanes(destination: Tensor, srcs: Any) -> NDArray[np.bool_]:
+    """Return the lanes that are in bounds of all tensors, in the shape of the destination."""
+    is_inside = np.ones(destination.shape, bool)
     for tensor in (destination, *srcs):
         lanes = selections.inside_lanes(tensor, None)
         if lanes is not None:
-            inside &= lanes.reshape(destination.shape)
-    return inside
+            is_inside &= lanes.reshape(destination.shape)
+    return is_inside
 
 
 @operation("nl.copy", engine="vector", kind="other")
 def copy(issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None) -> Result:
-    """Copy a tile to a new tile in SBUF."""
+    """Return a copy of a tile, by default in its type, as a new tile in SBUF."""
     source = issue.read(src, mask)
     return issue.result(source.values, dtype, source, mask=mask)
 
@@ -165,7 +165,7 @@ TOKENS["copy"].execute = copy.older
 def tensor_copy(
     issue: Issue, src: Any, *, mask: Any = None, dtype: Any = None, engine: Any = None
 ) -> Result:
-    """Copy a tile on chip; a destination must have the size of the source."""
+    """Return the elements of a tile on chip; a destination must have the size of the source."""
     issue.choose_engine(engine)
     source = issue.read(src, mask)
     if issue.destination is not None and issue.destination.size != source.values.size:
@@ -188,7 +188,7 @@ def memset(
 
 @operation("nisa.memset", engine="vector", kind="other")
 def memset_into(issue: Issue, value: Any, engine: Any = None) -> Result:
-    """Fill a tile with a number."""
+    """Return the destination's elements all set to a number."""
     issue.choose_engine(engine)
     destination = issue.destination
     assert destination is not None
@@ -197,9 +197,9 @@ def memset_into(issue: Issue, value: Any, engine: Any = None) -> Result:
 
 @operation("nisa.iota", engine="gpsimd", kind="other")
 def iota(issue: Issue, expr: Any, dtype: Any, *, mask: Any = None) -> Result:
-    """Return a new tile with the values of an index expression."""
+    """Return a new tile with the integers of an index expression."""
     if not isinstance(expr, Index):
-        raise NkiError("nisa.iota takes an index expression, as nl.arange(128)[:, None]")
+        raise NkiError("nisa.iota needs an index expression, as nl.arange(128)[:, None]")
     return issue.result(expr.values(), dtype, mask=mask)
 
 
@@ -216,7 +216,7 @@ def affine_select(
     """Return a tile's elements where a comparison of index expressions is true, else a number."""
     tile = issue.read(on_true_tile, mask)
     if not isinstance(pred, Mask | bool | np.bool_):
-        raise NkiError("pred of nisa.affine_select compares index expressions")
+        raise NkiError("pred of nisa.affine_select must compare index expressions")
     lanes = np.broadcast_to(lanes_of(pred), tile.values.shape)
     values = np.where(lanes, tile.computed(), np.float32(on_false_value))
     return issue.result(values, dtype, tile, mask=mask)
@@ -224,7 +224,7 @@ def affine_select(
 
 @operation("assignment", engine="vector", kind="other")
 def assign(issue: Issue, destination: Any, value: Any) -> Result:
-    """Copy to a part of a tile, as `tile[...] = value`."""
+    """Copy `value` to `destination`, a part of a tile, as `tile[...] = value`."""
     source = issue.read(value)
     issue.destination = destination
     return issue.result(source.values, destination.dtype, source)
@@ -238,7 +238,7 @@ def is_last_result(value: Tensor) -> bool:
 
 
 def put(target: Tensor, value: Any) -> None:
-    """Write a value to a part of a tile; redirect the last op if the value is its result."""
+    """Write a value to a part of a tile; the last op's result is written without a copy."""
     if isinstance(value, Tensor) and is_last_result(value):
         redirect_last_result(target, value)
     else:
@@ -246,10 +246,10 @@ def put(target: Tensor, value: Any) -> None:
 
 
 def redirect_last_result(target: Tensor, value: Tensor, add: bool = False) -> None:
-    """Write the last op's result to `target`, as if there had been no separate tile.
+    """Write the last op's result to `target`, as if the op had had no separate tile.
 
-    Masked-off lanes of `target` do not change. With `add` the result is added to `target`:
-    products accumulate in PSUM.
+    Masked-off lanes of `target` do not change. With `add` the result is added to `target`: products
+    accumulate in PSUM.
     """
     run = current()
     is_reduction = run.flush_findings(target)
@@ -272,7 +272,7 @@ def redirect_last_result(target: Tensor, value: Tensor, add: bool = False) -> No
 def accumulated(
     issue: Issue, target: Tensor, values: Array, states: NDArray[np.uint8] | None
 ) -> tuple[Array, NDArray[np.uint8] | None]:
-    """Return a product added to a tile of PSUM; unwritten elements count as zero."""
+    """Return values and states of a product added to a tile, whose unwritten elements are zero."""
     issue.combining_token, issue.destination = TOKENS["add"], target
     shape = target.shape
     if target.selection is not None:
@@ -286,24 +286,24 @@ def accumulated(
     total = dtypes.computed(target.array()) + values
     if target.memory.states is None:
         return total, states
-    old_states = target.per_element(target.memory.states)
+    tile_states = target.per_element(target.memory.states)
     product_states = np.full(shape, DEFINED, np.uint8) if states is None else states.reshape(shape)
-    is_written = old_states != NEVER_WRITTEN
+    is_written = tile_states != NEVER_WRITTEN
     return np.where(is_written, total, values), np.where(
-        is_written, np.minimum(old_states, product_states), product_states
+        is_written, np.minimum(tile_states, product_states), product_states
     )
 
 
 @operation("nisa.register_load", engine="none", kind="load")
 def load_number(issue: Issue, src: Any) -> Result:
-    """Return the only element of a tensor."""
+    """Return the only element of a tensor, for a register."""
     source = issue.read(src, device=True)
     return issue.result(source.values, src.dtype, source)
 
 
 @operation("nisa.register_store", engine="none", kind="store")
 def store_number(issue: Issue, value: int) -> Result:
-    """Write a number to the only element of a tensor."""
+    """Return a register's number as the only element of the destination."""
     destination = issue.destination
     assert destination is not None
     return issue.result(np.full(destination.shape, value), destination.dtype)

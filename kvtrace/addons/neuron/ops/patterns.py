@@ -24,16 +24,16 @@ def _pattern_values(
     Raises:
         NkiError: the product of the counts is not the tile's number of elements per partition.
     """
-    pairs = [(int(step), int(count)) for step, count in pattern]
-    free = destination.size // destination.shape[0]
-    total = int(np.prod([count for _, count in pairs], dtype=np.int64))
-    if len(pairs) > _DIMENSIONS or total != free:
+    steps_and_counts = [(int(step), int(count)) for step, count in pattern]
+    free_size = destination.size // destination.shape[0]
+    pattern_size = int(np.prod([count for _, count in steps_and_counts], dtype=np.int64))
+    if len(steps_and_counts) > _DIMENSIONS or pattern_size != free_size:
         raise NkiError(
-            f"a pattern has up to {_DIMENSIONS} dimensions and the elements of a partition, "
-            f"which are {free}; {pattern} has {len(pairs)} and {total}"
+            f"the pattern {pattern} has {len(steps_and_counts)} dimensions and {pattern_size} "
+            f"elements; it needs up to {_DIMENSIONS}, and a partition's {free_size} elements"
         )
     sums = np.zeros(1, np.int64)
-    for step, count in pairs:
+    for step, count in steps_and_counts:
         sums = (sums[:, None] + np.arange(count) * step).reshape(-1)
     partitions = np.arange(destination.shape[0])[:, None] * int(multiplier)
     return (int(offset) + partitions + sums).astype(np.int32).reshape(destination.shape)
@@ -64,10 +64,12 @@ def affine_select(
     pattern_values = _pattern_values(destination, pattern, offset, channel_multiplier)
     token = token_of(cmp_op, 2)
     if token.kind != "comparison":
-        raise NkiError(f"cmp_op of nisa.affine_select is a comparison, not nl.{token.name}")
+        raise NkiError(f"cmp_op of nisa.affine_select must be a comparison, not nl.{token.name}")
     tile = issue.read(on_true_tile)
     if tile.values.size != pattern_values.size:
-        raise NkiError(f"affine_select takes tiles of one size, not {tile.values.shape}")
+        raise NkiError(
+            f"affine_select needs on_true_tile and dst of one size, not {tile.values.shape}"
+        )
     is_selected = np.asarray(token.apply(pattern_values, 0)).reshape(tile.values.shape)
     values = np.where(is_selected, tile.computed(), np.float32(on_false_value))
     states = None if tile.states is None else np.where(is_selected, tile.states, tile.states.max())

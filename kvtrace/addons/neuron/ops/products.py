@@ -54,19 +54,19 @@ def nc_matmul(
     the product. A mask of one number holds for all elements.
     """
     del is_stationary_onezero, is_moving_onezero, tile_position, tile_size
-    stationary_lanes, moving_lanes, product_lanes = _masks_of(mask, stationary, moving)
-    left = _masked(issue.read(stationary, stationary_lanes), stationary_lanes)
-    right = _masked(issue.read(moving, moving_lanes), moving_lanes)
+    stationary_lanes, moving_lanes, product_lanes = _active_lanes(mask, stationary, moving)
+    left = _with_zeros(issue.read(stationary, stationary_lanes), stationary_lanes)
+    right = _with_zeros(issue.read(moving, moving_lanes), moving_lanes)
     if getattr(perf_mode, "name", perf_mode) in _DOUBLE_ROWS:
         left, right = _double_rows(left), _double_rows(right)
-        most = 2 * targets.PARTITIONS
+        partition_limit = 2 * targets.PARTITIONS
     else:
-        most = targets.PARTITIONS
-    left, right = _flat(left), _flat(right)
+        partition_limit = targets.PARTITIONS
+    left, right = _as_matrix(left), _as_matrix(right)
     for operand, tile, name in ((left, stationary, "stationary"), (right, moving, "moving")):
         if operand.space == "psum" and not tile.memory.placed_by_compiler:
             issue.report(MEMORY_SPACE, f"the {name} tile of nc_matmul lies in PSUM, not in SBUF")
-    values = _product(issue, left, right, most)
+    values = _checked_product(issue, left, right, partition_limit)
     states = _product_states(left, right)
     if issue.destination is not None:
         is_exact = is_transpose and issue.run.target.generation >= _EXACT_TRANSPOSE_GENERATION
@@ -74,10 +74,11 @@ def nc_matmul(
     return issue.result(values, dtypes.float32, space="psum", states=states, mask=product_lanes)
 
 
-def _masks_of(mask: Any, stationary: Tensor, moving: Tensor) -> tuple[Lanes, Lanes, Lanes]:
+def _active_lanes(mask: Any, stationary: Tensor, moving: Tensor) -> tuple[Lanes, Lanes, Lanes]:
     """Return the active lanes of the stationary tile, the moving tile and the product.
 
     A mask of free elements that fits both operands is ambiguous, and applies to partitions only.
+    None stands for all lanes.
 
     Raises:
         NkiError: the mask fits the free elements of neither operand.
@@ -86,29 +87,34 @@ def _masks_of(mask: Any, stationary: Tensor, moving: Tensor) -> tuple[Lanes, Lan
     if lanes is None or not lanes.ndim:
         return lanes, lanes, lanes
     flat = lanes.reshape(lanes.shape[0], -1)
-    rows = np.broadcast_to(flat.any(axis=1, keepdims=True), (stationary.shape[0], 1))
-    stationary_rows, moving_rows = _over(rows, stationary), _over(rows, moving)
+    active_rows = np.broadcast_to(flat.any(axis=1, keepdims=True), (stationary.shape[0], 1))
+    stationary_rows, moving_rows = (
+        _in_tile_shape(active_rows, stationary),
+        _in_tile_shape(active_rows, moving),
+    )
     sizes = [tile.size // tile.shape[0] for tile in (stationary, moving)]
-    free = flat.shape[1]
-    if free == 1 or sizes == [free, free]:
+    free_size = flat.shape[1]
+    if free_size == 1 or sizes == [free_size, free_size]:
         return stationary_rows, moving_rows, None
-    if free not in sizes:
-        raise NkiError(f"a mask of {lanes.shape} fits no free elements of tiles of {sizes}")
+    if free_size not in sizes:
+        raise NkiError(
+            f"a mask of shape {lanes.shape} fits neither tile: their free sizes are {sizes}"
+        )
     active = np.asarray(flat.any(axis=0))
-    if free == sizes[0]:
-        return _over(flat, stationary), moving_rows, active[:, None]
-    return stationary_rows, _over(flat, moving), active[None, :]
+    if free_size == sizes[0]:
+        return _in_tile_shape(flat, stationary), moving_rows, active[:, None]
+    return stationary_rows, _in_tile_shape(flat, moving), active[None, :]
 
 
-def _over(lanes: NDArray[np.bool_], tile: Tensor) -> NDArray[np.bool_]:
-    """Return lanes of shape (partitions, free elements) in the shape of a tile."""
+def _in_tile_shape(lanes: NDArray[np.bool_], tile: Tensor) -> NDArray[np.bool_]:
+    """Return lanes of shape (partitions, free elements or 1) in the shape of a tile."""
     if lanes.shape[1] == 1:
         return lanes.reshape((-1,) + (1,) * max(tile.ndim - 1, 1))
     return np.broadcast_to(lanes, (tile.shape[0], lanes.shape[1])).reshape(tile.shape)
 
 
-def _masked(operand: Values, lanes: Lanes) -> Values:
-    """Return an operand with zeros in its masked-off elements, which then do not contribute."""
+def _with_zeros(operand: Values, lanes: Lanes) -> Values:
+    """Return an operand with zeros in its masked-off elements, so that they do not contribute."""
     if lanes is None or not lanes.ndim:
         return operand
     states = None if operand.states is None else np.where(lanes, operand.states, np.uint8(DEFINED))
@@ -116,8 +122,8 @@ def _masked(operand: Values, lanes: Lanes) -> Values:
     return Values(values, states, operand.dtype, operand.space)
 
 
-def _flat(operand: Values) -> Values:
-    """Return a tile as (partitions, free elements)."""
+def _as_matrix(operand: Values) -> Values:
+    """Return a tile's values and states in shape (partitions, free elements)."""
     values = operand.values
     if values.ndim == 2:
         return operand
@@ -127,44 +133,46 @@ def _flat(operand: Values) -> Values:
 
 
 def _double_rows(operand: Values) -> Values:
-    """Return a tile with its first free dimension, of size 2, merged into the contracted one."""
+    """Return a tile with its first free dimension, of size 2, merged into the partitions."""
     values = operand.values
     if values.ndim < 3 or values.shape[1] != 2:
-        raise NkiError("with perf_mode double_row the first free dimension of both tiles is 2")
+        raise NkiError("with perf_mode double_row the first free dimension of both tiles must be 2")
     shape = (2 * values.shape[0], -1)
     states = None if operand.states is None else operand.states.reshape(shape)
     return Values(values.reshape(shape), states, operand.dtype, operand.space)
 
 
-def _product(issue: Issue, left: Values, right: Values, most: int) -> Array:
-    """Return the product computed in float32, and report violations of the engine's limits."""
-    rows, columns = left.values.shape
-    free = right.values.shape[1]
-    if rows != right.values.shape[0]:
+def _checked_product(issue: Issue, left: Values, right: Values, most: int) -> Array:
+    """Return `left.T @ right` in float32, and report violations of the engine's limits."""
+    contracted_size, stationary_free = left.values.shape
+    moving_free = right.values.shape[1]
+    if contracted_size != right.values.shape[0]:
         raise NkiError(
-            f"a matrix multiplication contracts equally many partitions; the stationary tile has "
-            f"{rows}, the moving tile {right.values.shape[0]}"
+            f"a matrix multiplication needs tiles with as many partitions; the stationary tile has "
+            f"{contracted_size}, the moving tile {right.values.shape[0]}"
         )
-    issue.limit(rows, most, MATMUL_LIMIT, "the contracted (partition) dimension")
-    issue.limit(columns, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size")
-    newest = issue.run.target.generation >= 4
-    width = 4 if issue.destination is None else issue.destination.itemsize
-    moving_most = _MOVING_FREE_V4.get(width, 0) if newest else targets.MOVING_FREE
-    issue.limit(free, moving_most, MATMUL_LIMIT, "the moving tile's free size")
-    if not newest:
+    issue.limit(contracted_size, most, MATMUL_LIMIT, "the contracted (partition) dimension")
+    issue.limit(
+        stationary_free, targets.STATIONARY_FREE, MATMUL_LIMIT, "the stationary tile's free size"
+    )
+    is_v4 = issue.run.target.generation >= 4
+    element_bytes = 4 if issue.destination is None else issue.destination.itemsize
+    moving_most = _MOVING_FREE_V4.get(element_bytes, 0) if is_v4 else targets.MOVING_FREE
+    issue.limit(moving_free, moving_most, MATMUL_LIMIT, "the moving tile's free size")
+    if not is_v4:
         issue.limit(
-            free * 4,
+            moving_free * 4,
             targets.PSUM_BANK_BYTES,
             PSUM_BANK,
             "bytes of a matrix multiplication's result in one partition of a bank of PSUM",
         )
-    _check_types(issue, left.dtype, right.dtype)
-    issue.flops = 2 * rows * columns * free
+    _report_operand_types(issue, left.dtype, right.dtype)
+    issue.flops = 2 * contracted_size * stationary_free * moving_free
     issue.dtype = left.dtype
     return np.asarray(np.matmul(left.computed().T, right.computed()))
 
 
-def _check_types(issue: Issue, left: np.dtype[Any], right: np.dtype[Any]) -> None:
+def _report_operand_types(issue: Issue, left: np.dtype[Any], right: np.dtype[Any]) -> None:
     for dtype in (left, right):
         if dtype not in dtypes.FLOATS:
             issue.report(ENGINE_DTYPE, f"the tensor engine multiplies floats only, not {dtype}")
@@ -191,19 +199,21 @@ def _product_states(left: Values, right: Values) -> NDArray[np.uint8] | None:
 def accumulated(
     issue: Issue, values: Array, accumulate: bool | None, passed: np.dtype[Any] | None = None
 ) -> Array:
-    """Return values added to the destination's contents, as far as `accumulate` says.
+    """Return values added to the contents of the destination.
 
-    `passed` is the type of a tile that is transposed bit by bit; the destination may have it too.
+    `accumulate` adds to all elements, None to written elements only, False to none. `passed` is the
+    type of a tile that is transposed bit by bit; the destination may have it too.
     """
     destination = issue.destination
     assert destination is not None
     if destination.memory.space != "psum":
-        issue.report(MEMORY_SPACE, "the tensor engine writes to PSUM, dst lies elsewhere")
-    newest = issue.run.target.generation >= 4
-    allowed = (dtypes.float32, dtypes.bfloat16) if newest else (dtypes.float32,)
+        issue.report(MEMORY_SPACE, "the tensor engine can write to PSUM only, and dst is elsewhere")
+    is_v4 = issue.run.target.generation >= 4
+    allowed = (dtypes.float32, dtypes.bfloat16) if is_v4 else (dtypes.float32,)
     if destination.dtype not in (*allowed, passed):
         issue.report(
-            ENGINE_DTYPE, f"the tensor engine accumulates in float32, dst is {destination.dtype}"
+            ENGINE_DTYPE,
+            f"the tensor engine accumulates in float32, but dst is {destination.dtype}",
         )
     if accumulate is False:
         return values
@@ -215,22 +225,22 @@ def accumulated(
     sharing.note_read(issue, destination, None, None)
     if states is None:
         return dtypes.computed(contents) + values
-    written = destination.per_element(states).reshape(values.shape) != NEVER_WRITTEN
-    if not written.any():
+    is_written = destination.per_element(states).reshape(values.shape) != NEVER_WRITTEN
+    if not is_written.any():
         if accumulate:
             issue.read(destination)  # reports the read of unwritten elements
         return values
-    return np.where(written, dtypes.computed(contents) + values, values)
+    return np.where(is_written, dtypes.computed(contents) + values, values)
 
 
 @operation("nl.matmul", engine="tensor", kind="dot")
 def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any = None) -> Result:
     """Return `x @ y` in PSUM; with `transpose_x`, `x.T @ y`."""
-    left, right = _flat(issue.read(x, mask)), _flat(issue.read(y, mask))
+    left, right = _as_matrix(issue.read(x, mask)), _as_matrix(issue.read(y, mask))
     if not transpose_x:
         states = None if left.states is None else left.states.T
         left = Values(left.values.T, states, left.dtype, left.space)
-    values = _product(issue, left, right, targets.PARTITIONS)
+    values = _checked_product(issue, left, right, targets.PARTITIONS)
     return issue.result(
         values, dtypes.float32, space="psum", states=_product_states(left, right), mask=mask
     )
@@ -240,16 +250,16 @@ def matmul(issue: Issue, x: Any, y: Any, *, transpose_x: bool = False, mask: Any
 def nc_transpose(
     issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None, engine: Any = None
 ) -> Result:
-    """Swap the partition and the free dimension of a tile."""
+    """Return a tile transposed, in PSUM, or in SBUF by the vector engine."""
     issue.choose_engine(engine)
-    tile = _flat(issue.read(data, mask))
-    by_vector = issue.engine == "vector"
-    most = _VECTOR_TRANSPOSE if by_vector else targets.PARTITIONS
+    tile = _as_matrix(issue.read(data, mask))
+    uses_vector_engine = issue.engine == "vector"
+    size_limit = _VECTOR_TRANSPOSE if uses_vector_engine else targets.PARTITIONS
     for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
-        issue.limit(size, most, MATMUL_LIMIT, f"the {name} of a transposed tile")
+        issue.limit(size, size_limit, MATMUL_LIMIT, f"the {name} of a transposed tile")
     states = None if tile.states is None else tile.states.T
     result = issue.result(
-        tile.values.T, dtype, tile, states=states, space="sbuf" if by_vector else "psum"
+        tile.values.T, dtype, tile, states=states, space="sbuf" if uses_vector_engine else "psum"
     )
     result.placed_by_compiler = not issue.has_named_engine
     return result
@@ -257,8 +267,8 @@ def nc_transpose(
 
 @operation("nl.transpose", engine="tensor", kind="other")
 def transpose(issue: Issue, x: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Swap the partition and the free dimension of a tile."""
-    tile = _flat(issue.read(x, mask))
+    """Return a tile with partitions and free elements swapped, in PSUM."""
+    tile = _as_matrix(issue.read(x, mask))
     for size, name in zip(tile.values.shape, ("partitions", "free size"), strict=True):
         issue.limit(size, targets.PARTITIONS, MATMUL_LIMIT, f"the {name} of a transposed tile")
     states = None if tile.states is None else tile.states.T

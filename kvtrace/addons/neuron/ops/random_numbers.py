@@ -25,24 +25,23 @@ _STEP: Final = np.uint32(362437)
 State = NDArray[np.uint32]
 
 
-def _seeded(seed: int, words: int) -> State:
-    """Return states of all partitions derived from a seed."""
+def _seeded_states(seed: int, words: int) -> State:
     return np.random.default_rng(seed).integers(1, 1 << 32, (PARTITIONS, words), np.uint32)
 
 
 def _engine_state(issue: Issue) -> State:
-    """Return the state of the instruction's engine in the running program."""
+    """Return the stored generators' states of the instruction's engine in this program."""
     run = issue.run
     engine = issue.engine if issue.engine in STATE_WORDS else "vector"
-    key = (run.program, engine)
-    if key not in run.random_states:
-        run.random_states[key] = _seeded(0, STATE_WORDS[engine])
-    state: State = run.random_states[key]
+    state_key = (run.program, engine)
+    if state_key not in run.random_states:
+        run.random_states[state_key] = _seeded_states(0, STATE_WORDS[engine])
+    state: State = run.random_states[state_key]
     return state
 
 
 def _draw(state: State, partitions: int, count: int) -> NDArray[np.uint32]:
-    """Draw 32 bits for each element of some partitions, and advance the generators."""
+    """Return 32 random bits for each of `count` elements per partition; `state` is advanced."""
     values = np.empty((partitions, count), np.uint32)
     generators = state.shape[1] // _WORDS
     for index in range(count):
@@ -59,35 +58,35 @@ def _draw(state: State, partitions: int, count: int) -> NDArray[np.uint32]:
 
 @operation("nisa.rng", engine="vector", kind="other")
 def rng(issue: Issue, engine: Any = None) -> Result:
-    """Draw random integers: the lowest bits of 32 random bits per element."""
+    """Return random integers: the lowest bits of 32 random bits per element."""
     issue.choose_engine(engine)
     destination = issue.destination
     assert destination is not None
     if destination.dtype.kind not in "iu":
-        raise NkiError(f"nisa.rng draws integers, dst is {destination.dtype}")
+        raise NkiError(f"nisa.rng returns integers, but dst is {destination.dtype}")
     partitions = destination.shape[0]
     bits = _draw(_engine_state(issue), partitions, destination.size // partitions)
-    width = np.dtype(f"u{destination.itemsize}")
-    values = bits.astype(width).view(destination.dtype)
+    unsigned_type = np.dtype(f"u{destination.itemsize}")
+    values = bits.astype(unsigned_type).view(destination.dtype)
     return issue.result(values, destination.dtype)
 
 
 @operation("nisa.rand2", engine="vector", kind="other")
 def rand2(issue: Issue, min: Any, max: Any) -> Result:  # noqa: A002 - the public names
-    """Draw uniform random numbers between two bounds, numbers or columns."""
+    """Return uniform random numbers between two bounds, each a number or a column."""
     destination = issue.destination
     assert destination is not None
     shape = (destination.shape[0], destination.size // destination.shape[0])
     low, high = (column(issue, bound, shape) for bound in (min, max))
-    share = _draw(_engine_state(issue), *shape).astype(np.float64) / (1 << 32)
-    least = low.computed()
-    values = (least + share * (high.computed() - least)).astype(np.float32)
+    fraction = _draw(_engine_state(issue), *shape).astype(np.float64) / (1 << 32)
+    lowest = low.computed()
+    values = (lowest + fraction * (high.computed() - lowest)).astype(np.float32)
     return issue.result(values, destination.dtype, low, high)
 
 
 @operation("nisa.rand_set_state", engine="gpsimd", kind="other")
 def rand_set_state(issue: Issue, src_seeds: Any, engine: Any = None) -> None:
-    """Set the states of an engine's generators, a row of words per partition."""
+    """Set the states of an engine's generators from a tile, one row per partition."""
     issue.choose_engine(engine)
     source = issue.read(src_seeds)
     words = _state_words(issue, source.values.shape)
@@ -96,7 +95,7 @@ def rand_set_state(issue: Issue, src_seeds: Any, engine: Any = None) -> None:
 
 @operation("nisa.rand_get_state", engine="gpsimd", kind="other")
 def rand_get_state(issue: Issue, engine: Any = None) -> Result:
-    """Return the states of an engine's generators, a row of words per partition."""
+    """Return the states of an engine's generators, one row per partition."""
     issue.choose_engine(engine)
     destination = issue.destination
     assert destination is not None
@@ -105,25 +104,27 @@ def rand_get_state(issue: Issue, engine: Any = None) -> Result:
 
 
 def _state_words(issue: Issue, shape: tuple[int, ...]) -> int:
-    """Return the number of words per partition of the engine's state.
+    """Return the number of words per partition of the engine's state; a tile must have as many.
 
     Raises:
         NkiError: the tile has another number of words per partition.
     """
     engine = issue.engine if issue.engine in STATE_WORDS else "vector"
     words = STATE_WORDS[engine]
-    count = int(np.prod(shape[1:]))
-    if count != words:
-        raise NkiError(f"a state of {engine} has {words} words per partition, not {count}")
+    tile_words = int(np.prod(shape[1:]))
+    if tile_words != words:
+        raise NkiError(f"a state of {engine} has {words} words per partition, not {tile_words}")
     return words
 
 
 @operation("nisa.set_rng_seed", engine="vector", kind="other")
 def set_rng_seed(issue: Issue, src_seeds: Any) -> None:
-    """Restart the vector engine's random numbers from a seed."""
+    """Restart the vector engine's random numbers from the seed in a tensor of one element."""
     source = issue.read(src_seeds)
     if source.values.size != 1:
-        raise NkiError(f"set_rng_seed takes one number, not {source.values.shape}")
+        raise NkiError(f"set_rng_seed needs one number, not {source.values.shape}")
     bits = np.ascontiguousarray(source.values).view(np.dtype(f"u{source.values.itemsize}"))
     seed = int(bits.reshape(-1)[0])
-    issue.run.random_states[issue.run.program, "vector"] = _seeded(seed, STATE_WORDS["vector"])
+    issue.run.random_states[issue.run.program, "vector"] = _seeded_states(
+        seed, STATE_WORDS["vector"]
+    )

@@ -21,7 +21,7 @@ Array = NDArray[Any]
 
 
 def free_axes(axis: Any, rank: int) -> tuple[int, ...]:
-    """Return the axes to reduce, sorted and not negative.
+    """Return the axes to reduce, sorted and counted from 0; they must be free dimensions.
 
     Raises:
         NkiError: an axis is the partition dimension, or does not exist.
@@ -42,7 +42,7 @@ def reduced(
     """Return values and states of a tile reduced over free axes; masked-off lanes are ignored."""
     ufunc = getattr(np, token.name, None)
     if not isinstance(ufunc, np.ufunc):
-        raise NkiError(f"nl.{token.name} is not an operation to reduce with")
+        raise NkiError(f"nl.{token.name} cannot be used to reduce")
     values = tile.computed() if token.kind != "bits" else tile.values
     states = tile.states
     if mask is not None:
@@ -50,10 +50,10 @@ def reduced(
         values = np.where(lanes, values, np.float32(NEUTRAL.get(token.name, 0.0)))
         states = None if states is None else np.where(lanes, states, np.uint8(DEFINED))
     shape = _reduced_shape(values.shape, axes, keepdims)
-    total = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)
+    reduced_values = np.asarray(ufunc.reduce(values, axis=axes)).reshape(shape)
     if states is None or states.min() == DEFINED:
-        return total, None
-    return total, states.min(axis=axes).reshape(shape)
+        return reduced_values, None
+    return reduced_values, states.min(axis=axes).reshape(shape)
 
 
 def _reduced_shape(
@@ -68,7 +68,7 @@ def _reduced_shape(
 def _language_reduction(
     name: str, token_name: str, after: Callable[[Array, Array], Array] | None = None
 ) -> Operation:
-    """Return the op `nl.<name>`, a reduction with token `over`, then `after(total, count)`."""
+    """Return the op `nl.<name>`: a reduction by a token, and then `after(total, lane count)`."""
 
     def reduce(
         issue: Issue,
@@ -96,7 +96,6 @@ def _language_reduction(
 def _lane_counts(
     shape: tuple[int, ...], axes: tuple[int, ...], mask: Any, result: tuple[int, ...]
 ) -> Array:
-    """Return the number of active lanes reduced into each result."""
     lanes = np.broadcast_to(True if mask is None else lanes_of(mask), shape)
     return np.asarray(lanes.sum(axis=axes, dtype=np.float32)).reshape(result)
 
@@ -136,7 +135,7 @@ def tensor_reduce(
     negate: bool = False,
     keepdims: bool = False,
 ) -> Result:
-    """Reduce a tile over free dimensions; `negate` changes the sign of the result."""
+    """Return a tile reduced over free dimensions; `negate` changes the sign of the result."""
     tile = issue.read(data, mask)
     axes = free_axes(axis, tile.values.ndim)
     values, states = reduced(token_of(op, 2), tile, axes, mask, keepdims)
@@ -148,7 +147,7 @@ def tensor_reduce(
 def tensor_partition_reduce(
     issue: Issue, op: Any, data: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Reduce a tile over its partitions to one partition."""
+    """Return a tile reduced over its partitions, of one partition."""
     tile = issue.read(data, mask)
     partitions_last = Values(
         np.moveaxis(tile.values, 0, -1),
@@ -170,10 +169,11 @@ def tensor_partition_reduce(
 
 
 def _accumulator_key(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tuple[int, ...]:
-    """Return the key of a call's accumulator: one for each iteration of the loops not reduced.
+    """Return the key of the accumulator of a call of `loop_reduce`.
 
-    Plain Python loops are not known; the number of earlier calls at the site in the innermost
-    iteration stands for their iterations.
+    There is an accumulator for each iteration of the loops that are not reduced. Python's own loops
+    are unknown; the number of earlier calls at the site in the innermost iteration stands for their
+    iterations.
     """
     running = issue.run.loops
     inner_loops = running[running.index(outermost) :]
@@ -187,7 +187,7 @@ def _accumulator_key(issue: Issue, outermost: Loop, reduced: list[Loop]) -> tupl
 def loop_reduce(
     issue: Issue, x: Any, op: Any, loop_indices: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Reduce a tile over the iterations of loops; the last iteration returns the whole result.
+    """Return a tile reduced over the iterations of loops so far; in the last, it is complete.
 
     Raises:
         NkiError: `loop_indices` are not loop variables of `affine_range` and others.
@@ -200,10 +200,10 @@ def loop_reduce(
     outermost = min(loops, key=issue.run.loops.index)
     token = token_of(op, 2)
     values = tile.computed()
-    key = _accumulator_key(issue, outermost, loops)
-    total_before = outermost.accumulators.get(key)
+    accumulator_key = _accumulator_key(issue, outermost, loops)
+    total_before = outermost.accumulators.get(accumulator_key)
     if total_before is not None:
         values = token.apply(total_before, values)
         issue.flops = values.size
-    outermost.accumulators[key] = np.array(values)
+    outermost.accumulators[accumulator_key] = np.array(values)
     return issue.result(values, dtype, tile, mask=mask)

@@ -36,12 +36,14 @@ def tensor_tensor_scan(
     left, right = issue.read(data0, mask), issue.read(data1, mask)
     right = reshaped(right, left.values.shape)
     if left.values.ndim != 2:
-        raise NkiError(f"tensor_tensor_scan takes tiles of two dimensions, not {left.values.shape}")
-    first = column(issue, initial, left.values.shape, mask)
-    carry = np.broadcast_to(first.computed().reshape(-1), left.values.shape[:1])
+        raise NkiError(f"tensor_tensor_scan needs tiles of two dimensions, not {left.values.shape}")
+    initial_ = column(issue, initial, left.values.shape, mask)
+    carry = np.broadcast_to(initial_.computed().reshape(-1), left.values.shape[:1])
     inner_op, outer_op = token_of(op0, 2), token_of(op1, 2)
     if "bits" in (inner_op.kind, outer_op.kind):
-        raise NkiError(f"tensor_tensor_scan takes arithmetic, not {inner_op!r} and {outer_op!r}")
+        raise NkiError(
+            f"ops of tensor_tensor_scan must be arithmetic, not {inner_op!r} and {outer_op!r}"
+        )
     factors, addends = left.computed(), right.computed()
     values = np.empty(factors.shape, np.float32)
     for column_index in range(factors.shape[1]):
@@ -52,8 +54,8 @@ def tensor_tensor_scan(
         values[:, column_index] = carry
     issue.flops = 2 * values.size
     states = None
-    if any(operand.states is not None for operand in (left, right, first)):
-        result_states = issue.result(values, None, left, right, first).states
+    if any(operand.states is not None for operand in (left, right, initial_)):
+        result_states = issue.result(values, None, left, right, initial_).states
         states = np.minimum.accumulate(result_states, axis=1) if result_states is not None else None
     return issue.result(values, dtype, left, states=states, mask=mask)
 
@@ -74,7 +76,7 @@ def tensor_scalar_reduce(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Apply a token with a number or a column, and write the reduction to `reduce_res`.
+    """Return `op0` of a tile and a number or column; write its reduction to `reduce_res`.
 
     `reduce_cmd` controls the vector engine's registers, whose contents `reduce_res` gets;
     `reduce_res_negate` changes their sign.
@@ -115,19 +117,19 @@ def range_select(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Return elements whose index plus `range_start` is within two bounds per partition."""
+    """Return elements whose index plus `range_start` is within two bounds, else a number."""
     tile = issue.read(on_true_tile, mask)
     shape = tile.values.shape
     bounds = [column(issue, bound, (shape[0], 1)) for bound in (bound0, bound1)]
-    flat = tile.computed().reshape(shape[0], -1)
-    indices = np.float32(range_start) + np.arange(flat.shape[1], dtype=np.float32)[None, :]
-    inside = np.logical_and(
+    rows = tile.computed().reshape(shape[0], -1)
+    indices = np.float32(range_start) + np.arange(rows.shape[1], dtype=np.float32)[None, :]
+    is_in_range = np.logical_and(
         *(
             applied(token_of(op, 2), indices, bound.computed())
             for op, bound in zip((comp_op0, comp_op1), bounds, strict=True)
         )
     )
-    values = np.where(inside, flat, np.float32(on_false_value)).reshape(shape)
+    values = np.where(is_in_range, rows, np.float32(on_false_value)).reshape(shape)
     issue.flops = 2 * values.size
     registers = issue.run.vector_registers
     accumulate(
@@ -152,15 +154,15 @@ def tensor_scalar_cumulative(
     """
     tile = issue.read(src)
     shape = tile.values.shape
-    flat = (shape[0], -1)
-    other = column(issue, imm0, shape)
+    matrix_shape = (shape[0], -1)
+    operand_column = column(issue, imm0, shape)
     inner_op, outer_op = token_of(op0, 2), token_of(op1, 2)
     command = getattr(reduce_cmd, "name", "reset_reduce")
-    operands = [tile, other]
+    operands = [tile, operand_column]
     if command == "load_reduce":
-        first = column(issue, imm1, (shape[0], 1))
-        operands.append(first)
-        carry = np.broadcast_to(first.computed(), (shape[0], 1)).reshape(-1)
+        initial_column = column(issue, imm1, (shape[0], 1))
+        operands.append(initial_column)
+        carry = np.broadcast_to(initial_column.computed(), (shape[0], 1)).reshape(-1)
     elif command == "reset_reduce" and outer_op.name in _INITIAL:
         carry = np.full(shape[0], _INITIAL[outer_op.name], np.float32)
     else:
@@ -168,7 +170,7 @@ def tensor_scalar_cumulative(
             f"tensor_scalar_cumulative has no op1 {outer_op!r} with reduce_cmd {command}: "
             f"op1 is one of {', '.join(_INITIAL)}, and reduce_cmd reset_reduce or load_reduce"
         )
-    factors = applied(inner_op, tile, other).reshape(flat)
+    factors = applied(inner_op, tile, operand_column).reshape(matrix_shape)
     values = np.empty(factors.shape, np.float32)
     for column_index in range(factors.shape[1]):
         carry = outer_op.apply(factors[:, column_index], carry)
@@ -177,5 +179,5 @@ def tensor_scalar_cumulative(
     result_states = issue.result(values.reshape(shape), None, *operands).states
     states = None
     if result_states is not None:
-        states = np.minimum.accumulate(result_states.reshape(flat), axis=1).reshape(shape)
+        states = np.minimum.accumulate(result_states.reshape(matrix_shape), axis=1).reshape(shape)
     return issue.result(values.reshape(shape), None, tile, states=states)

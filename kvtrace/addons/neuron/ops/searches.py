@@ -14,50 +14,53 @@ from kvtrace.addons.neuron.ops.elementwise import column, reshaped
 from kvtrace.addons.neuron.tensors import Tensor
 
 #: Minimum and maximum elements per partition of searched tiles (reference of `nki.isa`).
-LEAST: Final = 8
-MOST: Final = 16_384
+MIN_SIZE: Final = 8
+MAX_SIZE: Final = 16_384
 
 #: Partitions among which a shuffle moves, and the entry that leaves a partition unchanged.
 GROUP: Final = 32
 UNCHANGED: Final = 255
 
 
-def _flat(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]:
+def _searched_rows(issue: Issue, operand: Any, mask: Any = None) -> NDArray[Any]:
     source = issue.read(operand, mask)
-    flat = source.computed().reshape(source.values.shape[0], -1)
-    if flat.shape[1] != LEAST:
-        issue.limit(flat.shape[1], MOST, TILE_LIMIT, "the free size of a tile that is searched")
-    return flat
+    rows = source.computed().reshape(source.values.shape[0], -1)
+    if rows.shape[1] != MIN_SIZE:
+        text = "the free size of a tile that is searched"
+        issue.limit(rows.shape[1], MAX_SIZE, TILE_LIMIT, text)
+    return rows
 
 
 @operation("nisa.max8", engine="vector", kind="reduce")
 def max8(issue: Issue, src: Any, *, dtype: Any = None, mask: Any = None) -> Result:
     """Return the eight largest elements of each partition, in descending order."""
-    flat = _flat(issue, src, mask)
-    if flat.shape[1] < LEAST:
-        raise NkiError(f"max8 takes at least {LEAST} elements per partition, not {flat.shape[1]}")
+    rows = _searched_rows(issue, src, mask)
+    if rows.shape[1] < MIN_SIZE:
+        raise NkiError(
+            f"max8 needs at least {MIN_SIZE} elements per partition, not {rows.shape[1]}"
+        )
     result_dtype = src.dtype if dtype is None else dtype
-    return issue.result(-np.sort(-flat, axis=1)[:, :LEAST], result_dtype)
+    return issue.result(-np.sort(-rows, axis=1)[:, :MIN_SIZE], result_dtype)
 
 
-def _indices_of(flat: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
+def _match_indices(rows: NDArray[Any], values: NDArray[Any]) -> NDArray[np.int64]:
     """Return the index of each value in its partition, or -1 if it does not occur.
 
-    Equal values get the indices of successive equal elements.
+    If a value is searched several times, each match is used once, in ascending order.
     """
     indices = np.full(values.shape, -1, np.int64)
     for row, row_values in enumerate(values):
         for value in np.unique(row_values):
             slots = np.flatnonzero(row_values == value)
-            matches = np.flatnonzero(flat[row] == value)[: slots.size]
+            matches = np.flatnonzero(rows[row] == value)[: slots.size]
             indices[row, slots[: matches.size]] = matches
     return indices
 
 
-def _as_indices(indices: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
-    """Return indices in an integer type, in which -1 sets all bits."""
-    target = dtypes.as_dtype(dtype)
-    return indices.astype(target) if target.kind in "iu" else indices
+def _as_type(indices: NDArray[np.int64], dtype: Any) -> NDArray[Any]:
+    """Return indices converted to an integer type, in which -1 sets all bits."""
+    index_type = dtypes.as_dtype(dtype)
+    return indices.astype(index_type) if index_type.kind in "iu" else indices
 
 
 @operation("nisa.nc_find_index8", engine="vector", kind="other")
@@ -68,15 +71,15 @@ def nc_find_index8(
 
     Equal values get the indices of equal elements, in ascending order.
     """
-    flat, searched = _flat(issue, data, mask), _flat(issue, vals)
-    if searched.shape[1] != LEAST:
+    rows, values = _searched_rows(issue, data, mask), _searched_rows(issue, vals)
+    if values.shape[1] != MIN_SIZE:
         raise NkiError(
-            f"nc_find_index8 takes {LEAST} values per partition, not {searched.shape[1]}"
+            f"nc_find_index8 needs {MIN_SIZE} values per partition, not {values.shape[1]}"
         )
     if issue.destination is not None:
         dtype = issue.destination.dtype
     result_dtype = dtypes.uint32 if dtype is None else dtype
-    return issue.result(_as_indices(_indices_of(flat, searched), result_dtype), result_dtype)
+    return issue.result(_as_type(_match_indices(rows, values), result_dtype), result_dtype)
 
 
 @operation("nisa.nc_match_replace8", engine="vector", kind="other")
@@ -90,18 +93,19 @@ def nc_match_replace8(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Replace the first match of each of eight values; `dst_idx` gets the matches' indices.
+    """Return a tile in which the first match of each of eight values is replaced by `imm`.
 
-    Values are matched from the last to the first: equal values get descending indices.
+    `dst_idx` gets the matches' indices. Values are matched from the last to the first: equal values
+    get descending indices.
     """
     tile = issue.read(data, mask)
-    flat = np.array(tile.computed().reshape(tile.values.shape[0], -1))
-    indices = _indices_of(flat, _flat(issue, vals)[:, ::-1])[:, ::-1]
+    rows = np.array(tile.computed().reshape(tile.values.shape[0], -1))
+    indices = _match_indices(rows, _searched_rows(issue, vals)[:, ::-1])[:, ::-1]
     for row, row_indices in enumerate(indices):
-        flat[row, row_indices[row_indices >= 0]] = imm
+        rows[row, row_indices[row_indices >= 0]] = imm
     if dst_idx is not None:
-        issue.add_result(dst_idx, issue.result(_as_indices(indices, dst_idx.dtype), dst_idx.dtype))
-    return issue.result(flat.reshape(tile.values.shape), dtype, tile, mask=mask)
+        issue.add_result(dst_idx, issue.result(_as_type(indices, dst_idx.dtype), dst_idx.dtype))
+    return issue.result(rows.reshape(tile.values.shape), dtype, tile, mask=mask)
 
 
 @operation("nisa.tensor_copy_predicated", engine="vector", kind="other")
@@ -115,21 +119,21 @@ def tensor_copy_predicated(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Copy elements to `dst` where a predicate is nonzero; zero with `reverse_pred`."""
+    """Copy elements to `dst` where the predicate is nonzero (`reverse_pred`: zero)."""
     del dtype
     predicates = issue.read(predicate, mask)
     if predicates.dtype not in (dtypes.uint8, dtypes.uint16, dtypes.uint32):
         issue.report(
-            ENGINE_DTYPE, f"a predicate is uint8, uint16 or uint32, not {predicates.dtype}"
+            ENGINE_DTYPE, f"a predicate must be uint8, uint16 or uint32, not {predicates.dtype}"
         )
     source = issue.read(src, mask)
     if not isinstance(dst, Tensor):
-        raise NkiError("dst of nisa.tensor_copy_predicated is a tile")
+        raise NkiError("dst of nisa.tensor_copy_predicated must be a tile")
     issue.destination = dst
     lanes = (predicates.values == 0) if reverse_pred else (predicates.values != 0)
     values = source.values if source.is_number else reshaped(source, dst.shape).values
-    whole = np.broadcast_to(values, dst.shape)
-    return issue.result(whole, dst.dtype, mask=lanes.reshape(dst.shape))
+    broadcast_values = np.broadcast_to(values, dst.shape)
+    return issue.result(broadcast_values, dst.dtype, mask=lanes.reshape(dst.shape))
 
 
 @operation("nisa.select_reduce", engine="vector", kind="elementwise")
@@ -146,9 +150,9 @@ def select_reduce(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Return `on_true` where a predicate is nonzero, and a number or a column elsewhere.
+    """Return `on_true` where the predicate is nonzero, else `on_false`, a number or a column.
 
-    `reduce_res` gets the maximum of each partition.
+    `reduce_res` gets the reduction of each partition.
     """
     predicates, tile = issue.read(predicate, mask), issue.read(on_true, mask)
     shape = tile.values.shape
@@ -167,17 +171,17 @@ def select_reduce(
 def nc_stream_shuffle(
     issue: Issue, src: Any, dst: Any, shuffle_mask: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Move partitions in groups of 32: `dst[i] = src[shuffle_mask[i]]`, unchanged for 255."""
+    """Copy partition `shuffle_mask[i]` of each 32 to partition i; 255 leaves it unchanged."""
     del dtype, mask
     sources = [int(source) for source in shuffle_mask]
     if len(sources) != GROUP:
-        raise NkiError(f"a shuffle names {GROUP} partitions, not {len(sources)}")
-    operand_values = issue.read(src)
-    count = operand_values.values.shape[0]
-    moved = [at for at in range(count) if sources[at % GROUP] != UNCHANGED]
-    values = np.array(operand_values.values)
-    values[moved] = operand_values.values[[at - at % GROUP + sources[at % GROUP] for at in moved]]
-    lanes = np.zeros(operand_values.values.shape, bool)
+        raise NkiError(f"a shuffle mask must have {GROUP} entries, not {len(sources)}")
+    tile = issue.read(src)
+    count = tile.values.shape[0]
+    moved = [row for row in range(count) if sources[row % GROUP] != UNCHANGED]
+    values = np.array(tile.values)
+    values[moved] = tile.values[[row - row % GROUP + sources[row % GROUP] for row in moved]]
+    lanes = np.zeros(tile.values.shape, bool)
     lanes[moved] = True
     issue.destination = dst
     return issue.result(values, dst.dtype, mask=lanes)
@@ -195,7 +199,7 @@ def dma_transpose(
     dtype: Any = None,
     mask: Any = None,
 ) -> Result:
-    """Swap the first and last dimension, or permute the dimensions by `axes`, by DMA.
+    """Return a tensor with first and last dimension swapped, or dimensions permuted by `axes`.
 
     Dimensions between the first and the last stay where they are, as in the reference.
     """
@@ -217,20 +221,20 @@ def gather_flattened(
     *,
     mask: Any = None,
 ) -> Result:
-    """Return elements of each partition by their indices in the partition."""
+    """Return the elements of each partition at the indices in the same partition."""
     if axis != 0:
         raise NkiError(
-            f"gather_flattened gathers along axis 0, the joined free dimensions, not {axis}"
+            f"gather_flattened can gather along axis 0 only, the joined free dimensions, not {axis}"
         )
     tile, index_tile = issue.read(data), issue.read(indices, mask)
-    flat = tile.values.reshape(tile.values.shape[0], -1)
+    rows = tile.values.reshape(tile.values.shape[0], -1)
     element_indices = index_tile.values.reshape(index_tile.values.shape[0], -1).astype(np.int64)
-    outside = (element_indices < 0) | (element_indices >= flat.shape[1])
-    if outside.any():
+    is_outside = (element_indices < 0) | (element_indices >= rows.shape[1])
+    if is_outside.any():
         raise NkiError(
-            f"gather_flattened takes indices below {flat.shape[1]}, not {element_indices.max()}"
+            f"gather_flattened needs indices below {rows.shape[1]}, not {element_indices.max()}"
         )
-    values = np.take_along_axis(flat, element_indices, axis=1).reshape(index_tile.values.shape)
+    values = np.take_along_axis(rows, element_indices, axis=1).reshape(index_tile.values.shape)
     return issue.result(values, dtype, tile, mask=mask, states=None)
 
 
@@ -256,50 +260,53 @@ def find_top(
     """
     source = issue.read(src)
     partitions = source.values.shape[0]
-    count = val_dst.size // val_dst.shape[0]
+    result_count = val_dst.size // val_dst.shape[0]
     if partitions % SNAKE or val_dst.shape[0] != partitions or idx_dst.shape != val_dst.shape:
         raise NkiError(
-            f"topk takes a multiple of {SNAKE} partitions, and two results of one shape with "
+            f"topk needs a multiple of {SNAKE} partitions, and two results of one shape with "
             "equally many"
         )
-    if not 0 < count <= n or n > SNAKE * (source.values.size // partitions):
-        raise NkiError(f"topk finds {count} of {n} elements, src has {source.values.shape}")
-    snakes = _snakes(source.computed())[:, :n]
-    indices = np.argsort(-snakes, axis=1, kind="stable")[:, :count]
+    if not 0 < result_count <= n or n > SNAKE * (source.values.size // partitions):
+        raise NkiError(
+            f"topk needs 1 to n results, and n up to the elements of 16 partitions; here "
+            f"{result_count} results, n = {n}, and src of {source.values.shape}"
+        )
+    snakes = _snake_rows(source.computed())[:, :n]
+    indices = np.argsort(-snakes, axis=1, kind="stable")[:, :result_count]
     indices = indices if sorted else indices[:, ::-1]
     issue.flops = snakes.size
-    columns = -(-count // SNAKE)
+    columns = -(-result_count // SNAKE)
     results = ((val_dst, np.take_along_axis(snakes, indices, axis=1)), (idx_dst, indices))
     for target, values in results:
-        padded_row = np.pad(values, ((0, 0), (0, columns * SNAKE - count)), mode="edge")
+        padded_row = np.pad(values, ((0, 0), (0, columns * SNAKE - result_count)), mode="edge")
         tile = (
             padded_row.reshape(-1, columns, SNAKE).transpose(0, 2, 1).reshape(partitions, columns)
         )
         issue.add_result(target[:, :columns], issue.result(tile, target.dtype, states=None))
 
 
-def _snakes(values: NDArray[Any]) -> NDArray[Any]:
+def _snake_rows(values: NDArray[Any]) -> NDArray[Any]:
     """Return a row for each 16 partitions, with their elements column by column."""
-    flat = values.reshape(values.shape[0] // SNAKE, SNAKE, -1)
-    return np.asarray(flat.transpose(0, 2, 1).reshape(flat.shape[0], -1))
+    groups = values.reshape(values.shape[0] // SNAKE, SNAKE, -1)
+    return np.asarray(groups.transpose(0, 2, 1).reshape(groups.shape[0], -1))
 
 
 @operation("nisa.sequence_bounds", engine="gpsimd", kind="other")
 def sequence_bounds(
     issue: Issue, segment_ids: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Return start and end of the run of equal numbers that contains each element.
+    """Return begin and end of the run of equal numbers that contains each element.
 
-    Zeros are padding: their start is the number of elements, their end -1.
+    Zeros are padding: their begin is the number of elements, their end -1.
     """
     source = issue.read(segment_ids, mask)
     rows = source.values.reshape(source.values.shape[0], -1)
     size = rows.shape[1]
-    columns = np.arange(size)
-    changes = np.ones((rows.shape[0], size + 1), bool)
-    changes[:, 1:-1] = rows[:, 1:] != rows[:, :-1]
-    begins = np.maximum.accumulate(np.where(changes[:, :-1], columns, 0), axis=1)
-    ends = np.where(changes[:, 1:], columns + 1, size)[:, ::-1]
+    column_indices = np.arange(size)
+    is_boundary = np.ones((rows.shape[0], size + 1), bool)
+    is_boundary[:, 1:-1] = rows[:, 1:] != rows[:, :-1]
+    begins = np.maximum.accumulate(np.where(is_boundary[:, :-1], column_indices, 0), axis=1)
+    ends = np.where(is_boundary[:, 1:], column_indices + 1, size)[:, ::-1]
     ends = np.minimum.accumulate(ends, axis=1)[:, ::-1]
     padding = rows == 0
     values = np.stack([np.where(padding, size, begins), np.where(padding, -1, ends)], axis=1)

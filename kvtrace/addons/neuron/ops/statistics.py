@@ -19,43 +19,45 @@ from kvtrace.addons.neuron.tokens import token_of
 def bn_stats(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> Result:
     """Return count, mean and count × variance of the even elements, then of the odd elements."""
     tile = issue.read(data, mask)
-    flat = tile.computed().reshape(tile.values.shape[0], -1)
+    rows = tile.computed().reshape(tile.values.shape[0], -1)
     issue.limit(
-        flat.shape[1], targets.BN_STATS_FREE, TILE_LIMIT, "the free size of a tile for bn_stats"
+        rows.shape[1], targets.BN_STATS_FREE, TILE_LIMIT, "the free size of a tile for bn_stats"
     )
-    parts = []
-    for part in (flat[:, 0::2], flat[:, 1::2]):
+    triples = []
+    for part in (rows[:, 0::2], rows[:, 1::2]):
         count = part.shape[1]
-        mean = part.mean(axis=1) if count else np.zeros(flat.shape[0], np.float32)
-        scaled_variance = part.var(axis=1) * count if count else np.zeros(flat.shape[0], np.float32)
-        parts += [np.full(flat.shape[0], count, np.float32), mean, scaled_variance]
-    issue.flops = 4 * flat.size
-    return issue.result(np.stack(parts, axis=1), dtype, tile, states=_lowest_states(tile.states, 6))
+        mean = part.mean(axis=1) if count else np.zeros(rows.shape[0], np.float32)
+        scaled_variance = part.var(axis=1) * count if count else np.zeros(rows.shape[0], np.float32)
+        triples += [np.full(rows.shape[0], count, np.float32), mean, scaled_variance]
+    issue.flops = 4 * rows.size
+    return issue.result(
+        np.stack(triples, axis=1), dtype, tile, states=_lowest_states(tile.states, 6)
+    )
 
 
 @operation("nisa.bn_aggr", engine="vector", kind="reduce")
 def bn_aggr(issue: Issue, data: Any, *, dtype: Any = None, mask: Any = None) -> Result:
     """Return mean and variance per partition, from triples that `bn_stats` returns."""
     tile = issue.read(data, mask)
-    flat = tile.computed().reshape(tile.values.shape[0], -1)
-    if flat.shape[1] % 3:
-        raise NkiError(f"bn_aggr takes triples, not {flat.shape[1]} elements per partition")
-    counts, means, scaled_variances = (flat[:, offset::3] for offset in range(3))
-    total = counts.sum(axis=1, keepdims=True)
-    mean = (counts * means).sum(axis=1, keepdims=True) / total
-    between = (counts * (means - mean) ** 2).sum(axis=1, keepdims=True)
-    variance = (scaled_variances.sum(axis=1, keepdims=True) + between) / total
+    rows = tile.computed().reshape(tile.values.shape[0], -1)
+    if rows.shape[1] % 3:
+        raise NkiError(f"bn_aggr needs triples, not {rows.shape[1]} elements per partition")
+    counts, means, scaled_variances = (rows[:, offset::3] for offset in range(3))
+    total_count = counts.sum(axis=1, keepdims=True)
+    mean = (counts * means).sum(axis=1, keepdims=True) / total_count
+    variance_of_means = (counts * (means - mean) ** 2).sum(axis=1, keepdims=True)
+    variance = (scaled_variances.sum(axis=1, keepdims=True) + variance_of_means) / total_count
     issue.flops = 6 * counts.size
     values = np.concatenate([mean, variance], axis=1)
     return issue.result(values, dtype, tile, states=_lowest_states(tile.states, 2))
 
 
 def _lowest_states(states: Any, count: int) -> Any:
-    """Return the lowest state of each partition, repeated for `count` results."""
+    """Return the lowest state of each partition, repeated `count` times; None stays None."""
     if states is None:
         return None
-    least = states.reshape(states.shape[0], -1).min(axis=1, keepdims=True)
-    return np.repeat(least, count, axis=1)
+    lowest = states.reshape(states.shape[0], -1).min(axis=1, keepdims=True)
+    return np.repeat(lowest, count, axis=1)
 
 
 @operation("nl.softmax", engine="scalar", kind="reduce")
@@ -118,7 +120,7 @@ def _lanes(mask: Any, shape: tuple[int, ...]) -> Any:
 
 @operation("nl.dropout", engine="vector", kind="elementwise")
 def dropout(issue: Issue, x: Any, rate: Any, *, dtype: Any = None, mask: Any = None) -> Result:
-    """Set elements to zero, each with a probability; random, but equal in every run."""
+    """Return a tile with elements set to zero with probability `rate`, equally in every run."""
     return _dropped_out(issue, x, rate, dtype, mask)
 
 
@@ -133,5 +135,5 @@ def _dropped_out(issue: Issue, data: Any, probabilities: Any, dtype: Any, mask: 
 def dropout_by_chance(
     issue: Issue, data: Any, prob: Any, *, dtype: Any = None, mask: Any = None
 ) -> Result:
-    """Set elements to zero, each with a probability: a number or a column."""
+    """Return a tile with elements set to zero with probability `prob`, a number or column."""
     return _dropped_out(issue, data, prob, dtype, mask)

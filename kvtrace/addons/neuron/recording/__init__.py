@@ -18,7 +18,7 @@ __all__ = ["BACKEND", "NkiBackend"]
 
 
 class NkiBackend:
-    """Backend that listens to launches of this add-on's kernels."""
+    """The backend that observes launches of this add-on's kernels."""
 
     name: Final = "nki"
     #: Not the package itself: looking up a stand-in imports the package under Python's import lock.
@@ -29,11 +29,11 @@ class NkiBackend:
 
     @property
     def launches(self) -> "Launches | None":
-        """The launches recorded by the session in progress, or None."""
+        """The records of launches of the session in progress, or None."""
         return self._launches
 
     def install(self, session: "Session") -> None:
-        """Start to observe launches."""
+        """Add an observer of launches for the session."""
         from kvtrace.addons.neuron import launching
         from kvtrace.addons.neuron.recording.launches import Launches
 
@@ -41,7 +41,7 @@ class NkiBackend:
         launching.listeners.append(self._launches)
 
     def uninstall(self) -> None:
-        """Stop observing launches."""
+        """Remove the observer of launches, if there is one."""
         from kvtrace.addons.neuron import launching
 
         if self._launches in launching.listeners:
@@ -51,7 +51,7 @@ class NkiBackend:
     def watcher(
         self, client: Any, session_of: "Callable[[str], Session]"
     ) -> "Callable[[Any], WatchedKernel]":
-        """Return a function that wraps a kernel so that its launches are recorded."""
+        """Return a function that wraps a kernel as a `WatchedKernel` of the client."""
         from kvtrace.addons.neuron.recording.watching import WatchedKernel
 
         return lambda kernel: WatchedKernel(kernel, client, session_of)

@@ -21,7 +21,7 @@ from kvtrace.schema.arrays import array_of
 
 
 class ObservedCall:
-    """The first launch of a call, and new findings of later launches.
+    """The record of a call's first launch, and findings that only later launches had.
 
     Once the tables are made, the launch's record is released. With `only_findings`, for calls
     beyond the limit, there are no other tables.
@@ -40,11 +40,11 @@ class ObservedCall:
             self._tables = empty_tables()
             self.add_launch(outcome)
             return
-        first = self._observed = ObservedLaunch(
+        first_launch = self._observed = ObservedLaunch(
             call_id, outcome.grid, outcome.target, outcome.recorder, samples_of(outcome.recorder)
         )
         self._finding_ids = {
-            finding_identity(first, finding) for finding in outcome.recorder.findings
+            finding_identity(first_launch, finding) for finding in outcome.recorder.findings
         }
 
     @property
@@ -53,19 +53,19 @@ class ObservedCall:
         return self._is_complete or bool(self._later_tables)
 
     def add_launch(self, outcome: Outcome) -> list[Finding]:
-        """Keep and return the findings of a later launch that no earlier launch had."""
+        """Store and return the findings of a later launch that no earlier launch had."""
         launch = ObservedLaunch(self._call_id, outcome.grid, outcome.target, outcome.recorder, [])
 
-        added = [
+        new_findings = [
             finding
             for finding in outcome.recorder.findings
             if finding_identity(launch, finding) not in self._finding_ids
         ]
-        if added:
-            self._finding_ids.update(finding_identity(launch, finding) for finding in added)
+        if new_findings:
+            self._finding_ids.update(finding_identity(launch, finding) for finding in new_findings)
             with self._lock:
-                self._later_tables.append(finding_tables(launch, added))
-        return added
+                self._later_tables.append(finding_tables(launch, new_findings))
+        return new_findings
 
     def tables(self) -> dict[str, pa.Table]:
         """Return the call's derived tables, including later launches' findings."""
@@ -73,14 +73,14 @@ class ObservedCall:
             if self._tables is None:
                 assert self._observed is not None
                 self._tables = derived_tables(self._observed)
-            parts = [self._tables, *self._later_tables]
+            table_sets = [self._tables, *self._later_tables]
             return self._tables | {
-                name: pa.concat_tables([part[name] for part in parts])
+                name: pa.concat_tables([table_set[name] for table_set in table_sets])
                 for name in ("findings", "stacks")
             }
 
     def buffers(self, add_stack: Callable[[Any], int]) -> dict[str, list[Any]]:
-        """Return the table `buffers` as columns and release the record; to be called once."""
+        """Return the columns of `buffers`, and release the record; to be called once."""
         assert self._observed is not None
         columns = buffer_columns(self._observed, add_stack)
         self.tables()
@@ -88,8 +88,8 @@ class ObservedCall:
         return columns
 
 
-def joined(calls: Sequence[ObservedCall]) -> dict[str, pa.Table]:
-    """Return the derived tables of several calls as one set of tables, without duplicate stacks."""
+def joined_tables(calls: Sequence[ObservedCall]) -> dict[str, pa.Table]:
+    """Return the derived tables of several calls, concatenated; each stack has one row."""
     parts = [call.tables() for call in calls] or [empty_tables()]
     tables = {name: pa.concat_tables([part[name] for part in parts]) for name in parts[0]}
     stacks = tables["stacks"]

@@ -14,7 +14,7 @@ from kvtrace.addons.neuron import findings
 from kvtrace.addons.neuron.arguments import array_of
 from kvtrace.addons.neuron.dtypes import short_name
 from kvtrace.addons.neuron.launching import Kernel, Outcome
-from kvtrace.addons.neuron.recording.call_tables import ObservedCall, joined
+from kvtrace.addons.neuron.recording.call_tables import ObservedCall, joined_tables
 from kvtrace.addons.neuron.recording.definitions import DEFINITIONS
 from kvtrace.addons.neuron.recording.raising import defect_of, raised_rules
 from kvtrace.addons.neuron.tokens import Token
@@ -37,7 +37,7 @@ _NAME: Final = "nki"
 
 
 class Launches:
-    """The NKI kernels, calls and launches that a session has recorded."""
+    """The observer that records the NKI kernels, calls and launches of a session."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
@@ -46,10 +46,10 @@ class Launches:
         if session.settings.sanitize == "raise":
             self._raised_rules = raised_rules(session)
         self._begin_run()
-        session.at_end.append(self._finish)
+        session.at_end.append(self._add_tables)
 
     def _begin_run(self) -> None:
-        """Clear the records; a forked process records a run of its own."""
+        """Clear all records, as a forked process records a separate run."""
         self._process = os.getpid()
         self._kernels: dict[tuple[Any, ...], int] = {}
         self._calls: dict[tuple[Any, ...], int] = {}
@@ -59,11 +59,11 @@ class Launches:
 
     @property
     def keeps_tiles(self) -> bool:
-        """Final contents of tiles are recorded, as all contents of tensors are."""
+        """The final contents of tiles are recorded, as the setting `tensors` is `all`."""
         return self._session.settings.tensors == "all"
 
     def before(self, kernel: Kernel, grid: tuple[int, ...], bound: dict[str, Any]) -> Any:
-        """Return the start time and the contents of tensors to record; None for no recording."""
+        """Return start time (ns) and contents of tensors; None if the kernel is not recorded."""
         del grid
         session = self._session
         if not session.recording or not session.settings.records_kernel(kernel.__name__):
@@ -79,7 +79,8 @@ class Launches:
     def after(self, token: Any, outcome: Outcome | None) -> Exception | None:
         """Record a launch, up to its error if the kernel raised.
 
-        Returns the error to raise if the setting `sanitize` is `raise` and a rule was violated.
+        Returns the error to raise if the setting `sanitize` is `raise` and a rule was violated,
+        else None.
         """
         if token is None or outcome is None:
             return None
@@ -91,7 +92,7 @@ class Launches:
             with self._lock:
                 if self._process != os.getpid():
                     self._begin_run()
-                call_id = self._call(outcome, token[1])
+                call_id = self._call_id(outcome, token[1])
             self._session.add_launch(call_id, token[0], leave)
             self._session.spent(time.time_ns() - leave)
         except Exception as error:  # noqa: BLE001 - counted; never the program's problem
@@ -99,54 +100,56 @@ class Launches:
         return defect
 
     def observed(self, function: Any) -> list[ObservedCall]:
-        """Return the unique calls of a kernel's function."""
+        """Return the unique calls of a kernel's function that have rows."""
         with self._lock:
             return [call for call in self._calls_with_rows() if call.function is function]
 
-    def _call(self, outcome: Outcome, contents: dict[str, bytes]) -> int:
-        values = _arguments(outcome.arguments)
+    def _call_id(self, outcome: Outcome, contents: dict[str, bytes]) -> int:
+        arguments = _argument_records(outcome.arguments)
         kernel = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name)
         # The error is part of the key: a launch that raised is not a complete record of the call.
-        key = (*kernel, outcome.grid, outcome.error, *(record for _, record in values))
-        recorded_id = self._calls.get(key)
+        call_key = (*kernel, outcome.grid, outcome.error, *(record for _, record in arguments))
+        recorded_id = self._calls.get(call_key)
         if recorded_id is not None:
             if outcome.recorder.findings and recorded_id in self._observed_calls:
-                added = self._observed_calls[recorded_id].add_launch(outcome)
-                self._report_findings(outcome, added)
+                new_findings = self._observed_calls[recorded_id].add_launch(outcome)
+                self._report_findings(outcome, new_findings)
             return recorded_id
-        kernel_id = self._kernel(outcome, values)
+        kernel_id = self._kernel_id(outcome, arguments)
         x, y, z = (*outcome.grid, 1, 1)[:3]
-        records = [replace(record, value=contents.get(record.name)) for _, record in values]
+        records = [replace(record, value=contents.get(record.name)) for _, record in arguments]
         call_id = self._session.add_call(kernel_id, (x, y, z), records)
-        self._calls[key] = call_id
+        self._calls[call_key] = call_id
         if outcome.error:
-            text = f"{outcome.error}; kernel {outcome.kernel.__name__} is recorded up to this error"
-            self._session.message("warning", "nki-raised", text)
+            message = (
+                f"{outcome.error}; kernel {outcome.kernel.__name__} is recorded up to this error"
+            )
+            self._session.message("warning", "nki-raised", message)
         self._observe(call_id, outcome)
         return call_id
 
-    def _kernel(self, outcome: Outcome, values: list[tuple[Parameter, ArgumentRecord]]) -> int:
+    def _kernel_id(self, outcome: Outcome, values: list[tuple[Parameter, ArgumentRecord]]) -> int:
         parameters = tuple(parameter for parameter, _ in values)
-        key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, parameters)
-        kernel_id = self._kernels.get(key)
+        kernel_key = (outcome.kernel.function, outcome.kernel.kind, outcome.target.name, parameters)
+        kernel_id = self._kernels.get(kernel_key)
         if kernel_id is None:
             record = _kernel_record(outcome, parameters, self._session.settings.source)
-            kernel_id = self._kernels[key] = self._session.add_kernel(record)
+            kernel_id = self._kernels[kernel_key] = self._session.add_kernel(record)
         return kernel_id
 
     def _observe(self, call_id: int, outcome: Outcome) -> None:
-        """Keep the first launch of a call, or only its findings beyond the limits."""
+        """Store the first launch of a call, or only its findings if limits are exceeded."""
         session = self._session
         self._report_findings(outcome, outcome.recorder.findings)
         is_over_limit = self._complete_calls >= _OBSERVED_LIMIT or self._rows > _ROWS_LIMIT
         call = ObservedCall(call_id, outcome, only_findings=is_over_limit)
         self._observed_calls[call_id] = call
         if is_over_limit:
-            text = (
+            message = (
                 f"ops were recorded for only the first {self._complete_calls:,} unique calls of "
                 f"NKI kernels, {self._rows:,} executed ops; further calls have only findings"
             )
-            session.message("info", "watch-limit", text)
+            session.message("info", "watch-limit", message)
             return
         self._complete_calls += 1
         self._rows += len(outcome.recorder.rows)
@@ -155,17 +158,15 @@ class Launches:
     def _calls_with_rows(self) -> list[ObservedCall]:
         return [call for call in self._observed_calls.values() if call.has_rows]
 
-    def _report_findings(self, outcome: Outcome, new: Sequence[findings.Finding]) -> None:
-        """Add a warning to the run's messages for each finding that is an error."""
-        for finding in new:
+    def _report_findings(self, outcome: Outcome, new_findings: Sequence[findings.Finding]) -> None:
+        for finding in new_findings:
             if finding.severity == "error":
                 innermost = next(iter(outcome.recorder.sites[finding.site].frames), None)
-                where = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
-                text = f"kernel {outcome.kernel.__name__}: {finding.message}{where}"
-                self._session.message("warning", f"nki-{finding.rule}", text)
+                location = "" if innermost is None else f" ({innermost.file}:{innermost.line})"
+                message = f"kernel {outcome.kernel.__name__}: {finding.message}{location}"
+                self._session.message("warning", f"nki-{finding.rule}", message)
 
-    def _finish(self) -> None:
-        """Add the calls' tables to the run when the recording ends."""
+    def _add_tables(self) -> None:
         run_id = self._session.run_id
         calls = self._calls_with_rows()
         if run_id is None or not calls or self._process != os.getpid():
@@ -173,55 +174,54 @@ class Launches:
         from kvtrace.schema.trace import open_trace
 
         facts = {"while": "running", "rules": findings.ADDED.rules}
-        tables = joined(calls)
+        tables = joined_tables(calls)
         open_trace(self._session.out).add_derived(run_id, _NAME, tables, facts, DEFINITIONS)
 
 
 def _contents(bound: dict[str, Any], *, everything: bool) -> dict[str, bytes]:
-    """Return the bytes of tensors before a launch, by argument name; all, or integers only."""
+    """Return tensors' bytes before a launch by argument: `everything`, or integers and bools."""
     contents = {}
-    for name, value in (pair for argument in bound.items() for pair in _flat(*argument)):
+    for name, value in (pair for argument in bound.items() for pair in _flat_items(*argument)):
         array = array_of(value)
         if array is not None and (everything or array.dtype.kind in "iub"):
             contents[name] = array.tobytes()
     return contents
 
 
-def _arguments(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:
-    """Return the parameter and record of each argument, with containers of arrays flattened."""
+def _argument_records(bound: dict[str, Any]) -> list[tuple[Parameter, ArgumentRecord]]:
     arguments: list[tuple[Parameter, ArgumentRecord]] = []
-    storages: dict[int, int] = {}
+    first_positions: dict[int, int] = {}
     for name, value in bound.items():
-        for path, item in _flat(name, value):
-            arguments.append(_argument(path, item, len(arguments), storages))
+        for path, item in _flat_items(name, value):
+            arguments.append(_argument_record(path, item, len(arguments), first_positions))
     return arguments
 
 
-def _flat(name: str, value: Any) -> list[tuple[str, Any]]:
-    """Return (path, value) of an argument's items, or the argument itself if it has no arrays."""
+def _flat_items(name: str, value: Any) -> list[tuple[str, Any]]:
+    """Return (path, value) of the items of an argument; without arrays, the argument itself."""
     if isinstance(value, dict):
         items = [(f"{name}.{key}", item) for key, item in value.items()]
     elif isinstance(value, tuple | list):
-        items = [(f"{name}.{at}", item) for at, item in enumerate(value)]
+        items = [(f"{name}.{index}", item) for index, item in enumerate(value)]
     else:
         return [(name, value)]
-    pairs = [pair for path, item in items for pair in _flat(path, item)]
+    pairs = [pair for path, item in items for pair in _flat_items(path, item)]
     return pairs if any(array_of(item) is not None for _, item in pairs) else [(name, value)]
 
 
-def _text(value: Any) -> str:
-    """Return a constant as text that is unique among constants of its type."""
+def _constant_text(value: Any) -> str:
+    """Return a constant as text, equal only for equal constants of a type."""
     if isinstance(value, Enum | Token | np.dtype | dict) or is_dataclass(value):
         return capped(repr(value))
     return literal(value)
 
 
-def _argument(
-    name: str, value: Any, position: int, storages: dict[int, int]
+def _argument_record(
+    name: str, value: Any, position: int, first_positions: dict[int, int]
 ) -> tuple[Parameter, ArgumentRecord]:
     array = array_of(value)
     if array is None:
-        text = _text(value)
+        text = _constant_text(value)
         return Parameter(name, "constexpr", text), ArgumentRecord(name, "constexpr", scalar=text)
     address = int(array.__array_interface__["data"][0])
     dtype = short_name(array.dtype)
@@ -234,29 +234,29 @@ def _argument(
         strides=tuple(step // array.itemsize for step in array.strides),
         offset_bytes=0,
         storage_bytes=array.nbytes,
-        alias_group=storages.setdefault(address, position),
+        alias_group=first_positions.setdefault(address, position),
         alignment=address % 16,
     )
     return Parameter(name, f"*{dtype}"), record
 
 
 def _kernel_record(
-    outcome: Outcome, parameters: tuple[Parameter, ...], keep: Source
+    outcome: Outcome, parameters: tuple[Parameter, ...], source_setting: Source
 ) -> KernelRecord:
     function = outcome.kernel.function
     code = getattr(function, "__code__", None)
     file = None if code is None else str(code.co_filename)
     lines: dict[str, set[int]] = {}
-    for place in (place for site in outcome.recorder.sites for place in site.frames):
-        lines.setdefault(place.file, set()).add(place.line or 0)
+    for location in (location for site in outcome.recorder.sites for location in site.frames):
+        lines.setdefault(location.file, set()).add(location.line or 0)
     return KernelRecord(
         name=outcome.kernel.__name__,
         origin="nki",
         module=function.__module__,
         file=file,
         line=None if code is None else definition_line(function),
-        source=function_source(function) if keep != "off" else None,
-        files=tuple((path, recorded_file_content(path, lines[path], keep)) for path in lines),
+        source=function_source(function) if source_setting != "off" else None,
+        files=tuple((path, recorded_file_content(path, lines[path], source_setting)) for path in lines),
         signature=parameters,
         target=f"neuron:{outcome.target.name}",
         options={"interface": outcome.kernel.interface},

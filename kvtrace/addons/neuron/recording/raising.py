@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
 
 def raised_rules(session: "Session") -> tuple[str, ...]:
-    """Return the NKI rules that the settings select, or the default ones on a bad setting."""
+    """Return the NKI rules that the settings select; on a bad setting, warn and use the default."""
     try:
         return _nki_rules(rule_ids([session.settings.rules]))
     except BadSetting as error:
@@ -29,7 +29,7 @@ def _nki_rules(rules: Iterable[str]) -> tuple[str, ...]:
 
 
 def defect_of(outcome: Outcome, rules: Container[str]) -> KernelDefect | None:
-    """Return the error to raise for a launch, or None if it violates none of the rules."""
+    """Return the error for a launch with findings of severity error for some rules, or None."""
     violations = [
         finding
         for finding in outcome.recorder.findings
@@ -37,17 +37,17 @@ def defect_of(outcome: Outcome, rules: Container[str]) -> KernelDefect | None:
     ]
     if not violations:
         return None
-    objects = [_json_object(outcome, finding) for finding in violations]
+    json_objects = [_json_object(outcome, finding) for finding in violations]
     lines = [
         f"{defect['file']}:{defect['line']}: error[{defect['rule']}]: {defect['message']}"
-        for defect in objects
+        for defect in json_objects
     ]
     name = outcome.kernel.__name__
-    return KernelDefect("\n".join([f"kernel {name} has a defect:", *lines]), objects)
+    return KernelDefect("\n".join([f"kernel {name} has a defect:", *lines]), json_objects)
 
 
 def _json_object(outcome: Outcome, finding: Finding) -> dict[str, Any]:
-    """Return a finding in the form of `kvtrace sanitize --json`, without unknown fields."""
+    """Return a finding in the form of `kvtrace sanitize --json`, as far as its fields are known."""
     site = outcome.recorder.sites[finding.site]
     innermost = site.frames[0] if site.frames else None
     return {

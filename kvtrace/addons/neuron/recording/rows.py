@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from kvtrace.addons.neuron import capacity, findings, targets
 from kvtrace.addons.neuron.findings import Finding
-from kvtrace.addons.neuron.recorder import AccessRow, Execution, Place, Recorder, Site
+from kvtrace.addons.neuron.recorder import AccessRow, Execution, Recorder, Site, SourceLocation
 from kvtrace.addons.neuron.recording.definitions import (
     BUFFERS,
     CALLS,
@@ -36,7 +36,7 @@ from kvtrace.schema.tables import TABLES
 
 @dataclass(frozen=True)
 class ObservedLaunch:
-    """The record of a call's first launch."""
+    """The record of a launch that table rows are made from."""
 
     call_id: int
     grid: tuple[int, ...]
@@ -46,12 +46,12 @@ class ObservedLaunch:
 
 
 class _Stacks:
-    """The rows of table `stacks` that other rows refer to."""
+    """Rows of the table `stacks`, collected while other rows refer to them."""
 
     def __init__(self) -> None:
         self.rows: dict[int, dict[str, Any]] = {}
 
-    def add(self, frames: Sequence[Place]) -> int | None:
+    def add(self, frames: Sequence[SourceLocation]) -> int | None:
         if not frames:
             return None
         identity = stack_id(frames)
@@ -61,37 +61,39 @@ class _Stacks:
 
 
 def derived_tables(launch: ObservedLaunch) -> dict[str, pa.Table]:
-    """Return all derived tables of a launch, including `stacks`."""
+    """Return all derived tables of a launch, including the `stacks` that they refer to."""
     stacks = _Stacks()
     tables = {
-        "ops": _of_rows(TABLES["ops"], _op_rows(launch, stacks)),
-        "loops": _of_rows(TABLES["loops"], _loop_rows(launch, stacks)),
-        "findings": _of_rows(TABLES["findings"], _finding_rows(launch, stacks)),
-        "accesses": _of_rows(TABLES["accesses"], _access_rows(launch)),
+        "ops": _table_of_rows(TABLES["ops"], _op_rows(launch, stacks)),
+        "loops": _table_of_rows(TABLES["loops"], _loop_rows(launch, stacks)),
+        "findings": _table_of_rows(TABLES["findings"], _finding_rows(launch, stacks)),
+        "accesses": _table_of_rows(TABLES["accesses"], _access_rows(launch)),
         EXECUTIONS.name: pa.Table.from_batches([_executions(launch)], schema=EXECUTIONS.schema),
-        BUFFERS.name: _of_rows(BUFFERS, _life_rows(launch, stacks)),
-        OPS.name: _of_rows(OPS, _engine_rows(launch)),
-        CALLS.name: _of_rows(CALLS, [_call_row(launch)]),
-        LOOPS.name: _of_rows(LOOPS, _nesting_rows(launch)),
-        VALUES.name: _of_rows(VALUES, _value_rows(launch)),
+        BUFFERS.name: _table_of_rows(BUFFERS, _life_rows(launch, stacks)),
+        OPS.name: _table_of_rows(OPS, _engine_rows(launch)),
+        CALLS.name: _table_of_rows(CALLS, [_call_row(launch)]),
+        LOOPS.name: _table_of_rows(LOOPS, _nesting_rows(launch)),
+        VALUES.name: _table_of_rows(VALUES, _value_rows(launch)),
         ITERATIONS.name: pa.Table.from_batches([_iterations(launch)], schema=ITERATIONS.schema),
     }
-    return tables | {"stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values()))}
+    return tables | {"stacks": _table_of_rows(TABLES["stacks"], list(stacks.rows.values()))}
 
 
 def empty_tables() -> dict[str, pa.Table]:
     """Return all derived tables without rows."""
-    named = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
-    return {table.name: pa.Table.from_batches([], table.schema) for table in (*named, *DEFINITIONS)}
+    tables = [TABLES[name] for name in ("ops", "loops", "findings", "accesses", "stacks")]
+    return {
+        table.name: pa.Table.from_batches([], table.schema) for table in (*tables, *DEFINITIONS)
+    }
 
 
 def finding_tables(launch: ObservedLaunch, new_findings: Sequence[Finding]) -> dict[str, pa.Table]:
-    """Return the tables `findings` and `stacks` of some findings of a launch."""
+    """Return the tables `findings` and `stacks` for some findings of a launch."""
     stacks = _Stacks()
     rows = [_finding_row(launch, finding, stacks) for finding in new_findings]
     return {
-        "findings": _of_rows(TABLES["findings"], rows),
-        "stacks": _of_rows(TABLES["stacks"], list(stacks.rows.values())),
+        "findings": _table_of_rows(TABLES["findings"], rows),
+        "stacks": _table_of_rows(TABLES["stacks"], list(stacks.rows.values())),
     }
 
 
@@ -99,29 +101,29 @@ def finding_identity(launch: ObservedLaunch, finding: Finding) -> str:
     """Return the `finding_id`, which is equal for the same rule and position in all runs."""
     frames = launch.recorder.sites[finding.site].frames
     stack = stack_id(frames) if frames else None
-    return _identity(finding.rule, finding.argument, finding.access, stack)
+    return _finding_id(finding.rule, finding.argument, finding.access, stack)
 
 
-def _identity(rule: str, argument: str, access: str, stack: int | None) -> str:
+def _finding_id(rule: str, argument: str, access: str, stack: int | None) -> str:
     text = f"{rule}|{argument}|{access}|{stack}"
     return hashlib.blake2b(text.encode(), digest_size=8).hexdigest()
 
 
-def _of_rows(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
+def _table_of_rows(table: Table, rows: Sequence[dict[str, Any]]) -> pa.Table:
     return pa.Table.from_batches([batch_of_rows(table, rows)], schema=table.schema)
 
 
-def _sites(launch: ObservedLaunch) -> list[tuple[int, Site]]:
+def _executed_sites(launch: ObservedLaunch) -> list[tuple[int, Site]]:
     numbered = enumerate(launch.recorder.sites)
-    return [(number, site) for number, site in numbered if site.executions]
+    return [(site_index, site) for site_index, site in numbered if site.executions]
 
 
 def _op_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
-    loops_from = len(launch.recorder.sites)
+    first_loop_index = len(launch.recorder.sites)
     return [
         {
             "call_id": launch.call_id,
-            "op_index": number,
+            "op_index": site_index,
             "op": site.op,
             "kind": site.kind,
             "dtype": site.dtype or None,
@@ -130,12 +132,12 @@ def _op_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
             "elements": site.elements,
             "masked_off": site.masked_off,
             "bytes": site.device_bytes,
-            "unique_bytes": launch.recorder.unique_bytes(number) if site.device_bytes else None,
+            "unique_bytes": launch.recorder.unique_bytes(site_index) if site.device_bytes else None,
             "flops": site.flops,
-            "loop": None if site.loop < 0 else loops_from + site.loop,
+            "loop": None if site.loop < 0 else first_loop_index + site.loop,
             "buffer": site.argument or None,
         }
-        for number, site in _sites(launch)
+        for site_index, site in _executed_sites(launch)
     ]
 
 
@@ -143,12 +145,12 @@ def _engine_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
     return [
         {
             "call_id": launch.call_id,
-            "op_index": number,
+            "op_index": site_index,
             "engine": site.engine,
             "device_bytes": site.device_bytes,
             "chip_bytes": site.chip_bytes,
         }
-        for number, site in _sites(launch)
+        for site_index, site in _executed_sites(launch)
     ]
 
 
@@ -172,41 +174,41 @@ def _call_row(launch: ObservedLaunch) -> dict[str, Any]:
 
 
 def _loop_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
-    first = len(launch.recorder.sites)
+    first_loop_index = len(launch.recorder.sites)
     return [
         {
             "call_id": launch.call_id,
-            "op_index": first + number,
+            "op_index": first_loop_index + loop_index,
             "stack_id": stacks.add(loop.frames),
             "trips_min": min(loop.trips),
             "trips_median": median_low(loop.trips),
             "trips_max": max(loop.trips),
         }
-        for number, loop in enumerate(launch.recorder.loops)
+        for loop_index, loop in enumerate(launch.recorder.loops)
         if loop.trips
     ]
 
 
 def _nesting_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
-    first = len(launch.recorder.sites)
+    first_loop_index = len(launch.recorder.sites)
     return [
         {
             "call_id": launch.call_id,
-            "op_index": first + number,
-            "loop": None if loop.parent < 0 else first + loop.parent,
+            "op_index": first_loop_index + loop_index,
+            "loop": None if loop.parent < 0 else first_loop_index + loop.parent,
             "before": loop.before,
             "kind": loop.kind,
             "name": loop.name or None,
         }
-        for number, loop in enumerate(launch.recorder.loops)
+        for loop_index, loop in enumerate(launch.recorder.loops)
         if loop.trips
     ]
 
 
 def _iterations(launch: ObservedLaunch) -> pa.RecordBatch:
-    """Return the iterations of kept executions, and the iterations around those."""
+    """Return the rows of iterations that contain stored executions, and of those around them."""
     all_iterations = launch.recorder.iterations
-    first = len(launch.recorder.sites)
+    first_loop_index = len(launch.recorder.sites)
     pending = {row.iteration for row in launch.recorder.rows}
     serial_set: set[int] = set()
     while pending:
@@ -220,7 +222,7 @@ def _iterations(launch: ObservedLaunch) -> pa.RecordBatch:
             "call_id": [launch.call_id] * len(serials),
             "iteration": serials,
             "around": [iteration.around or None for iteration in iterations],
-            "op_index": [first + iteration.site for iteration in iterations],
+            "op_index": [first_loop_index + iteration.site for iteration in iterations],
             "trip": [iteration.trip for iteration in iterations],
         },
     )
@@ -253,19 +255,19 @@ def _access_rows(launch: ObservedLaunch) -> list[dict[str, Any]]:
 
 
 def _layout(recorder: Recorder, row: AccessRow) -> str | None:
-    """Return the lanes' addresses and trips of loops around as JSON (docs/accesses.md)."""
+    """Return lanes' offsets and trips of loops around as JSON; None if not equally spaced."""
     if not row.shape:
         return None
     lanes = [[size, step] for size, step in zip(row.shape, row.steps, strict=True)]
     layout: dict[str, Any] = {"base": row.first, "lanes": lanes}
-    around: list[tuple[int, int]] = []
+    enclosing_loops: list[tuple[int, int]] = []
     serial = row.serial
     while serial:
         iteration = recorder.iterations[serial]
-        around.append((len(recorder.sites) + iteration.site, iteration.trip))
+        enclosing_loops.append((len(recorder.sites) + iteration.site, iteration.trip))
         serial = iteration.around
-    if around:
-        layout["around"] = around[::-1]
+    if enclosing_loops:
+        layout["around"] = enclosing_loops[::-1]
     return json.dumps(layout, separators=(",", ":"))
 
 
@@ -275,25 +277,25 @@ def _finding_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any
 
 
 def _proven_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
-    """Return a verdict "proven" for each access of which all lanes of all programs are in bounds.
+    """Return a row with the verdict "proven" for each load and store that was always in bounds.
 
-    An access whose indices are data gets none: other data may be out of bounds.
+    Accesses whose indices are data have no row: other data may be out of bounds.
     """
-    violating = {
+    violating_sites = {
         finding.site
         for finding in launch.recorder.findings
         if finding.rule == findings.OUT_OF_BOUNDS
     }
     rows = []
-    for number, site in _sites(launch):
-        if site.kind not in ("load", "store") or number in violating or site.from_data:
+    for site_index, site in _executed_sites(launch):
+        if site.kind not in ("load", "store") or site_index in violating_sites or site.from_data:
             continue
         stack = stacks.add(site.frames)
         rows.append(
             {
-                "finding_id": _identity(findings.OUT_OF_BOUNDS, site.argument, site.kind, stack),
+                "finding_id": _finding_id(findings.OUT_OF_BOUNDS, site.argument, site.kind, stack),
                 "call_id": launch.call_id,
-                "op_index": number,
+                "op_index": site_index,
                 "rule": findings.OUT_OF_BOUNDS,
                 "verdict": "proven",
                 "severity": "note",
@@ -349,7 +351,7 @@ def _executions(launch: ObservedLaunch) -> pa.RecordBatch:
     sites = launch.recorder.sites
     columns = dict(zip(Execution._fields, zip(*rows, strict=True), strict=True)) if rows else {}
 
-    def of(name: str) -> Any:
+    def column_of(name: str) -> Any:
         return columns.get(name, ())
 
     return batch_of_columns(
@@ -357,17 +359,17 @@ def _executions(launch: ObservedLaunch) -> pa.RecordBatch:
         {
             "call_id": [launch.call_id] * len(rows),
             "order": list(range(len(rows))),
-            "op_index": of("site"),
-            "engine": [sites[number].engine for number in of("site")],
-            "program": of("program"),
-            "elements": of("elements"),
-            "device_bytes": of("device_bytes"),
-            "chip_bytes": of("chip_bytes"),
-            "flops": of("flops"),
-            "written": [None if number < 0 else number for number in of("written")],
-            "written_bytes": of("written_bytes"),
-            "read": [list(numbers) for numbers in of("read")],
-            "iteration": [number or None for number in of("iteration")],
+            "op_index": column_of("site"),
+            "engine": [sites[index].engine for index in column_of("site")],
+            "program": column_of("program"),
+            "elements": column_of("elements"),
+            "device_bytes": column_of("device_bytes"),
+            "chip_bytes": column_of("chip_bytes"),
+            "flops": column_of("flops"),
+            "written": [None if index < 0 else index for index in column_of("written")],
+            "written_bytes": column_of("written_bytes"),
+            "read": [list(indices) for indices in column_of("read")],
+            "iteration": [index or None for index in column_of("iteration")],
         },
     )
 
@@ -377,7 +379,7 @@ def _life_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
     return [
         {
             "call_id": launch.call_id,
-            "buffer": number,
+            "buffer": buffer_index,
             "space": life.space,
             "name": life.name or None,
             "argument": sites[life.site].op == "argument",
@@ -389,23 +391,23 @@ def _life_rows(launch: ObservedLaunch, stacks: _Stacks) -> list[dict[str, Any]]:
             "last": None if life.first < 0 else life.last,
             "stack_id": stacks.add(sites[life.site].frames),
         }
-        for number, life in enumerate(launch.recorder.buffers)
+        for buffer_index, life in enumerate(launch.recorder.buffers)
         if not life.elided
     ]
 
 
 def buffer_columns(
-    launch: ObservedLaunch, add_stack: Callable[[Sequence[Place]], int]
+    launch: ObservedLaunch, add_stack: Callable[[Sequence[SourceLocation]], int]
 ) -> dict[str, list[Any]]:
-    """Return the columns of `buffers`: allocation and release of tiles, and transfers to tiles."""
+    """Return the columns of `buffers`: a tile's allocation, transfers to it, and its release."""
     recorder = launch.recorder
     # Order, rank within it, event, buffer, bytes, site.
     events: list[tuple[int, int, str, int, int, int]] = []
-    for number, life in enumerate(recorder.buffers):
+    for buffer_index, life in enumerate(recorder.buffers):
         if life.first < 0 or life.elided or life.space == "hbm":
             continue
-        events.append((life.first, 0, "allocate", number, life.bytes, life.site))
-        events.append((life.last, 2, "free", number, life.bytes, life.site))
+        events.append((life.first, 0, "allocate", buffer_index, life.bytes, life.site))
+        events.append((life.last, 2, "free", buffer_index, life.bytes, life.site))
     for order, row in enumerate(recorder.rows):
         if row.written >= 0 and row.read and row.device_bytes:
             events.append((order, 1, "transfer", row.written, row.device_bytes, row.site))

@@ -32,29 +32,30 @@ class TileSample(NamedTuple):
 
 
 def samples_of(recorder: Recorder) -> list[TileSample]:
-    """Return samples of the kept tiles, and release the tiles."""
+    """Return samples of the tiles that the recorder kept, and release the tiles."""
     tiles, recorder.tiles = recorder.tiles, {}
     return [_sample(memory) for memory in tiles.values() if memory.dtype.names is None]
 
 
 def _sample(memory: Memory) -> TileSample:
-    values = _by_partition(memory, memory.raw.view(memory.dtype))
-    columns = min(values.shape[1], _PARTITION_ELEMENTS)
-    rows = min(values.shape[0], ELEMENTS // max(columns, 1))
-    corner = values[:rows, :columns].astype(np.float64).reshape(-1)
+    values = _rows_by_partition(memory, memory.raw.view(memory.dtype))
+    column_count = min(values.shape[1], _PARTITION_ELEMENTS)
+    row_count = min(values.shape[0], ELEMENTS // max(column_count, 1))
+    corner = values[:row_count, :column_count].astype(np.float64).reshape(-1)
     is_defined = np.ones(corner.shape, np.bool_)
     if memory.states is not None:
-        states = _by_partition(memory, memory.states)[:rows, :columns]
+        states = _rows_by_partition(memory, memory.states)[:row_count, :column_count]
         is_defined = states.reshape(-1) == DEFINED
-    sample = [
+    values_or_none = [
         float(value) if is_known else None
         for value, is_known in zip(corner, is_defined, strict=True)
     ]
     dtype = dtypes.short_name(memory.dtype)
-    return TileSample(memory.number, dtype, len(values), values.shape[1], rows, sample)
+    return TileSample(memory.number, dtype, len(values), values.shape[1], row_count, values_or_none)
 
 
-def _by_partition(memory: Memory, flat: NDArray[Any]) -> NDArray[Any]:
-    """Return elements as (partitions, elements of a partition)."""
-    partitions_first = np.moveaxis(flat.reshape(memory.shape or (1,)), max(memory.partition, 0), 0)
+def _rows_by_partition(memory: Memory, elements: NDArray[Any]) -> NDArray[Any]:
+    partitions_first = np.moveaxis(
+        elements.reshape(memory.shape or (1,)), max(memory.partition, 0), 0
+    )
     return partitions_first.reshape(len(partitions_first), size_of(partitions_first.shape[1:]))

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from kvtrace.addons.neuron import newer, older
 from kvtrace.addons.neuron.launching import Kernel
 from kvtrace.addons.neuron.recording import BACKEND
-from kvtrace.addons.neuron.recording.call_tables import joined
+from kvtrace.addons.neuron.recording.call_tables import joined_tables
 from kvtrace.addons.neuron.recording.definitions import (
     BUFFERS,
     CALLS,
@@ -61,23 +61,23 @@ class WatchedKernel:
         return getattr(self._kernel, name)
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        """Launch the kernel, and record the launch."""
+        """Launch the kernel, start a recording if none is in progress, and return the results."""
         self._session(self._kernel.__name__)
         kernel = self._kernel if self._grid is None else self._kernel[self._grid]
         return kernel(*args, **kwargs)
 
     def tables(self) -> dict[str, pa.Table]:
-        """Return the tables of the kernel's unique calls so far, and their `stacks`."""
+        """Return the tables (of the client, if any) of the calls so far, and their `stacks`."""
         launches = BACKEND.launches
         calls = [] if launches is None else launches.observed(self._kernel.function)
-        tables = joined(calls)
+        tables = joined_tables(calls)
         if self._client is None:
             return tables
         return {name: tables[name] for name in (*CLIENTS[self._client], "stacks")}
 
 
 def _kernel_of(function: Callable[..., Any]) -> Kernel:
-    """Return a kernel of a plain function, by the interface whose modules the function imports."""
+    """Return a plain function as a kernel of the interface whose modules the function imports."""
     names = (getattr(value, "__name__", "") for value in function.__globals__.values())
     is_newer = any(name.startswith((newer.__name__, "nki.")) or name == "nki" for name in names)
     kernel: Kernel = (newer if is_newer else older).jit(function)

@@ -75,8 +75,8 @@ _BEFORE_ACTIVATION: Final = {
 
 def _same_partitions(call: Call) -> bool:
     tiles = (tile for tile in (call.data1, call.data2) if isinstance(tile, Tensor))
-    sizes = {tile.shape[0] for tile in tiles}
-    return len(sizes) < 2
+    partition_counts = {tile.shape[0] for tile in tiles}
+    return len(partition_counts) < 2
 
 
 requires(
@@ -136,10 +136,10 @@ def _bits_are_integers(call: Call) -> bool:
 
 
 def _unary_ops_have_no_operand(call: Call) -> bool:
-    pairs = ((call.op0, call.operand0), (call.op1, call.operand1))
+    ops_and_operands = ((call.op0, call.operand0), (call.op1, call.operand1))
     return all(
         operand is None or (not isinstance(operand, Tensor) and operand == 0)
-        for op, operand in pairs
+        for op, operand in ops_and_operands
         if op is not None and token(op).arity == 1
     )
 

@@ -97,13 +97,13 @@ _SOURCES: Final = 16
 
 
 def _scales(call: Call) -> Sequence[float]:
-    """Return the list of scales, which may be passed as `reduce_op`."""
+    """Return the scales, which may be passed as `reduce_op`; empty if none are passed."""
     lists = (value for value in (call.scales, call.reduce_op) if isinstance(value, list | tuple))
     return next(lists, ())
 
 
 def _reduction(call: Call) -> Token:
-    """Return the token of the reduction, which may be passed as `scales`."""
+    """Return the token of the reduction, which may be passed as `scales`; by default add."""
     tokens = (
         value
         for value in (call.scales, call.reduce_op)
@@ -192,9 +192,9 @@ _SENT_BY_GPSIMD: Final = {4: 1024, 2: 512, 1: 256}
 
 def _is_short_enough(call: Call) -> bool:
     src = call.src
-    most = _SENT_BY_GPSIMD.get(src.itemsize, 0)
-    by_gpsimd = name_of(call.dma_engine) == "gpsimd_dma" or call.use_gpsimd_dma
-    return not by_gpsimd or free_size(src) * src.itemsize <= most
+    byte_limit = _SENT_BY_GPSIMD.get(src.itemsize, 0)
+    uses_gpsimd = name_of(call.dma_engine) == "gpsimd_dma" or call.use_gpsimd_dma
+    return not uses_gpsimd or free_size(src) * src.itemsize <= byte_limit
 
 
 requires(

@@ -29,15 +29,15 @@ def _is_sliced(call: Call) -> bool:
 def _is_slice_size(call: Call) -> bool:
     if not call.tile_size:
         return True
-    least = 32 if generation(call) >= 3 else 64
-    return all(size in _SLICES and size >= least for size in call.tile_size)
+    smallest = 32 if generation(call) >= 3 else 64
+    return all(size in _SLICES and size >= smallest for size in call.tile_size)
 
 
 def _is_slice_position(call: Call) -> bool:
     if not _is_sliced(call) or not _is_slice_size(call):
         return True
-    pairs = zip(call.tile_position, call.tile_size, strict=True)
-    return all(start % size == 0 and 0 <= start < targets.PARTITIONS for start, size in pairs)
+    slices = zip(call.tile_position, call.tile_size, strict=True)
+    return all(start % size == 0 and 0 <= start < targets.PARTITIONS for start, size in slices)
 
 
 def _fits_slice(call: Call) -> bool:

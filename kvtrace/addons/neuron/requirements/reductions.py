@@ -42,8 +42,8 @@ def _axes_are_the_last(call: Call) -> bool:
     if call.dst is None:  # the older interface has another convention, or none
         return True
     rank = len(call.data.shape)
-    passed = call.axis if isinstance(call.axis, tuple | list) else (call.axis,)
-    axes = sorted(int(axis) % rank for axis in passed)
+    axes_passed = call.axis if isinstance(call.axis, tuple | list) else (call.axis,)
+    axes = sorted(int(axis) % rank for axis in axes_passed)
     return axes == list(range(rank - len(axes), rank))
 
 

@@ -21,7 +21,7 @@ from kvtrace.addons.neuron.tokens import Token, token_of
 
 
 class Call:
-    """The operands of an instruction as attributes; None for missing operands.
+    """The operands of an instruction's call as attributes; None for operands that were not passed.
 
     `dst` is the destination, None if the instruction returns a new tile.
     """
@@ -37,7 +37,7 @@ class Call:
 
 
 class Requirement(NamedTuple):
-    """A sentence that is true of a correct call, the operands it mentions, and a check."""
+    """A sentence that is true of a correct call, names of the operands to show, and a check."""
 
     sentence: str
     #: Names of operands to show in the message, separated by spaces.
@@ -49,11 +49,11 @@ class Requirement(NamedTuple):
     depends_on_offset: bool = False
 
     def message(self, instruction: str, call: Call) -> str:
-        """Return a sentence with the requirement, and the operands passed."""
-        passed = ", ".join(
-            f"{name}={_shown(getattr(call, name))}" for name in self.operands.split()
+        """Return the message of a violation: the requirement, and the operands passed."""
+        operands_passed = ", ".join(
+            f"{name}={_operand_text(getattr(call, name))}" for name in self.operands.split()
         )
-        return f"{instruction}: {self.sentence}; here {passed}"
+        return f"{instruction}: {self.sentence}; here {operands_passed}"
 
 
 #: Name of an op → its requirements.
@@ -61,11 +61,11 @@ REQUIREMENTS: Final[dict[str, list[Requirement]]] = {}
 
 
 def requires(instruction: str, *requirements: Requirement) -> None:
-    """Register requirements of an instruction."""
+    """Add requirements to those of an instruction."""
     REQUIREMENTS.setdefault(instruction, []).extend(requirements)
 
 
-def _shown(value: Any) -> str:
+def _operand_text(value: Any) -> str:
     if isinstance(value, Enum | Target):
         return value.name
     return getattr(value, "__name__", "") or repr(value)
@@ -80,17 +80,17 @@ def name_of(value: Any) -> str:
 
 
 def engine_in(call: Call, *names: str) -> bool:
-    """Return whether the call names no engine, or one of `names`."""
+    """Return whether the call's engine is among `names`, or is not named."""
     return name_of(call.engine) in ("", "unknown", *names)
 
 
 def token(operation: Any) -> Token:
-    """Return the token of an `op=`."""
+    """Return the token of an instruction's argument `op`."""
     return token_of(operation)
 
 
 def is_bits(operation: Any) -> bool:
-    """Return whether an operation is bitwise."""
+    """Return whether an operation is bitwise; None is not."""
     return operation is not None and token_of(operation).kind == "bits"
 
 
@@ -107,28 +107,28 @@ def is_float(*operands: Any) -> bool:
 
 
 def is_type(operand: Any, *types: Any) -> bool:
-    """Return whether an operand has one of some element types, or is no tensor."""
+    """Return whether an operand's element type is among `types`, or the operand is no tensor."""
     return not isinstance(operand, Tensor) or operand.dtype in types
 
 
 def is_not_type(operand: Any, *types: Any) -> bool:
-    """Return whether an operand has none of some element types, or is no tensor."""
+    """Return whether an operand's element type is not among `types`, or it is no tensor."""
     return not isinstance(operand, Tensor) or operand.dtype not in types
 
 
 def is_of_one_type(left: Any, right: Any) -> bool:
-    """Return whether two operands have equal element types, or one is no tensor."""
+    """Return whether two operands have equal element types, or either is no tensor."""
     are_tensors = isinstance(left, Tensor) and isinstance(right, Tensor)
     return not are_tensors or left.dtype == right.dtype
 
 
 def lies_in(operand: Any, *spaces: str) -> bool:
-    """Return whether an operand is in one of some memories, or is no tensor."""
+    """Return whether an operand's memory is among `spaces`, or the operand is no tensor."""
     return not isinstance(operand, Tensor) or operand.memory.space in spaces
 
 
 def not_both_in_psum(left: Any, right: Any) -> bool:
-    """Return whether at most one of two operands is a tensor that must be in PSUM."""
+    """Return whether at least one of two operands is not a tensor that must be in PSUM."""
     return not (_is_fixed_in_psum(left) and _is_fixed_in_psum(right))
 
 

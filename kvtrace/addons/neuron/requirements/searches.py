@@ -47,9 +47,9 @@ requires(
 
 
 def _has_allowed_start(call: Call) -> bool:
-    active = max(-(-tile.shape[0] // _GROUP) * _GROUP for tile in (call.src, call.dst))
-    allowed = {32: (0, 32, 64, 96), 64: (0, 64)}.get(active, (0,))
-    return all(_first_partition(tile) in allowed for tile in (call.src, call.dst))
+    partition_count = max(-(-tile.shape[0] // _GROUP) * _GROUP for tile in (call.src, call.dst))
+    allowed_starts = {32: (0, 32, 64, 96), 64: (0, 64)}.get(partition_count, (0,))
+    return all(_first_partition(tile) in allowed_starts for tile in (call.src, call.dst))
 
 
 def _first_partition(tile: Tensor) -> int:

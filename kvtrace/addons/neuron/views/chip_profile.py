@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.neuron.views.engine_times import least_ns
+from kvtrace.addons.neuron.views.engine_times import shortest_ns
 from kvtrace.addons.neuron.views.on_chip import CALLS, OPS
 from kvtrace.converters.profile.device_limits import DeviceLimits, limits_for_target
 from kvtrace.converters.profile.profile_sections import ProfileSection
@@ -22,10 +22,10 @@ ENGINES: Final = ("tensor", "vector", "scalar", "gpsimd", "dma")
 
 @dataclass(frozen=True, slots=True)
 class EngineShare:
-    """The work of an engine in one launch of a call.
+    """The work of an engine in one launch of a call, and its share of the busiest engine's time.
 
-    `busy_ns` is the shortest time that published rates allow, None if none are published; `share`
-    is `busy_ns` divided by that of the busiest engine, since engines work in parallel.
+    `busy_ns` is the shortest time that published rates allow, None without a published rate;
+    `share` is `busy_ns` divided by that of the busiest engine, since engines work in parallel.
     """
 
     engine: str
@@ -54,7 +54,7 @@ class ChipProfile:
 
 
 def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfile, ...]:
-    """Return a profile of each NKI call of the runs, in the order of the calls' table.
+    """Return the profile of the first launch of each NKI call, in the order of the table.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -62,28 +62,27 @@ def read_chip_profiles(trace: "Trace", runs: Sequence["Run"]) -> tuple[ChipProfi
     """
     if CALLS not in trace.client_tables:
         return ()
-    names = {
+    kernel_names = {
         (row["run"], row["kernel_id"]): row["name"] or "?"
         for row in trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
     }
-    kernels = {
-        (row["run"], row["call_id"]): names.get((row["run"], row["kernel_id"]), "?")
+    kernel_by_call = {
+        (row["run"], row["call_id"]): kernel_names.get((row["run"], row["kernel_id"]), "?")
         for row in trace.table("calls", runs, ["call_id", "kernel_id"]).to_pylist()
     }
     ops = _ops_by_call(trace, runs)
     profiles = []
     for row in trace.table(CALLS, runs).to_pylist():
         key = (row["run"], row["call_id"])
-        if key in kernels:
+        if key in kernel_by_call:
             limits = limits_for_target(f"neuron:{row['target']}")
-            profiles.append(_profile(row, kernels[key], ops.get(key, ()), limits))
+            profiles.append(_profile(row, kernel_by_call[key], ops.get(key, ()), limits))
     return tuple(profiles)
 
 
 def _ops_by_call(
     trace: "Trace", runs: Sequence["Run"]
 ) -> dict[tuple[str, int], list[tuple[str, Mapping[str, Any]]]]:
-    """Return (run, call) → (engine, row) of each op."""
     engines = {
         (row["run"], row["call_id"], row["op_index"]): row["engine"]
         for row in trace.table(OPS, runs, ["call_id", "op_index", "engine"]).to_pylist()
@@ -105,15 +104,15 @@ def _profile(
 ) -> ChipProfile:
     by_engine = {name: [row for engine, row in ops if engine == name] for name in ENGINES}
     busy = {name: _busy_ns(name, rows, limits) for name, rows in by_engine.items() if rows}
-    longest = max((ns for ns in busy.values() if ns is not None), default=0.0)
+    longest_ns = max((busy_ns for busy_ns in busy.values() if busy_ns is not None), default=0.0)
     engines = []
-    for engine, ns in busy.items():
+    for engine, busy_ns in busy.items():
         executions, elements, flops, nbytes = (
             sum(int(row[name] or 0) for row in by_engine[engine])
             for name in ("executions", "elements", "flops", "bytes")
         )
-        share = None if ns is None or not longest else ns / longest
-        engines.append(EngineShare(engine, executions, elements, flops, nbytes, ns, share))
+        share = None if busy_ns is None or not longest_ns else busy_ns / longest_ns
+        engines.append(EngineShare(engine, executions, elements, flops, nbytes, busy_ns, share))
     return ChipProfile(
         run=row["run"],
         call_id=row["call_id"],
@@ -133,23 +132,23 @@ def _busy_ns(
 ) -> float | None:
     if limits is None:
         return None
-    total = 0.0
+    total_ns = 0.0
     for op in ops:
         elements, flops, nbytes = (int(op[name] or 0) for name in ("elements", "flops", "bytes"))
-        ns = least_ns(engine, op["dtype"], elements, flops, nbytes, limits)
+        ns = shortest_ns(engine, op["dtype"], elements, flops, nbytes, limits)
         if ns is None:
             return None
-        total += ns
-    return total
+        total_ns += ns
+    return total_ns
 
 
 def chips_text(chips: Sequence[ChipProfile], width: int) -> list[str]:
-    """Return the calls and their engines as tables for a terminal."""
+    """Return the lines of terminal tables: the calls, and then their engines."""
     header = ("on chip (derived)", "ops", "SBUF per partition", "PSUM banks", "busiest", "at least")
     rows = []
     for chip in chips:
-        timed = [engine for engine in chip.engines if engine.busy_ns is not None]
-        busiest = max(timed, key=lambda engine: engine.busy_ns or 0, default=None)
+        timed_engines = [engine for engine in chip.engines if engine.busy_ns is not None]
+        busiest = max(timed_engines, key=lambda engine: engine.busy_ns or 0, default=None)
         rows.append(
             (
                 f"{chip.kernel}, call {chip.call_id}",

@@ -8,18 +8,18 @@ _DOCUMENTATION: Final = "AWS Neuron: "
 
 
 def _core(
-    name: str, word: str, gigabytes: float, source: str,
+    name: str, target_name: str, gigabytes_per_second: float, source: str,
     matrix: dict[str, float], vector: dict[str, float],
 ) -> DeviceLimits:  # fmt: skip
     return DeviceLimits(
         name,
-        (word,),
-        gigabytes * 1e9,
+        (target_name,),
+        gigabytes_per_second * 1e9,
         matrix,
         vector,
         _DOCUMENTATION + source,
         has_caches=False,
-        targets=(f"neuron:{word}",),
+        targets=(f"neuron:{target_name}",),
     )
 
 

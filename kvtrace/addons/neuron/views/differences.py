@@ -22,8 +22,8 @@ def _read(trace: "Trace", runs: Sequence["Run"]) -> Mapping[tuple[str, int], Map
 
 def _figures(chip: ChipProfile) -> dict[str, float]:
     peaks = {_SBUF: chip.sbuf_peak_bytes, _PSUM: chip.psum_peak_banks}
-    busy = {_LEAST[e.engine]: e.busy_ns for e in chip.engines if e.busy_ns is not None}
-    return {_EXECUTED: chip.executed, **peaks, **busy}
+    busy_ns = {_LEAST[e.engine]: e.busy_ns for e in chip.engines if e.busy_ns is not None}
+    return {_EXECUTED: chip.executed, **peaks, **busy_ns}
 
 
 _FIGURES: Final = FigureSource(

@@ -15,7 +15,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, least_schedule
+from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, earliest_schedule
 from kvtrace.addons.neuron.views.on_chip import CALLS, EXECUTIONS, OnChipCall, on_chip_calls
 from kvtrace.converters.timeline.captions import Caption, Facts
 from kvtrace.converters.timeline.timeline import (
@@ -36,49 +36,51 @@ _UNITS: Final = {"sbuf": "SBUF bytes a partition", "psum": "PSUM banks"}
 
 
 def _draw(trace: "Trace", run: "Run", process: Track) -> PartDrawing:
-    """Return the slices and counters of the run's NKI calls, and the number of ops not kept.
+    """Return slices and counters of a run's NKI calls; ops without a row are counted as left out.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
 
     """
-    drawn, unkept = PartDrawing(), 0
+    drawn, missing_ops = PartDrawing(), 0
     if CALLS not in trace.client_tables:
         return drawn
-    spans = _first_launches(trace, run)
+    launch_spans = _first_launch_spans(trace, run)
     executions = trace.table(EXECUTIONS, [run])
-    captions = _captions(trace, run)
-    types = _types(trace, run)
+    captions = _captions_by_call(trace, run)
+    types = _types_by_call(trace, run)
     for call in on_chip_calls(trace, [run]):
-        span = spans.get(call.call_id)
-        if span is None or not call.executed:
+        launch_span = launch_spans.get(call.call_id)
+        if launch_span is None or not call.executed:
             continue
-        begin, step = span[0], max((span[1] - span[0]) // call.executed, 1)
+        begin, op_duration = (
+            launch_span[0],
+            max((launch_span[1] - launch_span[0]) // call.executed, 1),
+        )
         title = f"{call.kernel}, call {call.call_id}: ops in their order, not their times"
         parent = process.child(title, lane=call.call_id, rank=1)
         rows = executions.filter(pc.equal(executions["call_id"], call.call_id))
-        unkept += call.executed - rows.num_rows
+        missing_ops += call.executed - rows.num_rows
         call_captions = captions.get(call.call_id, {})
         flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}")
-        orders = begin + integers(rows["order"]) * step
-        steps: Integers = np.full(orders.size, step, np.int64)
-        drawn.slices += _engines(rows, parent, orders, steps, call_captions, flow)
-        drawn.counters += _counters(call, parent, begin, step)
-        schedule = least_schedule(rows, call.target, types.get(call.call_id, {}))
+        begins = begin + integers(rows["order"]) * op_duration
+        durations: Integers = np.full(begins.size, op_duration, np.int64)
+        drawn.slices += _engine_slices(rows, parent, begins, durations, call_captions, flow)
+        drawn.counters += _counters(call, parent, begin, op_duration)
+        schedule = earliest_schedule(rows, call.target, types.get(call.call_id, {}))
         if schedule is not None:
             title = f"{call.kernel}, call {call.call_id}: derived from published rates, no times"
             parent = process.child(title, lane=call.call_id, rank=2)
             flow = buffer_flows(rows, f"{run.run_id}/{call.call_id}/derived")
-            drawn.slices += _engines(
+            drawn.slices += _engine_slices(
                 rows, parent, begin + schedule[0], schedule[1], call_captions, flow
             )
-    if unkept:
-        drawn.left_out["ops of NKI kernels that were not kept one by one"] = unkept
+    if missing_ops:
+        drawn.left_out["ops of NKI kernels that were not kept one by one"] = missing_ops
     return drawn
 
 
-def _first_launches(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
-    """Return call → start and end of its first launch, in ns."""
+def _first_launch_spans(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
     rows = trace.table("launches", [run], ["seq", "call_id", "enter", "exit"]).sort_by("seq")
     begins, ends = integers(rows["enter"]), integers(rows["exit"])
     spans: dict[int, tuple[int, int]] = {}
@@ -88,8 +90,7 @@ def _first_launches(trace: "Trace", run: "Run") -> dict[int, tuple[int, int]]:
     return spans
 
 
-def _captions(trace: "Trace", run: "Run") -> dict[int, dict[int, Caption]]:
-    """Return call → op → caption with the op's name and line."""
+def _captions_by_call(trace: "Trace", run: "Run") -> dict[int, dict[int, Caption]]:
     stacks = {
         row["stack_id"]: row["frames"]
         for row in trace.table("stacks", [run], ["stack_id", "frames"]).to_pylist()
@@ -110,8 +111,7 @@ def _caption(row: Mapping[str, Any], stacks: Mapping[int, Any]) -> Caption:
     return Caption(row["op"] or "op", tuple(facts))
 
 
-def _types(trace: "Trace", run: "Run") -> dict[int, dict[int, str]]:
-    """Return call → op → element type."""
+def _types_by_call(trace: "Trace", run: "Run") -> dict[int, dict[int, str]]:
     types: dict[int, dict[int, str]] = {}
     for row in trace.table("ops", [run], ["call_id", "op_index", "dtype"]).to_pylist():
         if row["dtype"]:
@@ -119,7 +119,7 @@ def _types(trace: "Trace", run: "Run") -> dict[int, dict[int, str]]:
     return types
 
 
-def _engines(
+def _engine_slices(
     rows: pa.Table,
     parent: Track,
     begins: Integers,
@@ -127,15 +127,15 @@ def _engines(
     captions_by_op: Mapping[int, Caption],
     flow: npt.NDArray[np.uint64] | None,
 ) -> list[Slices]:
-    codes, first = combined_codes([rows["op_index"]])
-    op_indices = dictionary_values(rows["op_index"], first)
-    captions = [captions_by_op.get(number, Caption(f"op {number}")) for number in op_indices]
-    whole = Slices(parent, _CATEGORY, begins, durations, codes, captions, flow=flow)
-    engine_codes, first = combined_codes([rows["engine"]])
-    engines = dictionary_values(rows["engine"], first)
+    op_codes, first_rows = combined_codes([rows["op_index"]])
+    ops = dictionary_values(rows["op_index"], first_rows)
+    captions = [captions_by_op.get(code, Caption(f"op {code}")) for code in ops]
+    all_slices = Slices(parent, _CATEGORY, begins, durations, op_codes, captions, flow=flow)
+    engine_codes, first_rows = combined_codes([rows["engine"]])
+    engines = dictionary_values(rows["engine"], first_rows)
     return [
-        whole.rows(engine_codes == number, parent.child(f"{engine} engine"))
-        for number, engine in enumerate(engines)
+        all_slices.rows(engine_codes == code, parent.child(f"{engine} engine"))
+        for code, engine in enumerate(engines)
     ]
 
 

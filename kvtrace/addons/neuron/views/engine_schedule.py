@@ -14,7 +14,7 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow as pa
 
-from kvtrace.addons.neuron.views.engine_times import least_ns
+from kvtrace.addons.neuron.views.engine_times import shortest_ns
 from kvtrace.converters.profile.device_limits import limits_for_target
 
 #: Maximum number of executed ops of a call for which flows and a schedule are made.
@@ -28,51 +28,56 @@ def _rows(rows: pa.Table, *names: str) -> Iterator[tuple[Any, ...]]:
     return zip(*(rows[name].to_pylist() for name in names), strict=True)
 
 
-def least_schedule(
+def earliest_schedule(
     rows: pa.Table, target: str, types: Mapping[int, str]
 ) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]] | None:
     """Return start and duration of each executed op, in nanoseconds after the first op.
 
-    `types` maps an op to its element type. An op of an engine without a published rate takes 1 ns.
-    The result is None if the target has no published rates, or there are too many ops.
+    `rows` are executions in order, `types` maps an op to its element type. An op of an engine
+    without a published rate takes 1 ns. The result is None if the target has no published rates, or
+    there are too many ops.
     """
     limits = limits_for_target(f"neuron:{target}")
     if limits is None or rows.num_rows > LIMIT:
         return None
-    free: dict[str, float] = {}
-    written: dict[int, float] = {}
-    used: dict[int, float] = {}
+    engine_free_at: dict[str, float] = {}
+    written_at: dict[int, float] = {}
+    last_read_at: dict[int, float] = {}
     begins, durations = (np.empty(rows.num_rows, np.int64) for _ in range(2))
     columns = ("engine", "op_index", "elements", "flops", "device_bytes", "read", "written")
     for order, (engine, op, elements, flops, nbytes, read_buffers, target_buffer) in enumerate(
         _rows(rows, *columns)
     ):
-        ns = least_ns(engine, types.get(op), elements or 0, flops or 0, nbytes or 0, limits)
+        ns = shortest_ns(engine, types.get(op), elements or 0, flops or 0, nbytes or 0, limits)
         duration = max(ns or 0.0, 1.0)
         begin = max(
-            [free.get(engine, 0.0), *(written.get(buffer, 0.0) for buffer in read_buffers or ())]
+            [
+                engine_free_at.get(engine, 0.0),
+                *(written_at.get(buffer, 0.0) for buffer in read_buffers or ()),
+            ]
         )
-        begin = max(begin, used.get(target_buffer, 0.0), written.get(target_buffer, 0.0))
+        begin = max(begin, last_read_at.get(target_buffer, 0.0), written_at.get(target_buffer, 0.0))
         end = begin + duration
-        free[engine] = end
+        engine_free_at[engine] = end
         for buffer in read_buffers or ():
-            used[buffer] = max(used.get(buffer, 0.0), end)
+            last_read_at[buffer] = max(last_read_at.get(buffer, 0.0), end)
         if target_buffer is not None:
-            written[target_buffer] = end
+            written_at[target_buffer] = end
         begins[order], durations[order] = round(begin), max(round(end) - round(begin), 1)
     return begins, durations
 
 
 def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
-    """Return the flow numbers of each executed op: of the buffer it writes, and of those it reads.
+    """Return the flow ids of each executed op: of the buffer it writes, and of those it reads.
 
     A flow connects a write with all reads before the next write; 0 stands for no flow. `key`
-    distinguishes the flows of different calls. The result is None if there are too many ops.
+    distinguishes the flows of different calls. The result is None without ops, or if there are too
+    many.
     """
     if rows.num_rows > LIMIT or not rows.num_rows:
         return None
     digest = blake2b(key.encode(), digest_size=4).digest()
-    first = int.from_bytes(digest, "little") << 32
+    base_id = int.from_bytes(digest, "little") << 32
     flows = np.zeros((rows.num_rows, 1 + _READS), np.uint64)
     writer: dict[int, int] = {}
     for order, (read_buffers, target) in enumerate(_rows(rows, "read", "written")):
@@ -80,7 +85,7 @@ def buffer_flows(rows: pa.Table, key: str) -> npt.NDArray[np.uint64] | None:
             writer[buffer] for buffer in dict.fromkeys(read_buffers or ()) if buffer in writer
         ]
         for column, source in enumerate(sources[:_READS]):
-            flows[order, 1 + column] = flows[source, 0] = first + source + 1
+            flows[order, 1 + column] = flows[source, 0] = base_id + source + 1
         if target is not None:
             writer[target] = order
     return flows

@@ -19,7 +19,7 @@ _SCALAR_RATES: Final[Mapping[str, float]] = {
 }
 
 
-def least_ns(
+def shortest_ns(
     engine: str,
     dtype: str | None,
     elements: int,
@@ -27,7 +27,7 @@ def least_ns(
     device_bytes: int,
     limits: DeviceLimits,
 ) -> float | None:
-    """Return the shortest time of some work on an engine, in ns; None if no rate is published."""
+    """Return the shortest time of an op on an engine, in ns; None without a published rate."""
     if engine == "dma":
         return 1e9 * device_bytes / limits.bandwidth
     if engine == "tensor":

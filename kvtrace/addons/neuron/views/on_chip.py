@@ -102,7 +102,7 @@ class OnChipCall:
 
 
 def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ...]:
-    """Return the on-chip memory of each NKI call of the runs.
+    """Return the on-chip memory of each NKI call of the runs, in the order of the table.
 
     Raises:
         DamagedFile, NewerFormat: as the reader of the trace.
@@ -110,9 +110,9 @@ def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ..
     """
     if CALLS not in trace.client_tables:
         return ()
-    kernels = _kernels(trace, runs)
-    buffers = _by_call(trace.table(BUFFERS, runs))
-    executions = _by_call(trace.table(EXECUTIONS, runs))
+    kernels = _kernel_names(trace, runs)
+    buffers = _tables_by_call(trace.table(BUFFERS, runs))
+    executions = _tables_by_call(trace.table(EXECUTIONS, runs))
     return tuple(
         _call(row, kernels[key], buffers.get(key), executions.get(key))
         for row in trace.table(CALLS, runs).to_pylist()
@@ -120,7 +120,7 @@ def on_chip_calls(trace: "Trace", runs: Sequence["Run"]) -> tuple[OnChipCall, ..
     )
 
 
-def _kernels(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], str]:
+def _kernel_names(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], str]:
     names = {
         (row["run"], row["kernel_id"]): row["name"] or "?"
         for row in trace.table("kernels", runs, ["kernel_id", "name"]).to_pylist()
@@ -132,7 +132,7 @@ def _kernels(trace: "Trace", runs: Sequence["Run"]) -> dict[tuple[str, int], str
     }
 
 
-def _by_call(table: pa.Table) -> dict[tuple[str, int], pa.Table]:
+def _tables_by_call(table: pa.Table) -> dict[tuple[str, int], pa.Table]:
     tables = {}
     for run in pc.unique(table["run"]).to_pylist():
         run_rows = table.filter(pc.equal(table["run"].cast(pa.string()), run))
@@ -186,39 +186,41 @@ def _tile(life: Mapping[str, Any]) -> Tile:
 
 
 def _usage(space: str, unit: str, limit: int, tiles: Sequence[Tile]) -> Usage:
-    """Return a memory's usage, from the first and last uses of its tiles."""
-    steps: defaultdict[int, int] = defaultdict(int)
+    changes: defaultdict[int, int] = defaultdict(int)
     for tile in tiles:
-        steps[tile.first] += tile.amount
-        steps[tile.last + 1] -= tile.amount
-    orders = tuple(order for order in sorted(steps) if steps[order])
-    amounts = tuple(int(amount) for amount in np.cumsum([steps[order] for order in orders]))
+        changes[tile.first] += tile.amount
+        changes[tile.last + 1] -= tile.amount
+    orders = tuple(order for order in sorted(changes) if changes[order])
+    amounts = tuple(int(amount) for amount in np.cumsum([changes[order] for order in orders]))
     return Usage(space, unit, limit, max(amounts, default=0), orders, amounts)
 
 
 def _flows(executions: pa.Table, spaces: Mapping[int, str]) -> tuple[Flow, ...]:
-    """Return bytes written, by source and target memory; the farthest of several sources."""
-    totals: dict[tuple[str, str], list[int]] = {}
+    """Return bytes and ops by source and target memory; of several sources, the farthest."""
+    totals_by_memories: dict[tuple[str, str], list[int]] = {}
     columns = (executions[name].to_pylist() for name in ("read", "written", "written_bytes"))
-    for read_buffers, written, nbytes in zip(*columns, strict=True):
-        target = spaces.get(written)
-        sources = {spaces[number] for number in read_buffers or () if number in spaces}
+    for read_buffers, written_buffer, nbytes in zip(*columns, strict=True):
+        target = spaces.get(written_buffer)
+        sources = {spaces[buffer] for buffer in read_buffers or () if buffer in spaces}
         source = next((space for space in ("hbm", "psum", "sbuf") if space in sources), None)
         if target is None or source is None or source == target:
             continue
-        total = totals.setdefault((source, target), [0, 0])
-        total[0] += nbytes or 0
-        total[1] += 1
-    return tuple(Flow(*ends, *total) for ends, total in sorted(totals.items()))
+        bytes_and_ops = totals_by_memories.setdefault((source, target), [0, 0])
+        bytes_and_ops[0] += nbytes or 0
+        bytes_and_ops[1] += 1
+    return tuple(
+        Flow(*source_and_target, *bytes_and_ops)
+        for source_and_target, bytes_and_ops in sorted(totals_by_memories.items())
+    )
 
 
 def _engines(executions: pa.Table) -> tuple[EngineWork, ...]:
     names = ("elements", "flops", "device_bytes", "chip_bytes")
-    plain = pa.table(
+    work = pa.table(
         {"engine": executions["engine"].cast(pa.string())}
         | {name: executions[name] for name in names}
     )
-    sums = plain.group_by("engine").aggregate([([], "count_all"), *((n, "sum") for n in names)])
+    sums = work.group_by("engine").aggregate([([], "count_all"), *((n, "sum") for n in names)])
     rows = sorted(sums.to_pylist(), key=lambda row: str(row["engine"]))
     return tuple(
         EngineWork(row["engine"], row["count_all"], *(row[f"{name}_sum"] for name in names))

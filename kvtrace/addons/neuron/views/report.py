@@ -31,19 +31,19 @@ from kvtrace.converters.report.sources import Block, BlockSource, Context
 __all__ = ["SOURCE"]
 
 #: Maximum number of tiles of a call that are drawn and listed, the largest ones.
-_TILES: Final = 3000
+_TILES_LIMIT: Final = 3000
 
 #: Maximum numbers of names of tiles, and of tiles, that are listed for an op.
-_NAMES: Final = 12
-_TOUCHED: Final = 400
+_NAMES_LIMIT: Final = 12
+_TOUCHED_LIMIT: Final = 400
 
 #: Maximum number of executed ops in the page, from which sliders of loops select.
-_EXECUTED: Final = 50_000
+_EXECUTED_LIMIT: Final = 50_000
 
 
 @dataclass(frozen=True, slots=True)
-class CallAtAGlance:
-    """A row of the list: the call's number in the report, and its peaks of memory."""
+class CallSummary:
+    """A row of the list of calls: the call's number in the report, and its peaks of memory."""
 
     call: int
     kernel: str
@@ -91,8 +91,8 @@ class TargetRoof:
 
 
 @dataclass(frozen=True, slots=True)
-class LoopAround:
-    """A loop of a call, by op_index; the loop around; the most trips of an execution."""
+class NestedLoop:
+    """A loop of a call, by op_index; `loop` is the loop around it, `trips` its most trips."""
 
     index: int
     loop: int | None
@@ -139,31 +139,30 @@ class CallBlock:
     memory: OnChipCall
     tiles_left_out: int
     ops: tuple[OpWork, ...]
-    loops: tuple[LoopAround, ...]
+    loops: tuple[NestedLoop, ...]
     """Loops in program order, each before the loops inside."""
     sequence: Sequence
     roof: TargetRoof | None
 
 
 def _blocks(context: Context) -> Iterable[Block]:
-    calls = dict(_calls(context))
+    calls = dict(_numbered_calls(context))
     if not calls:
         return
     rows = [
-        CallAtAGlance(number, call.kernel, call.target, call.executed, _peaks(call))
-        for number, call in calls.items()
+        CallSummary(call_number, call.kernel, call.target, call.executed, _peaks(call))
+        for call_number, call in calls.items()
     ]
     yield Block("onchip/index", lambda: json_block(rows))
-    for number, call in calls.items():
-        yield Block(f"onchip/{number}", partial(_packed, context, number, call))
-    for number in calls:
-        values = tuple(_values(context, number))
+    for call_number, call in calls.items():
+        yield Block(f"onchip/{call_number}", partial(_call_block, context, call_number, call))
+    for call_number in calls:
+        values = tuple(_tile_values(context, call_number))
         if values:
-            yield Block(f"onchip/{number}/values", partial(json_block, values))
+            yield Block(f"onchip/{call_number}/values", partial(json_block, values))
 
 
-def _calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
-    """Yield (number in the report, NKI call), in the report's order."""
+def _numbered_calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
     calls = {(call.run, call.call_id): call for call in on_chip_calls(context.trace, context.runs)}
     for chip in read_chip_profiles(context.trace, context.runs):
         observed = calls[chip.run, chip.call_id]
@@ -175,18 +174,18 @@ def _calls(context: Context) -> Iterator[tuple[int, OnChipCall]]:
             for work in observed.engines
         )
         calls[chip.run, chip.call_id] = replace(observed, engines=engines)
-    for number, call in enumerate(context.report.calls):
+    for call_number, call in enumerate(context.report.calls):
         on_chip = calls.get((context.runs[call.run].run_id, call.call_id))
         if on_chip is not None:
-            yield number, on_chip
+            yield call_number, on_chip
 
 
 def _peaks(call: OnChipCall) -> tuple[Usage, ...]:
     return tuple(replace(usage, orders=(), amounts=()) for usage in call.usage)
 
 
-def _packed(context: Context, call_number: int, call: OnChipCall) -> str:
-    largest = sorted(call.tiles, key=lambda tile: -tile.bytes)[:_TILES]
+def _call_block(context: Context, call_number: int, call: OnChipCall) -> str:
+    largest = sorted(call.tiles, key=lambda tile: -tile.bytes)[:_TILES_LIMIT]
     tiles = tuple(
         replace(tile, stack_id=context.stack(tile.stack_id))
         for tile in sorted(largest, key=lambda tile: tile.number)
@@ -194,18 +193,18 @@ def _packed(context: Context, call_number: int, call: OnChipCall) -> str:
     left_out = len(call.tiles) - len(tiles)
     memory = replace(call, tiles=tiles)
     limits = limits_for_target(f"neuron:{call.target}")
-    ops = tuple(_ops(context, call_number, limits))
-    roof = None if limits is None else _roof(context, call_number, limits)
+    ops = tuple(_op_works(context, call_number, limits))
+    roof = None if limits is None else _target_roof(context, call_number, limits)
     loops = tuple(_loops(context, call_number))
     sequence = _sequence(context, call_number)
     return json_block(CallBlock(memory, left_out, ops, loops, sequence, roof))
 
 
-def _loops(context: Context, call_number: int) -> Iterator[LoopAround]:
+def _loops(context: Context, call_number: int) -> Iterator[NestedLoop]:
     rows = {row["op_index"]: row for row in context.of_call("loops", call_number)}
     for row in context.of_client(LOOPS, call_number):
         loop = rows[row["op_index"]]
-        yield LoopAround(
+        yield NestedLoop(
             index=row["op_index"],
             loop=row["loop"],
             kind=row["kind"],
@@ -216,11 +215,11 @@ def _loops(context: Context, call_number: int) -> Iterator[LoopAround]:
 
 
 def _sequence(context: Context, call_number: int) -> Sequence:
-    executed = context.of_call(EXECUTIONS, call_number)[:_EXECUTED]
+    executed = context.of_call(EXECUTIONS, call_number)[:_EXECUTED_LIMIT]
     rows = {row["iteration"]: row for row in context.of_client(ITERATIONS, call_number)}
     indices: dict[int | None, int] = {None: 0}
-    for number in rows:
-        indices[number] = len(indices)
+    for iteration in rows:
+        indices[iteration] = len(indices)
     return Sequence(
         op=tuple(row["op_index"] for row in executed),
         program=tuple(row["program"] for row in executed),
@@ -231,7 +230,7 @@ def _sequence(context: Context, call_number: int) -> Sequence:
     )
 
 
-def _values(context: Context, call_number: int) -> Iterator[TileValues]:
+def _tile_values(context: Context, call_number: int) -> Iterator[TileValues]:
     for row in context.of_client(VALUES, call_number):
         values, rows = row["values"], row["rows"]
         row_length = len(values) // rows if rows else 0
@@ -242,7 +241,8 @@ def _values(context: Context, call_number: int) -> Iterator[TileValues]:
             partitions=row["partitions"],
             elements=row["elements"],
             rows=tuple(
-                tuple(json_values[at * row_length : (at + 1) * row_length]) for at in range(rows)
+                tuple(json_values[row_index * row_length : (row_index + 1) * row_length])
+                for row_index in range(rows)
             ),
         )
 
@@ -251,37 +251,37 @@ def _json_value(value: float | None) -> float | str | None:
     return value if value is None or math.isfinite(value) else str(value)
 
 
-def _roof(context: Context, call_number: int, limits: DeviceLimits) -> TargetRoof:
+def _target_roof(context: Context, call_number: int, limits: DeviceLimits) -> TargetRoof:
     call = context.report.calls[call_number]
-    dots: dict[str, int] = {}
-    others: dict[str, int] = {}
+    dot_flops: dict[str, int] = {}
+    other_flops: dict[str, int] = {}
     for row in context.of_call("ops", call_number):
-        kind = dots if row["kind"] == "dot" else others
+        flops_by_dtype = dot_flops if row["kind"] == "dot" else other_flops
         name = row["dtype"] or "fp32"
-        kind[name] = kind.get(name, 0) + (row["flops"] or 0)
-    moved = None if call.unknown_accesses else call.bytes
+        flops_by_dtype[name] = flops_by_dtype.get(name, 0) + (row["flops"] or 0)
+    moved_bytes = None if call.unknown_accesses else call.bytes
     return TargetRoof(
         name=limits.name,
         source=limits.source,
         bandwidth=limits.bandwidth,
         matrix=dict(limits.matrix),
         vector=dict(limits.vector),
-        flops=sum(dots.values()) + sum(others.values()),
+        flops=sum(dot_flops.values()) + sum(other_flops.values()),
         unique_bytes=call.unique_bytes,
-        position=position(Work(call.unique_bytes, moved, dots, others), limits),
+        position=position(Work(call.unique_bytes, moved_bytes, dot_flops, other_flops), limits),
     )
 
 
-def _ops(context: Context, call_number: int, limits: DeviceLimits | None) -> Iterator[OpWork]:
+def _op_works(context: Context, call_number: int, limits: DeviceLimits | None) -> Iterator[OpWork]:
     names = {row["buffer"]: row["name"] or "?" for row in context.of_call(BUFFERS, call_number)}
     reads: dict[int, dict[str, None]] = {}
     writes: dict[int, dict[str, None]] = {}
     touched: dict[int, dict[int, None]] = {}
     for row in context.of_call(EXECUTIONS, call_number):
         op = row["op_index"]
-        for number in row["read"] or ():
-            reads.setdefault(op, {})[names.get(number, "?")] = None
-            touched.setdefault(op, {})[number] = None
+        for buffer in row["read"] or ():
+            reads.setdefault(op, {})[names.get(buffer, "?")] = None
+            touched.setdefault(op, {})[buffer] = None
         if row["written"] is not None:
             writes.setdefault(op, {})[names.get(row["written"], "?")] = None
             touched.setdefault(op, {})[row["written"]] = None
@@ -289,8 +289,10 @@ def _ops(context: Context, call_number: int, limits: DeviceLimits | None) -> Ite
     for row in context.of_call("ops", call_number):
         index = row["op_index"]
         yield replace(
-            _op(context, row, engines.get(index, {}), reads.get(index, ()), writes.get(index, ())),
-            touched=tuple(touched.get(index, ()))[:_TOUCHED],
+            _op_work(
+                context, row, engines.get(index, {}), reads.get(index, ()), writes.get(index, ())
+            ),
+            touched=tuple(touched.get(index, ()))[:_TOUCHED_LIMIT],
             best_ns=_best_ns(row, engines.get(index, {}), limits),
         )
 
@@ -298,14 +300,14 @@ def _ops(context: Context, call_number: int, limits: DeviceLimits | None) -> Ite
 def _best_ns(
     row: dict[str, Any], engine: dict[str, Any], limits: DeviceLimits | None
 ) -> float | None:
-    """Return the shortest time of an op's arithmetic or transfers at the target's limits, in ns.
+    """Return an op's shortest time in ns: of its arithmetic or its transfers at published limits.
 
-    The result is None for an op with neither: moves on chip have no published rate.
+    None for an op with neither, or without a published rate: moves on chip have no such rate.
     """
-    transferred = engine.get("device_bytes") or 0
-    if limits is None or not (transferred or row["flops"]):
+    transferred_bytes = engine.get("device_bytes") or 0
+    if limits is None or not (transferred_bytes or row["flops"]):
         return None
-    seconds = transferred / limits.bandwidth
+    seconds = transferred_bytes / limits.bandwidth
     if row["flops"]:
         dtype = row["dtype"] or "fp32"
         is_dot = row["kind"] == "dot"
@@ -316,7 +318,7 @@ def _best_ns(
     return seconds * 1e9
 
 
-def _op(
+def _op_work(
     context: Context,
     row: dict[str, Any],
     engine: dict[str, Any],
@@ -333,8 +335,8 @@ def _op(
         flops=row["flops"] or 0,
         device_bytes=engine.get("device_bytes") or 0,
         chip_bytes=engine.get("chip_bytes") or 0,
-        reads=tuple(reads)[:_NAMES],
-        writes=tuple(writes)[:_NAMES],
+        reads=tuple(reads)[:_NAMES_LIMIT],
+        writes=tuple(writes)[:_NAMES_LIMIT],
         touched=(),
         best_ns=None,
     )
@@ -347,6 +349,6 @@ SOURCE: Final = BlockSource(
     noun="views of on-chip memory",
     query="FROM client_nki_buffers",
     blocks=_blocks,
-    types=(CallAtAGlance, CallBlock, TileValues),
+    types=(CallSummary, CallBlock, TileValues),
     loop_table=LOOPS,
 )

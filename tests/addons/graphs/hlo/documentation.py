@@ -19,7 +19,7 @@ from kvtrace.addons.graphs.hlo.dtypes import (
     INTEGERS,
     TARGETS,
     promote,
-    with_weak,
+    promote_with_scalar,
 )
 
 PAGE = Path(__file__).resolve().parents[4] / "docs" / "hlo.md"
@@ -44,7 +44,9 @@ def promotion():
     ]
     for name, row in kinds.items():
         cells = [_result(row, column) for column in kinds.values()]
-        cells += [_named([with_weak(d, value) for d in row], row) for value in scalars.values()]
+        cells += [
+            _named([promote_with_scalar(d, value) for d in row], row) for value in scalars.values()
+        ]
         lines.append(f"| **{name}** | {' | '.join(cells)} |")
     return "\n".join(lines)
 

@@ -7,7 +7,7 @@ from tests.addons.graphs.hlo.agreement import agree
 X = np.array([1.0, 2.0, 3.0], np.float32)
 
 
-def test_a_loop_carries_values_and_sees_what_is_outside():
+def test_a_loop_carries_values_and_reads_tensors_from_outside():
     def program(x, limit):
         scale = x * 2
         bound = limit + 0.0
@@ -31,7 +31,7 @@ def test_a_loop_carries_values_and_sees_what_is_outside():
     agree(program, X, np.float32(0.0), numpy=by_hand)
 
 
-def test_loops_in_branches_in_loops():
+def test_loops_and_branches_can_be_nested():
     def program(x):
         def body(value, count):
             def doubled():

@@ -41,7 +41,7 @@ X = [RANDOM.normal(size=(4, 6)).astype(np.float32) for _ in range(4)]
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_replicas_by_xla_and_by_numpy_agree(name):
+def test_collectives_have_equal_results_in_xla_and_numpy(name):
     graph = trace(PROGRAMS[name]).specialize(X[0])
     graph.num_replicas = 4
     inputs = [[x] for x in X]
@@ -73,7 +73,7 @@ def test_collectives_give_results_computed_by_hand():
     np.testing.assert_array_equal(outcome("own number")[3], 3 * X[3])
 
 
-def test_graphs_know_how_many_replicas_they_are_for():
+def test_a_graph_has_the_number_of_replicas_that_its_collectives_name():
     graph = trace(looped).specialize(X[0])
 
     assert graph.num_replicas == 4
@@ -83,18 +83,18 @@ def test_graphs_know_how_many_replicas_they_are_for():
         graph.evaluate_replicas([[X[0]], [X[1]]])
 
 
-def test_a_plain_call_takes_all_replicas_to_have_the_same_inputs():
+def test_a_plain_call_runs_all_replicas_on_the_same_inputs():
     total = trace(PROGRAMS["sum"])(X[0])
 
     np.testing.assert_allclose(total, 4 * X[0], rtol=1e-6)
 
 
-def test_what_is_refused():
+def test_collectives_with_bad_groups_pairs_or_types_are_refused():
     for program, error, match in (
         (lambda x: distributed.all_reduce(x, [[0, 1], [1, 2]]), BadArgument, "do not name each"),
         (lambda x: distributed.all_reduce(x, [[0, 1], [2]]), BadArgument, "different sizes"),
-        (lambda x: distributed.all_reduce(x, ALL, np.hypot), BadArgument, "choose one of np.add"),
-        (lambda x: distributed.all_reduce(x, ALL, np.logical_or), BadArgument, "take bools"),
+        (lambda x: distributed.all_reduce(x, ALL, np.hypot), BadArgument, "use one of np.add"),
+        (lambda x: distributed.all_reduce(x, ALL, np.logical_or), BadArgument, "need bools"),
         (lambda x: distributed.reduce_scatter(x, 1, ALL), ShapeMismatch, "evenly"),
         (
             lambda x: distributed.collective_permute(x, [[0, 1], [2, 1]]),
@@ -106,7 +106,7 @@ def test_what_is_refused():
             trace(program).specialize(X[0])
 
 
-def test_collectives_of_one_replica_alone():
+def test_collectives_of_one_replica_return_its_tensor():
     def program(x):
         def body(i, value):
             return distributed.all_reduce(value, [[0]]) + distributed.replica_id()

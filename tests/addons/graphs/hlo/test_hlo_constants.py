@@ -24,7 +24,7 @@ def test_arrays_from_outside_reach_xla_bit_by_bit(dtype):
 
 
 @pytest.mark.parametrize("dtype", FLOATS, ids=str)
-def test_infinities_nan_and_signed_zeros(dtype):
+def test_infinities_nan_and_signed_zeros_reach_xla_unchanged(dtype):
     numbers = [np.inf, -np.inf, np.nan, 0.0, -0.0, 1e-3, float(ml_dtypes.finfo(dtype).max)]
     array = np.array(numbers).astype(dtype)
     graph = trace(lambda: (array, *[np.full(2, n).astype(dtype) for n in numbers])).specialize()
@@ -38,7 +38,7 @@ def test_infinities_nan_and_signed_zeros(dtype):
         np.testing.assert_array_equal(result.astype(np.float64), np.float64(number))
 
 
-def test_big_endian_and_strided_arrays():
+def test_big_endian_and_strided_arrays_are_constants_of_equal_values():
     big = np.arange(40, dtype=">f4")
     strided = np.arange(40, dtype=np.int32).reshape(5, 8)[::2, ::-3]
     graph = trace(lambda: strided).specialize()

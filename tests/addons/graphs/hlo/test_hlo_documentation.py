@@ -14,7 +14,7 @@ TEXT = documentation.PAGE.read_text(encoding="utf-8")
 BLOCKS = re.findall(r"```python\n(.*?)```", TEXT, re.DOTALL)
 
 
-def test_tables_and_lists_are_those_of_the_code():
+def test_tables_and_lists_in_hlo_md_are_up_to_date():
     assert documentation.written(TEXT) == TEXT, f"run python -m {documentation.__name__}"
 
 
@@ -25,7 +25,7 @@ def run(block, folder):
     return runpy.run_path(str(path))
 
 
-def test_the_first_example_runs(tmp_path):
+def test_the_first_example_in_hlo_md_runs(tmp_path):
     scope = run(BLOCKS[0], tmp_path)
 
     np.testing.assert_array_equal(scope["cache"], scope["q"])
@@ -33,7 +33,7 @@ def test_the_first_example_runs(tmp_path):
     assert "tf.aliasing_output = 1 : i32" in scope["text"]
 
 
-def test_the_example_of_an_operation_runs(tmp_path):
+def test_the_example_of_an_added_operation_runs(tmp_path):
     run(BLOCKS[1], tmp_path)
 
     x = np.array([1.0, -2.0], np.float32)

@@ -34,12 +34,12 @@ PROGRAMS = {
 
 
 @pytest.mark.parametrize("name", PROGRAMS)
-def test_axes_of_no_elements_and_of_one(name):
+def test_functions_of_axes_of_no_or_one_element_equal_numpys(name):
     agree(PROGRAMS[name], EMPTY)
     agree(PROGRAMS[name], ONES)
 
 
-def test_tensors_of_no_axes():
+def test_functions_of_scalars_equal_numpys():
     def program(x):
         made = x.reshape(1, 1), x[None], np.expand_dims(x, 0), np.atleast_2d(x), x.ravel(), x[...]
         sums = np.sum(x), np.max(x), np.argmax(x), np.mean(x), np.std(x), np.cumsum(x)
@@ -55,5 +55,5 @@ def test_tensors_of_no_axes():
 
 
 def test_taking_elements_of_an_empty_axis_is_refused():
-    with pytest.raises(BadIndex, match="an index into an empty axis"):
+    with pytest.raises(BadIndex, match="an index selects elements along an empty axis"):
         trace(lambda x: np.take(x, np.array([0]), axis=1)).specialize(EMPTY)

@@ -13,7 +13,7 @@ def figures(function, *arrays):
     return graph, graph.figures()
 
 
-def test_bytes_and_flops_by_hand():
+def test_bytes_and_flops_equal_those_counted_by_hand():
     graph, counted = figures(lambda x, w: np.maximum(x @ w, 0.0).sum(axis=0), X, W)
     by_opcode = {op.opcode: counted.ops[index] for index, op in enumerate(graph.ops)}
 
@@ -54,7 +54,7 @@ def test_live_memory_counts_values_from_their_op_to_their_last_use():
     assert graph.ops[fanned.peak_op].opcode in ("multiply", "add")
 
 
-def test_a_result_that_is_written_in_place_takes_no_memory_of_its_own():
+def test_a_result_written_into_an_input_needs_no_further_memory():
     def in_place(x):
         x += 1.0
 
@@ -64,7 +64,7 @@ def test_a_result_that_is_written_in_place_takes_no_memory_of_its_own():
     assert written.peak_live_bytes == apart.peak_live_bytes - X.nbytes
 
 
-def test_a_number_that_is_repeated_takes_no_memory_of_the_whole_shape():
+def test_a_constant_of_one_value_counts_one_element_of_memory():
     _, added = figures(lambda x: x + 1.0, X)
     _, counted = figures(lambda x: (x + 1.0, np.ones_like(x)), X)
 
@@ -72,7 +72,7 @@ def test_a_number_that_is_repeated_takes_no_memory_of_the_whole_shape():
     assert counted.peak_live_bytes >= 3 * X.nbytes
 
 
-def test_a_loop_counts_its_body_and_says_that_its_trips_are_unknown():
+def test_a_loop_with_unknown_trips_counts_its_body_once():
     def program(x):
         return while_([x, lift(0)], lambda x, n: [n < 3], lambda x, n: [x + x, n + 1])[0]
 

@@ -44,7 +44,7 @@ def flat(value):
             yield from flat(item)
 
 
-def test_a_transformer_block_with_a_cache_in_place():
+def test_a_transformer_block_updates_its_cache_in_place():
     weights = programs.transformer_weights(RANDOM)
     x, keys, values = floats(3, 32), floats(10, 32), floats(10, 32)
     start, heads = 4, 4
@@ -105,7 +105,7 @@ def convolved(x, kernel, stride, padding):
     return np.einsum("nchwij,ocij->nohw", windows[:, :, ::stride, ::stride], kernel)
 
 
-def test_a_stage_of_a_residual_network():
+def test_a_stage_of_a_residual_network_equals_numpy():
     blocks = programs.resnet_weights(RANDOM)
     x = floats(2, 3, 8, 8)
 
@@ -125,7 +125,7 @@ def test_a_stage_of_a_residual_network():
 
 
 @pytest.mark.parametrize("capacity", [3, 12])
-def test_a_mixture_of_experts_with_gather_and_scatter(capacity):
+def test_a_mixture_of_experts_by_gather_and_scatter_equals_numpy(capacity):
     tokens, width, experts, hidden = 12, 8, 4, 16
     x, router = floats(tokens, width), floats(width, experts)
     up, down = floats(experts, width, hidden), floats(experts, hidden, width)
@@ -149,7 +149,7 @@ def test_a_mixture_of_experts_with_gather_and_scatter(capacity):
     assert {"gather", "scatter", "sort", "reduce_window"} <= {op.opcode for op in graph.ops}
 
 
-def test_a_step_of_adam_in_place():
+def test_a_step_of_adam_updates_parameters_in_place():
     state = floats(5, 3), floats(5, 3) * 0.1, np.abs(floats(5, 3)) * 0.1, np.array(3, np.int32)
 
     graph = agree(programs.adam_step, *state, floats(5, 3))

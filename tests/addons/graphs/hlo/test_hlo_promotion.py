@@ -34,7 +34,7 @@ def values(dtype):
     return [Fraction(number) for number in numbers]
 
 
-def test_promotion_is_symmetric_and_what_numpy_does_within_a_kind():
+def test_promotion_is_symmetric_and_equals_numpys_for_integers():
     for left, right in itertools.product(ALL, ALL):
         result = promote(left, right)
         assert result == promote(right, left)
@@ -93,7 +93,7 @@ def test_scalars_of_python_are_weak_and_arrays_are_not(dtype, scalar, result):
     st.sampled_from([d for d in ALL if d not in FLOAT8]),
 )
 @settings(max_examples=30, deadline=None)
-def test_any_two_tensors_together(shapes, left, right):
+def test_binary_functions_promote_operands_of_any_two_types(shapes, left, right):
     x, y = (
         np.asarray(np.arange(int(np.prod(shape))).reshape(shape) % 5).astype(dtype)
         for shape, dtype in zip(shapes.input_shapes, (left, right), strict=True)

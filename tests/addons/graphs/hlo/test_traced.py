@@ -33,7 +33,7 @@ class Pair(typing.NamedTuple):
 # -- signatures and calls -------------------------------------------------------------------------
 
 
-def test_a_function_is_traced_once_for_each_signature_and_gives_what_numpy_gives():
+def test_a_function_is_traced_once_per_signature_and_returns_numpys_results():
     traced_shapes = []
 
     @trace
@@ -65,7 +65,7 @@ def test_arguments_and_results_may_be_nested_and_are_named_by_their_path():
     np.testing.assert_array_equal(result["parts"][1], X + 1)
 
 
-def test_a_graph_is_made_of_annotations_in_the_place_of_arrays():
+def test_specialize_accepts_annotations_in_place_of_arrays():
     graph = trace(lambda x, y: x @ y).specialize(
         tensor[float32, (2, 3)], tensor["bfloat16", (3, 5)]
     )
@@ -112,7 +112,7 @@ def test_operations_work_on_arrays_outside_of_a_trace():
         _ = ops.gelo
 
 
-def test_public_names():
+def test_the_package_has_its_public_names():
     for name in hlo.__all__:
         if name != "distributed":
             assert getattr(hlo, name) is not None
@@ -123,7 +123,7 @@ def test_public_names():
 # -- names and aliases ----------------------------------------------------------------------------
 
 
-def test_results_are_named_after_the_variables_that_are_returned_or_as_asked():
+def test_results_have_the_names_of_returned_variables_or_of_outputs():
     def program(x):
         total = x.sum()
         scaled = x * 2
@@ -140,7 +140,7 @@ def names_of(traced):
     return [output.name for output in traced.specialize(X).outputs]
 
 
-def test_what_is_written_in_place_is_an_output_whether_it_is_returned_or_not():
+def test_a_parameter_written_in_place_is_an_output_even_if_not_returned():
     def update(weights, momentum, gradient):
         momentum *= 0.9
         momentum += gradient
@@ -172,7 +172,7 @@ def test_calls_write_in_place_and_return_the_array_itself():
     np.testing.assert_array_equal(before, X)
 
 
-def test_an_input_that_is_returned_and_a_constant_are_results_too():
+def test_an_input_and_a_constant_can_be_returned():
     agree(lambda x: (x, x, np.ones(3, np.float32)), X)
 
 
@@ -198,7 +198,7 @@ def refused(traced, *arguments, match):
         traced(*arguments)
 
 
-def test_only_mutable_parameters_are_written_to_where_annotations_say_so():
+def test_annotated_parameters_are_written_to_only_if_mutable():
     def program(x: tensor[float32, (3, 4)], y: tensor[mutable, float32, (4,)], z: mutable_tensor):
         y[0] = 1
         z += 1
@@ -216,7 +216,7 @@ def test_annotations_may_be_text_optional_or_of_other_things():
     refused(trace(program), X[:2], match="3 elements")
 
 
-def test_questions_about_shapes_are_answered_while_tracing():
+def test_shapes_and_types_are_known_while_tracing():
     def program(x):
         assert np.shape(x) == x.shape == (3, 4)
         assert (np.ndim(x), np.size(x), np.size(x, 1), len(x), x.nbytes) == (2, 12, 4, 3, 48)
@@ -260,7 +260,7 @@ def test_an_unsupported_function_is_refused_with_its_name():
 
 def test_methods_that_tensors_lack_are_refused():
     text = complaint(UnsupportedFunction, lambda x: x.searchsorted(3), X)  # here
-    assert "arrays' searchsorted has no form" in text
+    assert "attribute searchsorted has no form" in text
 
     def program(x):
         assert not hasattr(x, "searchsorted")
@@ -271,7 +271,7 @@ def test_methods_that_tensors_lack_are_refused():
     trace(program).specialize(X)
 
 
-def test_functions_whose_results_have_no_known_size():
+def test_functions_with_results_of_unknown_size_are_refused():
     complaint(DataDependent, lambda x: np.nonzero(x), X)  # here
     complaint(DataDependent, lambda x: x.nonzero(), X)  # here
     assert "numpy.unique" in complaint(DataDependent, lambda x: np.unique(x), X)  # here
@@ -353,7 +353,7 @@ def test_tensors_cannot_be_used_after_their_trace():
         trace(lambda x: x + leaked[0]).specialize(X)
 
 
-def test_targets_and_backends():
+def test_unknown_targets_and_backends_are_refused():
     with pytest.raises(BadArgument, match="no target 'tpu'; choose one of xla, neuron"):
         trace(lambda x: x, target="tpu")
     assert callable(trace(backend="hlo")(lambda x: x))
@@ -393,7 +393,9 @@ def test_errors_of_calls_name_the_line_of_the_call():
     ):
         with pytest.raises(SignatureMismatch, match=rf"{match}.* at {HERE}:\d+; \w+ "):
             double(array)
-    with pytest.raises(SignatureMismatch, match=rf"missing .*'x'.* at {HERE}:\d+; it takes \(x\)"):
+    with pytest.raises(
+        SignatureMismatch, match=rf"missing .*'x'.* at {HERE}:\d+; its parameters are \(x\)"
+    ):
         double()
     with pytest.raises(DtypeNotOnTarget, match=rf"float64.* at {HERE}:\d+; pass it as float32"):
         trace(lambda x: x, target="neuron")(np.zeros(3))

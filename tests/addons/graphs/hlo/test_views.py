@@ -75,7 +75,7 @@ MOVES = st.lists(
 
 @given(MOVES)
 @settings(max_examples=100, deadline=None)
-def test_views_and_assignments_in_any_order(moves):
+def test_random_sequences_of_views_and_assignments_equal_numpys(moves):
     x = np.arange(12, dtype=np.float32).reshape(3, 4)
     changed = x.copy()
     expected = play(changed, moves)

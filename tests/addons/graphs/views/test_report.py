@@ -65,7 +65,7 @@ def rows(opened, table):
     return int(opened.page.locator(f"{table} table").get_attribute("aria-rowcount")) - 1
 
 
-def test_blocks_hold_the_graph_and_its_derived_figures(page, graph):
+def test_graph_blocks_have_the_ops_and_their_derived_figures(page, graph):
     content = block(page, "graph/0")
     (columns,) = content["graphs"]
     figures = graph.figures()
@@ -79,7 +79,7 @@ def test_blocks_hold_the_graph_and_its_derived_figures(page, graph):
     assert {names["aliases"] for names in columns["names"].values()} == {None, "keys", "values"}
 
 
-def test_stablehlo_is_there_for_each_op_and_left_out_without_source(page, tmp_path):
+def test_each_op_has_stablehlo_in_the_page_unless_source_is_left_out(page, tmp_path):
     texts = block(page, "stablehlo/0")["0"]
     columns = block(page, "graph/0")["graphs"][0]
     dot = columns["opcode"].index(columns["opcodes"].index("dot_general"))
@@ -107,7 +107,7 @@ def test_pages_of_graphs_are_accessible(report_browser, page, graph, scheme):
         assert accessibility_problems(opened) == []
 
 
-def test_an_op_is_found_chosen_and_linked_to_its_line(report_browser, page, graph):
+def test_an_op_can_be_searched_and_selected_and_links_to_its_line(report_browser, page, graph):
     dots = [at for at, op in enumerate(graph.ops) if op.opcode == "dot_general"]
     with opened_page(report_browser, page, "#/graph/0?q=dot_general") as opened:
         opened.page.wait_for_selector("#found")
@@ -125,7 +125,7 @@ def test_an_op_is_found_chosen_and_linked_to_its_line(report_browser, page, grap
         assert rows(opened, "#ops-table") == len(on_line)
 
 
-def test_the_drawing_is_zoomed_and_clicked_and_says_so_in_the_address(report_browser, page):
+def test_zoom_and_selection_in_the_drawing_are_in_the_address(report_browser, page):
     with opened_page(report_browser, page, "#/graph/2") as opened:
         drawing = opened.page.locator("#graph-drawing [role=img]")
         # a group for each of the 40 repetitions: clicked, one is gone into
@@ -159,7 +159,7 @@ def test_groups_of_repetitions_are_named(report_browser, page):
         assert all(re.search(r": \d+ ops?, .* \(derived\)$", title) for title in named)
 
 
-def test_the_peak_of_live_memory_leads_to_its_op(report_browser, page, graph):
+def test_the_peak_of_live_memory_links_to_its_op(report_browser, page, graph):
     peak = graph.figures().peak_op
     with opened_page(report_browser, page, "#/graph/0") as opened:
         opened.page.locator("#live-op button").click()
@@ -172,7 +172,7 @@ def test_the_peak_of_live_memory_leads_to_its_op(report_browser, page, graph):
         )
 
 
-def test_bodies_of_loops_are_shown_and_lead_back(report_browser, page):
+def test_bodies_of_loops_are_shown_with_a_link_back(report_browser, page):
     with opened_page(report_browser, page, "#/graph/1?q=while") as opened:
         opened.page.locator("#ops-table tbody tr").first.click()
         opened.page.locator("#op .facts button", has_text="body 1").or_(
@@ -184,7 +184,7 @@ def test_bodies_of_loops_are_shown_and_lead_back(report_browser, page):
         opened.page.wait_for_function("() => !location.hash.includes('body=')")
 
 
-def test_inputs_and_outputs_say_what_is_written_in_place(report_browser, page):
+def test_inputs_and_outputs_written_in_place_are_marked(report_browser, page):
     with opened_page(report_browser, page, "#/graph/0") as opened:
         listed = opened.text("#ends")
         assert "written into keys" in listed

@@ -105,7 +105,7 @@ def test_ops_count_executions_bytes_and_operations(trace: Trace) -> None:
 
 
 @pytest.mark.process
-def test_a_finding_has_its_line_and_its_witness(trace: Trace) -> None:
+def test_a_finding_has_its_line_and_the_lane_out_of_bounds(trace: Trace) -> None:
     rows = trace.table("findings").to_pylist()
     broken = [row for row in rows if row["verdict"] == "violation"]
     stacks = {row["stack_id"]: row["frames"] for row in trace.table("stacks").to_pylist()}

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import kvtrace
-from kvtrace.addons.neuron.views.engine_times import least_ns
+from kvtrace.addons.neuron.views.engine_times import shortest_ns
 from kvtrace.cli import main
 from kvtrace.converters.profile.device_limits import limits_for_target
 from kvtrace.converters.profile.roofline import Work, position
@@ -98,10 +98,10 @@ def test_only_published_rates_are_used() -> None:
     limits = limits_for_target("neuron:trn1")
     assert limits is not None
 
-    assert least_ns("vector", "bf16", 2300, 0, 0, limits) == pytest.approx(1)
-    assert least_ns("scalar", None, 1, 2900, 0, limits) == pytest.approx(1)
-    assert least_ns("tensor", "bf16", 0, 95_000, 0, limits) == pytest.approx(1)
-    assert least_ns("gpsimd", None, 1, 1, 0, limits) is None
+    assert shortest_ns("vector", "bf16", 2300, 0, 0, limits) == pytest.approx(1)
+    assert shortest_ns("scalar", None, 1, 2900, 0, limits) == pytest.approx(1)
+    assert shortest_ns("tensor", "bf16", 0, 95_000, 0, limits) == pytest.approx(1)
+    assert shortest_ns("gpsimd", None, 1, 1, 0, limits) is None
 
 
 def test_a_profile_omits_caches_that_the_chip_lacks(

@@ -11,7 +11,7 @@ from perfetto.protos.perfetto.trace import perfetto_trace_pb2 as pb
 
 import kvtrace
 from kvtrace.addons.neuron.views import engine_schedule
-from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, least_schedule
+from kvtrace.addons.neuron.views.engine_schedule import buffer_flows, earliest_schedule
 from tests.addons.neuron.views.products import products
 
 #: Load 0 → 1, load 0 → 2, copy 1 → 3 and 3 → 1 (vector), store 1 → 4; each of 1,000 elements.
@@ -40,7 +40,7 @@ def executed(ops: list[tuple[str, list[int], int | None]]) -> pa.Table:
 
 
 def test_an_op_waits_for_its_engine_and_for_what_it_reads() -> None:
-    schedule = least_schedule(executed(OPS), "trn2", {7: "fp32"})
+    schedule = earliest_schedule(executed(OPS), "trn2", {7: "fp32"})
 
     assert schedule is not None
     begins, durations = schedule
@@ -52,16 +52,16 @@ def test_an_op_waits_for_its_engine_and_for_what_it_reads() -> None:
 def test_an_op_waits_until_its_destination_is_no_longer_read() -> None:
     ops: list[Any] = [("dma", [0], 1), ("dma", [1], 2), ("vector", [], 1)]
 
-    schedule = least_schedule(executed(ops), "trn2", {})
+    schedule = earliest_schedule(executed(ops), "trn2", {})
 
     assert schedule is not None
     assert schedule[0].tolist() == [0, 100, 200]
 
 
 def test_an_unknown_target_has_no_schedule(monkeypatch: pytest.MonkeyPatch) -> None:
-    assert least_schedule(executed(OPS), "trn9", {}) is None
+    assert earliest_schedule(executed(OPS), "trn9", {}) is None
     monkeypatch.setattr(engine_schedule, "LIMIT", 4)
-    assert least_schedule(executed(OPS), "trn2", {}) is None
+    assert earliest_schedule(executed(OPS), "trn2", {}) is None
     assert buffer_flows(executed(OPS), "call") is None
 
 

@@ -96,7 +96,7 @@ def number(page, name):
     return float(page.page.locator(f'[data-figure="{name}"]').get_attribute("data-value"))
 
 
-def test_a_call_stands_under_the_published_limits_of_its_target(page, calls):
+def test_the_roofline_has_times_at_the_targets_published_limits(page, calls):
     page.go("#/onchip/2")
     page.page.wait_for_selector("#onchip-roof")
     bytes_moved = (512 * 256 + 512 * 512 + 256 * 512) * 4
@@ -151,7 +151,7 @@ def test_a_broken_rule_is_marked_at_its_op_and_line(report_browser, recorded, pa
         assert accessibility_problems(opened) == []
 
 
-def test_flows_are_listed_with_where_they_lead(page, calls):
+def test_flows_are_listed_with_source_and_target_memory(page, calls):
     page.go("#/onchip/1")
     rows = page.page.locator("#onchip-flows tbody tr").all_inner_texts()
     ends = [tuple(row.split("\t")[:2]) for row in rows]
@@ -286,7 +286,7 @@ def test_a_slider_shows_the_ops_tiles_and_memory_of_its_trip(page, recorded, cal
     assert page.page.locator("#onchip-tiles tbody tr").count() == len(calls[2].tiles)
 
 
-def test_programs_have_a_slider_too(page, recorded):
+def test_the_slider_of_programs_selects_the_ops_of_a_program(page, recorded):
     page.go("#/onchip/0")
     chosen = page.page.locator("#loops input[type=number][data-axis=program]")
     chosen.fill("4")
@@ -297,7 +297,7 @@ def test_programs_have_a_slider_too(page, recorded):
     assert number(page, "ops in these trips") == len(own_rows) > 0
 
 
-def test_the_call_s_ops_stand_inside_their_loops(page):
+def test_ops_are_listed_inside_of_their_loops(page):
     page.go("#/call/2?ops=all")
     page.page.wait_for_selector("#op-table")
     lines = [

@@ -18,20 +18,20 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 @operation()
 @in_wide_floats
 def sigmoid(x: Tensor) -> Tensor:
-    """1 / (1 + exp(-x))."""
+    """Return 1 / (1 + exp(-x))."""
     return unary("logistic", x)
 
 
 @operation()
 @in_wide_floats
 def silu(x: Tensor) -> Tensor:
-    """Return the tensor times its sigmoid."""
+    """Return x · sigmoid(x)."""
     return multiply(x, unary("logistic", x))
 
 
 @operation()
 def relu(x: Operand) -> Tensor:
-    """Return the tensor where it is positive, else 0."""
+    """Return `x` where it is positive, else 0."""
     x = lift(x)
     return binary("maximum", x, like(x, 0))
 
@@ -39,9 +39,9 @@ def relu(x: Operand) -> Tensor:
 @operation()
 @in_wide_floats
 def gelu(x: Tensor) -> Tensor:
-    """Gaussian error linear unit, by tanh (arXiv 1606.08415): x · (1 + tanh(y)) / 2.
+    """Return the Gaussian error linear unit by its tanh formula: x · (1 + tanh(y)) / 2.
 
-    y is √(2/π) · (x + 0.044715 · x³).
+    y is √(2/π) · (x + 0.044715 · x³); see arXiv 1606.08415.
     """
     cubed = multiply(x, multiply(x, x))
     inner = add(x, multiply(like(x, 0.044715), cubed))

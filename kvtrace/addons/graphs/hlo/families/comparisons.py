@@ -37,14 +37,14 @@ _DIRECTIONS: dict[Any, Direction] = {
 _LOGIC = {np.logical_and: "and", np.logical_or: "or", np.logical_xor: "xor"}
 
 
-def _comparison(direction: Direction) -> Any:
+def _comparison_builder(direction: Direction) -> Any:
     def build(x1: Operand, x2: Operand) -> Tensor:
         return compare(direction, *broadcast(*together(x1, x2)))
 
     return build
 
 
-def _logic(opcode: str) -> Any:
+def _logic_builder(opcode: str) -> Any:
     def build(x1: Operand, x2: Operand) -> Tensor:
         return binary(opcode, *broadcast(truth(x1), truth(x2)))
 
@@ -52,25 +52,25 @@ def _logic(opcode: str) -> Any:
 
 
 def truth(x: Operand) -> Tensor:
-    """Return, by element, whether the operand is not zero."""
+    """Return the operand as bools, true where it is not zero."""
     return convert(lift(x), BOOL)
 
 
 for _function, _direction in _DIRECTIONS.items():
-    implements(_function)(_comparison(_direction))
+    implements(_function)(_comparison_builder(_direction))
 for _function, _opcode in _LOGIC.items():
-    implements(_function)(_logic(_opcode))
+    implements(_function)(_logic_builder(_opcode))
 
 
 @implements(np.logical_not)
 def logical_not(x: Operand) -> Tensor:
-    """Return, by element, whether the operand is zero."""
+    """Return bools, true where the operand is zero."""
     return unary("not", truth(x))
 
 
 @implements(np.where)
 def where(condition: Operand, x: Operand = None, y: Operand = None) -> Tensor:
-    """Return `x` where the condition holds, else `y`."""
+    """Return `x` where the condition holds, else `y`; without both, DataDependent is raised."""
     if x is None or y is None:
         from kvtrace.addons.graphs.hlo.errors import DataDependent
 
@@ -83,23 +83,23 @@ def where(condition: Operand, x: Operand = None, y: Operand = None) -> Tensor:
 
 @implements(np.select)
 def select_(condlist: list[Any], choicelist: list[Any], default: Any = 0) -> Tensor:
-    """Return the choice of the first condition that holds, else the default."""
-    *choices, result = together(*choicelist, default)
+    """Return each element of the first choice whose condition holds there, else of the default."""
+    *choices, selected = together(*choicelist, default)
     for condition, choice in zip(reversed(condlist), reversed(choices), strict=True):
-        result = select(*broadcast(truth(condition), choice, result))
-    return result
+        selected = select(*broadcast(truth(condition), choice, selected))
+    return selected
 
 
 @implements(np.isclose)
 def isclose(
     a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Return, by element, whether |a - b| <= atol + rtol · |b|, or both are equal infinities."""
+    """Return bools: |a - b| <= atol + rtol · |b|, or equal infinities, or `equal_nan` NaN."""
     x, y = floats_together(a, b)
     bound = add(full(atol, x.shape, x.dtype), multiply(full(rtol, x.shape, x.dtype), absolute(y)))
-    close = compare("LE", absolute(subtract(x, y)), bound)
-    finite = compare("LT", absolute(y), full(float("inf"), x.shape, x.dtype))
-    result = binary("or", compare("EQ", x, y), binary("and", close, finite))
+    within_bound = compare("LE", absolute(subtract(x, y)), bound)
+    y_is_finite = compare("LT", absolute(y), full(float("inf"), x.shape, x.dtype))
+    is_close = binary("or", compare("EQ", x, y), binary("and", within_bound, y_is_finite))
     if not equal_nan or not is_float(x.dtype):
-        return result
-    return binary("or", result, binary("and", compare("NE", x, x), compare("NE", y, y)))
+        return is_close
+    return binary("or", is_close, binary("and", compare("NE", x, x), compare("NE", y, y)))

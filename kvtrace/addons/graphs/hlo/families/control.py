@@ -32,16 +32,16 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
 def flattened(value: Any) -> tuple[list[Any], Any]:
-    """Return the tensors and numbers in a structure, and the structure with their numbers."""
+    """Return the leaves (all but tuples, lists, dicts and None), and the structure of `Leaf`s."""
     leaves: list[Any] = []
-    return leaves, _numbered(value, leaves)
+    return leaves, _with_leaf_numbers(value, leaves)
 
 
-def _numbered(value: Any, leaves: list[Any]) -> Any:
+def _with_leaf_numbers(value: Any, leaves: list[Any]) -> Any:
     if isinstance(value, dict):
-        return {key: _numbered(item, leaves) for key, item in value.items()}
+        return {key: _with_leaf_numbers(item, leaves) for key, item in value.items()}
     if isinstance(value, tuple | list):
-        items = [_numbered(item, leaves) for item in value]
+        items = [_with_leaf_numbers(item, leaves) for item in value]
         return type(value)(*items) if hasattr(value, "_fields") else type(value)(items)
     if value is None:
         return None
@@ -49,32 +49,30 @@ def _numbered(value: Any, leaves: list[Any]) -> Any:
     return Leaf(len(leaves) - 1)
 
 
-def _is_alike(first: Any, second: Any) -> bool:
-    """Return whether two structures have the same shape of tuples, lists and dicts."""
-    if isinstance(first, dict) and isinstance(second, dict):
-        return list(first) == list(second) and all(
-            _is_alike(first[key], second[key]) for key in first
-        )
-    if isinstance(first, tuple | list) and isinstance(second, tuple | list):
-        pairs = zip(first, second, strict=False)
-        return len(first) == len(second) and all(_is_alike(a, b) for a, b in pairs)
-    return isinstance(first, Leaf) == isinstance(second, Leaf)
+def _is_alike(left: Any, right: Any) -> bool:
+    """Return whether two structures consist of the same tuples, lists and dicts, with leaves."""
+    if isinstance(left, dict) and isinstance(right, dict):
+        return list(left) == list(right) and all(_is_alike(left[key], right[key]) for key in left)
+    if isinstance(left, tuple | list) and isinstance(right, tuple | list):
+        pairs = zip(left, right, strict=False)
+        return len(left) == len(right) and all(_is_alike(a, b) for a, b in pairs)
+    return isinstance(left, Leaf) == isinstance(right, Leaf)
 
 
 class _CarriedValues:
     """The tensors that a loop carries, and the structure in which the user's functions get them."""
 
-    def __init__(self, initial: Any, what: str) -> None:
+    def __init__(self, initial: Any, label: str) -> None:
         leaves, self.structure = flattened(initial)
         self.tensors = [fresh(lift(leaf)) for leaf in leaves]
-        self._what = what
+        self._label = label
 
     def restored(self, tensors: Sequence[Tensor]) -> Any:
         """Return the tensors in the user's structure."""
         return structured(self.structure, tensors)
 
     def leaves(self, value: Any) -> list[Any]:
-        """Return the tensors of a function's result, whose structure must be the carried one.
+        """Return a result's leaves in the carried structure; scalars become tensors.
 
         Raises:
             BadArgument: The result has another structure.
@@ -83,8 +81,8 @@ class _CarriedValues:
         leaves, structure = flattened(value)
         if not _is_alike(structure, self.structure):
             raise BadArgument.here(
-                f"{self._what} returns another structure than it received; "
-                "return as many, in the same tuples, lists and dicts"
+                f"{self._label} returns another structure than it received; "
+                "return as many values, in the same tuples, lists and dicts"
             )
         return [
             scalar(leaf, tensor.dtype) if is_weak(leaf) else leaf
@@ -92,7 +90,7 @@ class _CarriedValues:
         ]
 
 
-def _bool(value: Operand) -> Tensor:
+def _as_bool(value: Operand) -> Tensor:
     tensor = lift(value)
     return tensor if tensor.dtype == BOOL else convert(tensor, BOOL)
 
@@ -118,11 +116,11 @@ def cond(
 
         return run
 
-    predicate = _bool(pred)
+    predicate = _as_bool(pred)
     results = if_(predicate, branch(true_fun), branch(false_fun))
     if not _is_alike(*structures):
         raise BadArgument.here(
-            "both branches give the same structure; return as many values, in the same tuples"
+            "the branches return different structures; return as many values, in the same tuples"
         )
     return structured(structures[0], results)
 
@@ -133,12 +131,12 @@ def while_loop(
 ) -> Any:
     """Return the value after `value = body_fun(value)` for as long as `cond_fun(value)` holds."""
     carried = _CarriedValues(init_val, "the body of a loop")
-    results = while_(
+    final_values = while_(
         carried.tensors,
-        lambda *tensors: [_bool(cond_fun(carried.restored(tensors)))],
+        lambda *tensors: [_as_bool(cond_fun(carried.restored(tensors)))],
         lambda *tensors: carried.leaves(body_fun(carried.restored(tensors))),
     )
-    return carried.restored(results)
+    return carried.restored(final_values)
 
 
 @operation()
@@ -147,18 +145,18 @@ def fori_loop(
 ) -> Any:
     """Return the value after `value = body_fun(i, value)` for i from `lower` up to `upper`."""
     carried = _CarriedValues(init_val, "the body of a loop")
-    first, last = (convert(lift(bound), INT32) for bound in (lower, upper))
-    is_known = isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer)
-    results = while_(
-        [first, *carried.tensors],
-        lambda i, *_: [compare("LT", i, last)],
+    start, stop = (convert(lift(bound), INT32) for bound in (lower, upper))
+    has_known_bounds = isinstance(lower, int | np.integer) and isinstance(upper, int | np.integer)
+    final_values = while_(
+        [start, *carried.tensors],
+        lambda i, *_: [compare("LT", i, stop)],
         lambda i, *tensors: [
             add(i, scalar(1, INT32)),
             *carried.leaves(body_fun(i, carried.restored(tensors))),
         ],
-        max(0, int(upper) - int(lower)) if is_known else None,
+        max(0, int(upper) - int(lower)) if has_known_bounds else None,
     )
-    return carried.restored(results[1:])
+    return carried.restored(final_values[1:])
 
 
 @operation()
@@ -171,25 +169,26 @@ def scan(
 ) -> tuple[Any, Any]:
     """Carry a value through `carry, y = f(carry, x)` for each x along the first axes of `xs`.
 
-    Return the last carry, and every y along a new first axis.
+    Return the last carry, and every y along a new first axis. Without `xs`, x is None, and f is
+    called `length` times. With `reverse`, the last x comes first.
     """
     carried = _CarriedValues(init, "the function of a scan")
     leaves, structure = flattened(xs)
     inputs = [lift(leaf) for leaf in leaves]
     extents = {x.shape[0] if x.shape else None for x in inputs} | ({length} if length else set())
     if len(extents) != 1 or None in extents:
-        raise ShapeMismatch.here("a scan takes tensors with first axes of one length")
-    count = next(iter(extents)) or 0
-    results: list[Any] = []
+        raise ShapeMismatch.here("a scan needs `length`, or tensors with first axes of one length")
+    trip_count = next(iter(extents)) or 0
+    output_structures: list[Any] = []
 
     def step(i: Tensor, tensors: Sequence[Tensor]) -> tuple[list[Any], list[Tensor]]:
-        parts = [_row(x, i) for x in inputs]
-        pair = f(carried.restored(tensors), structured(structure, parts))
-        if not isinstance(pair, tuple) or len(pair) != 2:
+        rows = [_row(x, i) for x in inputs]
+        carry_and_y = f(carried.restored(tensors), structured(structure, rows))
+        if not isinstance(carry_and_y, tuple) or len(carry_and_y) != 2:
             raise BadArgument.here("the function of a scan must return two values, carry and y")
-        outputs, output_structure = flattened(pair[1])
-        results[:] = [output_structure]
-        return carried.leaves(pair[0]), [lift(output) for output in outputs]
+        outputs, output_structure = flattened(carry_and_y[1])
+        output_structures[:] = [output_structure]
+        return carried.leaves(carry_and_y[0]), [lift(output) for output in outputs]
 
     # Traced once for the shapes of its results, and once more for the loop.
     zero = scalar(0, INT32)
@@ -197,26 +196,28 @@ def scan(
         "scan", [zero, *carried.tensors], lambda i, *t: [x for part in step(i, t) for x in part]
     )
     output_specs = trial.outputs[len(carried.tensors) :]
-    buffers = [full(0, (count, *spec.shape), spec.dtype) for spec in output_specs]
-    size = len(carried.tensors)
+    buffers = [full(0, (trip_count, *spec.shape), spec.dtype) for spec in output_specs]
+    carried_count = len(carried.tensors)
 
     def body(i: Tensor, *tensors: Tensor) -> list[Any]:
-        last = scalar(count - 1, INT32)
-        row = subtract(last, i) if reverse else i
-        carry, outputs = step(row, tensors[:size])
+        last_row = scalar(trip_count - 1, INT32)
+        row = subtract(last_row, i) if reverse else i
+        carry, outputs = step(row, tensors[:carried_count])
         filled = [
             _with_row(buffer, output, row)
-            for buffer, output in zip(tensors[size:], outputs, strict=True)
+            for buffer, output in zip(tensors[carried_count:], outputs, strict=True)
         ]
         return [add(i, scalar(1, INT32)), *carry, *filled]
 
-    end = while_(
+    final_values = while_(
         [zero, *carried.tensors, *buffers],
-        lambda i, *_: [compare("LT", i, scalar(count, INT32))],
+        lambda i, *_: [compare("LT", i, scalar(trip_count, INT32))],
         body,
-        count,
+        trip_count,
     )
-    return carried.restored(end[1 : size + 1]), structured(results[0], end[size + 1 :])
+    return carried.restored(final_values[1 : carried_count + 1]), structured(
+        output_structures[0], final_values[carried_count + 1 :]
+    )
 
 
 def _row(x: Tensor, position: Tensor) -> Tensor:

@@ -38,22 +38,19 @@ def convolution(
     dilation: Shape,
     groups: int,
 ) -> Tensor:
-    """Return the convolution of [batch, in, …] by a kernel of [out, in / groups, …].
-
-    `gaps` is the distance of the input's elements, `dilation` that of the kernel's.
-    """
-    room = [
+    """Return [batch, in, …] convolved by [out, in / groups, …]; `gaps` dilates the input."""
+    last_starts = [
         before + (extent - 1) * gap + after - (size - 1) * apart
         for extent, size, (before, after), gap, apart in zip(
             x.shape[2:], kernel.shape[2:], padding, gaps, dilation, strict=True
         )
     ]
-    if any(extent < 0 for extent in room):
+    if any(extent < 0 for extent in last_starts):
         raise ShapeMismatch.here(
             f"a kernel of {list(kernel.shape[2:])} is larger than the padded input of "
-            f"{list(x.shape[2:])}; pad more, or take a smaller kernel"
+            f"{list(x.shape[2:])}; pad more, or use a smaller kernel"
         )
-    spatial = tuple(extent // step + 1 for extent, step in zip(room, strides, strict=True))
+    spatial = tuple(extent // step + 1 for extent, step in zip(last_starts, strides, strict=True))
     attributes = {
         "window_strides": strides,
         "padding": padding,
@@ -66,34 +63,36 @@ def convolution(
     return current().emit("convolution", (x, kernel), shape, x.dtype, attributes)
 
 
-def _numbers(value: Any, count: int, name: str) -> Shape:
-    """Return one number for each axis, given one for all or one for each."""
+def _per_axis(value: Any, count: int, name: str) -> Shape:
+    """Return `count` integers, one per axis, given one for all axes or one for each."""
     numbers = (value,) * count if isinstance(value, int | np.integer) else tuple(value)
     if len(numbers) != count or not all(isinstance(number, int | np.integer) for number in numbers):
-        raise BadArgument.here(f"{name} is one integer, or {count} of them, not {value!r}")
+        raise BadArgument.here(f"{name} is one integer or {count} integers, not {value!r}")
     return tuple(int(number) for number in numbers)
 
 
 def _padding(value: Any, sizes: Shape, strides: Shape, extents: Shape) -> Pairs:
-    """Return the padding before and after each axis, given a number, numbers, pairs or a word."""
+    """Return (before, after) of each axis, given an integer, integers, pairs, "valid" or "same"."""
     if value == "valid":
         return ((0, 0),) * len(sizes)
     if value == "same":
-        needed = [
+        totals = [
             max(0, (-(-extent // step) - 1) * step + size - extent)
             for extent, step, size in zip(extents, strides, sizes, strict=True)
         ]
-        return tuple((total // 2, total - total // 2) for total in needed)
+        return tuple((total // 2, total - total // 2) for total in totals)
     if isinstance(value, str):
         raise BadArgument.here(f"a convolution has no padding {value!r}; choose same or valid")
     if isinstance(value, Sequence) and any(isinstance(item, Sequence) for item in value):
         if len(value) != len(sizes):
-            raise BadArgument.here(f"padding has a pair for each of {len(sizes)} axes")
+            raise BadArgument.here(
+                f"padding has {len(value)} pairs for {len(sizes)} axes; give one pair per axis"
+            )
         return tuple((int(before), int(after)) for before, after in value)
-    return tuple((number, number) for number in _numbers(value, len(sizes), "padding"))
+    return tuple((number, number) for number in _per_axis(value, len(sizes), "padding"))
 
 
-def _convolution(axes: int) -> Callable[..., Tensor]:
+def _convolution_builder(axes: int) -> Callable[..., Tensor]:
     def conv(
         input: Operand,  # noqa: A002 - the public name
         weight: Operand,
@@ -114,28 +113,30 @@ def _convolution(axes: int) -> Callable[..., Tensor]:
         """
         x, kernel = together(input, weight)
         _check(x, kernel, axes, groups, transposed)
-        strides = _numbers(stride, axes, "stride")
-        apart = _numbers(dilation, axes, "dilation")
-        sizes = tuple((n - 1) * d + 1 for n, d in zip(kernel.shape[2:], apart, strict=True))
-        pairs = _padding(padding, sizes, strides, x.shape[2:])
+        strides = _per_axis(stride, axes, "stride")
+        dilations = _per_axis(dilation, axes, "dilation")
+        sizes = tuple(
+            (n - 1) * distance + 1 for n, distance in zip(kernel.shape[2:], dilations, strict=True)
+        )
+        pads = _padding(padding, sizes, strides, x.shape[2:])
         result_type = x.dtype if dtype is None else dtype_of(dtype)
-        inner = FLOAT32 if x.dtype in FLOAT8 else x.dtype
-        x, kernel = convert(x, inner), convert(kernel, inner)
+        computed_type = FLOAT32 if x.dtype in FLOAT8 else x.dtype
+        x, kernel = convert(x, computed_type), convert(kernel, computed_type)
         ones = (1,) * axes
         if transposed:
-            more = _numbers(output_padding, axes, "output_padding")
-            pairs = tuple(
+            extras = _per_axis(output_padding, axes, "output_padding")
+            pads = tuple(
                 (size - 1 - before, size - 1 - after + extra)
-                for size, (before, after), extra in zip(sizes, pairs, more, strict=True)
+                for size, (before, after), extra in zip(sizes, pads, extras, strict=True)
             )
             result = convolution(
-                x, _as_plain_kernel(kernel, groups), ones, pairs, strides, apart, groups
+                x, _as_plain_kernel(kernel, groups), ones, pads, strides, dilations, groups
             )
         else:
-            result = convolution(x, kernel, strides, pairs, ones, apart, groups)
+            result = convolution(x, kernel, strides, pads, ones, dilations, groups)
         if bias is not None:
-            offset = convert(lift(bias), result.dtype)
-            result = add(result, broadcast_in_dim(offset, result.shape, (1,)))
+            bias_tensor = convert(lift(bias), result.dtype)
+            result = add(result, broadcast_in_dim(bias_tensor, result.shape, (1,)))
         return into(out, convert(result, result_type))
 
     return conv
@@ -145,13 +146,14 @@ def _check(x: Tensor, kernel: Tensor, axes: int, groups: int, transposed: bool) 
     shapes = f"an input of {list(x.shape)} and a kernel of {list(kernel.shape)}"
     if len(x.shape) != axes + 2 or len(kernel.shape) != axes + 2:
         raise ShapeMismatch.here(
-            f"a convolution over {axes} axes takes {axes + 2} axes of both, not {shapes}"
+            f"a convolution over {axes} axes needs an input and a kernel of {axes + 2} axes, "
+            f"not {shapes}"
         )
     channels = kernel.shape[0] if transposed else kernel.shape[1] * groups
     outputs = kernel.shape[1] * groups if transposed else kernel.shape[0]
     if groups < 1 or x.shape[1] != channels or x.shape[1] % groups or outputs % groups:
         raise ShapeMismatch.here(
-            f"{shapes} do not fit each other in {groups} groups; "
+            f"{shapes} do not fit each other with groups={groups}; "
             f"the kernel is [{_kernel_axes(transposed)}, …]"
         )
 
@@ -161,7 +163,7 @@ def _kernel_axes(transposed: bool) -> str:
 
 
 def _as_plain_kernel(kernel: Tensor, groups: int) -> Tensor:
-    """Return the kernel of a transposed convolution as that of a plain convolution."""
+    """Return the kernel of a transposed convolution, flipped, for a plain convolution."""
     channels, outputs, *sizes = kernel.shape
     rank = len(sizes)
     flipped = reverse(kernel, tuple(range(2, rank + 2)))
@@ -171,4 +173,4 @@ def _as_plain_kernel(kernel: Tensor, groups: int) -> Tensor:
 
 
 for _axes in (1, 2, 3):
-    OPERATIONS[f"conv{_axes}d"] = _convolution(_axes)
+    OPERATIONS[f"conv{_axes}d"] = _convolution_builder(_axes)

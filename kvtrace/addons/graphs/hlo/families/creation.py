@@ -11,7 +11,7 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import dtype_of, shape_of
 from kvtrace.addons.graphs.hlo.builders import implements, operation
-from kvtrace.addons.graphs.hlo.dtypes import BOOL, FLOAT32, INT32, Dtype, is_float, of_weak
+from kvtrace.addons.graphs.hlo.dtypes import BOOL, FLOAT32, INT32, Dtype, is_float, scalar_dtype
 from kvtrace.addons.graphs.hlo.families.elementwise import like
 from kvtrace.addons.graphs.hlo.primitives import (
     Operand,
@@ -33,30 +33,30 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 @operation("full")
 def full_(shape: Any, fill_value: Operand, dtype: Any = None, **_: Any) -> Tensor:
-    """Return a tensor of one value."""
+    """Return a tensor filled with one value, which may be traced; by default of its type."""
     extents = shape_of(shape)
     if isinstance(fill_value, Tensor):
         value = fill_value if dtype is None else convert(fill_value, dtype_of(dtype))
         return broadcast_to(value, extents)
-    kind = of_weak(fill_value) if dtype is None else dtype_of(dtype)
-    return full(fill_value, extents, kind)
+    element_type = scalar_dtype(fill_value) if dtype is None else dtype_of(dtype)
+    return full(fill_value, extents, element_type)
 
 
 @operation()
 def zeros(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
-    """Return a tensor of zeros."""
+    """Return a tensor of zeros, by default float32."""
     return full(0, shape_of(shape), dtype_of(dtype))
 
 
 @operation()
 def ones(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
-    """Return a tensor of ones."""
+    """Return a tensor of ones, by default float32."""
     return full(1, shape_of(shape), dtype_of(dtype))
 
 
 @operation()
 def empty(shape: Any, dtype: Any = FLOAT32, **_: Any) -> Tensor:
-    """Return a tensor of zeros, to be written to."""
+    """Return a tensor of zeros, as a graph has no uninitialized memory."""
     return zeros(shape, dtype)
 
 
@@ -67,7 +67,7 @@ def constant(value: Operand, dtype: Any = None) -> Tensor:
     return fresh(tensor)
 
 
-def _like(shape: Any, x: Operand, dtype: Any, value: Any) -> Tensor:
+def _filled_like(shape: Any, x: Operand, dtype: Any, value: Any) -> Tensor:
     x = lift(x)
     extents = x.shape if shape is None else shape_of(shape)
     return full_(extents, value, x.dtype if dtype is None else dtype)
@@ -75,65 +75,65 @@ def _like(shape: Any, x: Operand, dtype: Any, value: Any) -> Tensor:
 
 @implements(np.zeros_like)
 def zeros_like(a: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """Return zeros with the shape and type of another tensor."""
-    return _like(shape, a, dtype, 0)
+    """Return zeros with the shape and type of another tensor, unless these are given."""
+    return _filled_like(shape, a, dtype, 0)
 
 
 @implements(np.ones_like)
 def ones_like(a: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """Return ones with the shape and type of another tensor."""
-    return _like(shape, a, dtype, 1)
+    """Return ones with the shape and type of another tensor, unless these are given."""
+    return _filled_like(shape, a, dtype, 1)
 
 
 @implements(np.empty_like)
 def empty_like(prototype: Operand, dtype: Any = None, shape: Any = None, **_: Any) -> Tensor:
-    """Return zeros, to be written to, with the shape and type of another tensor."""
-    return _like(shape, prototype, dtype, 0)
+    """Return zeros with the shape and type of another tensor, unless these are given."""
+    return _filled_like(shape, prototype, dtype, 0)
 
 
 @implements(np.full_like)
 def full_like(
     a: Operand, fill_value: Operand, dtype: Any = None, shape: Any = None, **_: Any
 ) -> Tensor:
-    """Return one value with the shape and type of another tensor."""
-    return _like(shape, a, dtype, fill_value)
+    """Return a tensor of one value, with the shape and type of another unless these are given."""
+    return _filled_like(shape, a, dtype, fill_value)
 
 
 @operation("arange")
 def arange(start: Any, stop: Any = None, step: Any = 1, dtype: Any = None, **_: Any) -> Tensor:
     """Return start, start + step and so on, before stop; int32 for integers, else float32."""
-    begin, end = (0, start) if stop is None else (start, stop)
-    are_integers = all(isinstance(value, int) for value in (begin, end, step))
-    kind: Dtype = (INT32 if are_integers else FLOAT32) if dtype is None else dtype_of(dtype)
-    count = max(0, int(np.ceil((end - begin) / step)))
-    positions = convert(iota((count,), 0), kind)
-    return add(multiply(positions, like(positions, step)), like(positions, begin))
+    first_value, end_value = (0, start) if stop is None else (start, stop)
+    are_integers = all(isinstance(value, int) for value in (first_value, end_value, step))
+    element_type: Dtype = (INT32 if are_integers else FLOAT32) if dtype is None else dtype_of(dtype)
+    count = max(0, int(np.ceil((end_value - first_value) / step)))
+    positions = convert(iota((count,), 0), element_type)
+    return add(multiply(positions, like(positions, step)), like(positions, first_value))
 
 
 @operation("linspace")
 def linspace(
     start: Operand, stop: Operand, num: int = 50, endpoint: bool = True, dtype: Any = None, **_: Any
 ) -> Tensor:
-    """Return `num` numbers from start to stop, evenly spaced; float32 by default."""
-    kind = FLOAT32 if dtype is None else dtype_of(dtype)
-    inner = kind if is_float(kind) else FLOAT32
-    first, last = (reshape(lift(value, inner), (1,)) for value in (start, stop))
-    parts = max(1, num - 1 if endpoint else num)
+    """Return `num` even steps from start to stop, float32 by default; `endpoint` includes stop."""
+    element_type = FLOAT32 if dtype is None else dtype_of(dtype)
+    inner = element_type if is_float(element_type) else FLOAT32
+    low, high = (reshape(lift(value, inner), (1,)) for value in (start, stop))
+    interval_count = max(1, num - 1 if endpoint else num)
     positions = convert(iota((num,), 0), inner)
-    share = divide(positions, like(positions, parts))
-    low, high = broadcast_to(first, (num,)), broadcast_to(last, (num,))
+    fraction = divide(positions, like(positions, interval_count))
+    starts, stops = broadcast_to(low, (num,)), broadcast_to(high, (num,))
     # Written so that both ends are exact.
-    mixed = add(multiply(low, subtract(like(share, 1), share)), multiply(high, share))
-    return convert(mixed, kind)
+    mixed = add(multiply(starts, subtract(like(fraction, 1), fraction)), multiply(stops, fraction))
+    return convert(mixed, element_type)
 
 
 @operation("eye", "identity")
 def eye(N: int, M: int | None = None, k: int = 0, dtype: Any = FLOAT32, **_: Any) -> Tensor:  # noqa: N803
-    """Return ones on a diagonal, zeros elsewhere."""
+    """Return an N x M matrix (M: N by default) of ones on diagonal `k`, and zeros elsewhere."""
     shape = (int(N), int(N if M is None else M))
     is_diagonal = compare("EQ", add(iota(shape, 0), full(k, shape, INT32)), iota(shape, 1))
-    kind = dtype_of(dtype)
-    return is_diagonal if kind == BOOL else convert(is_diagonal, kind)
+    element_type = dtype_of(dtype)
+    return is_diagonal if element_type == BOOL else convert(is_diagonal, element_type)
 
 
 def _register_with_like() -> None:

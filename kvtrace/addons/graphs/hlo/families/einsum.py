@@ -44,31 +44,32 @@ def einsum(
 
     Operands are combined from left to right, two at a time.
     """
-    subscripts, tensors = _read(operands)
+    subscripts, tensors = _subscripts_and_tensors(operands)
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
-    labels, result = _labeled(subscripts, tensors)
+    labels, result = _parsed_labels(subscripts, tensors)
     product, product_labels = _diagonals(tensors[0], labels[0])
-    product, product_labels = _summed(product, product_labels, _needed(labels[1:], result))
-    for number in range(1, len(tensors)):
-        needed = _needed(labels[number + 1 :], result)
-        other, other_labels = _diagonals(tensors[number], labels[number])
-        other, other_labels = _summed(other, other_labels, {*needed, *product_labels})
-        product, product_labels = _product(product, product_labels, other, other_labels, needed)
+    product, product_labels = _summed(product, product_labels, _needed_labels(labels[1:], result))
+    for position in range(1, len(tensors)):
+        needed = _needed_labels(labels[position + 1 :], result)
+        y, y_labels = _diagonals(tensors[position], labels[position])
+        y, y_labels = _summed(y, y_labels, {*needed, *product_labels})
+        product, product_labels = _product(product, product_labels, y, y_labels, needed)
     product, product_labels = _summed(product, product_labels, set(result))
     return into(
-        out, fresh(transpose(product, tuple(product_labels.index(label) for label in result)))
+        out,
+        fresh(transpose(product, tuple(product_labels.index(label) for label in result))),
     )
 
 
-def _read(operands: Sequence[Any]) -> tuple[str, list[Tensor]]:
-    """Return subscripts and tensors, given in either of NumPy's two forms."""
+def _subscripts_and_tensors(operands: Sequence[Any]) -> tuple[str, list[Tensor]]:
+    """Return subscripts and tensors, given as text and arrays, or arrays and label lists."""
     if isinstance(operands[0], str):
         return operands[0].replace(" ", ""), together(*operands[1:])
     remaining = list(operands)
-    tail = remaining.pop() if len(remaining) % 2 else None
+    result_labels = remaining.pop() if len(remaining) % 2 else None
     inputs = [_letters(labels) for labels in remaining[1::2]]
-    arrow = "" if tail is None else f"->{_letters(tail)}"
+    arrow = "" if result_labels is None else f"->{_letters(result_labels)}"
     return ",".join(inputs) + arrow, together(*remaining[::2])
 
 
@@ -77,64 +78,66 @@ def _letters(labels: Sequence[Any]) -> str:
     return "".join("..." if label is Ellipsis else alphabet[label] for label in labels)
 
 
-def _labeled(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
-    """Return the labels of each tensor and of the result."""
+def _parsed_labels(subscripts: str, tensors: Sequence[Tensor]) -> tuple[list[Labels], Labels]:
     inputs, arrow, output = subscripts.partition("->")
     terms = inputs.split(",")
     if len(terms) != len(tensors):
         raise BadArgument.here(
             f"einsum's {subscripts!r} has {len(terms)} terms, but {len(tensors)} operands are given"
         )
-    labels = [_expanded(term, len(t.shape)) for term, t in zip(terms, tensors, strict=True)]
+    labels = [_term_labels(term, len(t.shape)) for term, t in zip(terms, tensors, strict=True)]
     ellipsis_labels = sorted({label for term in labels for label in term if isinstance(label, int)})
     if arrow:
         before, dots, after = output.partition("...")
-        result: Labels = [*before, *(ellipsis_labels if dots else []), *after]
+        result_labels: Labels = [*before, *(ellipsis_labels if dots else []), *after]
     else:
         letters = [label for term in labels for label in term if isinstance(label, str)]
-        result = [
+        result_labels = [
             *ellipsis_labels,
             *sorted(label for label in set(letters) if letters.count(label) == 1),
         ]
     operand_labels = {label for term in labels for label in term}
-    if not operand_labels.issuperset(result) or len(set(result)) != len(result):
+    if not operand_labels.issuperset(result_labels) or len(set(result_labels)) != len(
+        result_labels
+    ):
         raise BadArgument.here(
-            f"the result of einsum's {subscripts!r} has labels that no operand has, or one twice; "
+            f"the result of einsum's {subscripts!r} has a label twice, or one that no operand has; "
             "name each label once, and only those on the left"
         )
-    return labels, result
+    return labels, result_labels
 
 
-def _expanded(term: str, rank: int) -> Labels:
+def _term_labels(term: str, rank: int) -> Labels:
+    """Return a label per axis of a term; axes under the ellipsis have negative integers."""
     before, dots, after = term.partition("...")
-    extra = rank - len(before) - len(after)
-    if extra < 0 or (extra and not dots):
+    ellipsis_rank = rank - len(before) - len(after)
+    if ellipsis_rank < 0 or (ellipsis_rank and not dots):
         raise ShapeMismatch.here(f"einsum's term {term!r} does not fit a tensor of {rank} axes")
-    return [*before, *range(-extra, 0), *after]  # ellipses are aligned at their last axes
+    return [*before, *range(-ellipsis_rank, 0), *after]  # ellipses are aligned at their last axes
 
 
-def _needed(labels: Sequence[Labels], result: Labels) -> set[Any]:
+def _needed_labels(labels: Sequence[Labels], result: Labels) -> set[Any]:
     return {*result, *(label for term in labels for label in term)}
 
 
 def _diagonals(x: Tensor, labels: Labels) -> tuple[Tensor, Labels]:
-    """Return the diagonal of axes that share a label, and the remaining labels."""
+    """Replace axes that share a label by their diagonal; return the tensor and its labels."""
     for label in dict.fromkeys(labels):
         while labels.count(label) > 1:
-            first = labels.index(label)
-            second = labels.index(label, first + 1)
-            if x.shape[first] != x.shape[second]:
+            row_axis = labels.index(label)
+            column_axis = labels.index(label, row_axis + 1)
+            if x.shape[row_axis] != x.shape[column_axis]:
                 raise ShapeMismatch.here(
-                    f"einsum's label {label!r} has axes of both {x.shape[first]} and "
-                    f"{x.shape[second]} elements of one operand"
+                    f"einsum's label {label!r} has axes of both {x.shape[row_axis]} and "
+                    f"{x.shape[column_axis]} elements of one operand"
                 )
-            x = diagonal(x, 0, first, second)
-            labels = [a for i, a in enumerate(labels) if i not in (first, second)] + [label]
+            x = diagonal(x, 0, row_axis, column_axis)
+            labels = [a for i, a in enumerate(labels) if i not in (row_axis, column_axis)] + [label]
     return x, labels
 
 
 def _summed(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels]:
-    """Return the sum over axes whose labels nothing needs, and the remaining labels."""
+    """Sum over axes whose labels are not needed; return the tensor and its labels."""
     axes = tuple(axis for axis, label in enumerate(labels) if label not in needed)
     if not axes:
         return x, labels
@@ -144,11 +147,11 @@ def _summed(x: Tensor, labels: Labels, needed: set[Any]) -> tuple[Tensor, Labels
 
 
 def _product(
-    x: Tensor, left: Labels, y: Tensor, right: Labels, needed: set[Any]
+    x: Tensor, x_labels: Labels, y: Tensor, y_labels: Labels, needed: set[Any]
 ) -> tuple[Tensor, Labels]:
-    """Return the product of two tensors, summed over shared labels that nothing else needs."""
-    for label in [label for label in left if label in right]:
-        extents = x.shape[left.index(label)], y.shape[right.index(label)]
+    """Return the product of two tensors, summed over shared unneeded labels, and its labels."""
+    for label in [label for label in x_labels if label in y_labels]:
+        extents = x.shape[x_labels.index(label)], y.shape[y_labels.index(label)]
         if extents[0] == extents[1]:
             continue
         if 1 not in extents:
@@ -157,46 +160,50 @@ def _product(
             )
         # An axis of one element fits any other axis, and is dropped.
         if extents[0] == 1:
-            x, left = _dropped(x, left, label)
+            x, x_labels = _dropped(x, x_labels, label)
         else:
-            y, right = _dropped(y, right, label)
-    shared = [label for label in left if label in right]
+            y, y_labels = _dropped(y, y_labels, label)
+    shared = [label for label in x_labels if label in y_labels]
     batch = [label for label in shared if label in needed]
-    inner = [label for label in shared if label not in needed]
+    summed = [label for label in shared if label not in needed]
 
     def axes(names: Labels, of: Labels) -> tuple[int, ...]:
         return tuple(of.index(label) for label in names)
 
-    contracting = (axes(inner, left), axes(inner, right))
-    product = contracted(x, y, contracting, (axes(batch, left), axes(batch, right)))
-    rest = [label for label in (*left, *right) if label not in shared]
-    return product, [*batch, *rest]
+    contracting = (axes(summed, x_labels), axes(summed, y_labels))
+    product = contracted(x, y, contracting, (axes(batch, x_labels), axes(batch, y_labels)))
+    unshared = [label for label in (*x_labels, *y_labels) if label not in shared]
+    return product, [*batch, *unshared]
 
 
 def _dropped(x: Tensor, labels: Labels, label: Any) -> tuple[Tensor, Labels]:
     axis = labels.index(label)
-    remaining = [other for other in labels if other != label]
+    remaining = [remaining_label for remaining_label in labels if remaining_label != label]
     return reshape(x, (*x.shape[:axis], *x.shape[axis + 1 :])), remaining
 
 
 @implements(np.tensordot)
 def tensordot(a: Operand, b: Operand, axes: Any = 2) -> Tensor:
-    """Return sums of products over a number of last and first axes, or over named axes."""
+    """Return sums of products over the last axes of `a` and the first of `b`, or named axes."""
     x, y = together(a, b)
     if isinstance(axes, int | np.integer):
-        count = int(axes)
-        if count > min(len(x.shape), len(y.shape)) or count < 0:
+        axis_count = int(axes)
+        if axis_count > min(len(x.shape), len(y.shape)) or axis_count < 0:
             raise ShapeMismatch.here(
-                f"tensordot over {count} axes of tensors of {len(x.shape)} and {len(y.shape)}"
+                f"tensordot cannot sum over {axis_count} axes of tensors that have "
+                f"{len(x.shape)} and {len(y.shape)} axes"
             )
-        first = tuple(range(len(x.shape) - count, len(x.shape)))
-        second = tuple(range(count))
+        summed_of_a = tuple(range(len(x.shape) - axis_count, len(x.shape)))
+        summed_of_b = tuple(range(axis_count))
     else:
         x_axes, y_axes = axes
-        first, second = axes_of(x_axes, len(x.shape)), axes_of(y_axes, len(y.shape))
-        if len(first) != len(second):
-            raise ShapeMismatch.here("tensordot names as many axes of one tensor as of the other")
-    return contracted(x, y, (first, second))
+        summed_of_a, summed_of_b = axes_of(x_axes, len(x.shape)), axes_of(y_axes, len(y.shape))
+        if len(summed_of_a) != len(summed_of_b):
+            raise ShapeMismatch.here(
+                f"tensordot pairs axes, but has {len(summed_of_a)} of the first tensor and "
+                f"{len(summed_of_b)} of the second; name as many"
+            )
+    return contracted(x, y, (summed_of_a, summed_of_b))
 
 
 @implements("vecdot", "linalg.vecdot")

@@ -12,12 +12,12 @@ from kvtrace.addons.graphs.hlo.builders import implements
 from kvtrace.addons.graphs.hlo.dtypes import (
     BOOL,
     Dtype,
-    fractional,
+    float_dtype,
     is_float,
     is_integer,
     is_signed,
     is_weak,
-    wide,
+    wide_dtype,
 )
 from kvtrace.addons.graphs.hlo.errors import BadArgument
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -41,7 +41,7 @@ from kvtrace.addons.graphs.hlo.primitives import (
 from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 #: Functions that are one op of StableHLO on floats; integers are converted to float32.
-_FRACTIONAL = {
+_FLOAT_FUNCTIONS = {
     np.exp: "exponential",
     np.expm1: "exponential_minus_one",
     np.log: "log",
@@ -55,24 +55,24 @@ _FRACTIONAL = {
 }
 
 #: Functions that are one op of StableHLO on floats, and do not change integers.
-_ROUNDING = {np.ceil: "ceil", np.floor: "floor", np.rint: "round_nearest_even"}
+_ROUNDING_FUNCTIONS = {np.ceil: "ceil", np.floor: "floor", np.rint: "round_nearest_even"}
 
 
 def _register_one_op_functions() -> None:
-    for function, opcode in _FRACTIONAL.items():
-        implements(function)(_fractional(opcode))
-    for function, opcode in _ROUNDING.items():
-        implements(function)(_rounding(opcode))
+    for function, opcode in _FLOAT_FUNCTIONS.items():
+        implements(function)(_float_builder(opcode))
+    for function, opcode in _ROUNDING_FUNCTIONS.items():
+        implements(function)(_rounding_builder(opcode))
 
 
-def _fractional(opcode: str) -> Any:
+def _float_builder(opcode: str) -> Any:
     def build(x: Operand) -> Tensor:
         return unary(opcode, float_of(x))
 
     return build
 
 
-def _rounding(opcode: str) -> Any:
+def _rounding_builder(opcode: str) -> Any:
     def build(x: Operand) -> Tensor:
         x = lift(x)
         return unary(opcode, x) if is_float(x.dtype) else fresh(x)
@@ -84,31 +84,31 @@ _register_one_op_functions()
 
 
 def float_of(x: Operand) -> Tensor:
-    """Return the operand as floats, float32 for other types."""
+    """Return the operand as a float tensor: integers and bools become float32."""
     x = lift(x)
-    return convert(x, fractional(x.dtype))
+    return convert(x, float_dtype(x.dtype))
 
 
 def floats_together(*values: Operand) -> list[Tensor]:
     """Return the operands as float tensors of one type and shape."""
     tensors = together(*values)
-    dtype = fractional(tensors[0].dtype)
+    dtype = float_dtype(tensors[0].dtype)
     return broadcast(*(convert(tensor, dtype) for tensor in tensors))
 
 
 def in_wide_floats(build: Callable[[Tensor], Tensor]) -> Callable[[Operand], Tensor]:
-    """Make a function of several ops compute in float32 at least, and round once at the end."""
+    """Return a builder that runs `build` in float32 at least, and rounds its result once."""
 
     @wraps(build)
     def builder(x: Operand) -> Tensor:
         x = float_of(x)
-        return convert(build(convert(x, wide(x.dtype))), x.dtype)
+        return convert(build(convert(x, wide_dtype(x.dtype))), x.dtype)
 
     return builder
 
 
 def like(x: Tensor, value: float) -> Tensor:
-    """Return a constant with the shape and type of a tensor."""
+    """Return a constant of one value with the shape and type of a tensor."""
     return full(value, x.shape, x.dtype)
 
 
@@ -133,7 +133,7 @@ def negative(x: Operand) -> Tensor:
 
 @implements(np.positive, np.conjugate, np.real, methods=("conj", "conjugate"))
 def positive(x: Operand) -> Tensor:
-    """Return a copy."""
+    """Return a copy of the operand."""
     return fresh(lift(x))
 
 
@@ -162,7 +162,7 @@ def reciprocal(x: Operand) -> Tensor:
 
 @implements(np.trunc, np.fix)
 def trunc(x: Operand) -> Tensor:
-    """Return the integer part."""
+    """Return the value rounded towards zero."""
     x = lift(x)
     if not is_float(x.dtype):
         return fresh(x)
@@ -171,7 +171,7 @@ def trunc(x: Operand) -> Tensor:
 
 @implements(np.round, np.around, methods=("round",))
 def round_(a: Operand, decimals: int = 0, out: Any = None) -> Tensor:
-    """Return the value rounded to decimals, halves to even."""
+    """Return the value rounded to `decimals` places, halves to even."""
     a = lift(a)
     if is_float(a.dtype):
         scale = like(a, 10.0 ** abs(decimals))
@@ -180,7 +180,9 @@ def round_(a: Operand, decimals: int = 0, out: Any = None) -> Tensor:
         rounded = unary("round_nearest_even", scaled)
         result = scale_down(rounded, scale) if decimals else rounded
     elif decimals < 0:
-        raise BadArgument.here("integers are rounded to tens or more only as floats; use astype")
+        raise BadArgument.here(
+            "integers cannot be rounded to negative decimals; convert to float with astype"
+        )
     else:
         result = fresh(a)
     return into(out, result)
@@ -196,14 +198,14 @@ def clip(
     min: Operand = None,  # noqa: A002 - NumPy's name
     max: Operand = None,  # noqa: A002 - NumPy's name
 ) -> Tensor:
-    """Return the value limited to two bounds, either of which may be None."""
-    result = lift(a)
+    """Return the value limited to the bounds, each of which may be None."""
+    clipped = lift(a)
     low, high = a_min if min is None else min, a_max if max is None else max
     if low is not None:
-        result = binary("maximum", *broadcast(*together(result, low)))
+        clipped = binary("maximum", *broadcast(*together(clipped, low)))
     if high is not None:
-        result = binary("minimum", *broadcast(*together(result, high)))
-    return into(out, fresh(result))
+        clipped = binary("minimum", *broadcast(*together(clipped, high)))
+    return into(out, fresh(clipped))
 
 
 @implements(np.nan_to_num)
@@ -220,15 +222,15 @@ def nan_to_num(
         raise BadArgument.here("nan_to_num does not write in place in a graph; assign its result")
     if not is_float(x.dtype):
         return fresh(x)
-    greatest = _greatest(x.dtype)
+    greatest = _greatest_finite(x.dtype)
     high = like(x, greatest if posinf is None else posinf)
     low = like(x, -greatest if neginf is None else neginf)
-    result = select(compare("EQ", x, like(x, math.inf)), high, x)
-    result = select(compare("EQ", x, like(x, -math.inf)), low, result)
-    return select(compare("NE", x, x), like(x, nan), result)
+    replaced = select(compare("EQ", x, like(x, math.inf)), high, x)
+    replaced = select(compare("EQ", x, like(x, -math.inf)), low, replaced)
+    return select(compare("NE", x, x), like(x, nan), replaced)
 
 
-def _greatest(dtype: Dtype) -> float:
+def _greatest_finite(dtype: Dtype) -> float:
     import ml_dtypes
 
     return float(ml_dtypes.finfo(dtype).max)
@@ -239,14 +241,14 @@ def _greatest(dtype: Dtype) -> float:
 
 @implements(np.isnan)
 def isnan(x: Operand) -> Tensor:
-    """Return, by element, whether it is NaN."""
+    """Return bools, true where the operand is NaN."""
     x = lift(x)
     return compare("NE", x, x) if is_float(x.dtype) else full(False, x.shape, BOOL)
 
 
 @implements(np.isinf)
 def isinf(x: Operand) -> Tensor:
-    """Return, by element, whether it is infinite."""
+    """Return bools, true where the operand is infinite."""
     x = lift(x)
     if not is_float(x.dtype):
         return full(False, x.shape, BOOL)
@@ -255,14 +257,14 @@ def isinf(x: Operand) -> Tensor:
 
 @implements(np.isfinite)
 def isfinite(x: Operand) -> Tensor:
-    """Return, by element, whether it is neither infinite nor NaN."""
+    """Return bools, true where the operand is neither infinite nor NaN."""
     x = lift(x)
     return is_finite(x) if is_float(x.dtype) else full(True, x.shape, BOOL)
 
 
 @implements(np.signbit)
 def signbit(x: Operand) -> Tensor:
-    """Return, by element, whether the sign is minus, also for zeros."""
+    """Return bools, true where the sign is minus, also of a zero."""
     x = lift(x)
     if not is_float(x.dtype):
         return compare("LT", x, like(x, 0))
@@ -317,9 +319,11 @@ def power(x1: Operand, x2: Operand) -> Tensor:
             return simple
     x, y = broadcast(*together(x1, x2))
     if x.dtype == BOOL:
-        raise BadArgument.here("bools have no power; convert one of them with astype")
+        raise BadArgument.here("bools cannot be raised to a power; convert one of them with astype")
     if is_integer(x.dtype) and is_weak(x2) and x2 < 0:
-        raise BadArgument.here("integers have no negative powers; convert to float with astype")
+        raise BadArgument.here(
+            "integers cannot be raised to negative powers; convert to float with astype"
+        )
     return binary("power", x, y)
 
 
@@ -354,21 +358,21 @@ def minimum(x1: Operand, x2: Operand) -> Tensor:
 @implements(np.fmax)
 def fmax(x1: Operand, x2: Operand) -> Tensor:
     """Return the greater operand; if one is NaN, the other."""
-    return _ignoring_nan("maximum", x1, x2)
+    return _extreme_ignoring_nan("maximum", x1, x2)
 
 
 @implements(np.fmin)
 def fmin(x1: Operand, x2: Operand) -> Tensor:
     """Return the smaller operand; if one is NaN, the other."""
-    return _ignoring_nan("minimum", x1, x2)
+    return _extreme_ignoring_nan("minimum", x1, x2)
 
 
-def _ignoring_nan(opcode: str, x1: Operand, x2: Operand) -> Tensor:
+def _extreme_ignoring_nan(opcode: str, x1: Operand, x2: Operand) -> Tensor:
     x, y = broadcast(*together(x1, x2))
-    chosen = binary(opcode, x, y)
+    extreme = binary(opcode, x, y)
     if not is_float(x.dtype):
-        return chosen
-    return select(compare("NE", x, x), y, select(compare("NE", y, y), x, chosen))
+        return extreme
+    return select(compare("NE", x, x), y, select(compare("NE", y, y), x, extreme))
 
 
 @implements(np.logaddexp)
@@ -376,10 +380,10 @@ def logaddexp(x1: Operand, x2: Operand) -> Tensor:
     """Return log(exp(x1) + exp(x2)), without overflow."""
     x, y = floats_together(x1, x2)
     greater, difference = binary("maximum", x, y), subtract(x, y)
-    small = unary("exponential", unary("negate", unary("abs", difference)))
-    joined = add(greater, unary("log_plus_one", small))
+    exponential = unary("exponential", unary("negate", unary("abs", difference)))
+    log_sum = add(greater, unary("log_plus_one", exponential))
     # Equal infinities have no difference.
-    return select(compare("EQ", x, y), add(x, like(x, math.log(2))), joined)
+    return select(compare("EQ", x, y), add(x, like(x, math.log(2))), log_sum)
 
 
 @implements(np.logaddexp2)
@@ -392,7 +396,7 @@ def logaddexp2(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.heaviside)
 def heaviside(x1: Operand, x2: Operand) -> Tensor:
-    """Return 0 below zero, 1 above, and the second operand at zero."""
+    """Return 0 where `x1` is negative, 1 where positive, `x2` where zero, and NaN for NaN."""
     x, y = floats_together(x1, x2)
     zero = like(x, 0.0)
     step = select(compare("LT", x, zero), zero, like(x, 1.0))
@@ -402,7 +406,7 @@ def heaviside(x1: Operand, x2: Operand) -> Tensor:
 
 @implements(np.hypot)
 def hypot(x1: Operand, x2: Operand) -> Tensor:
-    """Return the length of (x1, x2), without overflow."""
+    """Return √(x1² + x2²), without overflow."""
     x, y = (unary("abs", tensor) for tensor in floats_together(x1, x2))
     greater, smaller = binary("maximum", x, y), binary("minimum", x, y)
     ratio = divide(smaller, greater)
@@ -416,9 +420,11 @@ def hypot(x1: Operand, x2: Operand) -> Tensor:
 
 @implements("astype", methods=("astype",))
 def astype(x: Operand, dtype: Any, /, *args: Any, copy: bool = True, **_: Any) -> Tensor:
-    """Return the values in another element type; floats to integers are cut towards zero."""
+    """Return the values in another element type; floats are rounded towards zero for integers."""
     if args:
-        raise BadArgument.here("astype takes only a type in a graph, without order and casting")
+        raise BadArgument.here(
+            "astype in a graph has no arguments but the type; leave order and casting out"
+        )
     x = lift(x)
     converted = convert(x, dtype_of(dtype))
     return fresh(converted) if copy and converted is x else converted

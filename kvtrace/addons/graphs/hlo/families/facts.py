@@ -20,7 +20,7 @@ _DATA_DEPENDENT = (
 )
 
 
-def _refusal(function: Any) -> Any:
+def _refusing_function(function: Any) -> Any:
     def refuse(*_: Any, **__: Any) -> Any:
         raise DataDependent.here(
             f"the size of the result of {name_of(function)} depends on data; "
@@ -31,25 +31,27 @@ def _refusal(function: Any) -> Any:
 
 
 for _function in _DATA_DEPENDENT:
-    REFUSED[_function] = _refusal(_function)
-REFUSED_METHODS.update(nonzero=_refusal(np.nonzero), compress=_refusal(np.compress))
+    REFUSED[_function] = _refusing_function(_function)
+REFUSED_METHODS.update(
+    nonzero=_refusing_function(np.nonzero), compress=_refusing_function(np.compress)
+)
 
 
 @implements(np.shape)
 def shape(a: Operand) -> tuple[int, ...]:
-    """Return the extents as Python integers."""
+    """Return the operand's extents as Python integers."""
     return lift(a).shape
 
 
 @implements(np.ndim)
 def ndim(a: Operand) -> int:
-    """Return the number of axes."""
+    """Return the operand's number of axes."""
     return len(lift(a).shape)
 
 
 @implements(np.size)
 def size(a: Operand, axis: int | None = None) -> int:
-    """Return the number of elements, of all or along an axis."""
+    """Return the number of all elements, or of those along an axis."""
     x = lift(a)
     return x.size if axis is None else x.shape[axis_of(axis, len(x.shape))]
 
@@ -78,7 +80,7 @@ def isrealobj(x: Operand) -> bool:
 
 @implements(np.array_equal)
 def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Tensor:
-    """Return whether shapes and all elements are equal, as a tensor."""
+    """Return a bool tensor: whether shapes and all elements are equal."""
     x, y = together(a1, a2)
     if x.shape != y.shape:
         return full(False, (), BOOL)
@@ -90,5 +92,5 @@ def array_equal(a1: Operand, a2: Operand, equal_nan: bool = False) -> Tensor:
 def allclose(
     a: Operand, b: Operand, rtol: float = 1e-5, atol: float = 1e-8, equal_nan: bool = False
 ) -> Tensor:
-    """Return whether all elements are close, as a tensor."""
+    """Return a bool tensor: whether all elements are close, as `isclose` defines."""
     return all_(isclose(a, b, rtol, atol, equal_nan))

@@ -19,10 +19,10 @@ from kvtrace.addons.graphs.hlo.errors import BadArgument, BadIndex, DataDependen
 from kvtrace.addons.graphs.hlo.families.elementwise import clip
 from kvtrace.addons.graphs.hlo.families.indexing import (
     Window,
-    all_inside,
-    expanded,
+    check_positions,
+    checked_position,
+    expanded_index,
     has_tensor,
-    inside,
     is_basic,
     value_for,
     window_of,
@@ -58,8 +58,8 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 
 
 @dataclass(frozen=True, slots=True, eq=False)
-class Positions:
-    """An index that is data: a basic index first, then positions along axes of its result."""
+class DataIndex:
+    """A basic index, then positions (data) along axes of its result, as `gather` takes them."""
 
     window: Window
     along: dict[int, Tensor]
@@ -68,25 +68,25 @@ class Positions:
 
     @property
     def is_element(self) -> bool:
-        """Each position is a single element, for which NumPy, too, returns a view."""
+        """The index selects a single element, for which NumPy, too, returns a view."""
         return len(self.indices.shape) == 1
 
     def read(self, x: Tensor) -> Tensor:
-        """Return the indexed elements."""
-        inner = self.window.read(x)
+        """Return the elements of `x` that the index selects."""
+        window = self.window.read(x)
         if not self.is_element:
-            return gather(inner, self.indices, self.windows)
-        element = dynamic_slice_op(inner, self._starts(inner), self.windows.sizes)
+            return gather(window, self.indices, self.windows)
+        element = dynamic_slice_op(window, self._starts(window), self.windows.sizes)
         return reshape(element, self.windows.result_shape(()))
 
     def write(self, x: Tensor, value: Tensor, update: Update = "assign") -> Tensor:
-        """Return the tensor with the indexed elements replaced by or combined with a value."""
-        inner = self.window.read(x)
+        """Return `x` with the selected elements replaced by a value, or combined with it."""
+        window = self.window.read(x)
         if self.is_element and update == "assign":
             block = reshape(value, self.windows.sizes)
-            changed = dynamic_update_slice_op(inner, block, self._starts(inner))
+            changed = dynamic_update_slice_op(window, block, self._starts(window))
         else:
-            changed = scatter(inner, self.indices, value, self.windows, update)
+            changed = scatter(window, self.indices, value, self.windows, update)
         return self.window.write(x, changed)
 
     def _starts(self, inner: Tensor) -> list[Tensor]:
@@ -108,11 +108,11 @@ def _index_tensor(part: Any) -> Tensor:
     return tensor
 
 
-def _parts(index: Any) -> list[Any]:
-    """Return the index's parts; masks known while tracing become positions of true elements."""
-    index_parts = index if isinstance(index, tuple) else (index,)
+def _index_parts(index: Any) -> list[Any]:
+    """Return an index's parts; constant masks become positions, traced slices `TracedSlice`s."""
+    original_parts = index if isinstance(index, tuple) else (index,)
     parts: list[Any] = []
-    for part in index_parts:
+    for part in original_parts:
         array = np.asarray(part) if isinstance(part, list | bool | np.bool_) else part
         if isinstance(array, np.ndarray) and array.dtype == BOOL and not has_tensor(part):
             if not array.shape:
@@ -127,14 +127,14 @@ def _parts(index: Any) -> list[Any]:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class TracedSlice:
-    """A slice from a traced position on, of a length that is known while tracing."""
+    """A slice that begins at a traced position, and whose length is known while tracing."""
 
     start: Tensor
     length: int
 
 
 def _traced_slice(part: slice) -> TracedSlice:
-    """Return a slice like `x[i : i + 4]`, whose ends are a traced position plus numbers.
+    """Return a slice like `x[i : i + 4]`, whose bounds are one traced position plus constants.
 
     Raises:
         DataDependent: The length depends on data.
@@ -151,7 +151,7 @@ def _traced_slice(part: slice) -> TracedSlice:
 
 
 def _with_offset(position: Any) -> tuple[int | None, int]:
-    """Return a scalar position as the index of an op, and the number added to that op."""
+    """Return a position as (op index, or None if constant; constant added to the op's result)."""
     if not isinstance(position, Tensor):
         return None, int(position)
     builder = current()
@@ -163,31 +163,31 @@ def _with_offset(position: Any) -> tuple[int | None, int]:
             continue
         if op.opcode not in ("add", "subtract"):
             return index, offset
-        values = [builder.ops[operand].attributes.get("value") for operand in op.operands]
-        if isinstance(values[1], int):
+        constants = [builder.ops[operand].attributes.get("value") for operand in op.operands]
+        if isinstance(constants[1], int):
             index = op.operands[0]
-            offset += values[1] if op.opcode == "add" else -values[1]
-        elif isinstance(values[0], int) and op.opcode == "add":
-            index, offset = op.operands[1], offset + values[0]
+            offset += constants[1] if op.opcode == "add" else -constants[1]
+        elif isinstance(constants[0], int) and op.opcode == "add":
+            index, offset = op.operands[1], offset + constants[0]
         else:
             return index, offset
 
 
-def _positions(x: Tensor, index: Any) -> Positions:
-    """Return the positions of an index that is at least partly data.
+def _data_index(x: Tensor, index: Any) -> DataIndex:
+    """Return an index of `x` with at least one part that is data.
 
     Raises:
         BadIndex: The index does not fit the tensor.
         DataDependent: The result's number of elements would depend on a mask.
 
     """
-    index_parts = _parts(index)
-    parts = expanded(tuple(index_parts), len(x.shape))
+    index_parts = _index_parts(index)
+    parts = expanded_index(tuple(index_parts), len(x.shape))
     basic: list[Any] = []
-    data: dict[int, Tensor] = {}
+    positions_by_axis: dict[int, Tensor] = {}
     data_axes: list[int] = []
     lengths: dict[int, int] = {}
-    checked_parts: list[tuple[Any, int, int]] = []
+    to_check: list[tuple[Any, int, int]] = []
     for part in parts:
         if part is None or isinstance(part, slice):
             basic.append(part)
@@ -202,7 +202,7 @@ def _positions(x: Tensor, index: Any) -> Positions:
             lengths[len(basic)] = part.length
             positions = from_start(part.start, extent)
         elif isinstance(part, int | np.integer):
-            positions = full(inside(int(part), extent, axis), (), INT32)
+            positions = full(checked_position(int(part), extent, axis), (), INT32)
         else:
             positions = _index_tensor(part)
             if positions.dtype == BOOL:
@@ -211,64 +211,70 @@ def _positions(x: Tensor, index: Any) -> Positions:
                     "use np.where, or assign through the mask"
                 )
             positions = from_start(positions, extent)
-            checked_parts.append((None if has_tensor(part) else np.asarray(part), extent, axis))
+            to_check.append((None if has_tensor(part) else np.asarray(part), extent, axis))
         # The axis of the basic index's result, in which new axes count.
-        data[len(basic)] = positions
+        positions_by_axis[len(basic)] = positions
         if not isinstance(part, TracedSlice):
             data_axes.append(len(basic))
         basic.append(slice(None))
     window = window_of(tuple(basic), x.shape)
-    broadcasted = broadcast(*data.values())
+    broadcasted = broadcast(*positions_by_axis.values())
     batch = broadcasted[0].shape
-    all_inside(checked_parts, batch)
+    check_positions(to_check, batch)
     if lengths and batch:
-        raise BadIndex.here("a slice from a traced position and an index of arrays; use one each")
-    sizes = tuple(
-        lengths.get(axis, 1) if axis in data else n for axis, n in enumerate(window.shape)
+        raise BadIndex.here(
+            "a slice from a traced position is mixed with an index of arrays; "
+            "index in two steps, use one each"
+        )
+    window_sizes = tuple(
+        lengths.get(axis, 1) if axis in positions_by_axis else n
+        for axis, n in enumerate(window.shape)
     )
-    along = dict(zip(data, broadcasted, strict=True))
-    return Positions(
+    along = dict(zip(positions_by_axis, broadcasted, strict=True))
+    return DataIndex(
         window,
         along,
         components(broadcasted),
-        _windows(data_axes, sizes, len(batch), _are_adjacent(index_parts)),
+        _gather_windows(data_axes, window_sizes, len(batch), _are_adjacent(index_parts)),
     )
 
 
 def _are_adjacent(parts: list[Any]) -> bool:
-    """Return whether an index's positions are adjacent; an empty Ellipsis separates them, too."""
+    """Return whether an index's data parts are adjacent; an empty Ellipsis separates them, too."""
     spans = (slice, TracedSlice, EllipsisType, NoneType)
     data_parts = [i for i, part in enumerate(parts) if not isinstance(part, spans)]
     return not data_parts or data_parts[-1] - data_parts[0] == len(data_parts) - 1
 
 
-def _windows(
+def _gather_windows(
     data_axes: Sequence[int], sizes: tuple[int, ...], batch_rank: int, are_adjacent: bool = True
 ) -> Windows:
-    """Return windows with the batch at the indices, if adjacent, else in front: NumPy's rule."""
+    """Return windows whose batch axes replace adjacent data axes, or are first: NumPy's rule."""
     if not data_axes:
         return Windows((), sizes, (), tuple(range(len(sizes))))
     start = data_axes[0] if are_adjacent else 0
     other_axes = [axis for axis in range(len(sizes)) if axis not in data_axes]
-    offsets = [number + (batch_rank if number >= start else 0) for number in range(len(other_axes))]
+    offsets = [
+        position + (batch_rank if position >= start else 0) for position in range(len(other_axes))
+    ]
     return Windows(tuple(data_axes), sizes, tuple(data_axes), tuple(offsets))
 
 
 @implements(methods=("take_advanced",))
 def take_advanced(x: Tensor, index: Any) -> Any:
-    """Return the elements of an index with parts that are data."""
+    """Return an index's elements: `MaskedElements` for a mask, a view for a single element."""
     mask = _whole_mask(x, index)
     if mask is not None:
         return MaskedElements(fresh(x), mask)
-    positions = _positions(x, index)
-    if positions.is_element:
-        return viewed(x, positions.read, positions.write, window=positions)
-    return positions.read(x)
+    data_index = _data_index(x, index)
+    if data_index.is_element:
+        return viewed(x, data_index.read, data_index.write, window=data_index)
+    return data_index.read(x)
 
 
 @implements(methods=("put_advanced",))
 def put_advanced(x: Tensor, index: Any, value: Operand) -> None:
-    """Write into the elements of an index with parts that are data."""
+    """Write a value into the elements of an index with parts that are data."""
     mask = _whole_mask(x, index)
     if mask is not None and isinstance(value, MaskedElements):
         x._become(select(mask, convert(value.values_under(mask), x.dtype), x))
@@ -280,17 +286,17 @@ def put_advanced(x: Tensor, index: Any, value: Operand) -> None:
 
 
 def _updated(x: Tensor, index: Any, value: Operand, update: Update) -> Tensor:
-    """Return the tensor with a value combined with the elements of an index."""
+    """Return `x` with the elements of a data index replaced by a value, or combined with it."""
     if is_basic(index):
         window = window_of(index, x.shape)
         raise BadIndex.here(f"{window.shape} is not an index of arrays; assign to the slice itself")
-    positions = _positions(x, index)
-    shape = positions.windows.result_shape(positions.indices.shape[:-1])
-    return positions.write(fresh(x), value_for(value, shape, x.dtype), update)
+    data_index = _data_index(x, index)
+    shape = data_index.windows.result_shape(data_index.indices.shape[:-1])
+    return data_index.write(fresh(x), value_for(value, shape, x.dtype), update)
 
 
 def _whole_mask(x: Tensor, index: Any) -> Tensor | None:
-    """Return a traced mask over leading axes as a mask over all elements."""
+    """Return a traced mask over leading axes as a mask of all elements; None for other indices."""
     if not isinstance(index, Tensor) or index.dtype != BOOL or not index.shape:
         return None
     rank = len(index.shape)
@@ -303,7 +309,7 @@ def _whole_mask(x: Tensor, index: Any) -> Tensor | None:
 
 
 def _masked_shape(value: Operand, x: Tensor, mask: Tensor) -> tuple[int, ...]:
-    """Return the shape of a value that is assigned through a mask: one value for all elements."""
+    """Return the shape of all elements, for a value of one element assigned through a mask."""
     extents = value.shape if isinstance(value, Tensor) else np.shape(value)
     if len(extents) and np.prod(extents, dtype=np.int64) != 1:
         raise DataDependent.here(
@@ -320,14 +326,14 @@ def _masked_shape(value: Operand, x: Tensor, mask: Tensor) -> tuple[int, ...]:
 def take(
     a: Operand, indices: Operand, axis: int | None = None, out: Any = None, mode: str = "raise"
 ) -> Tensor:
-    """Return elements at positions of an axis, or of all elements; `mode` as in NumPy."""
+    """Return the elements at indices of an axis, or of the flattened tensor; `mode` as in NumPy."""
     x = lift(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
-    position = axis_of(axis, len(x.shape))
-    positions = _bounded(_index_tensor(indices), x.shape[position], mode)
-    sizes = tuple(1 if i == position else n for i, n in enumerate(x.shape))
-    windows = _windows([position], sizes, len(positions.shape))
+    indexed_axis = axis_of(axis, len(x.shape))
+    positions = _bounded(_index_tensor(indices), x.shape[indexed_axis], mode)
+    window_sizes = tuple(1 if i == indexed_axis else n for i, n in enumerate(x.shape))
+    windows = _gather_windows([indexed_axis], window_sizes, len(positions.shape))
     return into(out, gather(x, components([positions]), windows))
 
 
@@ -335,51 +341,51 @@ def _bounded(positions: Tensor, extent: int, mode: str) -> Tensor:
     if mode == "raise":
         return from_start(positions, extent)
     if mode == "wrap":
-        result: Tensor = positions % extent
-        return result
+        wrapped: Tensor = positions % extent
+        return wrapped
     if mode == "clip":
         return clip(positions, 0, max(0, extent - 1))
     raise BadArgument.here(f"np.take has no mode {mode!r}; choose raise, wrap or clip")
 
 
-def _along(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, Windows]:
-    """Return positions of single elements: given along one axis, their own along the others."""
+def _element_positions(x: Tensor, indices: Operand, axis: int) -> tuple[Tensor, Windows]:
+    """Return positions along all axes, `indices` along `axis`, and windows of one element."""
     positions = _index_tensor(indices)
-    position = axis_of(axis, len(x.shape))
+    indexed_axis = axis_of(axis, len(x.shape))
     if len(positions.shape) != len(x.shape):
         raise ShapeMismatch.here(
-            f"indices along an axis have as many axes as the tensor, {len(x.shape)}, "
+            f"indices along an axis need as many axes as the tensor, {len(x.shape)}, "
             f"not {len(positions.shape)}"
         )
-    other = tuple(1 if i == position else n for i, n in enumerate(x.shape))
-    shape = broadcast_shape(other, positions.shape)
-    parts = [
-        from_start(broadcast_to(positions, shape), x.shape[position])
-        if i == position
-        else _own_positions(shape, i, x.shape[i])
+    other_extents = tuple(1 if i == indexed_axis else n for i, n in enumerate(x.shape))
+    shape = broadcast_shape(other_extents, positions.shape)
+    positions_by_axis = [
+        from_start(broadcast_to(positions, shape), x.shape[indexed_axis])
+        if i == indexed_axis
+        else _axis_positions(shape, i, x.shape[i])
         for i in range(len(shape))
     ]
     axes = tuple(range(len(shape)))
-    return components(parts), Windows(axes, (1,) * len(axes), axes, ())
+    return components(positions_by_axis), Windows(axes, (1,) * len(axes), axes, ())
 
 
-def _own_positions(shape: tuple[int, ...], axis: int, extent: int) -> Tensor:
+def _axis_positions(shape: tuple[int, ...], axis: int, extent: int) -> Tensor:
     return iota(shape, axis) if extent != 1 else full(0, shape, INT32)
 
 
 @implements(np.take_along_axis)
 def take_along_axis(arr: Operand, indices: Operand, axis: int | None = -1) -> Tensor:
-    """Return the element at each index along an axis."""
+    """Return the elements of `arr` at indices along an axis (None: of the flattened tensor)."""
     x = lift(arr)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
-    positions, windows = _along(x, indices, axis)
+    positions, windows = _element_positions(x, indices, axis)
     return gather(x, positions, windows)
 
 
 @implements(np.put_along_axis)
 def put_along_axis(arr: Any, indices: Operand, values: Operand, axis: int | None) -> None:
-    """Write values to indices along an axis."""
+    """Write values into `arr` at indices along an axis (None: of the flattened tensor)."""
     into(arr, scatter_along_axis(arr, indices, values, axis))
 
 
@@ -387,19 +393,19 @@ def put_along_axis(arr: Any, indices: Operand, values: Operand, axis: int | None
 def scatter_along_axis(
     x: Operand, indices: Operand, values: Operand, axis: int | None = -1
 ) -> Tensor:
-    """Return the tensor with values written to indices along an axis."""
+    """Return a copy of `x` with values written at indices along an axis."""
     x = lift(x)
     shape = x.shape
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
-    positions, windows = _along(x, indices, axis)
+    positions, windows = _element_positions(x, indices, axis)
     updates = value_for(values, positions.shape[:-1], x.dtype)
     return reshape(scatter(x, positions, updates, windows), shape)
 
 
 @operation("scatter")
 def scatter_(x: Operand, index: Any, values: Operand, update: Update = "assign") -> Tensor:
-    """Return the tensor with values combined with the elements of an index.
+    """Return a copy of `x` with values combined with the elements of an index.
 
     `update` is assign, add, multiply, maximum or minimum; all values for the same element are
     combined.
@@ -430,10 +436,12 @@ def _starts(x: Tensor, start_indices: Any) -> list[Tensor]:
 
 @operation()
 def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Any) -> Tensor:
-    """Return `slice_sizes` elements from traced positions on, clamped to lie inside."""
+    """Return a block of `slice_sizes` elements at traced starts, moved to lie inside."""
     x = lift(x)
     sizes = shape_of(slice_sizes)
-    if len(sizes) != len(x.shape) or any(n > e for n, e in zip(sizes, x.shape, strict=False)):
+    if len(sizes) != len(x.shape) or any(
+        n > extent for n, extent in zip(sizes, x.shape, strict=False)
+    ):
         raise ShapeMismatch.here(f"sizes {list(sizes)} do not fit a tensor of {list(x.shape)}")
     return dynamic_slice_op(x, _starts(x, start_indices), sizes)
 
@@ -442,14 +450,16 @@ def dynamic_slice(x: Operand, start_indices: Any, slice_sizes: Any) -> Tensor:
 def dynamic_update_slice(
     x: Operand, update: Operand, start_indices: Any, update_shape: Any = None
 ) -> Tensor:
-    """Return the tensor with `update` written from traced positions on, clamped to lie inside.
+    """Return a copy of `x` with `update` written at traced starts, moved to lie inside.
 
     `update_shape` is the shape that a scalar is broadcast to.
     """
     x = lift(x)
     shape = lift(update).shape if update_shape is None else shape_of(update_shape)
     value = value_for(update, shape, x.dtype)
-    if len(shape) != len(x.shape) or any(n > e for n, e in zip(shape, x.shape, strict=False)):
+    if len(shape) != len(x.shape) or any(
+        n > extent for n, extent in zip(shape, x.shape, strict=False)
+    ):
         raise ShapeMismatch.here(
             f"an update of {list(shape)} does not fit into a tensor of {list(x.shape)}"
         )
@@ -464,14 +474,14 @@ def static_slice(
     strides: Any = None,
     squeeze_dims: Sequence[int] = (),
 ) -> Tensor:
-    """Return the elements from `start_indices` up to `limit_indices`, every `strides`-th."""
+    """Return the elements from start to limit, every `strides`-th, without `squeeze_dims`."""
     x = lift(x)
     start, limit = shape_of(start_indices), shape_of(limit_indices)
     steps = (1,) * len(start) if strides is None else shape_of(strides)
-    fits = len(start) == len(limit) == len(steps) == len(x.shape) and all(
+    fits_tensor = len(start) == len(limit) == len(steps) == len(x.shape) and all(
         begin <= end <= extent for begin, end, extent in zip(start, limit, x.shape, strict=True)
     )
-    if not fits or 0 in steps:
+    if not fits_tensor or 0 in steps:
         raise BadIndex.here(
             f"a slice from {list(start)} to {list(limit)} by {list(steps)} does not fit a tensor "
             f"of shape {list(x.shape)}"
@@ -481,14 +491,14 @@ def static_slice(
     return reshape(result, tuple(n for i, n in enumerate(result.shape) if i not in dropped))
 
 
-def _at(update: Update) -> Any:
+def _at_builder(update: Update) -> Any:
     def build(x: Any, index: Any, value: Operand) -> None:
         if not isinstance(x, Tensor):
             into(x, lift(value))  # raises the error
         if is_basic(index):
             index = tuple(
                 np.arange(n)[part] if isinstance(part, slice) else part
-                for n, part in zip(x.shape, expanded(index, len(x.shape)), strict=True)
+                for n, part in zip(x.shape, expanded_index(index, len(x.shape)), strict=True)
             )
         into(x, _updated(x, index, value, update))
 
@@ -496,7 +506,7 @@ def _at(update: Update) -> Any:
 
 
 for _ufunc, _update in ((np.add, "add"), (np.multiply, "multiply"), (np.maximum, "maximum")):
-    AT[_ufunc] = _at(_update)  # type: ignore[arg-type]
+    AT[_ufunc] = _at_builder(_update)  # type: ignore[arg-type]
 
 
 @operation()
@@ -504,5 +514,5 @@ def one_hot(indices: Operand, count: int, dtype: Any = np.float32) -> Tensor:
     """Return ones at indices along a new last axis of `count` elements, zeros elsewhere."""
     positions = convert(_index_tensor(indices), INT32)
     shape = (*positions.shape, int(count))
-    raised = broadcast_to(reshape(positions, (*positions.shape, 1)), shape)
-    return convert(compare("EQ", raised, iota(shape, len(shape) - 1)), dtype_of(dtype))
+    repeated_positions = broadcast_to(reshape(positions, (*positions.shape, 1)), shape)
+    return convert(compare("EQ", repeated_positions, iota(shape, len(shape) - 1)), dtype_of(dtype))

@@ -39,7 +39,7 @@ class Window:
     Attributes:
         start, limit, strides: The slice, with positive strides.
         reversed_axes: Axes with a negative step.
-        taken: The slice's shape.
+        sliced_shape: The slice's shape.
         shape: The result's shape: without axes of integers, with new axes for None.
 
     """
@@ -48,37 +48,39 @@ class Window:
     limit: Shape
     strides: Shape
     reversed_axes: tuple[int, ...]
-    taken: Shape
+    sliced_shape: Shape
     shape: Shape
 
     def read(self, x: Tensor) -> Tensor:
-        """Return the indexed elements."""
+        """Return the elements of `x` that the index selects."""
         elements = slice_(x, self.start, self.limit, self.strides)
         return reshape(reverse(elements, self.reversed_axes), self.shape)
 
     def write(self, x: Tensor, value: Tensor) -> Tensor:
-        """Return the tensor with the elements replaced; `value` has this window's shape."""
-        update = reverse(reshape(value, self.taken), self.reversed_axes)
-        if self.taken == x.shape:
+        """Return `x` with the selected elements replaced by `value`, of this window's shape."""
+        update = reverse(reshape(value, self.sliced_shape), self.reversed_axes)
+        if self.sliced_shape == x.shape:
             return update
-        if 0 in self.taken:
+        if 0 in self.sliced_shape:
             return x
         if all(step == 1 for step in self.strides):
             return dynamic_update_slice(x, update, [scalar(begin, INT32) for begin in self.start])
         gaps = tuple(step - 1 for step in self.strides)
-        ends = tuple(
+        high_padding = tuple(
             extent - begin - 1 - (count - 1) * step
             for extent, begin, count, step in zip(
-                x.shape, self.start, self.taken, self.strides, strict=True
+                x.shape, self.start, self.sliced_shape, self.strides, strict=True
             )
         )
-        spread = pad(update, scalar(0, x.dtype), self.start, ends, gaps)
-        mask = pad(full(True, self.taken, BOOL), scalar(False, BOOL), self.start, ends, gaps)
-        return select(mask, spread, x)
+        padded_update = pad(update, scalar(0, x.dtype), self.start, high_padding, gaps)
+        mask = pad(
+            full(True, self.sliced_shape, BOOL), scalar(False, BOOL), self.start, high_padding, gaps
+        )
+        return select(mask, padded_update, x)
 
 
 def is_basic(index: Any) -> bool:
-    """Return whether an index consists of integers, integer slices, Ellipsis and None."""
+    """Return whether an index consists of integers, slices of integers, Ellipsis and None only."""
     parts = index if isinstance(index, tuple) else (index,)
     return all(_is_basic_part(part) for part in parts)
 
@@ -87,13 +89,13 @@ def _is_basic_part(part: Any) -> bool:
     if part is None or part is Ellipsis:
         return True
     if isinstance(part, slice):
-        ends = (part.start, part.stop, part.step)
-        return not any(isinstance(end, Tensor) for end in ends)
+        bounds = (part.start, part.stop, part.step)
+        return not any(isinstance(bound, Tensor) for bound in bounds)
     return isinstance(part, int | np.integer) and not isinstance(part, bool | np.bool_)
 
 
-def expanded(index: Any, rank: int) -> list[Any]:
-    """Return the index as a list, with slices in place of the Ellipsis and of unnamed axes.
+def expanded_index(index: Any, rank: int) -> list[Any]:
+    """Return an index as a list, with slices in place of the Ellipsis and of unnamed axes.
 
     Raises:
         BadIndex: The index has two Ellipses, or more parts than the tensor has axes.
@@ -122,7 +124,7 @@ def _axes_used(part: Any) -> int:
 
 
 def window_of(index: Any, shape: Shape) -> Window:
-    """Return the window of a basic index of a tensor of some shape.
+    """Return the window of a basic index of a tensor of `shape`.
 
     Raises:
         BadIndex: The index is outside, or has too many parts.
@@ -132,11 +134,11 @@ def window_of(index: Any, shape: Shape) -> Window:
     limit: list[int] = []
     strides: list[int] = []
     reversed_axes: list[int] = []
-    result: list[int] = []
-    for part in expanded(index, len(shape)):
+    result_shape: list[int] = []
+    for part in expanded_index(index, len(shape)):
         axis = len(start)
         if part is None:
-            result.append(1)
+            result_shape.append(1)
             continue
         if isinstance(part, slice):
             positions = range(*_slice_bounds(part, shape[axis]))
@@ -147,18 +149,23 @@ def window_of(index: Any, shape: Shape) -> Window:
             start.append(begin)
             limit.append(positions[-1] + 1 if len(positions) else 0)
             strides.append(positions.step if len(positions) > 1 else 1)
-            result.append(len(positions))
+            result_shape.append(len(positions))
             continue
-        position = inside(int(part), shape[axis], axis)
+        position = checked_position(int(part), shape[axis], axis)
         start.append(position)
         limit.append(position + 1)
         strides.append(1)
-    taken = tuple(
+    sliced_shape = tuple(
         -(-(end - begin) // step) for begin, end, step in zip(start, limit, strides, strict=True)
     )
-    reversed_axes = [axis for axis in reversed_axes if taken[axis] > 1]
+    reversed_axes = [axis for axis in reversed_axes if sliced_shape[axis] > 1]
     return Window(
-        tuple(start), tuple(limit), tuple(strides), tuple(reversed_axes), taken, tuple(result)
+        tuple(start),
+        tuple(limit),
+        tuple(strides),
+        tuple(reversed_axes),
+        sliced_shape,
+        tuple(result_shape),
     )
 
 
@@ -166,11 +173,11 @@ def _slice_bounds(part: slice, extent: int) -> tuple[int, int, int]:
     try:
         return part.indices(extent)
     except (TypeError, ValueError) as error:
-        raise BadIndex.here(f"{part} is not a slice of an axis ({error})") from error
+        raise BadIndex.here(f"{part} cannot slice an axis ({error})") from error
 
 
-def inside(position: int, extent: int, axis: int) -> int:
-    """Return a possibly negative position counted from the start.
+def checked_position(position: int, extent: int, axis: int) -> int:
+    """Return a position counted from the start of an axis; negative ones count from the end.
 
     Raises:
         BadIndex: The position is outside of the axis.
@@ -184,11 +191,11 @@ def inside(position: int, extent: int, axis: int) -> int:
     return position % extent
 
 
-def all_inside(parts: list[tuple[Any, int, int]], batch: tuple[int, ...]) -> None:
-    """Check positions known while tracing; for others, that their axis has elements.
+def check_positions(parts: list[tuple[Any, int, int]], batch: tuple[int, ...]) -> None:
+    """Raise an error for constant positions outside of their axes, and for empty axes.
 
-    Each part is the positions, or None, with its axis's extent and number. As in NumPy, nothing is
-    checked if the index selects no element.
+    Each part is the positions (None: traced), with the axis's extent and number. As in NumPy,
+    nothing is checked if the index selects no element.
 
     Raises:
         BadIndex: A position is outside of its axis.
@@ -198,9 +205,9 @@ def all_inside(parts: list[tuple[Any, int, int]], batch: tuple[int, ...]) -> Non
         if 0 in batch and (positions is None or positions.ndim):
             continue
         if positions is None and not extent:
-            raise BadIndex.here(f"axis {axis} has no elements that an index could name")
+            raise BadIndex.here(f"axis {axis} has no elements, but the index names one")
         for position in () if positions is None else (positions.min(), positions.max()):
-            inside(int(position), extent, axis)
+            checked_position(int(position), extent, axis)
 
 
 def has_tensor(part: Any) -> bool:
@@ -212,18 +219,18 @@ def has_tensor(part: Any) -> bool:
 
 @implements(methods=("__getitem__",))
 def getitem(x: Tensor, index: Any) -> Any:
-    """Return the indexed elements, as a view for a basic index."""
+    """Return the elements that an index selects; a basic index returns a view."""
     if not is_basic(index):
-        return _advanced("take_advanced")(x, index)
+        return _advanced_method("take_advanced")(x, index)
     window = window_of(index, x.shape)
     return viewed(x, window.read, window.write, window=window)
 
 
 @implements(methods=("__setitem__",))
 def setitem(x: Tensor, index: Any, value: Operand) -> None:
-    """Write into the indexed elements."""
+    """Write a value into the elements that an index selects."""
     if not is_basic(index):
-        _advanced("put_advanced")(x, index, value)
+        _advanced_method("put_advanced")(x, index, value)
         return
     window = window_of(index, x.shape)
     if _is_view_of(value, x, window):
@@ -239,7 +246,7 @@ def _is_view_of(value: Any, x: Tensor, window: Window) -> bool:
 
 
 def value_for(value: Operand, shape: Shape, dtype: Dtype) -> Tensor:
-    """Return a value converted and broadcast to the elements that it is assigned to."""
+    """Return a value converted to `dtype` and broadcast to the shape that it is assigned to."""
     tensor = convert(lift(value), dtype) if isinstance(value, Tensor) else lift(value, dtype)
     extra = len(tensor.shape) - len(shape)
     if extra > 0 and all(extent == 1 for extent in tensor.shape[:extra]):
@@ -247,10 +254,10 @@ def value_for(value: Operand, shape: Shape, dtype: Dtype) -> Tensor:
     return broadcast_to(tensor, shape)
 
 
-def _advanced(name: str) -> Any:
+def _advanced_method(name: str) -> Any:
     method = METHODS.get(name)
     if method is None:
-        raise UnsupportedFunction.here("an index of tensors or arrays has no form as graph ops yet")
+        raise UnsupportedFunction.here("an index of tensors or arrays cannot be traced")
     return method
 
 
@@ -261,7 +268,7 @@ def _fill_method(x: Tensor, value: Operand) -> None:
 
 @implements(np.copyto)
 def copyto(dst: Any, src: Operand, casting: str = "same_kind", where: Operand = True) -> None:  # noqa: ARG001 - NumPy's
-    """Write values into a tensor."""
+    """Write `src` into the tensor `dst`, at all elements or where `where` holds."""
     if not isinstance(dst, Tensor):
         into(dst, lift(src))
         return

@@ -25,8 +25,7 @@ from kvtrace.addons.graphs.hlo.primitives import (
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
-def _numbers(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
-    """Return operands of one type and shape, with bools as integers."""
+def _numeric_operands(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
     x, y = broadcast(*together(x1, x2))
     if x.dtype == BOOL:
         return convert(x, INT32), convert(y, INT32)
@@ -35,20 +34,20 @@ def _numbers(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
 
 @implements(np.floor_divide)
 def floor_divide(x1: Operand, x2: Operand) -> Tensor:
-    """Return the quotient rounded down; an integer divided by zero is zero, as in NumPy."""
+    """Return the quotient rounded down; an integer divided by 0 is 0, as in NumPy."""
     return divmod_(x1, x2)[0]
 
 
 @implements(np.remainder, np.mod)
 def remainder(x1: Operand, x2: Operand) -> Tensor:
-    """Return the remainder of `floor_divide`, with the divisor's sign; an integer by zero: zero."""
+    """Return `x1 - floor_divide(x1, x2) * x2`; for integers, 0 if `x2` is 0."""
     return divmod_(x1, x2)[1]
 
 
 @implements(np.divmod)
 def divmod_(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
-    """Return the quotient rounded down, and its remainder."""
-    x, y = _numbers(x1, x2)
+    """Return the results of `floor_divide` and `remainder`."""
+    x, y = _numeric_operands(x1, x2)
     return _float_divmod(x, y) if is_float(x.dtype) else _integer_divmod(x, y)
 
 
@@ -66,27 +65,27 @@ def _integer_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _float_divmod(x: Tensor, y: Tensor) -> tuple[Tensor, Tensor]:
-    """Return quotient and exact remainder, from which the quotient is computed, as Python does."""
+    """Return the quotient rounded down, and the exact remainder that it is computed from."""
     zero, one = like(x, 0.0), like(x, 1.0)
     remainder_ = binary("remainder", x, y)
-    whole = divide(subtract(x, remainder_), y)
+    exact_quotient = divide(subtract(x, remainder_), y)
     signs_differ = compare("NE", compare("LT", remainder_, zero), compare("LT", y, zero))
     rounds_down = binary("and", signs_differ, compare("NE", remainder_, zero))
-    whole = select(rounds_down, subtract(whole, one), whole)
+    exact_quotient = select(rounds_down, subtract(exact_quotient, one), exact_quotient)
     remainder_ = select(rounds_down, add(remainder_, y), remainder_)
     remainder_ = select(compare("EQ", remainder_, zero), copysign(zero, y), remainder_)
-    lower = unary("floor", whole)
-    above = compare("GT", subtract(whole, lower), like(x, 0.5))
-    quotient = select(above, add(lower, one), lower)
-    plain = divide(x, y)
-    quotient = select(compare("EQ", whole, zero), copysign(zero, plain), quotient)
-    return select(compare("EQ", y, zero), plain, quotient), remainder_
+    floor = unary("floor", exact_quotient)
+    is_above = compare("GT", subtract(exact_quotient, floor), like(x, 0.5))
+    quotient = select(is_above, add(floor, one), floor)
+    ratio = divide(x, y)
+    quotient = select(compare("EQ", exact_quotient, zero), copysign(zero, ratio), quotient)
+    return select(compare("EQ", y, zero), ratio, quotient), remainder_
 
 
 @implements(np.fmod)
 def fmod(x1: Operand, x2: Operand) -> Tensor:
-    """Return the remainder of a division rounded towards zero; an integer by zero: zero."""
-    x, y = _numbers(x1, x2)
+    """Return the remainder of a division rounded towards zero; for integers, 0 if `x2` is 0."""
+    x, y = _numeric_operands(x1, x2)
     if is_float(x.dtype):
         return binary("remainder", x, y)
     by_zero = compare("EQ", y, like(y, 0))
@@ -97,7 +96,7 @@ def fmod(x1: Operand, x2: Operand) -> Tensor:
 # -- bits ---------------------------------------------------------------------------------------
 
 
-def _bitwise(opcode: str) -> Any:
+def _bitwise_builder(opcode: str) -> Any:
     def build(x1: Operand, x2: Operand) -> Tensor:
         return binary(opcode, *broadcast(*_integers(x1, x2)))
 
@@ -108,14 +107,14 @@ def _integers(*values: Operand) -> list[Tensor]:
     tensors = together(*values)
     if is_float(tensors[0].dtype):
         raise BadArgument.here(
-            f"{tensors[0].dtype.name} has no bits to work on; convert with astype(np.int32)"
+            f"bits of {tensors[0].dtype.name} cannot be changed; convert with astype(np.int32)"
         )
     return tensors
 
 
-implements(np.bitwise_and)(_bitwise("and"))
-implements(np.bitwise_or)(_bitwise("or"))
-implements(np.bitwise_xor)(_bitwise("xor"))
+implements(np.bitwise_and)(_bitwise_builder("and"))
+implements(np.bitwise_or)(_bitwise_builder("or"))
+implements(np.bitwise_xor)(_bitwise_builder("xor"))
 
 
 @implements(np.invert)
@@ -126,18 +125,18 @@ def invert(x: Operand) -> Tensor:
 
 @implements(np.left_shift)
 def left_shift(x1: Operand, x2: Operand) -> Tensor:
-    """Return the bits shifted to the left, with zeros shifted in."""
-    return binary("shift_left", *_shifted(x1, x2))
+    """Return `x1` shifted to the left by `x2` bits, with zeros shifted in."""
+    return binary("shift_left", *_shift_operands(x1, x2))
 
 
 @implements(np.right_shift)
 def right_shift(x1: Operand, x2: Operand) -> Tensor:
-    """Return the bits shifted to the right; a negative number stays negative."""
-    x, y = _shifted(x1, x2)
+    """Return `x1` shifted to the right by `x2` bits; a negative number stays negative."""
+    x, y = _shift_operands(x1, x2)
     opcode = "shift_right_arithmetic" if is_signed(x.dtype) else "shift_right_logical"
     return binary(opcode, x, y)
 
 
-def _shifted(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
+def _shift_operands(x1: Operand, x2: Operand) -> tuple[Tensor, Tensor]:
     x, y = broadcast(*_integers(x1, x2))
     return (convert(x, INT32), convert(y, INT32)) if x.dtype == BOOL else (x, y)

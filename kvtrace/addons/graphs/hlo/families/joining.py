@@ -47,22 +47,24 @@ def concatenate_(
     dtype: Any = None,
     casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Return the tensors joined along an axis."""
-    tensors = together(*_sequence(arrays))
+    """Return the tensors joined along an axis (None: all flattened), converted to one type."""
+    tensors = together(*_lifted_items(arrays))
     if dtype is not None:
         tensors = [convert(tensor, dtype_of(dtype)) for tensor in tensors]
     if axis is None:
         tensors, axis = [reshape(t, (t.size,)) for t in tensors], 0
     if len({len(tensor.shape) for tensor in tensors}) != 1:
-        raise ShapeMismatch.here("tensors to be joined have equally many axes; use np.stack")
+        raise ShapeMismatch.here(
+            "tensors with different numbers of axes cannot be joined; use np.stack or np.reshape"
+        )
     result = fresh(concatenate(tensors, axis_of(axis, len(tensors[0].shape))))
     return into(out, result)
 
 
-def _sequence(arrays: Any) -> list[Any]:
+def _lifted_items(arrays: Any) -> list[Any]:
     items = list(arrays)
     if not items:
-        raise BadArgument.here("there is no tensor to join")
+        raise BadArgument.here("an empty list is given where tensors are joined; give one or more")
     # A scalar counts as an array without axes, whose type is not weak.
     return [lift(item) for item in items]
 
@@ -76,17 +78,18 @@ def stack(
     dtype: Any = None,
     casting: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Return the tensors, which have one shape, joined along a new axis."""
-    tensors = _sequence(arrays)
+    """Return tensors of one shape joined along a new axis."""
+    tensors = _lifted_items(arrays)
     position = axis_of(axis, len(tensors[0].shape) + 1)
     shape = tensors[0].shape
     for tensor in tensors:
         if tensor.shape != shape:
             raise ShapeMismatch.here(
-                f"tensors to be stacked have one shape, not {list(shape)} and {list(tensor.shape)}"
+                f"tensors to be stacked must have one shape, not {list(shape)} and "
+                f"{list(tensor.shape)}"
             )
-    raised = [reshape(t, (*shape[:position], 1, *shape[position:])) for t in tensors]
-    return concatenate_(raised, position, out, dtype=dtype)
+    expanded = [reshape(t, (*shape[:position], 1, *shape[position:])) for t in tensors]
+    return concatenate_(expanded, position, out, dtype=dtype)
 
 
 @implements(np.hstack)
@@ -117,12 +120,12 @@ def column_stack(tup: Any) -> Tensor:
 
 @implements(np.append)
 def append(arr: Operand, values: Operand, axis: int | None = None) -> Tensor:
-    """Return a tensor with values after it; both flattened without an axis."""
+    """Return `arr` followed by `values` along an axis; without an axis, both are flattened."""
     return concatenate_((arr, values), axis)
 
 
 def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
-    """Return the view of positions `start` to `limit` of one axis."""
+    """Return the view of positions `start` up to `limit` (not included) along one axis."""
     from kvtrace.addons.graphs.hlo.families.indexing import getitem
 
     index = (slice(None),) * axis + (slice(start, limit),)
@@ -132,7 +135,7 @@ def window(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
 
 @implements(np.array_split)
 def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Return the pieces between positions, or a number of pieces of nearly equal length."""
+    """Return views of the parts of an axis between positions, or of a number of similar parts."""
     x = lift(ary)
     split_axis = axis_of(axis, len(x.shape))
     extent = x.shape[split_axis]
@@ -140,8 +143,8 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
         count = int(indices_or_sections)
         if count < 1:
             raise BadArgument.here(f"a tensor cannot be split into {count} pieces; give 1 or more")
-        size, longer = divmod(extent, count)
-        lengths = [size + 1] * longer + [size] * (count - longer)
+        length, longer = divmod(extent, count)
+        lengths = [length + 1] * longer + [length] * (count - longer)
         bounds = [0, *np.cumsum(lengths).tolist()]
     else:
         bounds = [0, *(int(position) for position in indices_or_sections), extent]
@@ -150,7 +153,7 @@ def array_split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[T
 
 @implements(np.split)
 def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]:
-    """Return the pieces between positions, or a number of pieces of equal length."""
+    """Return views of the parts of an axis, as `array_split`; a number must divide the axis."""
     x = lift(ary)
     if isinstance(indices_or_sections, int | np.integer):
         extent = x.shape[axis_of(axis, len(x.shape))]
@@ -164,20 +167,20 @@ def split(ary: Operand, indices_or_sections: Any, axis: int = 0) -> list[Tensor]
 
 @implements(np.hsplit)
 def hsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
-    """Split along the second axis, or the only one."""
+    """Return the parts of `split` along the second axis, or the only one."""
     x = lift(ary)
     return split(x, indices_or_sections, 1 if len(x.shape) > 1 else 0)
 
 
 @implements(np.vsplit)
 def vsplit(ary: Operand, indices_or_sections: Any) -> list[Tensor]:
-    """Split along the first axis."""
+    """Return the parts of `split` along the first axis."""
     return split(ary, indices_or_sections, 0)
 
 
 @implements("unstack")
 def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Tensor, ...]:
-    """Return the tensors along an axis, without that axis."""
+    """Return the slices at each position of an axis, without that axis."""
     x = lift(x)
     position = axis_of(axis, len(x.shape))
     return tuple(squeeze(window(x, position, i, i + 1), position) for i in range(x.shape[position]))
@@ -185,21 +188,21 @@ def unstack(x: Operand, /, *, axis: int = 0) -> tuple[Tensor, ...]:
 
 @implements(np.tile)
 def tile(A: Operand, reps: Any) -> Tensor:  # noqa: N803 - NumPy's name
-    """Return the whole tensor repeated along axes."""
+    """Return the whole tensor repeated along its last axes; missing leading axes are added."""
     x = lift(A)
     counts = shape_of(reps)
     rank = max(len(counts), len(x.shape))
     counts = (1,) * (rank - len(counts)) + counts
     shape = (1,) * (rank - len(x.shape)) + x.shape
-    spread = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
-    positions = tuple(range(1, 2 * rank, 2))
-    repeated = broadcast_in_dim(reshape(x, shape), spread, positions)
+    repeated_shape = tuple(n for pair in zip(counts, shape, strict=True) for n in pair)
+    repeated_axes = tuple(range(1, 2 * rank, 2))
+    repeated = broadcast_in_dim(reshape(x, shape), repeated_shape, repeated_axes)
     return fresh(reshape(repeated, tuple(c * n for c, n in zip(counts, shape, strict=True))))
 
 
 @implements(np.repeat, methods=("repeat",))
 def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
-    """Return each element repeated along an axis, by one count or a list of counts."""
+    """Return each element repeated along an axis (None: flattened), by one count or one each."""
     x = lift(a)
     if axis is None:
         x, axis = reshape(x, (x.size,)), 0
@@ -209,17 +212,20 @@ def repeat(a: Operand, repeats: Any, axis: int | None = None) -> Tensor:
     counts = np.asarray(repeats)
     if counts.size != 1:
         if counts.shape != (x.shape[position],):
-            raise ShapeMismatch.here("np.repeat takes one count, or one for each position")
-        pieces = [
+            raise ShapeMismatch.here(
+                f"np.repeat has counts of shape {list(counts.shape)} for an axis of "
+                f"{x.shape[position]} elements; give one count, or one for each element"
+            )
+        repeated_slices = [
             _repeated(slice_axis(x, position, i, i + 1), position, int(count))
             for i, count in enumerate(counts)
         ]
-        return concatenate_(pieces, position)
+        return concatenate_(repeated_slices, position)
     return fresh(_repeated(x, position, int(counts.flat[0])))
 
 
 def slice_axis(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
-    """Return positions `start` to `limit` of one axis, as a separate value."""
+    """Return positions `start` up to `limit` (not included) along one axis; not a view."""
     begin = tuple(start if i == axis else 0 for i in range(len(x.shape)))
     end = tuple(limit if i == axis else n for i, n in enumerate(x.shape))
     return slice_(x, begin, end)
@@ -227,30 +233,32 @@ def slice_axis(x: Tensor, axis: int, start: int, limit: int) -> Tensor:
 
 def _repeated(x: Tensor, position: int, count: int) -> Tensor:
     shape = (*x.shape[: position + 1], count, *x.shape[position + 1 :])
-    positions = tuple(i for i in range(len(shape)) if i != position + 1)
-    spread = broadcast_in_dim(x, shape, positions)
+    input_axes = tuple(i for i in range(len(shape)) if i != position + 1)
+    repeated = broadcast_in_dim(x, shape, input_axes)
     return reshape(
-        spread, (*x.shape[:position], x.shape[position] * count, *x.shape[position + 1 :])
+        repeated, (*x.shape[:position], x.shape[position] * count, *x.shape[position + 1 :])
     )
 
 
 @implements(np.roll)
 def roll(a: Operand, shift: Any, axis: Any = None) -> Tensor:
-    """Return the elements shifted along axes, re-entering on the other side."""
+    """Return the elements shifted along axes (None: flattened); those beyond the end come first."""
     x = lift(a)
     if axis is None:
         return reshape(roll(reshape(x, (x.size,)), shift, 0), x.shape)
     distances, axes_given = np.asarray(shift), np.asarray(axis)
     if distances.ndim > 1 or axes_given.ndim > 1:
-        raise BadArgument.here("np.roll takes one shift, or one for each axis")
+        raise BadArgument.here(
+            "np.roll has shifts or axes in nested lists; give one shift, or one for each axis"
+        )
     try:
-        pairs = np.broadcast(distances, axes_given)
+        distances_and_axes = np.broadcast(distances, axes_given)
     except ValueError:
         raise BadArgument.here(
-            f"np.roll takes as many shifts as axes, not {distances.size} for {axes_given.size}"
+            f"np.roll has {distances.size} shifts for {axes_given.size} axes; give one per axis"
         ) from None
     result = x
-    for distance, axis_number in pairs:
+    for distance, axis_number in distances_and_axes:
         position = axis_of(int(axis_number), len(x.shape))
         extent = result.shape[position]
         cut = -int(distance) % extent if extent else 0
@@ -267,7 +275,7 @@ def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any
     rank = len(x.shape)
     if isinstance(pad_width, dict):
         pad_width = [pad_width.get(i, pad_width.get(i - rank, 0)) for i in range(rank)]
-        pad_width = [(w, w) if isinstance(w, int) else w for w in pad_width]
+        pad_width = [(width, width) if isinstance(width, int) else width for width in pad_width]
     widths = np.broadcast_to(np.asarray(pad_width, dtype=np.int64), (rank, 2)).tolist()
     if mode == "constant":
         return _padded_with(x, widths, settings.get("constant_values", 0))
@@ -277,8 +285,8 @@ def pad_(array: Operand, pad_width: Any, mode: Any = "constant", **settings: Any
             "use constant, edge, wrap, reflect or symmetric"
         )
     for axis, (before, after) in enumerate(widths):
-        source = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)
-        x = _positions(x, axis, source.tolist())
+        source_positions = np.pad(np.arange(x.shape[axis]), (before, after), mode=mode)
+        x = _reordered(x, axis, source_positions.tolist())
     return fresh(x)
 
 
@@ -286,25 +294,32 @@ def _padded_with(x: Tensor, widths: list[list[int]], values: Any) -> Tensor:
     rank = len(widths)
     if isinstance(values, int | float | Tensor):
         low, high = (tuple(pair[side] for pair in widths) for side in (0, 1))
-        return fresh(pad(x, _fill(values, x), low, high))
-    pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
-    for axis, ((before, after), (first, last)) in enumerate(zip(widths, pairs, strict=True)):
+        return fresh(pad(x, _fill_value(values, x), low, high))
+    value_pairs = np.broadcast_to(np.asarray(values), (rank, 2)).tolist()
+    for axis, ((before, after), (start_value, end_value)) in enumerate(
+        zip(widths, value_pairs, strict=True)
+    ):
         zeros = (0,) * rank
         low = tuple(before if i == axis else 0 for i in range(rank))
         high = tuple(after if i == axis else 0 for i in range(rank))
-        x = pad(pad(x, _fill(first, x), low, zeros), _fill(last, x), zeros, high)
+        x = pad(
+            pad(x, _fill_value(start_value, x), low, zeros),
+            _fill_value(end_value, x),
+            zeros,
+            high,
+        )
     return fresh(x)
 
 
-def _fill(value: Any, x: Tensor) -> Tensor:
+def _fill_value(value: Any, x: Tensor) -> Tensor:
     if isinstance(value, Tensor):
         return reshape(convert(value, x.dtype), ())
     return scalar(value, x.dtype)
 
 
-def _positions(x: Tensor, axis: int, positions: list[int]) -> Tensor:
-    """Return positions of an axis in a given order, joined from runs that are sliced."""
-    pieces: list[Tensor] = []
+def _reordered(x: Tensor, axis: int, positions: list[int]) -> Tensor:
+    """Return the elements at constant positions of an axis, joined from sliced runs."""
+    runs: list[Tensor] = []
     start = 0
     while start < len(positions):
         step = positions[start + 1] - positions[start] if start + 1 < len(positions) else 1
@@ -315,9 +330,9 @@ def _positions(x: Tensor, axis: int, positions: list[int]) -> Tensor:
             end += 1
         low, high = sorted((positions[start], positions[end - 1]))
         run = slice_axis(x, axis, low, high + 1)
-        pieces.append(reverse(run, (axis,)) if step < 0 else run)
+        runs.append(reverse(run, (axis,)) if step < 0 else run)
         start = end
-    return concatenate(pieces, axis) if pieces else slice_axis(x, axis, 0, 0)
+    return concatenate(runs, axis) if runs else slice_axis(x, axis, 0, 0)
 
 
 @implements(np.diff)
@@ -328,9 +343,9 @@ def diff(
     x = lift(a)
     position = axis_of(axis, len(x.shape))
     edges = [_edge(value, x, position) for value in (prepend, append)]
-    parts = [edges[0], x, edges[1]]
+    pieces = [edges[0], x, edges[1]]
     x = (
-        concatenate_([part for part in parts if part is not None], position)
+        concatenate_([part for part in pieces if part is not None], position)
         if any(part is not None for part in edges)
         else x
     )
@@ -360,14 +375,14 @@ def meshgrid(
     sparse: bool = False,
     indexing: str = "xy",
 ) -> tuple[Tensor, ...]:
-    """Return the coordinates of a grid, one tensor per axis."""
+    """Return the coordinates of a grid, one tensor per axis, broadcast unless `sparse`."""
     tensors = [lift(x) for x in xi]
     rank = len(tensors)
-    order = list(range(rank))
+    axes = list(range(rank))
     if indexing == "xy" and rank > 1:
-        order[0], order[1] = 1, 0
+        axes[0], axes[1] = 1, 0
     raised = [
-        reshape(x, tuple(x.size if i == order[number] else 1 for i in range(rank)))
+        reshape(x, tuple(x.size if i == axes[number] else 1 for i in range(rank)))
         for number, x in enumerate(tensors)
     ]
     return tuple(raised if sparse else broadcast(*raised)) if rank > 1 else tuple(raised)
@@ -375,16 +390,18 @@ def meshgrid(
 
 @implements("trapezoid")
 def trapezoid(y: Operand, x: Operand = None, dx: float = 1.0, axis: int = -1) -> Tensor:
-    """Return the integral by the trapezoidal rule."""
+    """Return the integral of `y` along an axis by trapezoids, at points `x` or every `dx`."""
     from kvtrace.addons.graphs.hlo.families.reductions import sum_
 
     values = lift(y)
     position = axis_of(axis, len(values.shape))
     extent = values.shape[position]
-    ends = add(slice_axis(values, position, 1, extent), slice_axis(values, position, 0, extent - 1))
+    neighbor_sums = add(
+        slice_axis(values, position, 1, extent), slice_axis(values, position, 0, extent - 1)
+    )
     width: Any = dx
     if x is not None:
         steps = diff(x)
         shape = tuple(-1 if i == position else 1 for i in range(len(values.shape)))
         width = steps if len(steps.shape) == len(values.shape) else reshape_(steps, shape)
-    return sum_(ends * width / 2.0, position)
+    return sum_(neighbor_sums * width / 2.0, position)

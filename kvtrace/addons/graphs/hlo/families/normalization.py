@@ -10,7 +10,7 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axes_of
 from kvtrace.addons.graphs.hlo.builders import implements, operation
-from kvtrace.addons.graphs.hlo.dtypes import fractional, wide
+from kvtrace.addons.graphs.hlo.dtypes import float_dtype, wide_dtype
 from kvtrace.addons.graphs.hlo.errors import BadArgument
 from kvtrace.addons.graphs.hlo.families.elementwise import like
 from kvtrace.addons.graphs.hlo.families.reductions import max_, min_, reduced
@@ -32,14 +32,13 @@ from kvtrace.addons.graphs.hlo.primitives import (
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
 
-def _wide(x: Operand) -> tuple[Tensor, Any]:
-    """Return the operand as floats of 32 bits at least, and the result's type."""
+def _in_wide_floats(x: Operand) -> tuple[Tensor, Any]:
     tensor = lift(x)
-    result = fractional(tensor.dtype)
-    return convert(tensor, wide(result)), result
+    result_type = float_dtype(tensor.dtype)
+    return convert(tensor, wide_dtype(result_type)), result_type
 
 
-def _shifted(x: Tensor, axis: Any) -> Tensor:
+def _minus_maximum(x: Tensor, axis: Any) -> Tensor:
     """Return the tensor less its maximum along axes, so that exponentials do not overflow."""
     return subtract(*broadcast(x, max_(x, axis, keepdims=True)))
 
@@ -47,19 +46,19 @@ def _shifted(x: Tensor, axis: Any) -> Tensor:
 @operation()
 def softmax(x: Operand, axis: Any = -1) -> Tensor:
     """Return exp(x) divided by its sum along axes."""
-    tensor, result = _wide(x)
-    powers = unary("exponential", _shifted(tensor, axis))
+    tensor, result_type = _in_wide_floats(x)
+    powers = unary("exponential", _minus_maximum(tensor, axis))
     total = reduced(powers, axis, "add", 0, keepdims=True)
-    return convert(divide(*broadcast(powers, total)), result)
+    return convert(divide(*broadcast(powers, total)), result_type)
 
 
 @operation()
 def log_softmax(x: Operand, axis: Any = -1) -> Tensor:
     """Return the logarithm of softmax."""
-    tensor, result = _wide(x)
-    shifted = _shifted(tensor, axis)
+    tensor, result_type = _in_wide_floats(x)
+    shifted = _minus_maximum(tensor, axis)
     total = reduced(unary("exponential", shifted), axis, "add", 0, keepdims=True)
-    return convert(subtract(*broadcast(shifted, unary("log", total))), result)
+    return convert(subtract(*broadcast(shifted, unary("log", total))), result_type)
 
 
 @operation()
@@ -71,30 +70,31 @@ def layer_norm(
     axis: Any = -1,
 ) -> Tensor:
     """Return (x - mean) / √(variance + eps) along axes, times `weight`, plus `bias`."""
-    tensor, result = _wide(x)
+    tensor, result_type = _in_wide_floats(x)
     centered = subtract(*broadcast(tensor, mean(tensor, axis, keepdims=True)))
-    spread = mean(multiply(centered, centered), axis, keepdims=True)
-    return _scaled(centered, spread, eps, weight, bias, result)
+    variance = mean(multiply(centered, centered), axis, keepdims=True)
+    return _normalized(centered, variance, eps, weight, bias, result_type)
 
 
 @operation()
 def rms_norm(x: Operand, weight: Operand = None, eps: float = 1e-6, axis: Any = -1) -> Tensor:
     """Return x / √(mean(x²) + eps) along axes, times `weight`."""
-    tensor, result = _wide(x)
-    spread = mean(multiply(tensor, tensor), axis, keepdims=True)
-    return _scaled(tensor, spread, eps, weight, None, result)
+    tensor, result_type = _in_wide_floats(x)
+    mean_square = mean(multiply(tensor, tensor), axis, keepdims=True)
+    return _normalized(tensor, mean_square, eps, weight, None, result_type)
 
 
-def _scaled(
-    x: Tensor, spread: Tensor, eps: float, weight: Operand, bias: Operand, result: Any
+def _normalized(
+    x: Tensor, mean_square: Tensor, eps: float, weight: Operand, bias: Operand, result_type: Any
 ) -> Tensor:
-    root = unary("rsqrt", add(spread, like(spread, eps)))
-    normal = multiply(*broadcast(x, root))
+    """Return x / √(mean_square + eps), times `weight`, plus `bias` (each unless None)."""
+    reciprocal_root = unary("rsqrt", add(mean_square, like(mean_square, eps)))
+    normalized = multiply(*broadcast(x, reciprocal_root))
     if weight is not None:
-        normal = multiply(*broadcast(normal, convert(lift(weight), normal.dtype)))
+        normalized = multiply(*broadcast(normalized, convert(lift(weight), normalized.dtype)))
     if bias is not None:
-        normal = add(*broadcast(normal, convert(lift(bias), normal.dtype)))
-    return convert(normal, result)
+        normalized = add(*broadcast(normalized, convert(lift(bias), normalized.dtype)))
+    return convert(normalized, result_type)
 
 
 # -- norms of vectors and matrices -----------------------------------------------------------------
@@ -115,7 +115,7 @@ def norm(
     if len(axes) == 1:
         return vector_norm(tensor, axis=axes, ord=2 if ord is None else ord, keepdims=keepdims)
     if len(axes) != 2:
-        raise BadArgument.here(f"a norm of order {ord} is of vectors or matrices; name the axes")
+        raise BadArgument.here(f"a norm of order {ord} needs one or two axes; name them by axis=")
     return _matrix_norm(tensor, axes, ord, keepdims)
 
 
@@ -128,28 +128,28 @@ def vector_norm(
     keepdims: bool = False,
     ord: Any = 2,  # noqa: A002 - NumPy's
 ) -> Tensor:
-    """Return (Σ|x|ᵖ)^(1/p) along axes; for p = 0 the count of non-zeros, for ±∞ the extreme."""
-    tensor, result = _wide(x)
-    size = unary("abs", tensor)
+    """Return (Σ|x|ᵖ)^(1/p) along axes, p = `ord`; 0 counts non-zeros, ±∞ gives an extreme."""
+    tensor, result_type = _in_wide_floats(x)
+    magnitude = unary("abs", tensor)
     if ord in (math.inf, -math.inf):
-        extreme = (max_ if ord > 0 else min_)(size, axis, keepdims=keepdims)
-        return convert(extreme, result)
+        extreme = (max_ if ord > 0 else min_)(magnitude, axis, keepdims=keepdims)
+        return convert(extreme, result_type)
     if not isinstance(ord, int | float):
         raise BadArgument.here(f"a vector has no norm of order {ord!r}")
     if ord == 0:
-        powers = convert(compare("NE", size, like(size, 0.0)), size.dtype)
+        powers = convert(compare("NE", magnitude, like(magnitude, 0.0)), magnitude.dtype)
     elif ord == 1:
-        powers = size
+        powers = magnitude
     elif ord == 2:
         powers = multiply(tensor, tensor)
     else:
-        powers = binary("power", size, like(size, ord))
+        powers = binary("power", magnitude, like(magnitude, ord))
     total = reduced(powers, axis, "add", 0, keepdims)
     if ord == 2:
         total = unary("sqrt", total)
     elif ord not in (0, 1):
         total = binary("power", total, like(total, 1 / ord))
-    return convert(total, result)
+    return convert(total, result_type)
 
 
 @implements("linalg.matrix_norm")
@@ -160,7 +160,7 @@ def matrix_norm(
     keepdims: bool = False,
     ord: Any = "fro",  # noqa: A002 - NumPy's
 ) -> Tensor:
-    """Return the norm of the matrices in the last two axes."""
+    """Return the norms of order `ord` of the matrices in the last two axes."""
     tensor = lift(x)
     return _matrix_norm(tensor, axes_of((-2, -1), len(tensor.shape)), ord, keepdims)
 
@@ -173,8 +173,8 @@ def _matrix_norm(x: Tensor, axes: tuple[int, ...], order: Any, keepdims: bool) -
             f"a matrix's norm of order {order!r} needs its singular values, which have no form as "
             "graph ops; use 'fro', 1, -1, inf or -inf"
         )
-    summed, other = axes if abs(order) == 1 else axes[::-1]
-    sums = vector_norm(x, axis=summed, ord=1, keepdims=True)
-    extreme = (max_ if order > 0 else min_)(sums, other, keepdims=True)
+    summed_axis, extreme_axis = axes if abs(order) == 1 else axes[::-1]
+    sums = vector_norm(x, axis=summed_axis, ord=1, keepdims=True)
+    extreme = (max_ if order > 0 else min_)(sums, extreme_axis, keepdims=True)
     result_shape = tuple(n for i, n in enumerate(extreme.shape) if i not in axes)
     return extreme if keepdims else reshape(extreme, result_shape)

@@ -19,7 +19,7 @@ from kvtrace.addons.graphs.hlo.dtypes import (
     Dtype,
     highest,
     lowest,
-    wide,
+    wide_dtype,
 )
 from kvtrace.addons.graphs.hlo.errors import BadArgument, ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.joining import slice_axis
@@ -41,14 +41,13 @@ from kvtrace.addons.graphs.hlo.wrapper import Tensor, into
 def sorted_together(
     operands: Sequence[Tensor], axis: int, descending: bool = False
 ) -> tuple[Tensor, ...]:
-    """Return the tensors, all in the order of the first one along an axis."""
+    """Return the tensors, each in the order in which the first is sorted along an axis."""
     attributes = {"dimension": axis, "is_stable": True, "descending": descending}
-    results = [(tensor.shape, tensor.dtype) for tensor in operands]
-    return current().emit_several("sort", operands, results, attributes)
+    result_specs = [(tensor.shape, tensor.dtype) for tensor in operands]
+    return current().emit_several("sort", operands, result_specs, attributes)
 
 
-def _placed(a: Operand, axis: int | None) -> tuple[Tensor, int]:
-    """Return the tensor and the axis to sort along; without an axis, all elements flattened."""
+def _with_sort_axis(a: Operand, axis: int | None) -> tuple[Tensor, int]:
     x = lift(a)
     if axis is None:
         return reshape(x, (x.size,)), 0
@@ -71,7 +70,7 @@ def sort(
 ) -> Tensor:
     """Return the elements in ascending order along an axis."""
     _refuse_order(order)
-    x, position = _placed(a, axis)
+    x, position = _with_sort_axis(a, axis)
     return sorted_together([x], position)[0]
 
 
@@ -89,9 +88,9 @@ def argsort(
     *,
     stable: Any = None,  # noqa: ARG001 - NumPy's
 ) -> Tensor:
-    """Return, as int32, the positions of the elements in ascending order; stable."""
+    """Return, as int32, the positions of the elements in ascending order; the sort is stable."""
     _refuse_order(order)
-    x, position = _placed(a, axis)
+    x, position = _with_sort_axis(a, axis)
     return sorted_together([x, iota(x.shape, position)], position)[1]
 
 
@@ -103,25 +102,25 @@ def topk(
 
     Both are in order, greatest first; the positions are uint32, or of `dtype`.
     """
-    tensor, position = _placed(x, axis)
+    tensor, position = _with_sort_axis(x, axis)
     count = int(k)
     if not 0 <= count <= tensor.shape[position]:
         raise ShapeMismatch.here(
-            f"{count} elements cannot be taken of an axis of {tensor.shape[position]} "
-            f"(axis {position}); choose fewer, or another axis"
+            f"topk of {count} elements along axis {position}, which has {tensor.shape[position]}; "
+            "choose fewer, or another axis"
         )
     positions = iota(tensor.shape, position)
     values, order = sorted_together([tensor, positions], position, descending=not is_ascend)
-    kind = UINT32 if dtype is None else dtype_of(dtype)
-    best = fresh(slice_axis(values, position, 0, count))
-    return into(out, best), convert(slice_axis(order, position, 0, count), kind)
+    position_type = UINT32 if dtype is None else dtype_of(dtype)
+    selected = fresh(slice_axis(values, position, 0, count))
+    return into(out, selected), convert(slice_axis(order, position, 0, count), position_type)
 
 
 # -- cumulative -----------------------------------------------------------------------------------
 
 
 def cumulated(x: Tensor, axis: int, reducer: Reducer, start: Any) -> Tensor:
-    """Return each element combined with all before it along an axis; `start` is neutral."""
+    """Return, at each position of an axis, the elements up to it combined, with neutral `start`."""
     rank, extent = len(x.shape), x.shape[axis]
     window = tuple(max(1, extent) if i == axis else 1 for i in range(rank))
     low = tuple(max(0, extent - 1) if i == axis else 0 for i in range(rank))
@@ -137,23 +136,23 @@ def cumulated(x: Tensor, axis: int, reducer: Reducer, start: Any) -> Tensor:
 def _cumulative(
     a: Operand, axis: int | None, dtype: Any, reducer: Reducer, start: Any, out: Any
 ) -> Tensor:
-    x, position = _placed(a, axis)
-    kind: Dtype = INT32 if x.dtype == BOOL and reducer in ("add", "multiply") else x.dtype
+    x, position = _with_sort_axis(a, axis)
+    result_type: Dtype = INT32 if x.dtype == BOOL and reducer in ("add", "multiply") else x.dtype
     if dtype is not None:
-        kind = dtype_of(dtype)
-    inner = convert(convert(x, kind), wide(kind))
-    return into(out, convert(cumulated(inner, position, reducer, start), kind))
+        result_type = dtype_of(dtype)
+    wide_tensor = convert(convert(x, result_type), wide_dtype(result_type))
+    return into(out, convert(cumulated(wide_tensor, position, reducer, start), result_type))
 
 
 @implements(np.cumsum, methods=("cumsum",), accumulates=np.add)
 def cumsum(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Return the sum of each element and all before it; bools are counted in int32."""
+    """Return sums of elements up to each position of an axis (None: flattened); bools as int32."""
     return _cumulative(a, axis, dtype, "add", 0, out)
 
 
 @implements(np.cumprod, methods=("cumprod",), accumulates=np.multiply)
 def cumprod(a: Operand, axis: int | None = None, dtype: Any = None, out: Any = None) -> Tensor:
-    """Return the product of each element and all before it."""
+    """Return the products of the elements up to each position of an axis (None: flattened)."""
     return _cumulative(a, axis, dtype, "multiply", 1, out)
 
 
@@ -181,7 +180,7 @@ def cumulative_sum(
     out: Any = None,
     include_initial: bool = False,
 ) -> Tensor:
-    """Return `cumsum` of a tensor of one axis, or along the named axis."""
+    """Return `cumsum` along the named axis, by default the first."""
     if include_initial:
         raise BadArgument.here("include_initial has no form as graph ops; concatenate a zero")
     return cumsum(x, 0 if axis is None else axis, dtype, out)
@@ -194,9 +193,9 @@ def cumulative_sum(
 def median(
     a: Operand, axis: int | None = None, out: Any = None, *, keepdims: bool = False
 ) -> Tensor:
-    """Return the middle element in order, or the mean of both; NaN if an element is NaN."""
+    """Return the middle element in order, or the mean of the two; NaN if an element is NaN."""
     original = lift(a)
-    x, position = _placed(original, axis)
+    x, position = _with_sort_axis(original, axis)
     if x.shape[position] == 0:
         raise ShapeMismatch.here("an axis without elements has no median")
     ordered = sorted_together([x], position)[0]
@@ -205,13 +204,13 @@ def median(
     lower = (
         slice_axis(ordered, position, middle - 1, middle) if x.shape[position] % 2 == 0 else upper
     )
-    last = slice_axis(ordered, position, x.shape[position] - 1, x.shape[position])
+    greatest = slice_axis(ordered, position, x.shape[position] - 1, x.shape[position])
     mean: Tensor = lower / 2 + upper / 2
     # NaN is sorted last, so the last element tells whether there is a NaN.
-    value = select(compare("NE", last, last), convert(last, mean.dtype), mean)
+    result = select(compare("NE", greatest, greatest), convert(greatest, mean.dtype), mean)
     shape = tuple(n for i, n in enumerate(x.shape) if i != position)
     if keepdims:
         ones = (1,) * len(original.shape)
-        shape_kept = tuple(1 if i == position else n for i, n in enumerate(x.shape))
-        shape = ones if axis is None else shape_kept
-    return into(out, reshape(value, shape))
+        reduced_shape = tuple(1 if i == position else n for i, n in enumerate(x.shape))
+        shape = ones if axis is None else reduced_shape
+    return into(out, reshape(result, shape))

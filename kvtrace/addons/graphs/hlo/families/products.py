@@ -30,27 +30,27 @@ def contracted(
     contracting: tuple[tuple[int, ...], tuple[int, ...]],
     batching: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
 ) -> Tensor:
-    """Return `dot_general` of operands of one type, in that type; float8 is summed in float32."""
+    """Return `dot_general` in the operands' type: float8 is summed in float32, bools by `or`."""
     if x.dtype == BOOL:
         counts = contracted(convert(x, FLOAT32), convert(y, FLOAT32), contracting, batching)
         return compare("NE", counts, full(0, counts.shape, FLOAT32))
-    inner: Dtype = FLOAT32 if x.dtype in FLOAT8 else x.dtype
-    return convert(dot_general(x, y, contracting, batching, inner), x.dtype)
+    sum_type: Dtype = FLOAT32 if x.dtype in FLOAT8 else x.dtype
+    return convert(dot_general(x, y, contracting, batching, sum_type), x.dtype)
 
 
 @implements(np.matmul)
 @operation("matmul")
 def matmul(x1: Operand, x2: Operand) -> Tensor:
-    """Return the matrix product; leading axes broadcast, vectors are rows or columns."""
+    """Return the matrix product; leading axes broadcast; a vector is a row left, a column right."""
     x, y = together(x1, x2)
     if not x.shape or not y.shape:
-        raise ShapeMismatch.here("matmul takes no scalars; use * instead")
-    row, column = len(x.shape) == 1, len(y.shape) == 1
-    if row and column:
+        raise ShapeMismatch.here("matmul cannot multiply scalars; use * instead")
+    x_is_vector, y_is_vector = len(x.shape) == 1, len(y.shape) == 1
+    if x_is_vector and y_is_vector:
         return contracted(x, y, ((0,), (0,)))
     if len(y.shape) <= 2:
         return contracted(x, y, ((len(x.shape) - 1,), (0,)))
-    if row:
+    if x_is_vector:
         x = reshape(x, (1, *x.shape))
     batch = broadcast_shape(x.shape[:-2], y.shape[:-2])
     x = broadcast_to(x, batch + x.shape[-2:])
@@ -58,32 +58,32 @@ def matmul(x1: Operand, x2: Operand) -> Tensor:
     rank = len(batch)
     leading = tuple(range(rank))
     product = contracted(x, y, ((rank + 1,), (rank,)), (leading, leading))
-    return reshape(product, batch + product.shape[-1:]) if row else product
+    return reshape(product, batch + product.shape[-1:]) if x_is_vector else product
 
 
 @implements(np.dot, methods=("dot",))
 def dot(a: Operand, b: Operand, out: Any = None) -> Tensor:
-    """Return the sum over the first's last axis and the second's last but one; scalars multiply."""
+    """Return sums over the last axis of `a` and the last but one of `b`; scalars multiply."""
     x, y = together(a, b)
     if not x.shape or not y.shape:
         shape = x.shape or y.shape
         result = multiply(broadcast_to(x, shape), broadcast_to(y, shape))
     else:
-        second = max(0, len(y.shape) - 2)
-        result = contracted(x, y, ((len(x.shape) - 1,), (second,)))
+        summed_of_b = max(0, len(y.shape) - 2)
+        result = contracted(x, y, ((len(x.shape) - 1,), (summed_of_b,)))
     return into(out, result)
 
 
 @implements(np.vdot)
 def vdot(a: Operand, b: Operand) -> Tensor:
-    """Return the sum of products of all elements."""
+    """Return the sum of products of all elements of `a` and `b`, as a scalar tensor."""
     x, y = together(a, b)
     return contracted(reshape(x, (x.size,)), reshape(y, (y.size,)), ((0,), (0,)))
 
 
 @implements(np.inner)
 def inner(a: Operand, b: Operand) -> Tensor:
-    """Return the sum of products over both last axes."""
+    """Return the sums of products over the last axes of `a` and `b`."""
     x, y = together(a, b)
     if not x.shape or not y.shape:
         return dot(x, y)
@@ -92,7 +92,7 @@ def inner(a: Operand, b: Operand) -> Tensor:
 
 @implements(np.outer)
 def outer(a: Operand, b: Operand, out: Any = None) -> Tensor:
-    """Return every product of an element of `a` with an element of `b`."""
+    """Return the matrix of products of each element of `a` with each element of `b`."""
     x, y = together(a, b)
     shape = (x.size, y.size)
     left = broadcast_to(reshape(x, (x.size, 1)), shape)

@@ -6,7 +6,15 @@ import numpy as np
 
 from kvtrace.addons.graphs.hlo.arguments import axes_of, axis_of, dtype_of
 from kvtrace.addons.graphs.hlo.builders import implements
-from kvtrace.addons.graphs.hlo.dtypes import BOOL, INT32, Dtype, highest, is_float, lowest, wide
+from kvtrace.addons.graphs.hlo.dtypes import (
+    BOOL,
+    INT32,
+    Dtype,
+    highest,
+    is_float,
+    lowest,
+    wide_dtype,
+)
 from kvtrace.addons.graphs.hlo.errors import ShapeMismatch
 from kvtrace.addons.graphs.hlo.families.comparisons import truth
 from kvtrace.addons.graphs.hlo.primitives import (
@@ -38,7 +46,7 @@ def reduced(
     initial: Operand = None,
     out: Any = None,
 ) -> Tensor:
-    """Return the elements reduced along axes; `start` is the neutral element."""
+    """Return the elements under `where`, and `initial`, reduced along axes; `start` is neutral."""
     axes = axes_of(axis, len(x.shape))
     neutral = scalar(start, x.dtype)
     if where is not None:
@@ -49,16 +57,15 @@ def reduced(
         initial_value = broadcast_to(lift(initial, x.dtype), result.shape)
         result = binary(reducer, initial_value, result)
     if keepdims:
-        shape_kept = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
-        result = reshape(result, shape_kept)
+        kept_shape = tuple(1 if axis in axes else extent for axis, extent in enumerate(x.shape))
+        result = reshape(result, kept_shape)
     return into(out, result)
 
 
-def _summands(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
-    """Return the tensor in the type of the summation, and the type of the result."""
+def _in_sum_type(a: Operand, dtype: Any) -> tuple[Tensor, Dtype]:
     x = lift(a)
-    result = dtype_of(dtype) if dtype is not None else INT32 if x.dtype == BOOL else x.dtype
-    return convert(convert(x, result), wide(result)), result
+    result_type = dtype_of(dtype) if dtype is not None else INT32 if x.dtype == BOOL else x.dtype
+    return convert(convert(x, result_type), wide_dtype(result_type)), result_type
 
 
 @implements(np.sum, methods=("sum",), reduces=np.add)
@@ -71,10 +78,10 @@ def sum_(
     initial: Operand = None,
     where: Operand = None,
 ) -> Tensor:
-    """Return the sum; bools are counted in int32, small floats summed in float32, rounded once."""
-    x, result = _summands(a, dtype)
+    """Return the sum along axes; bools are added as int32, floats below 32 bits in float32."""
+    x, result_type = _in_sum_type(a, dtype)
     total = reduced(x, axis, "add", 0, keepdims, where, initial)
-    return into(out, convert(total, result))
+    return into(out, convert(total, result_type))
 
 
 @implements(np.prod, methods=("prod",), reduces=np.multiply)
@@ -87,10 +94,10 @@ def prod(
     initial: Operand = None,
     where: Operand = None,
 ) -> Tensor:
-    """Return the product."""
-    x, result = _summands(a, dtype)
+    """Return the product along axes; bools count as int32, floats below 32 bits as float32."""
+    x, result_type = _in_sum_type(a, dtype)
     total = reduced(x, axis, "multiply", 1, keepdims, where, initial)
-    return into(out, convert(total, result))
+    return into(out, convert(total, result_type))
 
 
 @implements(np.max, np.amax, methods=("max",), reduces=np.maximum)
@@ -102,8 +109,8 @@ def max_(
     initial: Operand = None,
     where: Operand = None,
 ) -> Tensor:
-    """Return the greatest element; NaN if an element is NaN."""
-    x = _with_elements(lift(a), axis, initial, "greatest")
+    """Return the greatest element along axes; NaN if an element is NaN."""
+    x = _checked_extents(lift(a), axis, initial, "greatest")
     opcode: Reducer = "or" if x.dtype == BOOL else "maximum"
     return reduced(x, axis, opcode, lowest(x.dtype), keepdims, where, initial, out)
 
@@ -117,16 +124,17 @@ def min_(
     initial: Operand = None,
     where: Operand = None,
 ) -> Tensor:
-    """Return the smallest element; NaN if an element is NaN."""
-    x = _with_elements(lift(a), axis, initial, "smallest")
+    """Return the smallest element along axes; NaN if an element is NaN."""
+    x = _checked_extents(lift(a), axis, initial, "smallest")
     opcode: Reducer = "and" if x.dtype == BOOL else "minimum"
     return reduced(x, axis, opcode, highest(x.dtype), keepdims, where, initial, out)
 
 
-def _with_elements(x: Tensor, axis: Any, initial: Any, what: str) -> Tensor:
-    empty = any(x.shape[number] == 0 for number in axes_of(axis, len(x.shape)))
-    if empty and initial is None:
-        raise ShapeMismatch.here(f"an empty axis has no {what} element; give initial as well")
+def _checked_extents(x: Tensor, axis: Any, initial: Any, extreme: str) -> Tensor:
+    """Return the tensor; raise an error if a reduced axis is empty without `initial`."""
+    has_empty_axis = any(x.shape[axis_index] == 0 for axis_index in axes_of(axis, len(x.shape)))
+    if has_empty_axis and initial is None:
+        raise ShapeMismatch.here(f"an empty axis has no {extreme} element; give initial as well")
     return x
 
 
@@ -134,7 +142,7 @@ def _with_elements(x: Tensor, axis: Any, initial: Any, what: str) -> Tensor:
 def any_(
     a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Operand = None
 ) -> Tensor:
-    """Return whether any element is not zero."""
+    """Return whether any element along the axes is not zero."""
     return reduced(truth(a), axis, "or", False, keepdims, where, None, out)
 
 
@@ -142,29 +150,29 @@ def any_(
 def all_(
     a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False, *, where: Operand = None
 ) -> Tensor:
-    """Return whether no element is zero."""
+    """Return whether no element along the axes is zero."""
     return reduced(truth(a), axis, "and", True, keepdims, where, None, out)
 
 
 @implements(np.count_nonzero)
 def count_nonzero(a: Operand, axis: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Return the number of elements that are not zero, as int32."""
+    """Return the number of non-zero elements along the axes, as int32."""
     return reduced(convert(truth(a), INT32), axis, "add", 0, keepdims)
 
 
 @implements(np.argmax, methods=("argmax",))
 def argmax(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Return the position of the first maximum, or of the first NaN, as int32."""
-    return into(out, _first_extreme(lift(a), axis, keepdims, greatest=True))
+    """Return, as int32, the position of the first maximum or NaN, along an axis or flattened."""
+    return into(out, _first_extreme_position(lift(a), axis, keepdims, greatest=True))
 
 
 @implements(np.argmin, methods=("argmin",))
 def argmin(a: Operand, axis: Any = None, out: Any = None, *, keepdims: bool = False) -> Tensor:
-    """Return the position of the first minimum, or of the first NaN, as int32."""
-    return into(out, _first_extreme(lift(a), axis, keepdims, greatest=False))
+    """Return, as int32, the position of the first minimum or NaN, along an axis or flattened."""
+    return into(out, _first_extreme_position(lift(a), axis, keepdims, greatest=False))
 
 
-def _first_extreme(x: Tensor, axis: Any, keepdims: bool, *, greatest: bool) -> Tensor:
+def _first_extreme_position(x: Tensor, axis: Any, keepdims: bool, *, greatest: bool) -> Tensor:
     shape = x.shape
     if axis is None:
         x, position = reshape(x, (x.size,)), 0
@@ -178,17 +186,17 @@ def _first_extreme(x: Tensor, axis: Any, keepdims: bool, *, greatest: bool) -> T
         is_extreme = binary("or", is_extreme, compare("NE", x, x))
     beyond = full(x.shape[position], x.shape, INT32)
     positions = select(is_extreme, iota(x.shape, position), beyond)
-    first = reduced(positions, position, "minimum", highest(INT32), keepdims=False)
+    first_position = reduced(positions, position, "minimum", highest(INT32), keepdims=False)
     if not keepdims:
-        return first
+        return first_position
     ones = (1,) * len(shape)
-    shape_kept = ones if axis is None else (*shape[:position], 1, *shape[position + 1 :])
-    return reshape(first, shape_kept)
+    kept_shape = ones if axis is None else (*shape[:position], 1, *shape[position + 1 :])
+    return reshape(first_position, kept_shape)
 
 
 @implements(np.ptp)
 def ptp(a: Operand, axis: Any = None, out: Any = None, keepdims: bool = False) -> Tensor:
-    """Return the greatest element minus the smallest."""
+    """Return the greatest element along axes minus the smallest."""
     x = lift(a)
     span = binary("subtract", max_(x, axis, keepdims=keepdims), min_(x, axis, keepdims=keepdims))
     return into(out, span)

@@ -21,18 +21,18 @@ from kvtrace.addons.graphs.hlo.primitives import broadcast_to as broadcast_tenso
 from kvtrace.addons.graphs.hlo.views import is_contiguous, viewed
 from kvtrace.addons.graphs.hlo.wrapper import Tensor
 
-_UNCLEAR = (
+_UNKNOWN_COPY = (
     "this tensor was reshaped from a view, and memory layout decides whether NumPy copies, so "
     "an assignment cannot be followed; reshape a copy(), or assign to the tensor itself"
 )
 _READ_ONLY = "the result of broadcast_to is read-only, as in NumPy; write to a copy()"
 
 
-def _reshaped(x: Tensor, shape: Shape) -> Tensor:
+def _reshaped_view(x: Tensor, shape: Shape) -> Tensor:
     original = x.shape
     if is_contiguous(x):
         return viewed(x, lambda b: reshape(b, shape), lambda _, v: reshape(v, original))
-    return viewed(x, lambda b: reshape(b, shape), None, _UNCLEAR)
+    return viewed(x, lambda b: reshape(b, shape), None, _UNKNOWN_COPY)
 
 
 def _same_elements(x: Tensor, shape: Shape) -> Tensor:
@@ -42,10 +42,10 @@ def _same_elements(x: Tensor, shape: Shape) -> Tensor:
 
 
 def permuted(x: Tensor, permutation: tuple[int, ...]) -> Tensor:
-    """Return the view with axes in another order."""
-    back = tuple(int(axis) for axis in np.argsort(permutation))
-    view = viewed(x, lambda b: transpose(b, permutation), lambda _, v: transpose(v, back))
-    view._permuted = view._permuted or back != tuple(range(len(back)))
+    """Return the view of `x` with axis `permutation[i]` at position i."""
+    inverse = tuple(int(axis) for axis in np.argsort(permutation))
+    view = viewed(x, lambda b: transpose(b, permutation), lambda _, v: transpose(v, inverse))
+    view._permuted = view._permuted or inverse != tuple(range(len(inverse)))
     return view
 
 
@@ -56,20 +56,20 @@ def reshape_(
     """Return the elements in row-major order in another shape, one extent of which may be -1."""
     x = lift(a)
     if order not in ("C", "A"):
-        raise BadArgument.here("a graph reshapes in row-major order (order='C') only")
-    result = _reshaped(x, _completed(shape if newshape is None else newshape, x))
+        raise BadArgument.here("a graph can reshape in row-major order only; use order='C'")
+    result = _reshaped_view(x, _completed_shape(shape if newshape is None else newshape, x))
     return fresh(result) if copy else result
 
 
-def _completed(shape: Any, x: Tensor) -> Shape:
+def _completed_shape(shape: Any, x: Tensor) -> Shape:
     extents_given = shape if isinstance(shape, tuple | list) else (shape,)
     extents = [int(axis.__index__()) for axis in extents_given]
     if extents.count(-1) == 1:
-        others = int(np.prod([extent for extent in extents if extent != -1], dtype=np.int64))
-        if others and x.size % others == 0:
-            extents[extents.index(-1)] = x.size // others
-    count = int(np.prod(extents, dtype=np.int64))
-    if count != x.size or any(extent < 0 for extent in extents):
+        known_size = int(np.prod([extent for extent in extents if extent != -1], dtype=np.int64))
+        if known_size and x.size % known_size == 0:
+            extents[extents.index(-1)] = x.size // known_size
+    size = int(np.prod(extents, dtype=np.int64))
+    if size != x.size or any(extent < 0 for extent in extents):
         raise ShapeMismatch.here(
             f"a tensor of shape {list(x.shape)} ({x.size} elements) cannot be reshaped to "
             f"{list(extents_given)}; give a shape of as many elements, or one extent as -1"
@@ -85,7 +85,7 @@ def _reshape_method(x: Tensor, *shape: Any, order: str = "C", copy: Any = None) 
 
 @implements(np.ravel, methods=("ravel",))
 def ravel(a: Operand, order: str = "C") -> Tensor:
-    """Return all elements along one axis."""
+    """Return the elements, in row-major order, along one axis."""
     return reshape_(a, (-1,) if lift(a).size else (0,), order)
 
 
@@ -96,12 +96,12 @@ def _flatten_method(x: Tensor, order: str = "C") -> Tensor:
 
 @implements(np.transpose, "permute_dims")
 def transpose_(a: Operand, axes: Any = None) -> Tensor:
-    """Return the axes in another order, by default reversed."""
+    """Return the tensor with its axes in the given order, by default reversed."""
     x = lift(a)
     rank = len(x.shape)
     order = tuple(reversed(range(rank))) if axes is None else axes_of(tuple(axes), rank)
     if len(order) != rank:
-        raise ShapeMismatch.here(f"{len(order)} axes are named for a tensor of {rank}")
+        raise ShapeMismatch.here(f"{len(order)} axes are named for a tensor of {rank} axes")
     return permuted(x, order)
 
 
@@ -117,19 +117,22 @@ def swapaxes(a: Operand, axis1: int, axis2: int) -> Tensor:
     """Return the tensor with two axes exchanged."""
     x = lift(a)
     order = list(range(len(x.shape)))
-    first, second = axis_of(axis1, len(order)), axis_of(axis2, len(order))
-    order[first], order[second] = order[second], order[first]
+    left, right = axis_of(axis1, len(order)), axis_of(axis2, len(order))
+    order[left], order[right] = order[right], order[left]
     return permuted(x, tuple(order))
 
 
 @implements(np.moveaxis)
 def moveaxis(a: Operand, source: Any, destination: Any) -> Tensor:
-    """Return the tensor with axes moved, the others in their order."""
+    """Return the tensor with axes moved to positions; other axes stay in their order."""
     x = lift(a)
     rank = len(x.shape)
     sources, destinations = axes_of(source, rank), axes_of(destination, rank)
     if len(sources) != len(destinations):
-        raise ShapeMismatch.here("moveaxis names as many sources as destinations")
+        raise ShapeMismatch.here(
+            f"moveaxis has {len(sources)} sources and {len(destinations)} destinations; "
+            "name as many"
+        )
     order = [axis for axis in range(rank) if axis not in sources]
     for position, axis in sorted(zip(destinations, sources, strict=True)):
         order.insert(position, axis)
@@ -138,7 +141,7 @@ def moveaxis(a: Operand, source: Any, destination: Any) -> Tensor:
 
 @implements(np.rollaxis)
 def rollaxis(a: Operand, axis: int, start: int = 0) -> Tensor:
-    """Return the tensor with an axis moved before another."""
+    """Return the tensor with an axis moved before the axis `start`."""
     x = lift(a)
     rank = len(x.shape)
     source = axis_of(axis, rank)
@@ -148,14 +151,12 @@ def rollaxis(a: Operand, axis: int, start: int = 0) -> Tensor:
 
 @implements(np.expand_dims)
 def expand_dims(a: Operand, axis: Any) -> Tensor:
-    """Return the tensor with new axes of extent 1."""
+    """Return the tensor with new axes of extent 1 at the given positions of the result."""
     x = lift(a)
     new_axes = axis if isinstance(axis, tuple | list) else (axis,)
-    positions = axes_of(tuple(new_axes), len(x.shape) + len(new_axes))
+    added = axes_of(tuple(new_axes), len(x.shape) + len(new_axes))
     extents = iter(x.shape)
-    shape = tuple(
-        1 if i in positions else next(extents) for i in range(len(x.shape) + len(new_axes))
-    )
+    shape = tuple(1 if i in added else next(extents) for i in range(len(x.shape) + len(new_axes)))
     return _same_elements(x, shape)
 
 
@@ -170,14 +171,14 @@ def squeeze(a: Operand, axis: Any = None) -> Tensor:
     for position in dropped:
         if x.shape[position] != 1:
             raise ShapeMismatch.here(
-                f"axis {position} of shape {list(x.shape)} is not an axis of extent 1 to squeeze"
+                f"axis {position} of shape {list(x.shape)} cannot be squeezed: its extent is not 1"
             )
     return _same_elements(x, tuple(n for i, n in enumerate(x.shape) if i not in dropped))
 
 
 @implements(np.flip)
 def flip(m: Operand, axis: Any = None) -> Tensor:
-    """Return the tensor with axes in reverse order."""
+    """Return the tensor with the elements along axes (None: along all) in reverse order."""
     x = lift(m)
     axes = axes_of(axis, len(x.shape))
     return viewed(x, lambda b: reverse(b, axes), lambda _, v: reverse(v, axes))
@@ -185,29 +186,29 @@ def flip(m: Operand, axis: Any = None) -> Tensor:
 
 @implements(np.flipud)
 def flipud(m: Operand) -> Tensor:
-    """Return the tensor with the first axis in reverse order."""
+    """Return the tensor with the elements along the first axis in reverse order."""
     return flip(m, 0)
 
 
 @implements(np.fliplr)
 def fliplr(m: Operand) -> Tensor:
-    """Return the tensor with the second axis in reverse order."""
+    """Return the tensor with the elements along the second axis in reverse order."""
     return flip(m, 1)
 
 
 @implements(np.rot90)
 def rot90(m: Operand, k: int = 1, axes: tuple[int, int] = (0, 1)) -> Tensor:
-    """Return the tensor rotated by quarter turns in the plane of two axes."""
+    """Return the tensor rotated `k` times by 90 degrees, from the first axis to the second."""
     x = lift(m)
-    first, second = axes_of(tuple(axes), len(x.shape))
+    from_axis, to_axis = axes_of(tuple(axes), len(x.shape))
     turns = k % 4
     if turns == 0:
         return flip(x, ())
     if turns == 2:
-        return flip(x, (first, second))
+        return flip(x, (from_axis, to_axis))
     if turns == 1:
-        return swapaxes(flip(x, second), first, second)
-    return flip(swapaxes(x, first, second), second)
+        return swapaxes(flip(x, to_axis), from_axis, to_axis)
+    return flip(swapaxes(x, from_axis, to_axis), to_axis)
 
 
 @implements(np.broadcast_to)
@@ -227,19 +228,19 @@ def broadcast_arrays(*args: Operand, subok: bool = False) -> tuple[Tensor, ...]:
 
 @implements(np.atleast_1d)
 def atleast_1d(*arys: Operand) -> Any:
-    """Return tensors with at least one axis."""
+    """Return the tensors (or the only one) with at least one axis."""
     return _at_least(arys, lambda x: x.shape or (1,))
 
 
 @implements(np.atleast_2d)
 def atleast_2d(*arys: Operand) -> Any:
-    """Return tensors with at least two axes; new axes are first."""
+    """Return the tensors (or the only one) with at least two axes; new axes are first."""
     return _at_least(arys, lambda x: (1,) * (2 - len(x.shape)) + x.shape)
 
 
 @implements(np.atleast_3d)
 def atleast_3d(*arys: Operand) -> Any:
-    """Return tensors with at least three axes; a matrix gets a new last axis."""
+    """Return tensors with at least three axes: vectors as [1, n, 1], matrices as [m, n, 1]."""
 
     def shape(x: Tensor) -> Shape:
         if len(x.shape) == 2:
@@ -257,7 +258,7 @@ def _at_least(arrays: Sequence[Operand], shape: Any) -> Any:
 
 @implements(np.copy)
 def copy(a: Operand, *_: Any, **__: Any) -> Tensor:
-    """Return a copy."""
+    """Return a copy of the operand."""
     return fresh(lift(a))
 
 

@@ -47,7 +47,7 @@ def _scaled_log(x: Tensor, scale: float) -> Tensor:
 @implements(np.exp2)
 @in_wide_floats
 def exp2(x: Tensor) -> Tensor:
-    """Return 2 to the power of x."""
+    """Return 2 to the power of `x`."""
     return binary("power", like(x, 2.0), x)
 
 
@@ -55,9 +55,12 @@ def exp2(x: Tensor) -> Tensor:
 @in_wide_floats
 def sinh(x: Tensor) -> Tensor:
     """Return the hyperbolic sine: by expm1 near zero, else by halved exponentials (no overflow)."""
-    small = unary("exponential_minus_one", x)
+    exponential_minus_one = unary("exponential_minus_one", x)
     near = divide(
-        add(small, divide(small, add(small, like(x, 1.0)))),
+        add(
+            exponential_minus_one,
+            divide(exponential_minus_one, add(exponential_minus_one, like(x, 1.0))),
+        ),
         like(x, 2.0),
     )
     far = subtract(*_halved_exponentials(x))
@@ -67,7 +70,7 @@ def sinh(x: Tensor) -> Tensor:
 @implements(np.cosh)
 @in_wide_floats
 def cosh(x: Tensor) -> Tensor:
-    """Return the hyperbolic cosine."""
+    """Return the hyperbolic cosine, without overflow below its own."""
     return add(*_halved_exponentials(x))
 
 
@@ -79,28 +82,28 @@ def _halved_exponentials(x: Tensor) -> tuple[Tensor, Tensor]:
 @implements(np.arctan)
 @in_wide_floats
 def arctan(x: Tensor) -> Tensor:
-    """Return the angle of a slope."""
+    """Return the angle, in radians, whose tangent is `x`."""
     return binary("atan2", x, like(x, 1.0))
 
 
 @implements(np.arctan2)
 def arctan2(x1: Operand, x2: Operand) -> Tensor:
-    """Return the angle of the point (x2, x1)."""
+    """Return the angle of the point (x2, x1), in radians."""
     return binary("atan2", *floats_together(x1, x2))
 
 
 @implements(np.arcsin)
 @in_wide_floats
 def arcsin(x: Tensor) -> Tensor:
-    """Return the angle of a sine."""
-    return binary("atan2", x, _other_leg(x))
+    """Return the angle, in radians, whose sine is `x`."""
+    return binary("atan2", x, _root_of_one_minus_square(x))
 
 
 @implements(np.arccos)
 @in_wide_floats
 def arccos(x: Tensor) -> Tensor:
-    """Return the angle of a cosine."""
-    return binary("atan2", _other_leg(x), x)
+    """Return the angle, in radians, whose cosine is `x`."""
+    return binary("atan2", _root_of_one_minus_square(x), x)
 
 
 @implements(np.arcsinh)
@@ -136,7 +139,7 @@ def arctanh(x: Tensor) -> Tensor:
     return multiply(like(x, 0.5), subtract(above, unary("log_plus_one", unary("negate", x))))
 
 
-def _other_leg(x: Tensor) -> Tensor:
+def _root_of_one_minus_square(x: Tensor) -> Tensor:
     one = like(x, 1.0)
     return unary("sqrt", multiply(subtract(one, x), add(one, x)))
 

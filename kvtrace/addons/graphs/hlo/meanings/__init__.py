@@ -17,12 +17,12 @@ Meaning = Callable[..., Any]
 MEANINGS: Final[dict[str, Meaning]] = {}
 
 
-#: Meanings of collectives: `function(op, [operands of each replica])`.
+#: Opcode of a collective → its meaning: `function(op, [operands of each replica])`.
 COLLECTIVES: Final[dict[str, Meaning]] = {}
 
 
 def meaning(*opcodes: str) -> Callable[[Meaning], Meaning]:
-    """Register the meaning of opcodes: `function(op, *operands)`."""
+    """Return a decorator that registers the meaning of opcodes: `function(op, *operands)`."""
 
     def register(function: Meaning) -> Meaning:
         for opcode in opcodes:
@@ -33,7 +33,7 @@ def meaning(*opcodes: str) -> Callable[[Meaning], Meaning]:
 
 
 def collective(*opcodes: str) -> Callable[[Meaning], Meaning]:
-    """Register the meaning of collectives: `function(op, [operands of each replica])`."""
+    """Return a decorator that registers a collective: `function(op, [operands per replica])`."""
 
     def register(function: Meaning) -> Meaning:
         for opcode in opcodes:
@@ -44,7 +44,7 @@ def collective(*opcodes: str) -> Callable[[Meaning], Meaning]:
 
 
 def body_arguments(op: Op, role: str, operands: list[Any]) -> list[Any]:
-    """Return the arguments of one of an op's bodies.
+    """Return the arguments of an op's body, selected from the op's operands.
 
     Args:
         op: The op.

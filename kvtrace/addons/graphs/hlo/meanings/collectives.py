@@ -13,7 +13,7 @@ Array = np.ndarray[Any, Any]
 
 
 def _by_replica(op: Op, count: int, results: dict[int, Any]) -> list[Any]:
-    """Return the results by replica; replicas outside of the groups get zeros."""
+    """Return the results as a list by replica; replicas without a result get zeros."""
     return [results.get(replica, np.zeros(op.shape, op.dtype)) for replica in range(count)]
 
 
@@ -22,10 +22,10 @@ def _reduced(op: Op, arrays: list[Array]) -> Array:
     dtype = arrays[0].dtype
     if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
         arrays = [array.astype(FLOAT32) for array in arrays]
-    total = arrays[0]
+    result = arrays[0]
     for array in arrays[1:]:
-        total = function(total, array)
-    return np.asarray(total).astype(dtype)
+        result = function(result, array)
+    return np.asarray(result).astype(dtype)
 
 
 @collective("all_reduce")

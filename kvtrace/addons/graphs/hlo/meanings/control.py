@@ -13,11 +13,11 @@ def _while(op: Op, *operands: Any) -> tuple[Any, ...]:
     from kvtrace.addons.graphs.hlo.run import evaluate
 
     assert op.graphs is not None
-    count = op.attributes["carried"]
+    carried_count = op.attributes["carried"]
     values = list(operands)
     while evaluate(op.graphs["condition"], body_arguments(op, "condition", values))[0]:
-        values[:count] = evaluate(op.graphs["body"], body_arguments(op, "body", values))
-    return tuple(values[:count])
+        values[:carried_count] = evaluate(op.graphs["body"], body_arguments(op, "body", values))
+    return tuple(values[:carried_count])
 
 
 @meaning("if")

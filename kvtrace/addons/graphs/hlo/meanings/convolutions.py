@@ -17,32 +17,31 @@ def _convolution(op: Op, x: Array, kernel: Array) -> Array:
     if is_float(op.dtype) and op.dtype.itemsize < FLOAT32.itemsize:
         x, kernel = x.astype(FLOAT32), kernel.astype(FLOAT32)
     dilation, strides = op.attributes["rhs_dilation"], op.attributes["window_strides"]
-    groups = op.attributes["feature_group_count"]
+    group_count = op.attributes["feature_group_count"]
     if 0 in op.shape:
         return np.zeros(op.shape, op.dtype)
     padded = _padded(_with_gaps(x, op.attributes["lhs_dilation"]), op.attributes["padding"])
     rank = x.ndim - 2
     sizes = [(n - 1) * apart + 1 for n, apart in zip(kernel.shape[2:], dilation, strict=True)]
     axes = tuple(range(2, rank + 2))
-    view: Any = np.lib.stride_tricks.sliding_window_view
-    windows: Array = view(padded, sizes, axes)
-    steps = [slice(None, None, step) for step in (*strides, *dilation)]
-    windows = windows[(slice(None), slice(None), *steps)]
-    inner = kernel.shape[1]
-    parts = []
-    for group in range(groups):
-        group_windows = windows[:, group * inner : (group + 1) * inner]
-        group_outputs = kernel.shape[0] // groups
+    sliding_windows: Any = np.lib.stride_tricks.sliding_window_view
+    windows: Array = sliding_windows(padded, sizes, axes)
+    strided_slices = [slice(None, None, step) for step in (*strides, *dilation)]
+    windows = windows[(slice(None), slice(None), *strided_slices)]
+    group_channels = kernel.shape[1]
+    products = []
+    for group in range(group_count):
+        group_windows = windows[:, group * group_channels : (group + 1) * group_channels]
+        group_outputs = kernel.shape[0] // group_count
         weights = kernel[group * group_outputs : (group + 1) * group_outputs]
         window_axes = (1, *range(rank + 2, 2 * rank + 2))
         product = np.tensordot(group_windows, weights, (window_axes, (1, *axes)))
-        parts.append(np.moveaxis(product, -1, 1))
-    result: Array = np.concatenate(parts, 1).astype(op.dtype)
+        products.append(np.moveaxis(product, -1, 1))
+    result: Array = np.concatenate(products, 1).astype(op.dtype)
     return result
 
 
 def _with_gaps(x: Array, gaps: tuple[int, ...]) -> Array:
-    """Return the input with zeros between its elements."""
     if all(gap == 1 for gap in gaps):
         return x
     spatial = [max(0, (n - 1) * gap + 1) for n, gap in zip(x.shape[2:], gaps, strict=True)]
@@ -54,9 +53,9 @@ def _with_gaps(x: Array, gaps: tuple[int, ...]) -> Array:
 def _padded(x: Array, padding: tuple[tuple[int, int], ...]) -> Array:
     """Return the input with zeros around it; negative padding cuts elements off."""
     widths = [(max(0, before), max(0, after)) for before, after in padding]
-    wide = np.pad(x, [(0, 0), (0, 0), *widths])
-    cut = [
+    widened = np.pad(x, [(0, 0), (0, 0), *widths])
+    kept_slices = [
         slice(max(0, -before), extent - max(0, -after))
-        for (before, after), extent in zip(padding, wide.shape[2:], strict=True)
+        for (before, after), extent in zip(padding, widened.shape[2:], strict=True)
     ]
-    return wide[(slice(None), slice(None), *cut)]
+    return widened[(slice(None), slice(None), *kept_slices)]

@@ -57,7 +57,7 @@ _RELATIONS: Final[dict[str, Callable[..., Any]]] = {
 
 
 def computed(function: Callable[..., Any], op: Op, *operands: Array) -> Array:
-    """Return a NumPy function's result, computed in float32 at least, in the op's type."""
+    """Return a NumPy function's result in the op's type; small floats are computed in float32."""
     dtype = op.dtype
     assert dtype is not None
     if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
@@ -68,10 +68,10 @@ def computed(function: Callable[..., Any], op: Op, *operands: Array) -> Array:
 
 def _register() -> None:
     for opcode, function in _ONE_FUNCTION.items():
-        MEANINGS[opcode] = _applied(function)
+        MEANINGS[opcode] = _meaning_of(function)
 
 
-def _applied(function: Callable[..., Any]) -> Callable[..., Array]:
+def _meaning_of(function: Callable[..., Any]) -> Callable[..., Array]:
     def apply(op: Op, *operands: Array) -> Array:
         return computed(function, op, *operands)
 
@@ -86,8 +86,8 @@ def _divide(op: Op, x: Array, y: Array) -> Array:
     if is_float(x.dtype):
         return computed(np.divide, op, x, y)
     # Towards zero; by zero all bits are set, as XLA has it.
-    rest = np.fmod(x, np.where(y == 0, 1, y)).astype(x.dtype)
-    quotient = np.floor_divide(x - rest, np.where(y == 0, 1, y).astype(x.dtype))
+    remainder = np.fmod(x, np.where(y == 0, 1, y)).astype(x.dtype)
+    quotient = np.floor_divide(x - remainder, np.where(y == 0, 1, y).astype(x.dtype))
     return np.where(y == 0, np.array(-1).astype(x.dtype), quotient).astype(x.dtype)
 
 
@@ -95,24 +95,24 @@ def _divide(op: Op, x: Array, y: Array) -> Array:
 def _power(op: Op, x: Array, y: Array) -> Array:
     if is_float(x.dtype):
         return computed(np.power, op, x, y)
-    whole = np.power(x, np.maximum(y, 0)).astype(x.dtype)
-    inverse = np.where(np.abs(x) == 1, np.power(x, np.abs(y) % 2), 0)
-    return np.where(y < 0, inverse, whole).astype(x.dtype)
+    powers = np.power(x, np.maximum(y, 0)).astype(x.dtype)
+    inverses = np.where(np.abs(x) == 1, np.power(x, np.abs(y) % 2), 0)
+    return np.where(y < 0, inverses, powers).astype(x.dtype)
 
 
 @meaning("shift_left", "shift_right_arithmetic", "shift_right_logical")
 def _shift(op: Op, x: Array, y: Array) -> Array:
     bits = x.dtype.itemsize * 8
-    inside = (y >= 0) & (y < bits)
-    distance = np.where(inside, y, 0).astype(x.dtype)
+    in_range = (y >= 0) & (y < bits)
+    distance = np.where(in_range, y, 0).astype(x.dtype)
     if op.opcode == "shift_left":
-        return np.where(inside, np.left_shift(x, distance), 0).astype(x.dtype)
+        return np.where(in_range, np.left_shift(x, distance), 0).astype(x.dtype)
     if op.opcode == "shift_right_arithmetic":
-        moved: Array = np.right_shift(x, np.where(inside, y, bits - 1).astype(x.dtype))
-        return moved
-    plain = x.view(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x
-    moved = np.right_shift(plain, distance.astype(plain.dtype))
-    return np.where(inside, moved, 0).astype(plain.dtype).view(x.dtype)
+        shifted: Array = np.right_shift(x, np.where(in_range, y, bits - 1).astype(x.dtype))
+        return shifted
+    unsigned = x.view(f"u{x.dtype.itemsize}") if x.dtype.kind == "i" else x
+    shifted = np.right_shift(unsigned, distance.astype(unsigned.dtype))
+    return np.where(in_range, shifted, 0).astype(unsigned.dtype).view(x.dtype)
 
 
 @meaning("compare")

@@ -50,9 +50,9 @@ def _reshape(op: Op, x: Array) -> Array:
 
 @meaning("broadcast_in_dim")
 def _broadcast_in_dim(op: Op, x: Array) -> Array:
-    positions = op.attributes["broadcast_dimensions"]
+    result_axes = op.attributes["broadcast_dimensions"]
     extents = [1] * len(op.shape)
-    for axis, position in enumerate(positions):
+    for axis, position in enumerate(result_axes):
         extents[position] = x.shape[axis]
     return np.broadcast_to(x.reshape(extents), op.shape)
 
@@ -82,17 +82,17 @@ def _concatenate(op: Op, *parts: Array) -> Array:
 def _pad(op: Op, x: Array, value: Array) -> Array:
     names = ("edge_padding_low", "edge_padding_high", "interior_padding")
     result = np.full(op.shape, value, dtype=op.dtype)
-    target: list[slice] = []
-    source: list[slice] = []
+    target_slices: list[slice] = []
+    source_slices: list[slice] = []
     for extent, low, _, gap in zip(x.shape, *(op.attributes[name] for name in names), strict=True):
-        count, step = op.shape[len(target)], gap + 1
-        first = max(0, -(low // step))  # the first element that is not cut off
-        last = min(extent, (count - low + step - 1) // step) if count > low else 0
-        last = max(first, last)
-        source.append(slice(first, last))
-        start = low + first * step
-        target.append(slice(start, start + (last - first) * step, step))
-    result[tuple(target)] = x[tuple(source)]
+        size, step = op.shape[len(target_slices)], gap + 1
+        first_kept = max(0, -(low // step))  # the first element that is not cut off
+        end = min(extent, (size - low + step - 1) // step) if size > low else 0
+        end = max(first_kept, end)
+        source_slices.append(slice(first_kept, end))
+        start = low + first_kept * step
+        target_slices.append(slice(start, start + (end - first_kept) * step, step))
+    result[tuple(target_slices)] = x[tuple(source_slices)]
     return result
 
 
@@ -116,7 +116,7 @@ def _dynamic_update_slice(_op: Op, x: Array, update: Array, *starts: Array) -> A
 def window(
     shape: tuple[int, ...], sizes: tuple[int, ...], starts: tuple[Array, ...]
 ) -> tuple[slice, ...]:
-    """Return the slices from `starts`, clamped so that they lie inside."""
+    """Return the slices of a window of `sizes` at `starts`, moved to lie inside of `shape`."""
     return tuple(
         slice(begin := min(max(int(start), 0), extent - size), begin + size)
         for extent, size, start in zip(shape, sizes, starts, strict=True)
@@ -130,7 +130,7 @@ def _reduce(op: Op, x: Array, initial: Array) -> Array:
 
 
 def reduced(x: Array, initial: Array, axes: tuple[int, ...], reducer: str) -> Array:
-    """Return the elements reduced along axes; floats of 8 and 16 bits are reduced in float32."""
+    """Return the elements and `initial` combined along axes; small floats are computed wider."""
     function = REDUCERS[reducer]
     dtype = x.dtype
     if is_float(dtype) and dtype.itemsize < FLOAT32.itemsize:
@@ -147,9 +147,9 @@ def _dot_general(op: Op, x: Array, y: Array) -> Array:
     left_batch, right_batch, left_sum, right_sum = (
         op.attributes[f"{name}_dimensions"] for name in names
     )
-    inner = FLOAT32 if is_float(op.dtype) and op.dtype.itemsize < FLOAT32.itemsize else op.dtype
-    left = _as_matrices(x.astype(inner, copy=False), left_batch, left_sum, summed_last=True)
-    right = _as_matrices(y.astype(inner, copy=False), right_batch, right_sum, summed_last=False)
+    sum_type = FLOAT32 if is_float(op.dtype) and op.dtype.itemsize < FLOAT32.itemsize else op.dtype
+    left = _as_matrices(x.astype(sum_type, copy=False), left_batch, left_sum, summed_last=True)
+    right = _as_matrices(y.astype(sum_type, copy=False), right_batch, right_sum, summed_last=False)
     product: Array = np.matmul(left, right).reshape(op.shape).astype(op.dtype, copy=False)
     return product
 
@@ -157,11 +157,12 @@ def _dot_general(op: Op, x: Array, y: Array) -> Array:
 def _as_matrices(
     x: Array, batch: tuple[int, ...], summed: tuple[int, ...], *, summed_last: bool
 ) -> Array:
-    others = tuple(axis for axis in range(x.ndim) if axis not in (*batch, *summed))
-    order = (*batch, *others, *summed) if summed_last else (*batch, *summed, *others)
+    """Return `x` as matrices [*batch, rows, columns]; its summed axes are columns, or rows."""
+    other_axes = tuple(axis for axis in range(x.ndim) if axis not in (*batch, *summed))
+    permutation = (*batch, *other_axes, *summed) if summed_last else (*batch, *summed, *other_axes)
     extent: Callable[[tuple[int, ...]], int] = lambda axes: int(  # noqa: E731
         np.prod([x.shape[axis] for axis in axes], dtype=np.int64)
     )
-    pair = (others, summed) if summed_last else (summed, others)
-    lead = tuple(x.shape[axis] for axis in batch)
-    return x.transpose(order).reshape(*lead, extent(pair[0]), extent(pair[1]))
+    pair = (other_axes, summed) if summed_last else (summed, other_axes)
+    batch_extents = tuple(x.shape[axis] for axis in batch)
+    return x.transpose(permutation).reshape(*batch_extents, extent(pair[0]), extent(pair[1]))

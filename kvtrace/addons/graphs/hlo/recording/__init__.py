@@ -23,7 +23,7 @@ class NumpyBackend:
         self._calls: GraphCalls | None = None
 
     def install(self, session: "Session") -> None:
-        """Observe calls from now on."""
+        """Add an observer of calls for the session."""
         from kvtrace.addons.graphs.hlo.recording.calls import GraphCalls
         from kvtrace.addons.graphs.hlo.traced import listeners
 
@@ -31,7 +31,7 @@ class NumpyBackend:
         listeners.append(self._calls)
 
     def uninstall(self) -> None:
-        """Stop observing calls."""
+        """Remove the observer of calls, if there is one."""
         from kvtrace.addons.graphs.hlo.traced import listeners
 
         if self._calls in listeners:

@@ -9,7 +9,7 @@ import threading
 import time
 from typing import TYPE_CHECKING, Any, Final
 
-from kvtrace.addons.graphs.hlo.frames import places
+from kvtrace.addons.graphs.hlo.frames import user_locations
 from kvtrace.addons.graphs.hlo.graph import Graph
 from kvtrace.addons.graphs.hlo.recording.graph_rows import (
     constant_columns,
@@ -31,13 +31,13 @@ _FIGURES_LIMIT: Final = 1000
 
 
 class GraphCalls:
-    """The graphs and calls recorded in one session."""
+    """The observer that records one session's graphs, unique calls and launches."""
 
     def __init__(self, session: "Session") -> None:
         self._session = session
         self._lock = Lock()
         self._begin_run()
-        session.at_end.append(self._finish)
+        session.at_end.append(self._add_figures)
 
     def _begin_run(self) -> None:
         """Clear all ids, as a forked process records a separate run."""
@@ -48,7 +48,7 @@ class GraphCalls:
         self._constants: set[str] = set()
 
     def called(self, function: TracedFunction, call: Call) -> None:
-        """Record a call, and its graph if that is new. Never raises into the program."""
+        """Record a call as a launch, and its graph if that is new; errors are only counted."""
         session = self._session
         if not session.recording or not session.settings.records_kernel(function.name):
             return
@@ -65,35 +65,34 @@ class GraphCalls:
 
     def _call_id(self, function: TracedFunction, call: Call) -> int:
         kernel_id = self._kernel_id(function, call.graph)
-        records = _arguments(call)
-        key = (kernel_id, records)
-        earlier = self._call_ids.get(key)
-        if earlier is not None:
-            return earlier
+        records = _argument_records(call)
+        call_key = (kernel_id, records)
+        known_id = self._call_ids.get(call_key)
+        if known_id is not None:
+            return known_id
         call_id = self._session.add_call(kernel_id, (1, 1, 1), records)
-        self._call_ids[key] = call_id
+        self._call_ids[call_key] = call_id
         if len(self._figures) < _FIGURES_LIMIT:
             self._figures.append((call_id, call.graph))
         else:
-            text = f"only the first {_FIGURES_LIMIT:,} unique calls of graphs have figures"
-            self._session.message("info", "watch-limit", text)
+            message = f"only the first {_FIGURES_LIMIT:,} unique calls of graphs have figures"
+            self._session.message("info", "watch-limit", message)
         return call_id
 
     def _kernel_id(self, function: TracedFunction, graph: Graph) -> int:
-        earlier = self._kernels.get(id(graph))
-        if earlier is not None:
-            return earlier[0]
+        known_kernel = self._kernels.get(id(graph))
+        if known_kernel is not None:
+            return known_kernel[0]
         session = self._session
-        keep = session.settings.source
-        kernel_id = session.add_kernel(lambda: _kernel_record(function, graph, keep))
+        source_setting = session.settings.source
+        kernel_id = session.add_kernel(lambda: _kernel_record(function, graph, source_setting))
         self._kernels[id(graph)] = (kernel_id, graph)  # with the graph, so that its id stays unique
         # Only the background thread uses the set of written constants.
         session.add_columns("artifacts", lambda _: constant_columns(graph, self._constants))
         session.add_columns("graph_ops", lambda stack: graph_columns(graph, kernel_id, stack))
         return kernel_id
 
-    def _finish(self) -> None:
-        """Add the figures of graphs to the run at its end."""
+    def _add_figures(self) -> None:
         run_id = self._session.run_id
         if run_id is None or not self._figures or self._process != os.getpid():
             return
@@ -107,15 +106,15 @@ class GraphCalls:
         open_trace(self._session.out).add_derived(run_id, "graphs", tables, {"while": "running"})
 
 
-def _arguments(call: Call) -> tuple[ArgumentRecord, ...]:
-    storages: dict[int, int] = {}
+def _argument_records(call: Call) -> tuple[ArgumentRecord, ...]:
+    first_positions: dict[int, int] = {}
     records = []
     for position, (spec, array) in enumerate(zip(call.graph.inputs, call.arrays, strict=True)):
         address = int(array.__array_interface__["data"][0])
         owner = array
         while getattr(owner, "base", None) is not None and hasattr(owner.base, "nbytes"):
             owner = owner.base
-        first = int(owner.__array_interface__["data"][0])
+        owner_address = int(owner.__array_interface__["data"][0])
         records.append(
             ArgumentRecord(
                 spec.name,
@@ -124,20 +123,20 @@ def _arguments(call: Call) -> tuple[ArgumentRecord, ...]:
                 device="cpu",
                 shape=spec.shape,
                 strides=tuple(step // array.itemsize for step in array.strides),
-                offset_bytes=address - first,
+                offset_bytes=address - owner_address,
                 storage_bytes=owner.nbytes,
-                alias_group=storages.setdefault(first, position),
+                alias_group=first_positions.setdefault(owner_address, position),
                 alignment=address % 16,
             )
         )
     return tuple(records)
 
 
-def _kernel_record(function: TracedFunction, graph: Graph, keep: Source) -> KernelRecord:
+def _kernel_record(function: TracedFunction, graph: Graph, source_setting: Source) -> KernelRecord:
     code = getattr(function.function, "__code__", None)
     file = None if code is None else str(code.co_filename)
     lines: dict[str, set[int]] = {}
-    for path, line, *_ in (location for op in graph.ops for location in places(op.stack)):
+    for path, line, *_ in (location for op in graph.ops for location in user_locations(op.stack)):
         lines.setdefault(path, set()).add(line or 0)
     parameters = tuple(Parameter(spec.name, f"*{short_name(spec.dtype)}") for spec in graph.inputs)
     figures = graph.figures()
@@ -147,8 +146,8 @@ def _kernel_record(function: TracedFunction, graph: Graph, keep: Source) -> Kern
         module=getattr(function.function, "__module__", None),
         file=file,
         line=None if code is None else definition_line(function.function),
-        source=function_source(function.function) if keep != "off" else None,
-        files=tuple((path, recorded_file_content(path, lines[path], keep)) for path in lines),
+        source=function_source(function.function) if source_setting != "off" else None,
+        files=tuple((path, recorded_file_content(path, lines[path], source_setting)) for path in lines),
         signature=parameters,
         target=graph.target,
         options={

@@ -4,7 +4,7 @@ from collections.abc import Callable, Sequence
 from math import prod
 from typing import Any, Final
 
-from kvtrace.addons.graphs.hlo.frames import places
+from kvtrace.addons.graphs.hlo.frames import user_locations
 from kvtrace.addons.graphs.hlo.graph import Graph, constant_contents
 from kvtrace.addons.graphs.hlo.op import Op
 from kvtrace.capture.arguments import SHORT_NAMES
@@ -30,7 +30,7 @@ _KINDS: Final = {
 
 
 def short_name(dtype: Any) -> str:
-    """Return an element type's name in other tables: fp32, i64."""
+    """Return an element type's name in tables other than `graph_ops`: fp32, i64."""
     name = str(dtype.name)
     return SHORT_NAMES.get(name, name)
 
@@ -38,7 +38,7 @@ def short_name(dtype: Any) -> str:
 def graph_columns(
     graph: Graph, graph_id: int, add_stack: Callable[[Sequence[Frame]], int]
 ) -> dict[str, Any]:
-    """Return the columns of `graph_ops`, bodies included; large constants are artifacts."""
+    """Return a graph's columns of `graph_ops`, bodies included; large constants are hashes."""
     ops = graph.rows(graph_id, constants_apart=True)
     return {
         "graph_id": [op.graph_id for op in ops],
@@ -62,16 +62,16 @@ def _frames(stack: Sequence[Any]) -> list[Frame]:
 
 
 def constant_columns(graph: Graph, written: set[str]) -> dict[str, Any]:
-    """Return the columns of `artifacts` for large constants that are not `written` yet."""
+    """Return columns of `artifacts` for large constants not in `written`; add their hashes."""
     rows = [artifact_row("tensor", content) for content in constant_contents(graph)]
-    new = {row["sha256"]: row for row in rows if row["sha256"] not in written}
-    written.update(new)
+    new_rows = {row["sha256"]: row for row in rows if row["sha256"] not in written}
+    written.update(new_rows)
     names = ("sha256", "kind", "size_bytes", "bytes")
-    return {name: [row[name] for row in new.values()] for name in names}
+    return {name: [row[name] for row in new_rows.values()] for name in names}
 
 
 def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
-    """Return a row per op, and then a row per result of the graph, a store.
+    """Return a row of `ops` per op, and then a row per result of the graph, a store.
 
     Only loads and stores have bytes, as in a graph that is fused into one kernel: those of inputs
     and outputs. The bytes of each op by itself are in `Graph.figures`.
@@ -84,9 +84,9 @@ def op_rows(graph: Graph, call_id: int) -> list[dict[str, Any]]:
         if op.opcode == "parameter":
             row |= _bytes(op, op.input_name)
         rows.append(row)
-    for number, index in enumerate(graph.output_indices):
+    for output_index, index in enumerate(graph.output_indices):
         op = graph.ops[index]
-        row = _row(graph, op, call_id, len(graph.ops) + number)
+        row = _row(graph, op, call_id, len(graph.ops) + output_index)
         row |= {"op": "output", "kind": "store", "flops": 0}
         rows.append(row | _bytes(op, op.aliases or op.output_name))
     return rows
@@ -99,7 +99,7 @@ def _row(graph: Graph, op: Op, call_id: int, index: int) -> dict[str, Any]:
         "call_id": call_id,
         "op_index": index,
         "dtype": None if dtype is None else short_name(dtype),
-        "stack_id": stack_id(places(op.stack)) if op.stack else None,
+        "stack_id": stack_id(user_locations(op.stack)) if op.stack else None,
         "executions": 1,
         "elements": prod(op.shape) if op.dtype is not None else 0,
         "masked_off": 0,
@@ -108,5 +108,5 @@ def _row(graph: Graph, op: Op, call_id: int, index: int) -> dict[str, Any]:
 
 def _bytes(op: Op, buffer: str | None) -> dict[str, Any]:
     assert op.dtype is not None
-    size = prod(op.shape) * op.dtype.itemsize
-    return {"bytes": size, "unique_bytes": size, "buffer": buffer}
+    nbytes = prod(op.shape) * op.dtype.itemsize
+    return {"bytes": nbytes, "unique_bytes": nbytes, "buffer": buffer}

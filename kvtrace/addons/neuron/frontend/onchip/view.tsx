@@ -7,7 +7,7 @@ import { chosen, chosenNumber, href, setQuery } from "@report/app/router";
 import type { View, ViewProps } from "@report/app/view";
 import { formatGrid, formatPlace, gridSize, plural, shortText } from "@report/data/format";
 import { page } from "@report/data/page";
-import type { CallAtAGlance, CallBlock, Usage } from "../model";
+import type { CallBlock, CallSummary, Usage } from "../model";
 import { useBlock } from "@report/data/use_block";
 import { figure } from "@report/parts/columns";
 import { derived, Figures } from "@report/parts/figure";
@@ -38,7 +38,7 @@ function OnChip({ params }: ViewProps) {
 }
 
 function Calls() {
-  const loaded = useBlock<readonly CallAtAGlance[]>(page, INDEX);
+  const loaded = useBlock<readonly CallSummary[]>(page, INDEX);
   if (loaded.state === "missing") return <NotHere what="call of an NKI kernel" />;
   return (
     <>
@@ -52,8 +52,8 @@ function Calls() {
   );
 }
 
-function CallTable({ rows }: { rows: readonly CallAtAGlance[] }) {
-  const columns: Column<CallAtAGlance>[] = [
+function CallTable({ rows }: { rows: readonly CallSummary[] }) {
+  const columns: Column<CallSummary>[] = [
     {
       label: "Call",
       cell: (row) => (
@@ -71,8 +71,8 @@ function CallTable({ rows }: { rows: readonly CallAtAGlance[] }) {
   return <Table id="onchip-calls" caption="Calls of NKI kernels" columns={columns} rows={rows} />;
 }
 
-function peakColumn(space: "sbuf" | "psum"): Column<CallAtAGlance> {
-  const usage = (row: CallAtAGlance): Usage | undefined =>
+function peakColumn(space: "sbuf" | "psum"): Column<CallSummary> {
+  const usage = (row: CallSummary): Usage | undefined =>
     row.usage.find((candidate) => candidate.space === space);
   return {
     label: `${space.toUpperCase()} at most`,

@@ -9,7 +9,7 @@ X = np.array([[1.0, -2.0, 3.0], [0.5, 4.0, -1.0]], np.float32)
 
 
 @pytest.mark.process
-def test_cond_runs_one_of_two_functions():
+def test_cond_returns_the_results_of_the_chosen_function():
     def program(x, limit):
         scale = x * 2
         return ops.cond(
@@ -49,7 +49,7 @@ def test_a_loop_runs_as_long_as_its_condition_holds():
     agree(program, X * 0, numpy=by_hand)
 
 
-def test_a_loop_over_integers():
+def test_fori_loop_equals_a_python_loop_over_the_same_range():
     def program(x):
         def body(i, total):
             total[i % 2] += x[i % 2] * i.astype(np.float32)  # carried, so it may be written to
@@ -78,7 +78,7 @@ def test_a_loop_over_integers():
 
 
 @pytest.mark.parametrize("reverse", [False, True])
-def test_scan_carries_and_collects(reverse):
+def test_scan_returns_the_last_carry_and_all_outputs(reverse):
     def program(x, weight):
         def step(carry, row):
             carry = np.tanh(carry @ weight + row)
@@ -104,7 +104,7 @@ def test_scan_carries_and_collects(reverse):
     )
 
 
-def test_what_is_refused():
+def test_control_flow_with_bad_predicates_or_structures_is_refused():
     def writes_outside(x):
         def body(i, total):
             x[0] = 1.0
@@ -114,8 +114,8 @@ def test_what_is_refused():
 
     for program, error, match in (
         (lambda x: ops.cond(x > 0, lambda: x, lambda: x), BadArgument, "one bool without axes"),
-        (lambda x: ops.cond(True, lambda: x, lambda: x[0]), ShapeMismatch, "both branches"),
-        (lambda x: ops.cond(True, lambda: x, lambda: (x, x)), ShapeMismatch, "both branches"),
+        (lambda x: ops.cond(True, lambda: x, lambda: x[0]), ShapeMismatch, "two branches"),
+        (lambda x: ops.cond(True, lambda: x, lambda: (x, x)), ShapeMismatch, "two branches"),
         (lambda x: ops.while_loop(lambda x: x > 0, lambda x: x, x), BadArgument, "condition"),
         (lambda x: ops.fori_loop(0, 2, lambda i, x: x[0], x), ShapeMismatch, "body of a loop"),
         (lambda x: ops.fori_loop(0, 2, lambda i, x: (x, x), x), BadArgument, "structure"),

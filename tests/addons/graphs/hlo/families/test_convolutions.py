@@ -77,7 +77,7 @@ def transposed(x, kernel, stride=1, padding=0, output_padding=0, dilation=1, gro
         (ops.conv3d, (1, 2, 4, 5, 4), (3, 2, 2, 3, 2), {"padding": 1, "stride": 2}),
     ],
 )
-def test_a_convolution(operation, shape, kernel, settings):
+def test_convolutions_equal_a_reference_in_numpy(operation, shape, kernel, settings):
     x, weight, bias = floats(*shape), floats(*kernel), floats(kernel[0])
 
     graph = agree(
@@ -104,7 +104,7 @@ def test_a_convolution(operation, shape, kernel, settings):
         (ops.conv3d, (1, 2, 2, 3, 2), (2, 2, 2, 2, 2), {"stride": 2}),
     ],
 )
-def test_a_transposed_convolution(operation, shape, kernel, settings):
+def test_transposed_convolutions_equal_a_reference_in_numpy(operation, shape, kernel, settings):
     agree(
         lambda x, w: operation(x, w, transposed=True, **settings),
         floats(*shape),
@@ -113,7 +113,7 @@ def test_a_transposed_convolution(operation, shape, kernel, settings):
     )
 
 
-def test_padding_by_words_and_other_types():
+def test_convolutions_accept_padding_words_and_other_types():
     x, weight = floats(1, 2, 6, 6), floats(3, 2, 3, 3)
     agree(
         lambda x, w: (ops.conv2d(x, w, padding="same"), ops.conv2d(x, w, padding="valid")),
@@ -127,8 +127,12 @@ def test_padding_by_words_and_other_types():
 def test_convolutions_of_shapes_that_do_not_fit_are_refused():
     x, weight = floats(1, 2, 6, 6), floats(3, 2, 3, 3)
     for program, error, match in (
-        (lambda x, w: ops.conv1d(x, w), ShapeMismatch, "takes 3 axes of both"),
-        (lambda x, w: ops.conv2d(x, w, groups=2), ShapeMismatch, "do not fit each other in 2"),
+        (lambda x, w: ops.conv1d(x, w), ShapeMismatch, "needs an input and a kernel of 3 axes"),
+        (
+            lambda x, w: ops.conv2d(x, w, groups=2),
+            ShapeMismatch,
+            "do not fit each other with groups=2",
+        ),
         (lambda x, w: ops.conv2d(x[:, :, :2], w), ShapeMismatch, "larger than the padded input"),
         (lambda x, w: ops.conv2d(x, w, stride=(1, 2, 3)), BadArgument, "stride is one integer"),
         (lambda x, w: ops.conv2d(x, w, padding="full"), BadArgument, "no padding 'full'"),

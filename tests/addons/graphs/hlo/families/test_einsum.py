@@ -36,13 +36,13 @@ def floats(*shape):
         "b i j, b j k -> b i k",
     ],
 )
-def test_einsum(subscripts):
+def test_einsum_equals_numpys(subscripts):
     terms = subscripts.replace(" ", "").split("->")[0].split(",")
     operands = [floats(*(SIZES[label] for label in term)) for term in terms]
     agree(lambda *operands: np.einsum(subscripts, *operands), *operands)
 
 
-def test_einsum_with_ellipses_lists_and_axes_of_one_element():
+def test_einsum_equals_numpys_with_ellipses_lists_and_axes_of_one_element():
     x, y = floats(2, 3, 4), floats(5, 2, 4, 3)
     agree(lambda x, y: np.einsum("...ij,...jk->...ik", x, y), x, y)
     agree(lambda x: (np.einsum("...i->i...", x), np.einsum("...ij->...", x)), x)
@@ -52,7 +52,7 @@ def test_einsum_with_ellipses_lists_and_axes_of_one_element():
     agree(lambda n: np.einsum("ij,kj->ik", n, n), n)
 
 
-def test_tensordot_and_vecdot():
+def test_tensordot_and_vecdot_equal_numpys():
     x, y = floats(2, 3, 4), floats(3, 4, 5)
     agree(lambda x, y: (np.tensordot(x, y), np.tensordot(x, y[0], 1), np.tensordot(x, x, 0)), x, y)
     agree(lambda x, y: np.tensordot(x, y, axes=([1, 2], [0, 1])), x, y)
@@ -60,11 +60,11 @@ def test_tensordot_and_vecdot():
     agree(lambda x: np.vecdot(x, x[:1]), x)
 
 
-def test_what_is_refused():
+def test_einsum_and_tensordot_with_bad_axes_are_refused():
     x = floats(2, 3)
     for program, error, match in (
         (lambda x: np.einsum("ij,jk->ik", x), BadArgument, "2 terms, but 1 operands"),
-        (lambda x: np.einsum("ij->ik", x), BadArgument, "labels that no operand has"),
+        (lambda x: np.einsum("ij->ik", x), BadArgument, "one that no operand has"),
         (lambda x: np.einsum("ijk->i", x), ShapeMismatch, "does not fit a tensor of 2 axes"),
         (lambda x: np.einsum("ij,ij->", x, x.T), ShapeMismatch, "axes of both 2 and 3 elements"),
         (
@@ -73,7 +73,7 @@ def test_what_is_refused():
             "axes of both 2 and 3 elements of one operand",
         ),
         (lambda x: np.tensordot(x, x, 1), ShapeMismatch, "do not multiply"),
-        (lambda x: np.tensordot(x, x, 3), ShapeMismatch, "tensordot over 3 axes"),
+        (lambda x: np.tensordot(x, x, 3), ShapeMismatch, "tensordot cannot sum over 3 axes"),
     ):
         with pytest.raises(error, match=match):
             trace(program).specialize(x)

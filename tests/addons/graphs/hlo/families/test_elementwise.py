@@ -38,7 +38,7 @@ UNARY = words(
 
 
 @pytest.mark.parametrize("name", UNARY)
-def test_a_function_of_one_float(name):
+def test_functions_of_one_float_equal_numpys(name):
     function = getattr(np, name)
     cases = list(FLOATS.values())
     if name in ("sin", "cos", "tan"):  # far from zero, reduction of the angle differs
@@ -50,7 +50,7 @@ def test_a_function_of_one_float(name):
     "name",
     words("exp sqrt sin absolute negative sign ceil rint trunc isnan invert logical_not square"),
 )
-def test_a_function_of_one_integer(name):
+def test_functions_of_one_integer_equal_numpys(name):
     function = getattr(np, name)
     cases = list(INTEGERS.values())
     if name in ("exp", "sqrt", "sin"):
@@ -67,7 +67,7 @@ BINARY = words(
 
 
 @pytest.mark.parametrize("name", BINARY)
-def test_a_function_of_two_floats(name):
+def test_functions_of_two_floats_equal_numpys(name):
     function = getattr(np, name)
     cases = []
     for dtype, x in FLOATS.items():
@@ -86,18 +86,18 @@ def test_a_function_of_two_floats(name):
         "bitwise_and bitwise_or bitwise_xor equal less logical_and"
     ),
 )
-def test_a_function_of_two_integers(name):
+def test_functions_of_two_integers_equal_numpys(name):
     function = getattr(np, name)
     agree_on_all(function, [(x[:, None], x[None, :]) for x in INTEGERS.values()])
 
 
-def test_shifts_beyond_the_width_and_of_negative_numbers():
+def test_shifts_beyond_the_width_and_of_negative_numbers_equal_numpys():
     distances = np.array([[0, 1, 3, 7]])
     cases = [(x[:, None], distances.astype(x.dtype)) for x in INTEGERS.values()]
     agree_on_all(lambda x, y: (x << y, x >> y), cases)
 
 
-def test_powers_with_small_python_exponents_and_of_integers():
+def test_powers_by_small_exponents_and_of_integers_equal_numpys():
     x = np.array([0.5, 1.0, 2.0, 3.0], np.float32)
     whole = np.array([0, 1, 2, 3, -2], np.int32)
     agree(lambda x: (x**2, x**-1, x**0.5, x**3, 2**x, x**1), x)
@@ -105,7 +105,7 @@ def test_powers_with_small_python_exponents_and_of_integers():
 
 
 @pytest.mark.parametrize("dtype", ["float8_e4m3fn", "float8_e5m2"])
-def test_eight_bit_floats_are_converted_and_computed_with(dtype):
+def test_functions_of_8_bit_floats_equal_numpys(dtype):
     x = np.array([0.0, 0.5, 1.0, -1.5, 2.0, -3.0]).astype(getattr(ml_dtypes, dtype))
 
     def scaled(x):
@@ -114,7 +114,7 @@ def test_eight_bit_floats_are_converted_and_computed_with(dtype):
     agree(scaled, x)
 
 
-def test_rounding_clipping_and_replacing():
+def test_round_clip_and_nan_to_num_equal_numpys():
     x = np.array([0.125, 0.5, 1.5, -2.345, 123.456, np.nan, np.inf, -np.inf], np.float32)
     whole = np.array([-3, 5, 12], np.int32)
     agree(lambda x: (np.round(x, 2), x.round(), np.round(x, -1)), x)
@@ -123,7 +123,7 @@ def test_rounding_clipping_and_replacing():
     agree(lambda x: (np.nan_to_num(x), np.nan_to_num(x, nan=1.0, posinf=2.0, neginf=3.0)), x)
 
 
-def test_activations():
+def test_activations_equal_their_formulas():
     x = np.linspace(-6, 6, 25, dtype=np.float32)
     agree(ops.sigmoid, x, numpy=lambda x: 1 / (1 + np.exp(-x)))
     agree(ops.silu, x, numpy=lambda x: x / (1 + np.exp(-x)))
@@ -136,12 +136,12 @@ def test_activations():
 
 
 @pytest.mark.parametrize("shape", [(), (0,), (1,), (3, 0, 2), (1, 1)])
-def test_shapes_without_elements_or_with_one(shape):
+def test_elementwise_functions_accept_tensors_of_no_or_one_element(shape):
     x = np.ones(shape, np.float32)
     agree(lambda x: (x + 1, np.exp(x), x == x, -x, np.where(x > 0, x, 0)), x)
 
 
-def test_operators_and_their_reflections():
+def test_operators_accept_arrays_and_scalars_on_both_sides():
     x = np.array([1.5, -2.0, 3.0], np.float32)
     n = np.array([1, -2, 3], np.int32)
     agree(lambda x: (1 + x, 1 - x, 2 * x, 1 / x, 7 // x, 7 % x, 2.0**x, -x, +x, abs(x)), x)
@@ -150,7 +150,7 @@ def test_operators_and_their_reflections():
     agree(lambda x: (np.float64(2.0) * x, x * np.float64(0.5), np.float32(2) + x), x)
 
 
-def test_ufuncs_take_out_where_and_dtype():
+def test_ufuncs_accept_out_where_and_dtype():
     x = np.array([1.0, 4.0, -9.0], np.float32)
     n = np.array([1, 2, 3], np.int32)
 

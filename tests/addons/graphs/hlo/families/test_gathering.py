@@ -30,7 +30,7 @@ INDICES = [
 
 
 @pytest.mark.parametrize("number", range(len(INDICES)))
-def test_an_index_of_arrays_is_read_and_written(number):
+def test_reads_and_writes_at_an_index_of_arrays_equal_numpys(number):
     index = INDICES[number]
 
     def program(x, i, j, value):
@@ -51,7 +51,7 @@ def test_an_index_of_arrays_is_read_and_written(number):
 
 @given(st.data())
 @settings(max_examples=25, deadline=None)
-def test_any_index_of_arrays(data):
+def test_reads_and_writes_at_random_indices_of_arrays_equal_numpys(data):
     shape = data.draw(st.lists(st.integers(1, 4), min_size=1, max_size=3))
     batch = data.draw(st.sampled_from([(), (2,), (3, 1), (0,)]))
     parts = []
@@ -101,7 +101,7 @@ def test_reads_and_writes_through_masks_equal_numpys():
             trace(program).specialize(X, mask)
 
 
-def test_elements_under_a_mask_that_need_no_number():
+def test_masked_elements_support_functions_that_do_not_need_their_number():
     mask, rows = X % 2 == 0, X[:, 0, 0] > 10
 
     def program(x, mask, rows):
@@ -114,7 +114,7 @@ def test_elements_under_a_mask_that_need_no_number():
     agree(program, X, mask, rows)
 
 
-def test_indices_that_do_not_fit():
+def test_indices_that_do_not_fit_the_tensor_are_refused():
     for program, match in (
         (lambda x: x[X > 1][:, 5], "2 indices are given|outside axis 1|for a tensor of 1 axes"),
         (lambda x: x[x], "consists of integers or bools, not float32"),
@@ -124,7 +124,7 @@ def test_indices_that_do_not_fit():
             trace(program).specialize(X)
 
 
-def test_adding_to_elements_that_are_named_several_times():
+def test_add_at_adds_to_an_element_once_per_index_that_names_it():
     rows = np.array([0, 2, 0, 0], np.int32)
 
     def program(x, rows):
@@ -147,7 +147,7 @@ def _added(x, rows, values):
     return result
 
 
-def test_take_and_along_an_axis():
+def test_take_and_take_along_axis_equal_numpys():
     order = np.argsort(-X, axis=1)
     first = X.argmax(axis=2)[..., None]
 
@@ -167,7 +167,7 @@ def test_take_and_along_an_axis():
     )
 
 
-def test_windows_at_traced_positions():
+def test_dynamic_slices_read_and_write_blocks_at_traced_positions():
     start = np.array(1, np.int32)
     update = np.full((1, 2, 5), -1, np.float32)
 
@@ -186,7 +186,7 @@ def test_windows_at_traced_positions():
     agree(program, X, start, update, numpy=by_hand)
 
 
-def test_slices_from_a_traced_position_of_a_known_length():
+def test_slices_from_a_traced_position_need_a_known_length():
     start = np.array(1, np.int32)
 
     def program(x, start, value):
@@ -207,11 +207,11 @@ def test_slices_from_a_traced_position_of_a_known_length():
             trace(program).specialize(X, start)
 
 
-def test_one_hot():
+def test_one_hot_has_ones_at_the_indices():
     agree(lambda i: ops.one_hot(i, 4), np.array([[0, 3], [1, 2]]), numpy=lambda i: np.eye(4)[i])
 
 
-def test_arrays_that_are_no_tensors_are_made_tensors_by_constant():
+def test_an_array_indexed_by_a_tensor_must_be_made_a_constant():
     index = np.array([0, 2, 2], np.int32)
     table = np.linspace(0, 1, 4, dtype=np.float32)
 
@@ -231,11 +231,11 @@ def test_arrays_that_are_no_tensors_are_made_tensors_by_constant():
     with pytest.raises(RefusedMutation, match=r"not a tensor of the graph at .*; make the array"):
         trace(lambda i: np.add.at(np.zeros(4, np.float32), i, 1)).specialize(index)
     for wrong in (lambda i: table[i], lambda i: table.copy().__setitem__(i, 1)):
-        with pytest.raises(DataDependent, match=r"indexes or is written.* at .*; .*ops\.constant"):
+        with pytest.raises(DataDependent, match=r"written into an array.* at .*; .*ops\.constant"):
             trace(wrong).specialize(index)
 
 
-def test_positions_that_an_ellipsis_parts_stand_in_front_even_if_it_is_empty():
+def test_positions_around_an_empty_ellipsis_are_the_first_axes_of_the_result():
     x = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
     places = np.array([3, 0, 1, 3], np.int32)
 
@@ -246,7 +246,7 @@ def test_positions_that_an_ellipsis_parts_stand_in_front_even_if_it_is_empty():
     )
 
 
-def test_an_assignment_through_an_empty_ellipsis_has_its_positions_in_front():
+def test_an_assignment_around_an_empty_ellipsis_has_its_positions_first():
     def program(x, i):
         x[:, 1, ..., i] = np.float32([[10.0, 20.0]])
         return x + 0
@@ -263,7 +263,7 @@ def test_an_assignment_through_an_empty_ellipsis_has_its_positions_in_front():
         ((3, 4), ([3],)),
     ],
 )
-def test_known_positions_outside_are_refused(shape, index):
+def test_constant_positions_outside_of_the_axis_are_refused(shape, index):
     x = np.zeros(shape, np.float32)
 
     def write(x):
@@ -275,7 +275,7 @@ def test_known_positions_outside_are_refused(shape, index):
         trace(write).specialize(x)
 
 
-def test_traced_positions_of_an_axis_without_elements_are_refused():
+def test_traced_positions_along_an_empty_axis_are_refused():
     x = np.zeros((3, 1, 0), np.float32)
 
     with pytest.raises(BadIndex, match="axis 2 has no elements"):

@@ -29,7 +29,7 @@ INDICES = [
 
 
 @pytest.mark.parametrize("index", INDICES, ids=str)
-def test_a_basic_index_is_read_and_written(index):
+def test_reads_and_writes_at_a_basic_index_equal_numpys(index):
     def write(x, value):
         x[index] = value
         return x
@@ -58,7 +58,7 @@ PARTS = st.one_of(slices(4), st.integers(-2, 1), st.none())
     st.lists(st.integers(2, 4), min_size=1, max_size=3),
 )
 @settings(max_examples=40, deadline=None)
-def test_any_basic_index(parts, ellipsis, shape):
+def test_reads_and_writes_at_random_basic_indices_equal_numpys(parts, ellipsis, shape):
     used = sum(part is not None for part in parts)
     if used > len(shape):
         return
@@ -74,7 +74,7 @@ def test_any_basic_index(parts, ellipsis, shape):
     agree(write, x, value)
 
 
-def test_views_write_through_and_see_what_is_written():
+def test_views_write_to_their_base_and_have_the_bases_new_values():
     def program(x):
         row, column = x[1], x[:, 0]
         row[2] = 100.0
@@ -93,7 +93,7 @@ def test_views_write_through_and_see_what_is_written():
     agree(program, np.arange(12, dtype=np.float32).reshape(3, 4))
 
 
-def test_copies_neither_write_through_nor_see_writes():
+def test_copies_are_independent_of_their_original():
     def program(x):
         y = x.copy()
         y[0] = 1.0
@@ -127,7 +127,7 @@ def refused(program, *arrays, error):
     return text
 
 
-def test_an_assignment_whose_place_numpy_chooses_is_refused():
+def test_writing_to_a_read_only_view_or_one_that_numpy_may_copy_is_refused():
     def program(x):
         v = x.T.reshape(-1)
         v[0] = 1.0

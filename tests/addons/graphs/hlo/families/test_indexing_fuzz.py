@@ -6,7 +6,7 @@ from tests.addons.graphs.hlo import index_fuzz
 from tests.support.thorough import usually
 
 
-def test_random_indices_give_what_numpy_gives():
+def test_random_indices_have_the_results_of_numpy():
     number = usually(500, thorough=5_000)
     counts, differences = index_fuzz.fuzz(number, seed=20)
 
@@ -15,7 +15,7 @@ def test_random_indices_give_what_numpy_gives():
     assert counts["refused"] < 0.04 * number
 
 
-def test_a_wrong_result_is_found(monkeypatch):
+def test_the_index_fuzzer_detects_a_wrong_result(monkeypatch):
     by_numpy = index_fuzz._by_numpy
 
     def turned(case):

@@ -10,7 +10,7 @@ from tests.addons.graphs.hlo.agreement import agree, agree_on_all
 X = np.arange(24, dtype=np.float32).reshape(2, 3, 4)
 
 
-def test_an_edge_of_a_difference_has_a_type_of_its_own():
+def test_diff_promotes_the_types_of_prepend_and_append():
     low = np.arange(6, dtype=np.float16) ** 2
     agree_on_all(lambda x: np.diff(x, prepend=np.float32(0.1)), [(low,)])
     agree_on_all(lambda x: np.diff(x, append=np.float32([0.1, 7])), [(low,)])
@@ -19,7 +19,7 @@ def test_an_edge_of_a_difference_has_a_type_of_its_own():
     assert [spec.dtype.name for spec in graph.outputs] == ["float32"]
 
 
-def test_several_shifts_along_one_axis_add_up():
+def test_roll_adds_several_shifts_along_one_axis():
     agree(
         lambda x: (
             np.roll(x, (1, 2), axis=0),
@@ -31,6 +31,6 @@ def test_several_shifts_along_one_axis_add_up():
     )
 
 
-def test_shifts_that_do_not_fit_the_axes_are_refused():
-    with pytest.raises(BadArgument, match="3 for 2"):
+def test_roll_refuses_shifts_that_do_not_fit_the_axes():
+    with pytest.raises(BadArgument, match="3 shifts for 2 axes"):
         trace(lambda x: np.roll(x, (1, 2, 3), axis=(0, 1)))(X)

@@ -45,7 +45,7 @@ def test_normalization_layers_equal_their_formulas(dtype):
     assert {output.dtype for output in graph.outputs} == {np.dtype(dtype)}
 
 
-def test_large_values_stay_in_range():
+def test_softmax_and_layer_norm_of_large_values_do_not_overflow():
     x = np.array([[1e4, 1e4 - 1, -1e4], [-np.inf, 0, 0]], np.float32)
     agree(
         lambda x: (ops.softmax(x), ops.layer_norm(x[:1], axis=(0, 1))),
@@ -55,7 +55,7 @@ def test_large_values_stay_in_range():
 
 
 @pytest.mark.parametrize("order", [None, 2, 1, 0, 3, -1, 0.5, np.inf, -np.inf])
-def test_norms_of_vectors(order):
+def test_norms_of_vectors_equal_numpys(order):
     agree(
         lambda x: (
             np.linalg.norm(x, order, axis=-1),
@@ -67,7 +67,7 @@ def test_norms_of_vectors(order):
 
 
 @pytest.mark.parametrize("order", [None, "fro", 1, -1, np.inf, -np.inf])
-def test_norms_of_matrices(order):
+def test_norms_of_matrices_equal_numpys(order):
     agree(
         lambda x: (
             np.linalg.norm(x, order, axis=(0, 2)),

@@ -31,7 +31,7 @@ def test_nan_is_sorted_last():
     agree(lambda x: np.argsort(x, kind="stable"), nan)
 
 
-def test_sorting_in_place():
+def test_the_sort_method_sorts_in_place():
     def program(x):
         x[0].sort()
         x.sort(axis=0)
@@ -47,7 +47,7 @@ def by_hand(x, k, axis, ascending):
 
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16", "int32", "uint8"])
-def test_topk(dtype):
+def test_topk_returns_the_extremes_and_their_positions(dtype):
     x = RANDOM.permutation(60).reshape(3, 4, 5).astype(getattr(ml_dtypes, dtype, dtype))
     for k, axis, ascending in ((2, 0, False), (3, -1, False), (4, 1, True), (0, 0, False)):
         graph = agree(ops.topk, x, k, axis, ascending, numpy=by_hand)
@@ -66,7 +66,7 @@ def test_cumulative_functions_equal_numpys(dtype):
     agree(program, x)
 
 
-def test_cumulative_of_ufuncs_and_of_no_elements():
+def test_ufunc_accumulate_equals_numpys_also_without_elements():
     x = RANDOM.normal(size=(4, 5)).astype(np.float32)
     agree(
         lambda x: (
@@ -82,14 +82,14 @@ def test_cumulative_of_ufuncs_and_of_no_elements():
     )
 
 
-def test_median():
+def test_median_equals_numpys():
     agree(lambda x: (np.median(x), np.median(x, 0), np.median(x, 1, keepdims=True)), WITH_NAN)
     x = RANDOM.normal(size=(4, 5)).astype(np.float32)
     agree(lambda x: (np.median(x), np.median(x, 0), np.median(x, 1, keepdims=True)), x)
 
 
-def test_what_is_refused():
-    with pytest.raises(ShapeMismatch, match="9 elements cannot be taken of an axis of 2"):
+def test_topk_and_sorts_with_bad_arguments_are_refused():
+    with pytest.raises(ShapeMismatch, match="topk of 9 elements along axis 0, which has 2"):
         trace(lambda x: ops.topk(x, 9)).specialize(WITH_NAN)
     with pytest.raises(BadArgument, match="order names fields"):
         trace(lambda x: np.sort(x, order="name")).specialize(WITH_NAN)

@@ -15,7 +15,7 @@ def floats(shape):
 @pytest.mark.parametrize(
     "name", words("sum prod max min mean var std any all argmax argmin count_nonzero ptp")
 )
-def test_a_reduction_over_axes(name):
+def test_reductions_over_axes_equal_numpys(name):
     function = getattr(np, name)
 
     def program(x):
@@ -27,7 +27,7 @@ def test_a_reduction_over_axes(name):
 
 
 @pytest.mark.parametrize("name", words("sum prod max min any all argmax count_nonzero"))
-def test_a_reduction_of_integers_and_bools(name):
+def test_reductions_of_integers_and_bools_equal_numpys(name):
     function = getattr(np, name)
     cases = []
     for dtype in ("int32", "uint8", "int64", "bool"):
@@ -37,7 +37,7 @@ def test_a_reduction_of_integers_and_bools(name):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, ml_dtypes.bfloat16, np.float64])
-def test_other_floats_are_summed_in_float32_at_least(dtype):
+def test_sums_of_floats_of_16_and_64_bits_are_close_to_exact(dtype):
     x = RANDOM.normal(size=(64, 33)).astype(dtype)
 
     def exact(x):
@@ -52,12 +52,12 @@ def test_reductions_of_no_elements_equal_numpys():
     agree(lambda x: (x.sum(axis=0), x.prod(axis=0), np.any(x), np.all(x), x.max(axis=1)), x)
 
 
-def test_nan_is_the_extreme():
+def test_an_extreme_of_elements_with_nan_is_nan():
     x = np.array([[1.0, np.nan, 3.0, np.nan], [3.0, 1.0, 3.0, 1.0]], np.float32)
     agree(lambda x: (x.max(1), x.min(1), x.argmax(1), x.argmin(1), np.argmax(x)), x)
 
 
-def test_where_initial_dtype_and_ddof():
+def test_reductions_accept_where_initial_dtype_and_ddof():
     x = floats((3, 4))
     mask = x > 0
     agree(lambda x, m: np.sum(x, axis=0, where=m, initial=2.0), x, mask)
@@ -72,7 +72,7 @@ def test_where_initial_dtype_and_ddof():
     )
 
 
-def test_methods_and_out():
+def test_reductions_are_methods_and_accept_out():
     x = floats((3, 4))
 
     def program(x):
@@ -83,7 +83,7 @@ def test_methods_and_out():
     agree(program, x)
 
 
-def test_integers_mean_as_float32():
+def test_the_mean_of_integers_is_float32():
     n = RANDOM.integers(-5, 5, size=(4, 5)).astype(np.int32)
     graph = agree(lambda n: (np.mean(n), np.var(n, axis=0), np.std(n)), n)
     assert {spec.dtype.name for spec in graph.outputs} == {"float32"}

@@ -64,17 +64,17 @@ CASES = {
 
 
 @pytest.mark.parametrize("name", CASES)
-def test_a_function_that_moves_elements(name):
+def test_functions_that_move_elements_equal_numpys(name):
     for x in (X, ONES, EMPTY):
         agree(CASES[name], x)
 
 
 @pytest.mark.parametrize("mode", ["edge", "wrap", "reflect", "symmetric"])
-def test_padding_with_the_tensors_own_elements(mode):
+def test_pad_modes_that_repeat_elements_equal_numpys(mode):
     agree(lambda x: np.pad(x, ((1, 2), (2, 0), (3, 3)), mode=mode), X)
 
 
-def test_triangles_and_diagonals():
+def test_triangles_and_diagonals_equal_numpys():
     for k in (-2, 0, 1):
         agree(lambda m, k: (np.tril(m, k), np.triu(m, k), np.diag(m, k), np.trace(m, k)), MATRIX, k)
     agree(lambda v: (np.diag(v), np.diag(v, 2), np.diag(v, -1), np.diagflat(v)), MATRIX[0])
@@ -82,7 +82,7 @@ def test_triangles_and_diagonals():
     agree(lambda m: np.diag(m, 7), MATRIX)
 
 
-def test_grids_and_creation():
+def test_created_tensors_equal_numpys():
     v = np.array([1.0, 2.0, 3.0], np.float32)
     n = np.array([5, 6], np.int32)
     agree(lambda v, n: np.meshgrid(v, n), v, n)

@@ -42,7 +42,7 @@ def rows(selection, table):
 
 
 @pytest.mark.process
-def test_graphs_are_kernels_and_calls_of_them_launches(selection):
+def test_graphs_are_recorded_as_kernels_and_their_calls_as_launches(selection):
     kernels = rows(selection, "kernels")
     calls = {row["call_id"]: row for row in rows(selection, "calls")}
     launches = rows(selection, "launches")
@@ -58,7 +58,7 @@ def test_graphs_are_kernels_and_calls_of_them_launches(selection):
 
 
 @pytest.mark.process
-def test_rows_of_graphs_have_names_aliases_and_the_users_stack(selection):
+def test_rows_of_graph_ops_have_names_aliases_and_the_users_stack(selection):
     graph = [row for row in rows(selection, "graph_ops") if row["graph_id"] == 0]
     frames = {row["stack_id"]: row["frames"] for row in rows(selection, "stacks")}
     (maximum,) = (row for row in graph if row["opcode"] == "maximum")
@@ -79,7 +79,7 @@ def _arguments():
 
 
 @pytest.mark.process
-def test_figures_are_rows_of_ops(selection, capsys):
+def test_a_graphs_figures_are_rows_of_the_table_ops(selection, capsys):
     ops = [row for row in rows(selection, "ops") if row["call_id"] == 0]
     dot = next(row for row in ops if row["kind"] == "dot")
 
@@ -97,7 +97,7 @@ def test_figures_are_rows_of_ops(selection, capsys):
 
 
 @pytest.mark.process
-def test_the_recorded_graph_is_what_was_traced_constants_included(selection, tmp_path):
+def test_the_recorded_graph_equals_the_traced_graph_with_its_constants(selection, tmp_path):
     path = tmp_path / "layer.mlir"
     conversion = CONVERTER.convert(selection, path, {"graph": "0", "check": "1"})
     text = path.read_text(encoding="utf-8")
@@ -124,7 +124,7 @@ def _line(text):
 
 
 @pytest.mark.process
-def test_the_command_writes_all_graphs_each_a_module(selection, tmp_path, capsys):
+def test_convert_stablehlo_writes_a_module_for_each_graph(selection, tmp_path, capsys):
     path = tmp_path / "graphs.mlir"
     command = ["convert", "stablehlo", str(selection.trace.path), "-o", str(path), "--check"]
 
@@ -137,7 +137,7 @@ def test_the_command_writes_all_graphs_each_a_module(selection, tmp_path, capsys
 
 
 @pytest.mark.process
-def test_graphs_that_cannot_be_converted_raise_a_sentence(selection, tmp_path):
+def test_convert_stablehlo_refuses_unknown_graphs_and_settings(selection, tmp_path):
     for settings, match in (
         ({"graph": "nothing"}, "no graph 'nothing'; it has layer, flags"),
         ({"check": "yes"}, "is 0 or 1, not 'yes'"),
@@ -149,7 +149,7 @@ def test_graphs_that_cannot_be_converted_raise_a_sentence(selection, tmp_path):
 
 
 @pytest.mark.process
-def test_a_recording_that_begins_later_and_ends_before_the_program(tmp_path):
+def test_only_calls_during_the_recording_are_recorded(tmp_path):
     x, state = np.ones((4, 64), np.float32), np.zeros(64, np.float32)
     recorded_program.layer(x, state)
 
@@ -212,7 +212,9 @@ def test_diff_finds_another_op_and_another_constant_of_graphs_with_the_same_figu
         ({"attributes": []}, None),
     ],
 )
-def test_damaged_graphs_are_refused_in_one_sentence(selection, tmp_path, capsys, changed, match):
+def test_damaged_rows_of_graphs_are_reported_in_one_sentence(
+    selection, tmp_path, capsys, changed, match
+):
     out = tmp_path / "out"
     shutil.copytree(selection.trace.path, out)
     (path,) = (out / "graph_ops").rglob("*.parquet")
