@@ -87,33 +87,45 @@ def _blocks(context: Context) -> Iterable[Block]:
     yield Block("checks/index", lambda: json_block(rows))
     for row, table_row in numbered:
         if row.has_map:
-            yield Block(f"checks/{row.number}", partial(_map, table_row))
+            yield Block(f"checks/{row.number}", partial(_map_block, table_row))
 
 
 def _numbered_rows(context: Context) -> Iterator[tuple[CheckRow, dict[str, Any]]]:
-    """Yield the rows of all runs, differing ones first, each with its table row."""
-    calls = {(call.run, call.call_id): place for place, call in enumerate(context.report.calls)}
+    """Yield the page's rows of all runs, each with its row of the table `checks`.
+
+    Rows that differ come first, then undecided ones. Rows are numbered from 0.
+    """
+    call_indexes = {
+        (call.run, call.call_id): call_index for call_index, call in enumerate(context.report.calls)
+    }
     rows = [
         (index, row, fault)
         for index, run in enumerate(context.runs)
-        for row, fault in _rows(context, run)
+        for row, fault in _rows_with_faults(context, run)
     ]  # fmt: skip
     rows.sort(key=lambda entry: _ORDER.get(entry[1]["answer"], 1))
     for number, (run, row, fault) in enumerate(rows):
-        yield _row(number, run, calls.get((run, row["call_id"])), row, fault), row
+        yield _row(number, run, call_indexes.get((run, row["call_id"])), row, fault), row
 
 
-def _rows(context: Context, run: "Run") -> Iterator[tuple[dict[str, Any], Fault | None]]:
-    """Yield each row with the stage at fault, if all findings at its location agree."""
+def _rows_with_faults(
+    context: Context, run: "Run"
+) -> Iterator[tuple[dict[str, Any], Fault | None]]:
+    """Yield the rows of a run's table `checks`, each with the stage at fault.
+
+    The stage is None if there is no finding at the row's location, or findings with several stages.
+    """
     rows = list(plain_rows(context.trace.table("checks", (run,))))
-    faults = _faults(context, run) if any(row["answer"] == "differs" for row in rows) else {}
+    faults = (
+        _faults_by_location(context, run) if any(row["answer"] == "differs" for row in rows) else {}
+    )
     for row in rows:
         faults_of_row = tuple(faults.get(_location_key(row, _PLACE.values()), ()))
         yield row, faults_of_row[0] if len(faults_of_row) == 1 else None
 
 
-def _faults(context: Context, run: "Run") -> dict[str, set[Fault | None]]:
-    """Return the stages at fault in findings of wrong results, by location."""
+def _faults_by_location(context: Context, run: "Run") -> dict[str, set[Fault | None]]:
+    """Return the compiler stages that findings of wrong results name, by location key."""
     table = context.trace.table("findings", (run,), [*_PLACE, "rule", "message"])
     wrong = table.filter(pc.equal(without_dictionary(table["rule"]), _WRONG))
     by_location: dict[str, set[Fault | None]] = {}
@@ -157,7 +169,7 @@ def _row(
     )
 
 
-def _map(row: dict[str, Any]) -> str:
+def _map_block(row: dict[str, Any]) -> str:
     return json_block(ErrorMap(row["map_columns"], tuple(map(_finite, row["map"]))))
 
 

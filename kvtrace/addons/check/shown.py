@@ -37,9 +37,10 @@ _COLUMNS: Final[tuple[Column[CheckRow], ...]] = (
 
 
 def check(trace: "OpenedTrace") -> CommandResult[Checked]:
-    """Compare memory of checked launches with the meaning of their IR; rows are the checks.
+    """Compare recorded memory of launches with the values that the kernels' IR means.
 
-    Fills the tables checks and findings of the trace.
+    The result has a row per output of each checked launch. Fills the tables checks and findings of
+    the trace.
 
     Raises:
         NothingToCheck: no launch was recorded by KVTRACE_CHECK.
@@ -53,13 +54,18 @@ def check(trace: "OpenedTrace") -> CommandResult[Checked]:
 
 
 def checks_html(checked: Checked) -> str:
-    """Return a table with a row per output of each checked launch, and the command's text."""
-    *others, counted = check_text(checked)
+    """Return HTML: a table with a row per output of each checked launch, and the command's text.
+
+    The table has at most 50 rows.
+    """
+    *detail_lines, counts_line = check_text(checked)
     rows = check_rows(checked)
     hidden = len(rows) - _SHOWN
     more = f" <small>the first {_SHOWN} of {len(rows):,} rows</small>" if hidden > 0 else ""
-    table = markup.table(_COLUMNS, rows[:_SHOWN], markup.words(counted) + more)
-    full_text = markup.folded("as kvtrace check prints it", markup.code([*others, counted]))
+    table = markup.table(_COLUMNS, rows[:_SHOWN], markup.words(counts_line) + more)
+    full_text = markup.folded(
+        "as kvtrace check prints it", markup.code([*detail_lines, counts_line])
+    )
     return markup.shown(table, full_text)
 
 

@@ -81,7 +81,10 @@ def test_what_chunks_do_not_explain_is_laid_to_what_comes_after_ttgir():
     made = launched(37)
     found = fault(on_hopper(made, wrong), made.ttgir())
 
-    assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")
+    assert (found.stage, found.reason) == (
+        "behind ttgir",
+        "the TTGIR has the same values as the TTIR",
+    )
 
 
 def test_the_cause_is_read_from_a_message_again():

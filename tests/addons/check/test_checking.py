@@ -103,7 +103,7 @@ def test_what_is_wrong_is_said_in_words(planted, capsys):
     )
     assert "the farthest in program (3, 0, 0), lane (" in out
     assert "the device has 99, the IR means" in out
-    assert out.endswith("5 launches checked: 4 agree with their IR, 1 differ from it\n")
+    assert out.endswith("5 launches checked: 4 agree with their IR, 1 differ from their IR\n")
 
 
 @pytest.mark.process
@@ -131,16 +131,18 @@ def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
 
     _, out, _ = printed(capsys, trace)
 
-    assert "\n  at fault is what comes after TTGIR: the TTGIR means what the TTIR does\n" in out
+    assert (
+        "\n  at fault is what comes after TTGIR: the TTGIR has the same values as the TTIR\n" in out
+    )
     found = json.loads(printed(capsys, trace, "--json")[1])
     told = {(row["answer"], row["stage"], row["stage_reason"]) for row in found["checks"]}
     assert told == {
         ("agrees", None, None),
-        ("differs", "behind ttgir", "the TTGIR means what the TTIR does"),
+        ("differs", "behind ttgir", "the TTGIR has the same values as the TTIR"),
     }
     (finding,) = found["findings"]
     assert finding["message"].endswith(
-        "; at fault is what comes after TTGIR: the TTGIR means what the TTIR does"
+        "; at fault is what comes after TTGIR: the TTGIR has the same values as the TTIR"
     )
     stages = kvtrace.open(trace).check().arrow.column("stage").to_pylist()
     assert set(stages) == {None, "behind ttgir"}
@@ -184,8 +186,8 @@ def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
     _, out, _ = printed(capsys, trace)
 
     assert (
-        "\n  at fault are Triton's passes from TTIR to TTGIR: the device left what the TTGIR "
-        "means, which is not what TTIR does\n" in out
+        "\n  at fault are Triton's passes from TTIR to TTGIR: the device's results are the TTGIR's "
+        "values, which differ from the TTIR's\n" in out
     )
 
 
@@ -194,7 +196,7 @@ def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
     ("change", "reason"),
     [
         (lambda text: text.replace("arith.addf", "arith.addition"), "cannot read the IR"),
-        (lambda text: text.replace("arith.addf", "arith.remf"), "means neither"),
+        (lambda text: text.replace("arith.addf", "arith.remf"), "differ both"),
     ],
 )
 def test_which_stage_is_at_fault_may_not_be_known(trace, change, reason, capsys):
@@ -216,7 +218,7 @@ def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
 
     _, out, _ = printed(capsys, trace)
 
-    assert "  which stage is at fault is unknown: its kernel was recorded without TTGIR\n" in out
+    assert "  which stage is at fault is unknown: the kernel was recorded without TTGIR\n" in out
 
 
 @pytest.mark.process

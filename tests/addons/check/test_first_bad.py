@@ -93,7 +93,7 @@ def test_padding_that_leaks_into_a_sum_is_told_to_be_that(tmp_path):
     assert (first.op, first.lane, first.number) == ("arith.divf", (200,), INF)
     assert first.from_masked
     assert first.line == marked_line(kernels.padding_leaks)
-    assert "from lanes that masked loads leave out; it reaches memory" in first.text
+    assert "from lanes that masked loads leave out; the value reaches memory" in first.text
 
 
 def test_padding_that_is_never_stored_is_told_apart(tmp_path):
@@ -106,7 +106,7 @@ def test_padding_that_is_never_stored_is_told_apart(tmp_path):
     assert [(value.op, value.lane, value.from_masked) for value in stays] == [
         ("arith.divf", (200,), True)
     ]
-    assert "it is never stored" in stays[0].text
+    assert "the value is never stored" in stays[0].text
 
 
 def test_a_product_shows_the_largest_of_what_it_summed(tmp_path):

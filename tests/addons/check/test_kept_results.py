@@ -380,4 +380,4 @@ def test_sums_that_are_all_too_large_are_not_rounded(sides):
     found = difference(sides(both(summed(), summed_too_large()), launch_on()))
 
     assert only(found).same == "not known"
-    assert "all differing elements are farther from zero" in only(found).evidence
+    assert "all differing elements moved away from zero" in only(found).evidence

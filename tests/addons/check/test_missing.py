@@ -44,5 +44,5 @@ def test_a_check_that_takes_long_is_given_up_and_names_its_command(kept, capsys,
     report(kept)
     said = capsys.readouterr()
     assert "checking 2 launches would take about" in said.out + said.err
-    assert f"kvtrace check {kept} does it" in said.out + said.err
+    assert f"run kvtrace check {kept} to check all launches" in said.out + said.err
     assert "check" not in passes(kept)

@@ -67,7 +67,7 @@ def test_what_differs_comes_first_with_where_and_a_map(report_browser, trace, pa
         assert "check=0" in opened.page.evaluate("() => location.hash")
         said = opened.text("#check")
         assert PATTERN in said
-        assert f"{STAGE}: the TTGIR means what the TTIR does (derived)" in said
+        assert f"{STAGE}: the TTGIR has the same values as the TTIR (derived)" in said
         assert "0 (measured)" in said
         assert "within 0 (derived)" in said
         opened.page.get_by_role("button", name="Show as a table").click()

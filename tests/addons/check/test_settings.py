@@ -59,7 +59,7 @@ def test_checks_are_read_part_by_part():
     assert (watched.any, watched.memory) == (True, False)
     some = checks_of(settings_from_arguments(check="finite:10,digest:3"))
     assert some == Checks(finite=10, digest=3)
-    with pytest.raises(BadSetting, match="not 'sample:x'"):
+    with pytest.raises(BadSetting, match="invalid part 'sample:x'"):
         settings_from_arguments(check="first,sample:x")
     with pytest.raises(BadSetting, match="must be text, not 5"):
         settings_from_arguments(check=5)

@@ -88,7 +88,7 @@ def test_the_catalog_means_the_same_in_ttgir(target, say):
 # -- faults that are planted ----------------------------------------------------------------------
 
 EARLY = "reads what a copy may not have brought yet"
-BY_VALUE = "the device left what the TTGIR means, which is not what TTIR does"
+BY_VALUE = "the device's results are the TTGIR's values, which differ from the TTIR's"
 
 
 WAIT = rf'("ttg.async_wait"\((?:{NAME}(?:, )?)+\)) <{{num = \d+', r"\1 <{num = 9"
@@ -147,7 +147,10 @@ def test_what_comes_after_is_at_fault_where_ttgir_means_what_ttir_does(name):
 
     found = fault(launch, parsed(launched.ttgir()))
 
-    assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")
+    assert (found.stage, found.reason) == (
+        "behind ttgir",
+        "the TTGIR has the same values as the TTIR",
+    )
 
 
 def test_a_third_meaning_is_nobodys():
@@ -159,7 +162,7 @@ def test_a_third_meaning_is_nobodys():
     found = fault(launch_of(launched, made), parsed(wrong))
 
     assert (found.stage, found.reason) == (
-        "unknown", "the TTGIR means neither what the TTIR does nor what the device left",
+        "unknown", "the TTGIR's values differ both from the TTIR's and from the device's results",
     )  # fmt: skip
 
 
@@ -213,4 +216,7 @@ def test_a_race_that_triton_makes_is_found(target):
         assert found.stage == "ttgir"
         assert re.search("async_copy_.* writes what a product may still be reading", found.reason)
     else:
-        assert (found.stage, found.reason) == ("behind ttgir", "the TTGIR means what the TTIR does")
+        assert (found.stage, found.reason) == (
+            "behind ttgir",
+            "the TTGIR has the same values as the TTIR",
+        )

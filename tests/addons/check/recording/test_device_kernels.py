@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 from kvtrace.addons.check.recording import device_kernels, graph_copies
-from kvtrace.addons.check.recording.device_answers import Answer, Digested
+from kvtrace.addons.check.recording.device_answers import Answer, DigestAnswer
 from kvtrace.addons.check.recording.device_code import (
     ATTEMPTS,
     FORMATS,
@@ -73,13 +73,13 @@ class Device:
         kernels._lock = Lock()
         kernels.blocks = blocks
         kernels._finite, kernels._digest = "kvtrace_finite", "kvtrace_digest"
-        kernels._flags = self._ring(8, 8)
-        kernels._sums = self._ring(8, device_kernels._SUMS)
+        kernels._flags = self._new_ring(8, 8)
+        kernels._sums = self._new_ring(8, device_kernels._SUMS)
         kernels._control, kernels.reserves = 0, ()
         self._at = BASE
         self._random = random.Random(seed)
 
-    def _ring(self, slots, size):
+    def _new_ring(self, slots, size):
         answers = {8: 0x1000, device_kernels._SUMS: 0x2000}[size]
         self.memory.add(answers, bytes(slots * size))
         self.memory.add(answers + 0x10000, bytes(slots * size))
@@ -110,11 +110,11 @@ class Device:
 
     def answer(self, answer: Answer):
         """What stands there: (number, flags), or (number, sums)."""
-        if isinstance(answer, Digested):
-            place = answer.place
+        if isinstance(answer, DigestAnswer):
+            place = answer.address
             sums = [self.memory.read(place + 8 * (1 + n), 8) for n in range(answer.count)]
             return self.memory.read(place, 4), sums
-        return self.memory.read(answer.place + 4, 4), self.memory.read(answer.place, 4)
+        return self.memory.read(answer.address + 4, 4), self.memory.read(answer.address, 4)
 
 
 @pytest.fixture(autouse=True)
@@ -213,20 +213,20 @@ def test_what_one_launch_found_is_forgotten_by_the_next_one_of_the_slot_unless_i
 def test_the_device_digests_as_numpy_does_whatever_the_order_of_blocks(lines):
     random = np.random.default_rng(3)
     arrays = [random.integers(0, 256, count, np.uint8) for count in (1, 9, 16, 130, 9001)]
-    befores = (0, 5, 0, 15, 8)
+    paddings = (0, 5, 0, 15, 8)
     found = []
     for seed, blocks in ((0, 1), (1, 3)):
         device = Device(blocks, seed)
         pieces = [
             device.put(array, before, lines=lines)
-            for array, before in zip(arrays, befores, strict=True)
+            for array, before in zip(arrays, paddings, strict=True)
         ]
         number, sums = device.answer(device.kernels.digest(pieces, 0))
         assert number == 1
         found.append(sums)
     assert found[0] == found[1]
     assert found[0] == [
-        digest(array, lines, before) for array, before in zip(arrays, befores, strict=True)
+        digest(array, lines, before) for array, before in zip(arrays, paddings, strict=True)
     ]
 
 
@@ -293,7 +293,7 @@ def test_the_first_launch_that_makes_a_nan_of_none_is_kept_and_no_other():
     kind, answer = kept(device, [fine, bad], [infinite, fine])
     assert kind == 0
     contents = [fine, bad, infinite, fine]
-    for array, place, before in zip(contents, answer.places, (4, 4, 8, 8), strict=True):
+    for array, place, before in zip(contents, answer.offsets, (4, 4, 8, 8), strict=True):
         held = device.memory.bytes(RESERVES + place + before, array.nbytes)
         assert held == array.tobytes()
     assert kept(device, [bad], [numbers(2.0)])[0] is None  # it is not free
@@ -349,6 +349,6 @@ def test_there_is_an_end_to_looking_at_inputs():
 
 
 def test_the_parameter_has_room_for_what_is_packed():
-    assert len(device_kernels._packed(Piece(16, 16), 0)) == device_kernels.ROW
+    assert len(device_kernels._table_row(Piece(16, 16), 0)) == device_kernels.ROW
     assert device_kernels._head.size <= device_kernels.HEAD
     assert THREADS % 32 == 0

@@ -261,7 +261,7 @@ def test_nothing_of_ours_reaches_the_program(tmp_path, monkeypatch):
     def broken(*_):
         raise RuntimeError("broken")
 
-    monkeypatch.setattr("kvtrace.addons.check.recording.outputs.Outputs._flag", broken)
+    monkeypatch.setattr("kvtrace.addons.check.recording.outputs.Outputs._search_outputs", broken)
     out = torch.zeros(COUNT)
     with kvtrace.capture(tmp_path, check="finite"):
         launched(kernels.doubled, numbers(2.0), out)

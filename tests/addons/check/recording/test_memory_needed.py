@@ -181,10 +181,10 @@ def test_a_launch_whose_accesses_take_too_long_to_evaluate_is_left_out(tmp_path,
 @pytest.mark.parametrize(
     ("name", "why"),
     [
-        ("gather", "where a load goes is not known"),
-        ("total", "what an atomic operation leaves is known of all programs alone"),
-        ("until", "how often a loop runs depends on data"),
-        ("pointed", "it follows addresses that lie in memory"),
+        ("gather", "the addresses of a load are not known"),
+        ("total", "the result of an atomic operation depends on all programs"),
+        ("until", "the trip count of a loop depends on data"),
+        ("pointed", "the kernel follows addresses that it loads from memory"),
     ],
 )
 def test_a_large_launch_with_unknown_addresses_is_left_out_with_the_reason(tmp_path, name, why):
