@@ -1,8 +1,8 @@
-"""Dependence of results on state that a candidate keeps between calls: counters, buffers, tables.
+"""Check whether results depend on state between calls: counters, buffers, tables.
 
-State shows as memory that neither the inputs nor the launches of a call explain, and that differs
-between two calls of the same inputs. State is harmless where memory is written before it is read,
-so the launches are evaluated twice, the second time with these contents changed.
+State is memory whose contents follow neither from the inputs nor from the launches of a call, and
+differ between two calls on the same inputs. State is harmless if kernels overwrite it before they
+read it. So the launches are evaluated twice, the second time with changed contents.
 """
 
 from __future__ import annotations
@@ -25,16 +25,17 @@ def depends_on_state(
 ) -> bool:  # fmt: skip
     """Return whether results of a case depend on memory that earlier calls have left.
 
+    False if the launches cannot be evaluated.
+
     Args:
         case: The inputs.
-        calls: The log of two calls on the inputs.
+        calls: The logs of an early and of a late call on the inputs.
         inputs: The folder of the inputs' contents.
         child: The folder of the candidate's process.
         target: The compilation target of the kernels.
 
     Raises:
         CannotJudge: the log contradicts itself.
-
     """
     first_steps, last_steps = (memory_steps(call) for call in calls)
     try:
@@ -54,12 +55,12 @@ def depends_on_state(
 
 
 def _state_storages(first: Log, last: Log) -> frozenset[int]:
-    """Return storages whose unexplained contents differ between two calls of the same inputs."""
+    """Return the storages whose unexplained contents differ between two calls."""
     return frozenset(
         int(number)
-        for one, other in zip(first, last, strict=False)
-        for number, content in one["contents"].items()
-        if content["file"] != other["contents"].get(number, content)["file"]
+        for first_step, last_step in zip(first, last, strict=False)
+        for number, content in first_step["contents"].items()
+        if content["file"] != last_step["contents"].get(number, content)["file"]
     )
 
 

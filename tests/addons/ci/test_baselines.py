@@ -94,10 +94,10 @@ def test_invalid_name_is_a_one_sentence_error(name):
         (["diff", "--against", "main", "AFTER", "AFTER"], "give two sides"),
         (["diff", "AFTER"], "give two sides"),
         (["baseline", "rm", "none"], "there is no baseline 'none'"),
-        (["baseline", "keep", "main"], "use save NAME"),
-        (["baseline", "save"], "use save NAME"),
+        (["baseline", "keep", "main"], "one of save NAME"),
+        (["baseline", "save"], "one of save NAME"),
         (["baseline", "list", "main"], "list takes no name"),
-        (["baseline", "rm", "main", "AFTER"], "rm takes a name alone"),
+        (["baseline", "rm", "main", "AFTER"], "rm takes no trace"),
         (["baseline", "save", "main"], "there is no directory .kvtrace/gate"),
     ],
 )

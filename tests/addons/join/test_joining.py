@@ -4,7 +4,7 @@ from pathlib import Path
 
 import pytest
 
-from kvtrace.addons.join.joining import Joined
+from kvtrace.addons.join.joining import JoinedExecutions
 from kvtrace.addons.join.results import join
 from kvtrace.schema.trace import select_runs
 from tests.addons.join.times import NONE, Known, known
@@ -13,13 +13,13 @@ HOUR = 3_600_000_000_000
 FIXTURES = ("device", "decoding", "inductor", "llama_graphs")
 
 
-def joined(made: Known, *, by_order: bool = False) -> Joined:
+def joined(made: Known, *, by_order: bool = False) -> JoinedExecutions:
     """Join the one run of both."""
     (done,) = join(select_runs(made.recording), select_runs(made.times), by_order=by_order)
     return done.joined
 
 
-def wrong(made: Known, found: Joined) -> int:
+def wrong(made: Known, found: JoinedExecutions) -> int:
     """Count executions with another launch or call than the one that kvtrace's timeline says."""
     seq, call = found.matches.seq, found.matches.call
     differs = (seq != NONE) & (made.seq != NONE) & (seq != made.seq)
@@ -27,7 +27,7 @@ def wrong(made: Known, found: Joined) -> int:
     return int(differs.sum())
 
 
-def share(made: Known, found: Joined) -> float:
+def share(made: Known, found: JoinedExecutions) -> float:
     """Return the share of executions with a known call whose call was found."""
     has_call = made.call != NONE
     return float((found.matches.call[has_call] != NONE).mean())

@@ -3,15 +3,15 @@
 import numpy as np
 
 from kvtrace.addons.join.matches import Grade, Matches, Reason
-from kvtrace.addons.join.moments import containing, join_by_time
-from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.addons.join.moments import join_by_time, requesting_launches
+from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched
 
 
-def rows(own: Launched, theirs: Executed) -> list[int]:
+def rows(own: RecordedLaunches, theirs: TimedExecutions) -> list[int]:
     """Return the row of the launch of each execution."""
-    return containing(own, theirs, np.ones(theirs.look.size, bool)).tolist()
+    return requesting_launches(own, theirs, np.ones(theirs.look.size, bool)).tolist()
 
 
 def test_of_nested_launches_it_is_the_innermost() -> None:

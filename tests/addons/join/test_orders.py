@@ -4,12 +4,12 @@ import numpy as np
 
 from kvtrace.addons.join.matches import Grade, Matches, Reason
 from kvtrace.addons.join.orders import join_by_order
-from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched
 
 
-def joined(own: Launched, theirs: Executed) -> Matches:
+def joined(own: RecordedLaunches, theirs: TimedExecutions) -> Matches:
     """Join all executions."""
     found = Matches.none(theirs.look.size)
     every = np.ones(theirs.look.size, bool)
@@ -17,7 +17,7 @@ def joined(own: Launched, theirs: Executed) -> Matches:
     return found
 
 
-def in_order(looks: list[int], **more: list[int]) -> Launched:
+def in_order(looks: list[int], **more: list[int]) -> RecordedLaunches:
     """Return launches one after another."""
     times = range(0, 10 * len(looks), 10)
     return launched(looks, list(times), [time + 5 for time in times], **more)

@@ -3,20 +3,20 @@
 import numpy as np
 
 from kvtrace.addons.join.matches import Grade, Matches
-from kvtrace.addons.join.replays import join_replays, replayed
-from kvtrace.addons.join.sides import Executed, Launched
+from kvtrace.addons.join.replays import are_replayed, join_replays
+from kvtrace.addons.join.sides import RecordedLaunches, TimedExecutions
 from kvtrace.figures.causes import NONE
 from tests.addons.join.arrays import executed, launched
 
 
-def joined(own: Launched, theirs: Executed) -> Matches:
+def joined(own: RecordedLaunches, theirs: TimedExecutions) -> Matches:
     """Join all executions as replays."""
     found = Matches.none(theirs.look.size)
     join_replays(own, theirs, np.ones(theirs.look.size, bool), found, same_clock=True)
     return found
 
 
-def captured(looks: list[int], graph: list[int], call: list[int] | None = None) -> Launched:
+def captured(looks: list[int], graph: list[int], call: list[int] | None = None) -> RecordedLaunches:
     """Return launches that were captured one after another."""
     times = list(range(len(looks)))
     return launched(looks, times, times, graph=graph, call=call)
@@ -24,7 +24,7 @@ def captured(looks: list[int], graph: list[int], call: list[int] | None = None) 
 
 def test_executions_of_one_request_are_a_replay() -> None:
     theirs = executed([1, 2, 3, 4], correlation=[7, 7, 8, 9], graph=[NONE, NONE, NONE, 5])
-    assert replayed(theirs).tolist() == [True, True, False, True]
+    assert are_replayed(theirs).tolist() == [True, True, False, True]
 
 
 def test_a_replay_is_of_the_graph_with_its_kernels() -> None:

@@ -62,7 +62,7 @@ def test_what_the_run_measured_itself_is_not_mixed_with_other_times(
 def test_times_of_no_known_run_are_refused(made: Known, tmp_path: Path) -> None:
     ranks = shutil.copytree(H200 / "ranks", tmp_path / "ranks")
     shutil.rmtree(ranks / "gpu_kernels")
-    with pytest.raises(BadSetting, match="neither a process nor a rank"):
+    with pytest.raises(BadSetting, match="neither process nor rank decides"):
         join(select_runs(ranks), select_runs(made.times))
 
 

@@ -38,7 +38,7 @@ def test_optional_imports_and_files_beside_are_accepted(tmp_path):
 
 
 def test_missing_inputs_are_an_error_before_anything_runs(tmp_path):
-    with pytest.raises(CannotJudge, match="nothing says what the inputs are"):
+    with pytest.raises(CannotJudge, match="it is not known what the inputs are"):
         judge_file(request(tmp_path, reference=REFERENCE.replace(': "f32[M, N]"', "")))
 
 

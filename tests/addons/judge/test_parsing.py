@@ -151,9 +151,9 @@ def test_modules_that_reveal_the_time_count_as_surroundings(tmp_path):
     ("source", "message"),
     [
         (b"x = 1\n" * 7_000_000, "larger than 1 MiB"),
-        (b"x = \xff", "is not Python that can be compiled: 'utf-8' codec"),
-        (b"x = 1\0", "is not Python that can be compiled: source code string cannot contain null"),
-        (b"x = " + b"(" * 1_000_000, "is not Python that can be compiled: too many nested"),
+        (b"x = \xff", "cannot be compiled as Python: 'utf-8' codec"),
+        (b"x = 1\0", "cannot be compiled as Python: source code string cannot contain null"),
+        (b"x = " + b"(" * 1_000_000, "cannot be compiled as Python: too many nested"),
         (b"x = " + b"-" * 1_000_000 + b"1", "is not Python|cannot be parsed"),
         (b"x = " + b"1+" * 400_000 + b"1", "is not Python|cannot be parsed"),
     ],

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from kvtrace.addons.judge.inputs import ScalarInput, read_cases
-from kvtrace.addons.judge.recorded_inputs import keep_recorded
+from kvtrace.addons.judge.recorded_inputs import write_recorded_cases
 from kvtrace.addons.judge.request import CannotJudge, read_file
 from kvtrace.cli import main
 from tests.support.warm_python import warm_python
@@ -56,7 +56,7 @@ def trace(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def cases_of(trace: Path, folder: Path, parameters: str):
     (folder / "scale.py").write_text(KERNELS + FUNCTION.replace("PARAMETERS", parameters))
-    keep_recorded(trace, read_file(folder / "scale.py"), "scale", folder / "kept")
+    write_recorded_cases(trace, read_file(folder / "scale.py"), "scale", folder / "kept")
     return read_cases(folder / "kept")
 
 

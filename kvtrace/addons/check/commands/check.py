@@ -61,7 +61,6 @@ def command(
         KVTRACE=out/ KVTRACE_CHECK=first python train.py
         kvtrace check out/
         kvtrace check out/ --rerun
-
     """
     from kvtrace.addons.check.checked_runs import check_objects, check_runs, check_text
     from kvtrace.cli.progress import calls_progress

@@ -18,7 +18,7 @@ from kvtrace.capture.records import Parameter
 from kvtrace.schema.errors import KvtraceError
 
 if TYPE_CHECKING:
-    from kvtrace.addons.check.recording.checks import Begun, Checks
+    from kvtrace.addons.check.recording.checks import BegunCopies, Checks
     from kvtrace.addons.check.recording.memory_needed import Kernel, Parts
     from kvtrace.capture.session import Session
     from kvtrace.ir import Module
@@ -105,7 +105,7 @@ class LaunchSelector:
         values: Any,
         stream: int,
         module: "Callable[[], Module]",
-    ) -> "Begun | None":
+    ) -> "BegunCopies | None":
         """Copy the memory of a launch that is about to start, and return the copies.
 
         None if the launch cannot be recorded; errors are counted, not raised. `grid` and `module`
@@ -126,7 +126,7 @@ class LaunchSelector:
         values: Sequence[Any],
         stream: int,
         module: "Callable[[], Module]",
-    ) -> "Begun | None":
+    ) -> "BegunCopies | None":
         from kvtrace.addons.check.recording.memory_needed import Launch, kind_of, memory_needed
 
         kind = kind_of(values)
@@ -151,7 +151,7 @@ class LaunchSelector:
             return None
         return self._checks.begin(why, needed, kind, stream)
 
-    def launched(self, begun: "Begun", launch: Callable[[], Any], number: int = 0) -> Any:
+    def launched(self, begun: "BegunCopies", launch: Callable[[], Any], number: int = 0) -> Any:
         """Call `launch`, copy memory after it, and return its result.
 
         `number` is the launch's number if another wrapper gave it one, else 0.

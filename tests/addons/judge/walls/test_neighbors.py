@@ -122,7 +122,7 @@ def test_files_beyond_the_total_size_are_left_out(repository, copied):
         (repository / f"part{number:02}.py").write_bytes(b"#" * neighbors.MOST_BYTES_OF_FILE)
     files, left_out = copied()
     assert sum(name.startswith("part") for name in files) in (15, 16)
-    assert left_out[-1] == "part19.py (together they are larger than 16 MiB)"
+    assert left_out[-1] == "part19.py (all files together exceed 16 MiB)"
 
 
 def test_files_beyond_the_largest_number_are_left_out(repository, copied):
