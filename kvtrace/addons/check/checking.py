@@ -166,9 +166,9 @@ def _undecided_row(launch: CheckedLaunch, result: LaunchCheck) -> dict[str, Any]
 
 
 def _writing_places(launch: CheckedLaunch, call: Call, tensor: TensorCheck) -> Places | None:
-    sharing = next(storage for storage in launch.after if tensor.position in storage.arguments)
+    storage = next(after for after in launch.after if tensor.position in after.arguments)
     programs = None if launch.programs is None else np.array(launch.programs, np.int64)
-    return writers(call, sharing.arguments, tensor.differing, programs)
+    return writers(call, storage.arguments, tensor.differing, programs)
 
 
 def _check_row(
@@ -241,22 +241,22 @@ def _wrong_finding(
 
 def _find_first_bad(checks: RunChecks, launch: CheckedLaunch) -> None:
     bad: BadLaunch = bad_launch(launch)
-    first = bad.first
-    checks.answers["not finite" if first is not None else "undecided"] += 1
-    if first is None:
+    first_value = bad.first
+    checks.answers["not finite" if first_value is not None else "undecided"] += 1
+    if first_value is None:
         checks.failures.append(f"launch {launch.seq} of {launch.kernel}: {bad.reason}")
         return
     call = launch.call()
-    op = next(candidate for candidate in call.module.ops if candidate.index == first.op_index)
-    x, y, z = first.program
+    op = next(candidate for candidate in call.module.ops if candidate.index == first_value.op_index)
+    x, y, z = first_value.program
     checks.findings.append(
-        _finding(checks, launch, call, op, NON_FINITE, f"launch {launch.seq}: {first.text}")
+        _finding(checks, launch, call, op, NON_FINITE, f"launch {launch.seq}: {first_value.text}")
         | {
             "program_x": x,
             "program_y": y,
             "program_z": z,
-            "lane": list(first.lane),
-            "iteration": first.iteration,
+            "lane": list(first_value.lane),
+            "iteration": first_value.iteration,
         }
     )
 

@@ -256,14 +256,14 @@ def _expected(call: Call, memory: BoundedMemory, after: StorageAfter) -> Expecte
         return f"the kernel writes elements of another size to {tensor.name} than the tensor has"
     pieces = [
         Piece(
-            phase + first * size,
-            tensor.storage.data[phase + first * size : phase + last * size],
+            phase + first_element * size,
+            tensor.storage.data[phase + first_element * size : phase + end_element * size],
             content,
-            np.zeros(last - first)
+            np.zeros(end_element - first_element)
             if shadow_planes is None
-            else shadow_planes[2]["worst"][first:last],
+            else shadow_planes[2]["worst"][first_element:end_element],
         )
-        for first, last, content in _whole_elements(after, element, phase)
+        for first_element, end_element, content in _whole_elements(after, element, phase)
     ]
     return (
         Expected(position, tensor, element, tuple(pieces))
@@ -287,11 +287,15 @@ def _whole_elements(
     """
     size = element.bytes
     for piece in after.pieces:
-        first = -((phase - piece.offset) // size)
-        last = (piece.offset + len(piece.content) - phase) // size
-        begin = phase + first * size - piece.offset
-        if first < last:
-            yield first, last, piece.content[begin : begin + (last - first) * size]
+        first_element = -((phase - piece.offset) // size)
+        end_element = (piece.offset + len(piece.content) - phase) // size
+        begin = phase + first_element * size - piece.offset
+        if first_element < end_element:
+            yield (
+                first_element,
+                end_element,
+                piece.content[begin : begin + (end_element - first_element) * size],
+            )
 
 
 @dataclass(frozen=True, slots=True)

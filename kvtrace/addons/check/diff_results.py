@@ -105,12 +105,14 @@ def _compare_runs(
         if launches_before and launches_after and not alike_pairs:
             unlike += _other_order_of_sums(launches_before[0], launches_after[0], after)
     differing = [pair for pair in pairs if _differing_arguments(*pair[:2], after=True)]
-    first = min(differing, key=lambda pair: pair[0].seq, default=None)
+    first_difference = min(differing, key=lambda pair: pair[0].seq, default=None)
     return Results(
         compared=len(pairs),
         unpaired=(totals[0] - len(pairs), totals[1] - len(pairs)),
         differing=len(differing),
-        first=None if first is None else _different_result(*first, after, changed),
+        first=None
+        if first_difference is None
+        else _different_result(*first_difference, after, changed),
         unlike=tuple(unlike),
     )
 
@@ -120,10 +122,10 @@ def _launches(side: Snapshot, run: "Run") -> dict[KernelKey, list[_Launch]]:
     rows = side.trace.table("digests", (run,))
     if not rows.num_rows:
         return {}
-    names = ("seq", "call_id", "arg", "when", "digest", "lines")
+    digest_columns = ("seq", "call_id", "arg", "when", "digest", "lines")
     by_launch: dict[tuple[int, int], _Digests] = {}
     for seq, call, arg, when, digest, lines in zip(
-        *(rows[name].to_pylist() for name in names), strict=True
+        *(rows[name].to_pylist() for name in digest_columns), strict=True
     ):
         if digest is not None:
             by_launch.setdefault((seq, call), {})[arg, when] = digest, lines or 1
@@ -204,9 +206,9 @@ def _changes_text(a: _Launch, b: _Launch, changed: Container[KernelKey]) -> str:
     """Return text on changes of code, scalars and grid from launch `a` to `b`; "" if none."""
     changes = ["its code was changed"] if key_of(b.kernel) in changed else []
     scalars = [
-        f"{theirs['name']} is {theirs['scalar']}, was {mine['scalar']}"
-        for mine, theirs in zip(a.args, b.args, strict=False)
-        if theirs["scalar"] != mine["scalar"]
+        f"{argument_after['name']} is {argument_after['scalar']}, was {argument_before['scalar']}"
+        for argument_before, argument_after in zip(a.args, b.args, strict=False)
+        if argument_after["scalar"] != argument_before["scalar"]
     ]
     changes += [f"its argument {text}" for text in scalars]
     if a.grid != b.grid:
@@ -235,8 +237,10 @@ def _cause_text(
         )
     sampling = f" (one line in {sampled} of large ones)" if sampled > 1 else ""
     if changes:
-        read = f"its inputs were equal{sampling}" if inputs_equal else "its inputs are not known"
-        return f"{summary}: {changes}; {read}"
+        inputs_text = (
+            f"its inputs were equal{sampling}" if inputs_equal else "its inputs are not known"
+        )
+        return f"{summary}: {changes}; {inputs_text}"
     text = f"{summary}, though its inputs were equal{sampling}: the kernel is not deterministic"
     if inputs_equal is None:
         text = f"{summary}; its inputs are not known"

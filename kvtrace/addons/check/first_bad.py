@@ -66,18 +66,18 @@ class BadValue:
     @property
     def text(self) -> str:
         """A sentence on the op, its operands, where it is, and whether the value is stored."""
-        kind = "a NaN" if np.isnan(self.number) else f"{self.number:+}"
+        value = "a NaN" if np.isnan(self.number) else f"{self.number:+}"
         operands = "; ".join(
             f"{name} {', '.join(map(_short, values))}" for name, values in self.operands
         )
         where = f" at {self.file}:{self.line}" if self.file is not None else ""
         effect = "reaches memory" if self.reaches_memory else "is never stored"
         masked = ", from lanes that masked loads leave out" if self.from_masked else ""
-        others = f" (the first of {self.programs})" if self.programs > 1 else ""
+        program_count_text = f" (the first of {self.programs})" if self.programs > 1 else ""
         trip = f", trip {self.iteration}" if self.iteration else ""
         return (
-            f"{self.op}{where} makes {kind} of {operands or 'no float'} in program {self.program}"
-            f"{others}, lane {self.lane}{trip}{masked}; the value {effect}"
+            f"{self.op}{where} makes {value} of {operands or 'no float'} in program {self.program}"
+            f"{program_count_text}, lane {self.lane}{trip}{masked}; the value {effect}"
         )
 
 

@@ -99,7 +99,7 @@ def checked_launches(
         memory.setdefault((row["seq"], row["call_id"]), []).append(row)
     call_ids = {row["call_id"] for row in rows}
     table = trace.table("calls", (run,), columns=["call_id", "args"]).to_pylist()
-    names = {
+    argument_names_of_calls = {
         row["call_id"]: _argument_names(row["args"]) for row in table if row["call_id"] in call_ids
     }
     calls = {call.call_id: call for call in calls_of(trace, run) if call.call_id in call_ids}
@@ -114,7 +114,9 @@ def checked_launches(
         else:
             try:
                 memory_rows = memory.get((row["seq"], row["call_id"]), [])
-                yield _launch(trace, row, call, names[row["call_id"]], memory_rows)
+                yield _launch(
+                    trace, row, call, argument_names_of_calls[row["call_id"]], memory_rows
+                )
             except UnfitMemory as error:
                 yield UnreadyCall(row["call_id"], call.kernel, str(error))
 
@@ -191,8 +193,8 @@ def _positions_in_storage(call: Call, position: int) -> tuple[int, ...]:
     assert isinstance(tensor, TensorArgument)
     return tuple(
         other_position
-        for other_position, other in enumerate(call.arguments)
-        if isinstance(other, TensorArgument) and other.storage is tensor.storage
+        for other_position, other_argument in enumerate(call.arguments)
+        if isinstance(other_argument, TensorArgument) and other_argument.storage is tensor.storage
     )
 
 
@@ -219,10 +221,10 @@ def _with_memory(call: Call, before: Mapping[int, tuple[Piece, ...]]) -> Call:
         assert isinstance(tensor, TensorArgument)
         data = np.zeros(tensor.storage.nbytes, np.uint8)
         for piece in pieces:
-            end = piece.offset + len(piece.content)
-            if piece.offset < 0 or end > len(data):
+            end_offset = piece.offset + len(piece.content)
+            if piece.offset < 0 or end_offset > len(data):
                 raise UnfitMemory(f"memory was recorded of {tensor.name} outside its storage")
-            data[piece.offset : end] = piece.content
+            data[piece.offset : end_offset] = piece.content
         storages[id(tensor.storage)] = Storage(len(data), data)
     arguments = tuple(
         replace(argument, storage=_replacement(storages, argument.storage))

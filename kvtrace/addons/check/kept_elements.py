@@ -91,19 +91,19 @@ class LaunchPair:
         position_by_name: dict[str, int] = {}
         storages = {after.arg: after for launch in self._launches for after in launch.after}
         for storage in storages.values():
-            written = [
+            written_positions = [
                 position
                 for position in storage.arguments
                 if any(_is_written(call.module, position) for call in self._calls)
             ]
-            position = (written or storage.arguments)[0]
+            position = (written_positions or storage.arguments)[0]
             position_by_name[self._calls[0].arguments[position].name] = position
         return position_by_name
 
     def position_of(self, output: str) -> int | None:
         """Return the argument position of BEFORE's tensor `output`; None if there is none."""
-        names = [argument.name for argument in self._calls[0].arguments]
-        return names.index(output) if output in names else None
+        argument_names = [argument.name for argument in self._calls[0].arguments]
+        return argument_names.index(output) if output in argument_names else None
 
     def compare(self, position: int) -> OutputAnswer:
         """Return whether both launches left the same result in the output at an argument position.
@@ -129,7 +129,7 @@ class LaunchPair:
         lanes = elements[0].lanes
         count = int(lanes.sum())
         equal = (elements[0].bits == elements[1].bits).all(axis=1)[lanes]
-        if not any(side.is_changed for side in elements):
+        if not any(values_of_side.is_changed for values_of_side in elements):
             return OutputAnswer(
                 "not known", count, "these launches do not change the output", changed=False
             )
@@ -138,7 +138,7 @@ class LaunchPair:
         values = elements[0].numbers[lanes], elements[1].numbers[lanes]
         if not self._holds_floats(position):
             return self._integer_answer(position, equal, values, lanes)
-        was, is_now = (side.astype(np.float64) for side in values)
+        was, is_now = (values_of_side.astype(np.float64) for values_of_side in values)
         exact = self._before_exactly.of(position, lanes)
         exact_on_after = self._before_on_inputs_of_after.of(position, lanes)
         element = self._tensor(0, position).element
@@ -173,16 +173,19 @@ class LaunchPair:
         the evaluator is at fault, and the versions may mean the same. `differing` are the elements
         in question.
         """
-        was, is_now = (side.astype(np.float64) for side in values)
+        was, is_now = (values_of_side.astype(np.float64) for values_of_side in values)
         exact_values = (
             self._before_with_wide_bounds.of(position, lanes),
             self._after_with_wide_bounds.of(position, lanes),
         )
         allowed = [
-            _is_allowed(value, side)
-            for value, side in zip((was, is_now), exact_values, strict=True)
+            _is_allowed(value, values_of_side)
+            for value, values_of_side in zip((was, is_now), exact_values, strict=True)
         ]
-        limit = np.sum([side.worst + side.meaning for side in exact_values], axis=0)
+        limit = np.sum(
+            [values_of_side.worst + values_of_side.meaning for values_of_side in exact_values],
+            axis=0,
+        )
         with np.errstate(all="ignore"):
             distances = np.abs(is_now - was)
             distances = np.where(
@@ -206,7 +209,7 @@ class LaunchPair:
         worst_index = int(np.argmax(np.where(unexplained, distances, -1.0)))
         tensor = self._tensor(0, position)
         tensor_index = _index(tensor, int(np.flatnonzero(lanes)[worst_index]))
-        before, after = (_text(side[worst_index]) for side in values)
+        before, after = (_text(values_of_side[worst_index]) for values_of_side in values)
         text = f"element {tensor_index} is {after}, was {before}, in kept results"
         return OutputAnswer("no", len(differing), f"{text} (launch {self._after.seq})")
 
@@ -267,8 +270,8 @@ class LaunchPair:
         return {
             name
             for call in self._calls
-            for sharing in _positions_in_storage(call, position)
-            for name in _types_stored(call.module, sharing)
+            for shared_position in _positions_in_storage(call, position)
+            for name in _types_stored(call.module, shared_position)
         }
 
 
@@ -292,10 +295,12 @@ class _Evaluation:
             Undecided: the stored values depend on memory that was not recorded.
         """
         for other_position in _positions_in_storage(self._call, position):
-            sharing = self._call.arguments[other_position]
-            assert isinstance(sharing, TensorArgument)
-            if not self._memory.is_known(sharing):
-                raise Undecided(f"the stored values of {sharing.name} depend on unrecorded memory")
+            shared_tensor = self._call.arguments[other_position]
+            assert isinstance(shared_tensor, TensorArgument)
+            if not self._memory.is_known(shared_tensor):
+                raise Undecided(
+                    f"the stored values of {shared_tensor.name} depend on unrecorded memory"
+                )
         tensor = self._call.arguments[position]
         assert isinstance(tensor, TensorArgument)
         values = exact_values(tensor, self._memory, self._open, whole=True)
@@ -361,8 +366,8 @@ def _is_one_sided(was: Numbers, is_now: Numbers, exact: ExactValues, element: El
 def _is_allowed(value: Numbers, side: ExactValues) -> _Lanes:
     """Return for each element whether a device that follows the IR may have left its value."""
     with np.errstate(all="ignore"):
-        same = (value == side.exact) | (np.isnan(value) & np.isnan(side.exact))
-        return np.asarray(same | (np.abs(value - side.exact) <= side.worst * _UPWARDS))
+        is_same_value = (value == side.exact) | (np.isnan(value) & np.isnan(side.exact))
+        return np.asarray(is_same_value | (np.abs(value - side.exact) <= side.worst * _UPWARDS))
 
 
 def _is_narrow(module: Module) -> bool:
@@ -388,8 +393,8 @@ def _positions_in_storage(call: Call, position: int) -> Iterable[int]:
     assert isinstance(tensor, TensorArgument)
     return [
         other_position
-        for other_position, other in enumerate(call.arguments)
-        if isinstance(other, TensorArgument) and other.storage is tensor.storage
+        for other_position, other_argument in enumerate(call.arguments)
+        if isinstance(other_argument, TensorArgument) and other_argument.storage is tensor.storage
     ]
 
 

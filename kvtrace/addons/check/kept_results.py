@@ -200,17 +200,17 @@ def _pairs(before: Sequence[_Kept], after: Sequence[_Kept]) -> Iterator[tuple[_C
     by_key: dict[_Key, list[CheckedLaunch]] = {}
     for _, launch in before:
         by_key.setdefault(_pairing_key(launch), []).append(launch)
-    used: set[int] = set()
+    used_launches: set[int] = set()
     for call, launch in after:
         partners = [
             candidate
             for candidate in by_key.get(_pairing_key(launch), ())
             if _have_same_inputs(candidate, launch)
         ]
-        unused = [candidate for candidate in partners if id(candidate) not in used]
+        unused = [candidate for candidate in partners if id(candidate) not in used_launches]
         if partners:
             partner = (unused or partners)[0]
-            used.add(id(partner))
+            used_launches.add(id(partner))
             yield call, LaunchPair(partner, launch)
 
 

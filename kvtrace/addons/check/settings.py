@@ -55,24 +55,24 @@ def _parse_checks(text: str) -> Checks:
     Raises:
         BadSetting: a part of the text is invalid.
     """
-    first, kernels = False, []
+    records_first, kernels = False, []
     intervals = {"sample": 0, "finite": 0, "digest": 0}
     for part in filter(None, map(str.strip, text.split(","))):
-        kind, _, value = part.partition(":")
+        name, _, value = part.partition(":")
         if part == "first":
-            first = True
+            records_first = True
         elif part in ("finite", "digest"):
             intervals[part] = 1
-        elif kind in intervals and _COUNT.fullmatch(value):
-            intervals[kind] = int(value)
-        elif kind == "kernel" and value:
+        elif name in intervals and _COUNT.fullmatch(value):
+            intervals[name] = int(value)
+        elif name == "kernel" and value:
             kernels.append(value)
         else:
             raise BadSetting(
                 f"the setting check has an invalid part {part!r}; parts, separated by commas, are "
                 "first, sample:N (N above 0), kernel:GLOB, finite[:N] and digest[:N]"
             )
-    return Checks(first, kernels=tuple(kernels), **intervals)
+    return Checks(records_first, kernels=tuple(kernels), **intervals)
 
 
 def _valid_text(value: Any) -> str:

@@ -100,10 +100,10 @@ def open_baseline(name: str) -> Selection:
 
 def no_baseline(name: str) -> str:
     """Return a message that the baseline `name` is missing, with the commands that save one."""
-    names = ", ".join(_baseline_names())
-    others = f" (there are {names})" if names else ""
+    existing_names = ", ".join(_baseline_names())
+    existing = f" (there are {existing_names})" if existing_names else ""
     return (
-        f"there is no baseline {name!r} in {BASELINES}{others}; save one with kvtrace baseline "
+        f"there is no baseline {name!r} in {BASELINES}{existing}; save one with kvtrace baseline "
         f"save {name} TRACE, or with kvtrace gate --save --against {name}."
     )
 

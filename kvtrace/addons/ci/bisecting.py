@@ -230,8 +230,8 @@ def _run_git_bisect(plan: Plan, bad: str, tell: Tell) -> str:
 
 def _candidates(output: str) -> list[str]:
     """Return the commits that may be the first bad one, if git's output lists several."""
-    _, marker, rest = output.partition("The first bad commit could be any of:")
-    return _HASH.findall(rest) if marker else []
+    _, marker, text_after_marker = output.partition("The first bad commit could be any of:")
+    return _HASH.findall(text_after_marker) if marker else []
 
 
 def _culprit(plan: Plan, output: str, analyses: Analyses) -> Culprit:
@@ -252,10 +252,10 @@ def _culprit(plan: Plan, output: str, analyses: Analyses) -> Culprit:
 
 
 def _comparison_of_commits(plan: Plan, before: str, after: str, analyses: Analyses) -> Comparison:
-    sides = [_recorded_runs(plan, commit) for commit in (before, after)]
-    assert sides[0] is not None
-    assert sides[1] is not None
-    return compare_runs(sides[0], sides[1], (before[:12], after[:12]), plan.rules, analyses)
+    recorded = [_recorded_runs(plan, commit) for commit in (before, after)]
+    assert recorded[0] is not None
+    assert recorded[1] is not None
+    return compare_runs(recorded[0], recorded[1], (before[:12], after[:12]), plan.rules, analyses)
 
 
 def _recorded_runs(plan: Plan, commit: str) -> Selection | None:

@@ -60,10 +60,10 @@ class Comparison:
         """The first violated rule with its cause in one line; else "no rule is violated"."""
         if not self.broken:
             return "no rule is violated"
-        first = self.gate.failures[0]
-        more = len(self.gate.failures) - 1
-        text = f"{first.rule}: {first.what} {first.text}"
-        return f"{text}, and {more} more" if more else text
+        first_failure = self.gate.failures[0]
+        other_failures = len(self.gate.failures) - 1
+        text = f"{first_failure.rule}: {first_failure.what} {first_failure.text}"
+        return f"{text}, and {other_failures} more" if other_failures else text
 
 
 def compare_runs(

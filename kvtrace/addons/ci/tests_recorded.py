@@ -148,14 +148,14 @@ class _Recorder:
         self._owns_recording = outer_session is None and Path(self._session.out) == self._out
         self._session.settings = replace(self._session.settings, sanitize=sanitize)
         self._session.follow(self._counter)
-        self._session.on_defects.append(self._note_defects)
+        self._session.on_defects.append(self._store_defects)
 
-    def _note_defects(self, call_id: int, defects: Sequence["Finding"]) -> None:
+    def _store_defects(self, call_id: int, defects: Sequence["Finding"]) -> None:
         known_defects = self._defects.setdefault(call_id, [])
         known_defects += [
             defect
             for defect in defects
-            if defect.finding_id not in {known.finding_id for known in known_defects}
+            if defect.finding_id not in {known_defect.finding_id for known_defect in known_defects}
         ]
 
     @pytest.hookimpl(hookwrapper=True, tryfirst=True)
@@ -257,10 +257,14 @@ class _Summary:
         if not tests_with_defects:
             return [*lines, "no defect was found in these launches"]
         lines.append(f"{plural(len(tests_with_defects), 'test')} launched a kernel with a defect:")
-        shown = self._findings[:_SHOWN]
-        lines += [f"  {printable(test)}: {printable(text)}" for test, text in shown]
-        more = len(self._findings) - len(shown)
-        return [*lines, f"  … and {more} more (kvtrace sanitize {out})"] if more else lines
+        shown_findings = self._findings[:_SHOWN]
+        lines += [f"  {printable(test)}: {printable(text)}" for test, text in shown_findings]
+        hidden_count = len(self._findings) - len(shown_findings)
+        return (
+            [*lines, f"  … and {hidden_count} more (kvtrace sanitize {out})"]
+            if hidden_count
+            else lines
+        )
 
 
 def _finding_line(finding: "Finding") -> str:

@@ -120,8 +120,8 @@ def _table(
 ) -> list[str]:
     if not rows:
         return []
-    shown = rows if full else rows[:_SHOWN]
-    lines = ["", *columns(header, shown, width)]
-    if len(shown) < len(rows):
-        lines.append(f"… {len(rows) - len(shown):,} more (--full shows them)")
+    shown_rows = rows if full else rows[:_SHOWN]
+    lines = ["", *columns(header, shown_rows, width)]
+    if len(shown_rows) < len(rows):
+        lines.append(f"… {len(rows) - len(shown_rows):,} more (--full shows them)")
     return lines

@@ -171,15 +171,15 @@ def _jobs(runs: Sequence["Run"]) -> tuple[tuple[Job, ...], dict[str, int]]:
 
 
 def _job(group: str, runs: Sequence["Run"]) -> Job:
-    first = runs[0]
+    first_run = runs[0]
     return Job(
         group=group,
         runs=len(runs),
         started=min((r.started for r in runs if r.started is not None), default=None),
-        commit=first.git_commit,
-        branch=first.git_branch,
-        dirty=first.git_dirty,
-        command=first.command,
+        commit=first_run.git_commit,
+        branch=first_run.git_branch,
+        dirty=first_run.git_dirty,
+        command=first_run.command,
         hosts=tuple(sorted({r.host for r in runs if r.host})),
         devices=tuple(sorted({name for r in runs for name in _device_models(r)})),
     )
@@ -254,10 +254,10 @@ def _kernel_times_of_runs(
 def _medians(job_column: pa.Array, ns_column: pa.Array) -> dict[int, float]:
     """Return the median time by job number; both arrays are sorted by job, then by time."""
     jobs, ns = job_column.to_numpy(), ns_column.to_numpy()
-    first = np.flatnonzero(np.diff(jobs, prepend=-1))
-    count = np.diff(first, append=jobs.size)
-    low, high = ns[first + (count - 1) // 2], ns[first + count // 2]
-    return dict(zip(jobs[first].tolist(), (low + (high - low) / 2).tolist(), strict=True))
+    first_indexes = np.flatnonzero(np.diff(jobs, prepend=-1))
+    count = np.diff(first_indexes, append=jobs.size)
+    low, high = ns[first_indexes + (count - 1) // 2], ns[first_indexes + count // 2]
+    return dict(zip(jobs[first_indexes].tolist(), (low + (high - low) / 2).tolist(), strict=True))
 
 
 def _kernel_times(

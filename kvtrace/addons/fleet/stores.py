@@ -173,9 +173,9 @@ def open_folder(address: str) -> StoredFolder:
     """
     from pyarrow.fs import FileSelector, FileSystem
 
-    scheme, _, rest = address.partition(":")
-    rest = rest.lstrip("/")
-    full_address = f"{scheme}://{rest}"
+    scheme, _, path = address.partition(":")
+    path = path.lstrip("/")
+    full_address = f"{scheme}://{path}"
     try:
         store, prefix = FileSystem.from_uri(full_address)
         entries = store.get_file_info(FileSelector(prefix, allow_not_found=True))
@@ -184,7 +184,7 @@ def open_folder(address: str) -> StoredFolder:
         raise TraceNotFound(f"{full_address} cannot be read ({reason})") from error
     if not entries:
         raise TraceNotFound(f"{full_address} is empty; give the address of a trace's folder")
-    root = _cache() / _folder_name(scheme, rest)
+    root = _cache() / _folder_name(scheme, path)
     root.mkdir(parents=True, exist_ok=True)
     return StoredFolder(full_address, store, prefix, root)
 

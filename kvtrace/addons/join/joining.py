@@ -104,8 +104,8 @@ def _may_be_replayed(both: JoinSides, of_graph: Flags, matches: Matches) -> Flag
 def _overlap_executions(launched: RecordedLaunches, executed: TimedExecutions) -> Flags:
     """Return for each launch whether it overlaps the period of the executions."""
     requests = executed.requested[executed.requested != NONE]
-    first = int(requests.min()) if requests.size else NONE
-    inside: Flags = (launched.leave >= first) & (launched.enter <= executed.start.max())
+    first_request = int(requests.min()) if requests.size else NONE
+    inside: Flags = (launched.leave >= first_request) & (launched.enter <= executed.start.max())
     return inside
 
 

@@ -72,15 +72,15 @@ def _one_run(selection: Selection) -> Run:
 
 def _document_parts(trace: Trace, run: Run, facts: CallFacts) -> Iterator[str]:
     base = (run.started or 0) // _SECOND * _SECOND  # µs since 1970 have more digits than a float
-    head: dict[str, Any] = {"schemaVersion": 1, "displayTimeUnit": "ms"}
-    head["baseTimeNanoseconds"] = base
+    document_head: dict[str, Any] = {"schemaVersion": 1, "displayTimeUnit": "ms"}
+    document_head["baseTimeNanoseconds"] = base
     if run.rank is not None:
-        head["distributedInfo"] = {"rank": run.rank, "world_size": run.world_size}
-    head["deviceProperties"] = [
+        document_head["distributedInfo"] = {"rank": run.rank, "world_size": run.world_size}
+    document_head["deviceProperties"] = [
         {"id": device["index"], "name": device["name"], "totalGlobalMem": device["memory_bytes"]}
         for device in run.devices
     ]
-    yield json.dumps(head)[:-1] + ', "traceEvents": [\n'
+    yield json.dumps(document_head)[:-1] + ', "traceEvents": [\n'
     separator = ""
     for event in events_of(trace, run, facts, base):
         yield separator + json.dumps(event)

@@ -50,7 +50,7 @@ def number_looks(calls: Mapping[int, Look], executions: Sequence[Look]) -> LookN
     executions = [_without_grid(look, gridless) for look in executions]
     calls = {call: _without_grid(look, gridless) for call, look in calls.items()}
     launched, executed = _by_name_and_grid(calls.values()), _by_name_and_grid(executions)
-    result, numbers = LookNumbers(), dict[Hashable, int]()
+    result, number_by_look = LookNumbers(), dict[Hashable, int]()
     compared = {}
     for name_and_grid, looks in launched.items():
         values_of_sides = [
@@ -66,11 +66,13 @@ def number_looks(calls: Mapping[int, Look], executions: Sequence[Look]) -> LookN
         )
     for call, look in calls.items():
         key = _compared_look(look, compared[look[:2]])
-        result.calls[call] = numbers.setdefault(key, len(numbers))
+        result.calls[call] = number_by_look.setdefault(key, len(number_by_look))
     for look in executions:
         compares = compared.get(look[:2])
         number = (
-            FOREIGN if compares is None else numbers.get(_compared_look(look, compares), FOREIGN)
+            FOREIGN
+            if compares is None
+            else number_by_look.get(_compared_look(look, compares), FOREIGN)
         )
         result.executions.append(number)
     for name_and_grid, looks in executed.items():
@@ -78,7 +80,7 @@ def number_looks(calls: Mapping[int, Look], executions: Sequence[Look]) -> LookN
             name_and_grid[1] is None or _was_compiled_again(launched[name_and_grid], looks)
         ):
             result.uncertain.update(
-                numbers[_compared_look(look, compared[name_and_grid])]
+                number_by_look[_compared_look(look, compared[name_and_grid])]
                 for look in launched[name_and_grid]
             )
     return result
@@ -97,7 +99,8 @@ def _by_name_and_grid(looks: Iterable[Look]) -> dict[_NameAndGrid, set[Look]]:
 
 def _compared_look(look: Look, compared: tuple[bool, ...]) -> Hashable:
     compared_values = (
-        value if used else None for value, used in zip(look[2:], compared, strict=True)
+        value if is_compared else None
+        for value, is_compared in zip(look[2:], compared, strict=True)
     )
     return (*look[:2], *compared_values)
 

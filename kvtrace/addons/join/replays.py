@@ -65,10 +65,10 @@ def join_replays(
     for rows, candidates, turn in zip(replays, possible, turns, strict=True):
         took_turn = turn is not None and len(candidates) > 1
         graphs = [turn] if turn is not None else candidates
-        looks, places = executed.look[rows], executed.place[rows]
-        key = (looks.tobytes(), places.tobytes(), tuple(graph.number for graph in graphs))
+        looks, stream_numbers = executed.look[rows], executed.place[rows]
+        key = (looks.tobytes(), stream_numbers.tobytes(), tuple(graph.number for graph in graphs))
         if key not in cache:
-            cache[key] = _launches_of_replay(graphs, looks.tolist(), places.tolist())
+            cache[key] = _launches_of_replay(graphs, looks.tolist(), stream_numbers.tolist())
         number = graphs[0].number if len(graphs) == 1 else NONE
         matches.add(rows, *cache[key], Grade.INFERRED if took_turn else Grade.ORDERED, number)
 
@@ -111,12 +111,13 @@ def _take_turns(
     ]
     steps = list(zip(step_begins, [*step_begins[1:], len(possible)], strict=True))
     candidates_by_first = {graphs[0].number: graphs for graphs in possible if len(graphs) > 1}
-    for first, graphs in candidates_by_first.items():
+    for first_graph_number, graphs in candidates_by_first.items():
         replays = [
             [
                 replay_index
                 for replay_index in range(*step)
-                if possible[replay_index][:1] and possible[replay_index][0].number == first
+                if possible[replay_index][:1]
+                and possible[replay_index][0].number == first_graph_number
             ]
             for step in steps
         ]
@@ -130,7 +131,7 @@ def _take_turns(
 
 
 def _launches_of_replay(
-    graphs: Sequence[CapturedGraph], looks: Sequence[int], places: Sequence[int]
+    graphs: Sequence[CapturedGraph], looks: Sequence[int], stream_numbers: Sequence[int]
 ) -> tuple[Integers, Integers]:
     """Return `seq` and call id of each execution of a replay, NONE where uncertain.
 
@@ -138,8 +139,8 @@ def _launches_of_replay(
     """
     counts: Counter[int] = Counter()
     streams: dict[int, set[int]] = {}
-    for look, place in zip(looks, places, strict=True):
-        streams.setdefault(look, set()).add(place)
+    for look, stream_number in zip(looks, stream_numbers, strict=True):
+        streams.setdefault(look, set()).add(stream_number)
     pairs = []
     for look in looks:
         in_order = len(streams[look]) == 1

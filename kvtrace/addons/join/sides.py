@@ -104,11 +104,13 @@ def sides(trace: Trace, run: Run, executions: pa.Table) -> JoinSides:
     calls = _looks_of_calls(trace, run)
     codes, examples = combined_codes([executions[name] for name in _LOOK])
     looks = _looks_of_executions(executions, examples)
-    numbers = number_looks(calls, looks)
-    look_numbers = np.asarray(numbers.executions, np.int64)[codes] if looks else codes
-    launched, sampled = _launched(trace, run, numbers.calls)
+    look_numbers_of_sides = number_looks(calls, looks)
+    look_numbers = np.asarray(look_numbers_of_sides.executions, np.int64)[codes] if looks else codes
+    launched, sampled = _launched(trace, run, look_numbers_of_sides.calls)
     sampled |= _are_sampled(executions)
-    return JoinSides(launched, _executed(executions, look_numbers), numbers.uncertain, sampled)
+    return JoinSides(
+        launched, _executed(executions, look_numbers), look_numbers_of_sides.uncertain, sampled
+    )
 
 
 def _looks_of_calls(trace: Trace, run: Run) -> dict[int, Look]:

@@ -38,8 +38,10 @@ def tables(
     time_run_ids = pc.unique(joined.rows["run"].cast(pa.string())).to_pylist()
     executions = _executions(joined, _next_record(trace, run, "gpu_kernels"))
     events = times.table("host_events", time_run_ids).drop_columns(["run"])
-    first = _next_record(trace, run, "host_events")
-    events = _with_column(events, "record", pa.array(np.arange(first, first + events.num_rows)))
+    first_record = _next_record(trace, run, "host_events")
+    events = _with_column(
+        events, "record", pa.array(np.arange(first_record, first_record + events.num_rows))
+    )
     for name in ("begin", "end"):
         events = _with_column(events, name, _shifted(events[name], joined.shift_ns))
     used_stack_ids = pa.chunked_array([*executions["stack_id"].chunks, *events["stack_id"].chunks])
@@ -75,14 +77,14 @@ def _executions(joined: JoinedExecutions, first: int) -> pa.Table:
         rows = _with_column(rows, name, _shifted(rows[name], joined.shift_ns))
     direct = (matches.seq != NONE) & (matches.graph == NONE)
     graph = np.where(matches.graph == NONE, integers(rows["graph_id"], NONE), matches.graph)
-    names = pa.array([grade.name.lower() for grade in Grade])
+    grade_names = pa.array([grade.name.lower() for grade in Grade])
     indices = pa.array(matches.grade.astype(np.int32), mask=matches.grade == NONE)
     columns: dict[str, pa.Array] = {
         "record": pa.array(np.arange(first, first + rows.num_rows)),
         "launch_seq": _null_if_none(matches.seq),
         "call_id": _null_if_none(matches.call),
         "graph_id": _null_if_none(graph),
-        "grade": pa.DictionaryArray.from_arrays(indices, names),
+        "grade": pa.DictionaryArray.from_arrays(indices, grade_names),
     }
     # As in kvtrace's own timeline: a direct launch itself has the time and line of the request.
     for name in ("requested", "stack_id"):

@@ -179,11 +179,11 @@ def _write_answer(
     results that are no plain tensors. `is_active`: threads, timers or kept results were found.
     """
     texts = (",".join(f'"{name}"' for name in names) for names in (odd, used_generators))
-    listed = ",".join(
+    name_lists = ",".join(
         f'"{name}":[{text}]' for name, text in zip(("odd", "drew"), texts, strict=True)
     )
     active = "true" if is_active else "false"
-    text = f'{{"results":[{descriptions}],{listed},"running":{active}}}'.encode()
+    text = f'{{"results":[{descriptions}],{name_lists},"running":{active}}}'.encode()
     for part in (pack(len(text), sum(map(len, parts))) + text, *parts):
         remaining = memoryview(part)
         while remaining:
@@ -254,15 +254,17 @@ def _number(value: float) -> str:
 def _python_threads() -> int:
     """Return the number of threads that run Python code, other than kvtrace's threads."""
     targets = (getattr(thread, "_target", None) for thread in threading.enumerate())
-    ours = sum(str(getattr(target, "__module__", "")).startswith("kvtrace.") for target in targets)
-    return len(sys._current_frames()) - ours
+    threads_of_kvtrace = sum(
+        str(getattr(target, "__module__", "")).startswith("kvtrace.") for target in targets
+    )
+    return len(sys._current_frames()) - threads_of_kvtrace
 
 
 def _generator_states() -> dict[str, Any]:
     state: tuple[Any, ...] = tuple(np.random.get_state(legacy=True))
-    kind, keys, *position = state
+    algorithm, keys, *position = state
     return {
         "random": random.getstate(),
-        "numpy.random": (kind, bytes(keys), *position),
+        "numpy.random": (algorithm, bytes(keys), *position),
         "torch": bytes(torch.get_rng_state().numpy()),
     }

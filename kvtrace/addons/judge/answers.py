@@ -268,8 +268,8 @@ def _kernel_constants(child: Path) -> list[float]:
         if path.is_symlink() or not path.is_file():
             continue
         with path.open("rb") as file:
-            numbers = _CONSTANT.findall(file.read(_MOST_BYTES))
-        constants |= {float(number): None for number in numbers[:_MOST_CONSTANTS]}
+            constant_texts = _CONSTANT.findall(file.read(_MOST_BYTES))
+        constants |= {float(number): None for number in constant_texts[:_MOST_CONSTANTS]}
     return [constant for constant in constants if constant]
 
 

@@ -76,11 +76,11 @@ class HelperProcess:
         """
         assert self._process.stdout is not None
         try:
-            done, value = pickle.load(self._process.stdout)  # noqa: S301 - our own code wrote it
+            succeeded, value = pickle.load(self._process.stdout)  # noqa: S301 - our own code wrote it
         except EOFError as error:
             raise CannotJudge("a process of kvtrace judge ended before it was done") from error
         self._owes_answer = False
-        if done:
+        if succeeded:
             return value
         raise value
 

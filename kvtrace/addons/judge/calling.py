@@ -196,11 +196,11 @@ class _Caller:
             self._call(number)
             for _ in range(random_.randrange(4)):
                 self._repeat()
-        fewest, most = random_.randint(*_FEWEST_CALLS), random_.randint(*_MOST_CALLS)
-        while (count := len(self.answered.order)) < most:
+        fewest_calls, most_calls = random_.randint(*_FEWEST_CALLS), random_.randint(*_MOST_CALLS)
+        while (count := len(self.answered.order)) < most_calls:
             if not self._can_repeat() or self._repeating_seconds > _REPEATING_SHARE * seconds:
                 break
-            if self._repeating_seconds > _REPEATING_SECONDS and count >= fewest:
+            if self._repeating_seconds > _REPEATING_SECONDS and count >= fewest_calls:
                 break
             self._repeat()
         self._call(0, keep=True)  # a last result, for a thread that changes such a result later
@@ -299,9 +299,9 @@ class _Caller:
 
     def _store_first(self, number: int, results: Sequence[Result], parts: Sequence[bytes]) -> None:
         stored = []
-        for index, (result, part) in enumerate(zip(results, parts, strict=True)):
+        for index, (result, content) in enumerate(zip(results, parts, strict=True)):
             file = f"answer{number}-{index}.bin"
-            (self._folder / file).write_bytes(part)
+            (self._folder / file).write_bytes(content)
             stored.append(Result(result.dtype, result.shape, file, result.value))
         self.answered.results[number] = stored
         self._first_bytes[number] = [*parts]

@@ -93,7 +93,7 @@ def run_candidate(request: Request, folder: Path) -> None:
     launch_contexts.append(log.around)
     before_left_out.append(_refuse)
     answerer = CallAnswerer()
-    first = receive(CALLS, _MOST_BYTES)
+    first_message = receive(CALLS, _MOST_BYTES)
     replaced = ReplacementFinder()
     with events.behavior(folder):
         try:
@@ -102,7 +102,9 @@ def run_candidate(request: Request, folder: Path) -> None:
             entry: Any = getattr(module, request.entry.name)
             if inspect.isclass(entry):
                 torch.manual_seed(0)
-                entry = entry(*_initial_arguments(module, {} if first is None else first[0]))
+                entry = entry(
+                    *_initial_arguments(module, {} if first_message is None else first_message[0])
+                )
             if isinstance(entry, torch.nn.Module):
                 entry = entry.cuda()
         except Exception as error:  # noqa: BLE001 - the candidate's error is reported
@@ -110,7 +112,7 @@ def run_candidate(request: Request, folder: Path) -> None:
             log.write({**failure(error, phase, request.entry.file), "case": 0})
             return
         with suppress(_Failed):
-            answerer.answer_all(first, lambda call: log.call(call, entry))
+            answerer.answer_all(first_message, lambda call: log.call(call, entry))
     for name in replaced.replaced_names(request.entry.file.parent):
         log.write({"patched": name})
     stop()
@@ -321,8 +323,8 @@ class _Log:
         unmatched_weights = [n for n in weights if n not in matches]
         unmatched_tensors = [n for n in state if n not in matches]
         if len(unmatched_weights) == len(unmatched_tensors) and all(
-            weights[one].shape == state[other].shape
-            for one, other in zip(unmatched_weights, unmatched_tensors, strict=True)
+            weights[weight_name].shape == state[tensor_name].shape
+            for weight_name, tensor_name in zip(unmatched_weights, unmatched_tensors, strict=True)
         ):
             matches |= dict(zip(unmatched_weights, unmatched_tensors, strict=True))
         entry.load_state_dict({matches[n]: weights[n] for n in matches}, strict=False)
@@ -379,12 +381,12 @@ class _Log:
 
     def moved(self, target: Any, sources: Sequence[Any], picked: Any, fill: float) -> None:
         """Log a move of elements by PyTorch; the target's new contents count as explained."""
-        others = [source for source in sources if _key(source) != _key(target)]
+        other_sources = [source for source in sources if _key(source) != _key(target)]
         entry = {
             "moved": self._view_entry(target), "bytes": target.untyped_storage().nbytes(),
             "sources": [self._view_entry(source) for source in sources], "fill": fill,
             "picked": None if picked is None else self._store(tensors.bytes_of(picked)),
-            "contents": self._contents_of(others),
+            "contents": self._contents_of(other_sources),
         }  # fmt: skip
         self.write(entry)
         self._set_explained(target)

@@ -171,9 +171,11 @@ def _result(
     shares = np.where(np.isnan(shares), np.inf, shares)
     worst = int(np.argmax(shares))
     count = int(wrong.sum())
-    first: tuple[int, ...] = ()
+    first_wrong_index: tuple[int, ...] = ()
     if count:
-        first = tuple(int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape))
+        first_wrong_index = tuple(
+            int(i) for i in np.unravel_index(int(np.argmax(wrong)), wrong.shape)
+        )
     return ComparedResult(
         at,
         _finite_or_none(difference.reshape(-1)[worst]),
@@ -181,9 +183,9 @@ def _result(
         _finite_or_none(shares.reshape(-1)[worst]),
         count,
         int(got.size),
-        first,
-        _finite_or_none(got[first]) if count else None,
-        _finite_or_none(expected[first]) if count else None,
+        first_wrong_index,
+        _finite_or_none(got[first_wrong_index]) if count else None,
+        _finite_or_none(expected[first_wrong_index]) if count else None,
         _end_of_axis(wrong) if count else "",
     )
 
@@ -196,8 +198,8 @@ def _finite_or_none(value: Any) -> float | None:
 def _end_of_axis(wrong: NDArray[np.bool_]) -> str:
     """Return a phrase such as "all in the last 3 of 64 along axis 0" if that is so, else ""."""
     for axis, size in enumerate(wrong.shape):
-        others = tuple(a for a in range(wrong.ndim) if a != axis)
-        is_wrong = np.asarray(wrong.any(axis=others))
+        other_axes = tuple(a for a in range(wrong.ndim) if a != axis)
+        is_wrong = np.asarray(wrong.any(axis=other_axes))
         start = int(np.argmax(is_wrong))
         if start > 0 and is_wrong[start:].all():
             return f"all in the last {size - start} of {size} along axis {axis}"

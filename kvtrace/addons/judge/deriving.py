@@ -56,8 +56,8 @@ class DerivedBounds:
 
         If not, memory is unchanged, and the storages that the launch writes get the reason.
         """
-        written = written_storages(module, arguments)
-        writes = [number for number, storage in numbers.items() if storage in written]
+        storages_written = written_storages(module, arguments)
+        writes = [number for number, storage in numbers.items() if storage in storages_written]
         reason = next((self.reasons[n] for n in numbers if n in self.reasons), None)
         if reason is None and sum(storage.nbytes for storage in numbers.values()) > _MOST_BYTES:
             reason = f"{kernel} works on more than {_MOST_BYTES >> 20} MiB"
@@ -78,8 +78,8 @@ class DerivedBounds:
 
         If that is not possible, restore memory and return the reason; else return None.
         """
-        written = [data for number in writes if (data := numbers[number].data) is not None]
-        copies = [data.copy() for data in written]
+        written_memory = [data for number in writes if (data := numbers[number].data) is not None]
+        copies = [data.copy() for data in written_memory]
         deviations = Deviations(
             module,
             chance=CHANCE / max(self.launches, 1),
@@ -96,7 +96,7 @@ class DerivedBounds:
         if reason is None and deviations.open:
             reason = f"roundings decide a branch of {kernel}"
         if reason is not None:
-            for data, copy in zip(written, copies, strict=True):
+            for data, copy in zip(written_memory, copies, strict=True):
                 data[...] = copy
             return reason
         memory = deviations.memory
@@ -131,10 +131,10 @@ class DerivedBounds:
         """
         self.planes.pop(number, None)
         self.reasons.pop(number, None)
-        form = None if values is None else _FORMS.get(values.dtype.name)
-        if values is None or form is None:
+        float_format = None if values is None else _FORMS.get(values.dtype.name)
+        if values is None or float_format is None:
             return
-        if constants_radius(form, values.astype(np.float64)).any():
+        if constants_radius(float_format, values.astype(np.float64)).any():
             self._end_bounds(number, f"Python or PyTorch computed the contents of {name}")
 
     def planes_of(self, entry: Mapping[str, Any], itemsize: int) -> NDArray[Any] | str:

@@ -199,9 +199,9 @@ def _add_figures(trace: OpenedTrace, device: str | None, result: ExaminerResult)
     profile = trace.profile(calls=True, device=device).data
     for kernel in profile.kernels:
         if kernel.calls:
-            first = min(kernel.calls, key=lambda call: call.call_id)
-            figures: Figures = figures_of(first, profile)
+            first_call = min(kernel.calls, key=lambda call: call.call_id)
+            figures: Figures = figures_of(first_call, profile)
             result.figures.append(
-                {"kernel": kernel.name, "grid": first.grid, "tensors": first.tensors}
+                {"kernel": kernel.name, "grid": first_call.grid, "tensors": first_call.tensors}
                 | asdict(figures)
             )

@@ -229,7 +229,7 @@ def _numbers_around(constants: Sequence[float], dtype: str, *, signed: bool) -> 
     magnitudes = sorted(
         {abs(number) for number in constants if _SMALLEST_USUAL <= abs(number) <= _LARGEST_USUAL}
     )
-    between = [(one + other) / 2 for one, other in pairwise(magnitudes)]
+    between = [(smaller + larger) / 2 for smaller, larger in pairwise(magnitudes)]
     beyond = [*(size / 2 for size in magnitudes[:1]), *(2 * size for size in magnitudes[-1:])]
     numbers = np.asarray([*magnitudes, *between, *beyond])
     numbers = np.unique(np.concatenate([numbers, np.sqrt(numbers)]))

@@ -60,25 +60,25 @@ def host_differences(
     Ends at the first step with another kernel.
     """
     for index, step in enumerate(steps):
-        other = others[index] if index < len(others) else {}
+        other_step = others[index] if index < len(others) else {}
         kernel = step.get("launch")
-        if other.get("launch") != kernel or ("moved" in step) != ("moved" in other):
+        if other_step.get("launch") != kernel or ("moved" in step) != ("moved" in other_step):
             yield HostData(index, f"which kernels are launched, from {kernel or 'a copy'} on")
             return
-        if step.get("ttir") != other.get("ttir"):
+        if step.get("ttir") != other_step.get("ttir"):
             yield HostData(index, f"the constants of {kernel}")
-        other_contents = _contents(other)
+        other_contents = _contents(other_step)
         for role, (number, file) in _contents(step).items():
             if other_contents.get(role, (0, ""))[1] != file:
                 description = (
                     f"the contents of {role} of {kernel}" if kernel else "what PyTorch moves"
                 )
                 yield HostData(index, description, storage=number)
-        if step.get("grid") != other.get("grid"):
+        if step.get("grid") != other_step.get("grid"):
             yield HostData(index, f"the grid of {kernel}", places=True)
-        if step.get("picked") != other.get("picked"):
+        if step.get("picked") != other_step.get("picked"):
             yield HostData(index, "which elements PyTorch moves", places=True)
-        pairs = zip(step.get("arguments", ()), other.get("arguments", ()), strict=False)
+        pairs = zip(step.get("arguments", ()), other_step.get("arguments", ()), strict=False)
         for position, (argument, other_argument) in enumerate(pairs):
             if "storage" not in argument and argument["value"] != other_argument.get("value"):
                 yield HostData(
@@ -137,21 +137,23 @@ def host_made_storages(
                 varying |= {number} if is_varying else set()  # some old contents may remain
             continue
         arguments = step["arguments"]
-        numbers = [int(entry["storage"]) if "storage" in entry else None for entry in arguments]
+        storage_numbers = [
+            int(entry["storage"]) if "storage" in entry else None for entry in arguments
+        ]
         scalars = {data.scalar for data in step_data if data.scalar is not None}
         varying_targets: set[int] = set()
         for store in stores_of(modules[str(step["ttir"])]):
             targets = _storage_numbers(
-                range(len(numbers)) if store.to is None else store.to, numbers
+                range(len(storage_numbers)) if store.to is None else store.to, storage_numbers
             )
             is_varying = store.of is not None and bool(
-                _storage_numbers(store.of, numbers) & varying
+                _storage_numbers(store.of, storage_numbers) & varying
             )
             is_count = decides_places and store.adds and not is_varying
             if (
                 has_other_kernel
                 or is_count
-                or _is_host_made(store, numbers, scalars, tainted, varying)
+                or _is_host_made(store, storage_numbers, scalars, tainted, varying)
             ):
                 tainted |= targets
             varying_targets |= targets if is_varying else set()
@@ -232,18 +234,22 @@ class _StoreAnalysis:
     def stores(self) -> Iterator[Store]:
         for op in self._store_ops:
             data = data_of(op)
-            chosen = [self._choice_of(value) for value in backward(data, self._unselected_operands)]
+            selections = [
+                self._choice_of(value) for value in backward(data, self._unselected_operands)
+            ]
             if not all(constant_of(value) == 0 for value in data):
                 deciding_arguments = self._made_of(_places_of(op), self._operands)
-                chosen.append((deciding_arguments, self._made_of(data, self._unselected_operands)))
+                selections.append(
+                    (deciding_arguments, self._made_of(data, self._unselected_operands))
+                )
             yield Store(
                 self._roots.of([op]), self._made_of(data, self._value_operands),
-                tuple(choice for choice in chosen if choice is not None), op.name in READING,
+                tuple(choice for choice in selections if choice is not None), op.name in READING,
             )  # fmt: skip
 
     def loads_places(self) -> bool:
         """Return whether addresses, masks or trip counts may be made of loaded values."""
-        places = [
+        deciding_values = [
             value
             for op in self._flow.module.ops
             for value in (
@@ -254,7 +260,7 @@ class _StoreAnalysis:
                 else ()
             )
         ]
-        made_of = self._made_of(places, self._operands)
+        made_of = self._made_of(deciding_values, self._operands)
         pointers = {
             at
             for at, argument in enumerate(self._flow.module.main.arguments)

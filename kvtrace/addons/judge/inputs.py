@@ -126,8 +126,8 @@ class Case:
         Inputs with the same file are the same tensor.
         """
         files = [entry.file if isinstance(entry, TensorInput) else "" for entry in self.inputs]
-        first = files.index(files[number])
-        return first if files[number] and first < number else None
+        first_number = files.index(files[number])
+        return first_number if files[number] and first_number < number else None
 
     @property
     def shares(self) -> bool:
@@ -242,9 +242,9 @@ def _small_sizes(extents: Sequence[int], blocks: Sequence[int]) -> Iterator[dict
     for at, old in enumerate(extents):
         for new in (1, _PRIMES[(at + 1) % len(_PRIMES)]):
             yield {old: new}
-    first, last = extents[0], extents[-1]
+    first_extent, last_extent = extents[0], extents[-1]
     for block in (*blocks[-1:], *blocks[:1]):
-        yield from ({last: block + 1}, {first: block - 1})
+        yield from ({last_extent: block + 1}, {first_extent: block - 1})
 
 
 def _sizes_around_blocks(
@@ -267,15 +267,15 @@ def _large_sizes(inputs: Sequence[Input], extents: Sequence[int]) -> Iterator[di
     """
     if not extents:
         return
-    first = extents[0]
+    first_extent = extents[0]
     shapes = [entry.shape for entry in inputs if isinstance(entry, TensorInput)]
-    axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first}
+    axes = {axis for shape in shapes for axis, size in enumerate(shape) if size == first_extent}
     is_square = len(axes) > 1
     elements = _MANY_OF_SQUARES if is_square else _MANY
     elements = _MANY_OF_VECTORS if max(map(len, shapes)) == 1 else elements
     growth = (elements / max(_most_elements(inputs, {}), 1)) ** (1 / 2 if is_square else 1)
     if growth > 1:
-        yield {first: int(first * growth) | 1}
+        yield {first_extent: int(first_extent * growth) | 1}
 
 
 def _sizes_of_numbers(
@@ -284,13 +284,13 @@ def _sizes_of_numbers(
     """Yield changes to integers of the file, or just above, where a kernel may behave otherwise."""
     if not extents:
         return
-    first, largest = extents[0], _most_elements(inputs, {})
+    first_extent, largest = extents[0], _most_elements(inputs, {})
     for number in numbers[:_MOST_NUMBERS]:
-        if largest == first:
-            yield {first: number}
-        yield {first: number + 1}
-        if largest > first:
-            yield {first: number * first // largest + 1}
+        if largest == first_extent:
+            yield {first_extent: number}
+        yield {first_extent: number + 1}
+        if largest > first_extent:
+            yield {first_extent: number * first_extent // largest + 1}
             yield {**dict.fromkeys(extents, 1), extents[-1]: number + 1}
 
 
@@ -320,9 +320,9 @@ def extreme_sizes(
     extents = dict.fromkeys(n for shape in shapes for n in shape if n > 1 and n not in fixed)
     if not extents:
         return
-    first = next(iter(extents))
-    yield "without elements", BEYOND, {first: 0}
-    rows = {**dict.fromkeys(extents, 1), first: _ROWS}
+    first_extent = next(iter(extents))
+    yield "without elements", BEYOND, {first_extent: 0}
+    rows = {**dict.fromkeys(extents, 1), first_extent: _ROWS}
     if max(map(len, shapes)) > 1 and _most_elements(inputs, rows) <= 2 * _ROWS:
         yield f"{_ROWS:,} rows", "sizes", rows
 
@@ -330,17 +330,35 @@ def extreme_sizes(
 def unequal_extents(inputs: Sequence[Input], fixed: Sequence[int]) -> Iterator[tuple[Input, ...]]:
     """Yield inputs in which some of several equal extents are smaller than the others."""
     shapes = [entry.shape if isinstance(entry, TensorInput) else () for entry in inputs]
-    axes = [(at, axis) for at, shape in enumerate(shapes) for axis in range(len(shape))]
-    sizes = {shapes[at][axis] for at, axis in axes} - {1, *fixed}
+    axes = [
+        (input_number, axis)
+        for input_number, shape in enumerate(shapes)
+        for axis in range(len(shape))
+    ]
+    sizes = {shapes[input_number][axis] for input_number, axis in axes} - {1, *fixed}
     for size in sorted(sizes):
-        equal_axes = [(at, axis) for at, axis in axes if shapes[at][axis] == size]
+        equal_axes = [
+            (input_number, axis)
+            for input_number, axis in axes
+            if shapes[input_number][axis] == size
+        ]
         if len(equal_axes) == 1:
             continue
-        outer_axes = [(at, axis) for at, axis in equal_axes if axis < len(shapes[at]) - 1]
-        for changed_axes in [outer_axes, *([one] for one in equal_axes)][:_MOST_UNEQUAL]:
+        outer_axes = [
+            (input_number, axis)
+            for input_number, axis in equal_axes
+            if axis < len(shapes[input_number]) - 1
+        ]
+        for changed_axes in [outer_axes, *([single_axis] for single_axis in equal_axes)][
+            :_MOST_UNEQUAL
+        ]:
             if 0 < len(changed_axes) < len(equal_axes):
                 yield tuple(
-                    _with_extents(entry, [axis for at, axis in changed_axes if at == number], size)
+                    _with_extents(
+                        entry,
+                        [axis for input_number, axis in changed_axes if input_number == number],
+                        size,
+                    )
                     for number, entry in enumerate(inputs)
                 )
 
@@ -361,10 +379,10 @@ def other_whole_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[In
         if not isinstance(entry, ScalarInput) or not isinstance(entry.value, int):
             continue
         if isinstance(entry.value, bool):
-            others: tuple[int, ...] = (not entry.value,)
+            other_values: tuple[int, ...] = (not entry.value,)
         else:
-            others = () if entry.value in extents else (entry.value + 1, entry.value // 2)
-        for value in others:
+            other_values = () if entry.value in extents else (entry.value + 1, entry.value // 2)
+        for value in other_values:
             changed = (*inputs[:number], replace(entry, value=value), *inputs[number + 1 :])
             yield f"{entry.name}={value}", changed
 
@@ -392,14 +410,17 @@ def exchanged_numbers(inputs: Sequence[Input]) -> Iterator[tuple[str, tuple[Inpu
         if isinstance(entry, ScalarInput) and type(entry.value) is float
     ]
     for left_index, right_index in pairwise(floats):
-        first, second = inputs[left_index], inputs[right_index]
-        assert isinstance(first, ScalarInput)
-        assert isinstance(second, ScalarInput)
-        if first.value != second.value:
+        left, right = inputs[left_index], inputs[right_index]
+        assert isinstance(left, ScalarInput)
+        assert isinstance(right, ScalarInput)
+        if left.value != right.value:
             changed = [*inputs]
-            changed[left_index] = replace(first, value=second.value)
-            changed[right_index] = replace(second, value=first.value)
-            yield f"{first.name}={second.value:g}, {second.name}={first.value:g}", tuple(changed)
+            changed[left_index] = replace(left, value=right.value)
+            changed[right_index] = replace(right, value=left.value)
+            yield (
+                f"{left.name}={right.value:g}, {right.name}={left.value:g}",
+                tuple(changed),
+            )
 
 
 def _most_elements(inputs: Sequence[Input], change: Mapping[int, int]) -> int:

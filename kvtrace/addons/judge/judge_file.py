@@ -279,8 +279,8 @@ def _surroundings_problems(text: FileText, entry: str) -> Iterator[dict[str, Any
             path = text.path.with_name(f"{name}.py")
             if path not in known_paths and path.is_file():
                 known_paths.add(path)
-                files.append(other := read_file(path))
-                other_reads = (read for reads in other.reads.values() for read in reads)
+                files.append(imported_file := read_file(path))
+                other_reads = (read for reads in imported_file.reads.values() for read in reads)
                 all_reads |= {f"{path.name}: {read}": None for read in other_reads}
     if all_reads:
         message = f"the candidate reads more than its inputs ({', '.join([*all_reads][:3])})"

@@ -167,12 +167,18 @@ def check_kernel(
             ) from nothing
         findings = trace.sanitize(*(rules or ("default",)))
         figures, invocation = _figures(trace, device), _invocation(findings.data)
-    names = [str(name) for name in _parameters(kernel)][: len(copied)]
-    tensors = {name: value for name, value in zip(names, copied, strict=False) if _is_tensor(value)}
-    before = dict(zip(names, args, strict=False))
-    written = tuple(name for name, value in tensors.items() if not _is_equal(before[name], value))
+    parameter_names = [str(name) for name in _parameters(kernel)][: len(copied)]
+    tensors = {
+        name: value
+        for name, value in zip(parameter_names, copied, strict=False)
+        if _is_tensor(value)
+    }
+    before = dict(zip(parameter_names, args, strict=False))
+    written_names = tuple(
+        name for name, value in tensors.items() if not _is_equal(before[name], value)
+    )
     name = str(getattr(_function(kernel), "__name__", "kernel"))
-    return CheckedKernel(name, tensors, written, findings, figures, invocation)
+    return CheckedKernel(name, tensors, written_names, findings, figures, invocation)
 
 
 def _figures(trace: OpenedTrace, device: str | None) -> Figures:

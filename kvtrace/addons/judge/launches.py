@@ -70,9 +70,9 @@ class Memory:
         shape, strides = _sizes(entry["shape"]), _sizes(entry["strides"])
         storage = self.storages[int(entry["storage"])]
         start, size = int(entry["offset"]), dtype.itemsize
-        last = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
+        last_offset = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
         if min((*shape, *strides, start)) < 0 or (
-            0 not in shape and (last + 1) * size > storage.size
+            0 not in shape and (last_offset + 1) * size > storage.size
         ):
             raise CannotJudge("a tensor in the candidate's log is outside of its storage")
         return strided(storage[: storage.size // size * size].view(dtype), shape, strides, start)
@@ -133,12 +133,12 @@ def run_launches(
     for number, tensor in enumerate(case.tensors):
         content = (inputs / tensor.file).read_bytes()
         memory.storages[number] = np.frombuffer(content, np.uint8).copy()
-    for at, entry in enumerate(entries):
+    for step, entry in enumerate(entries):
         try:
             if "launch" in entry:
-                _evaluate_launch(at, entry, folder, memory)
+                _evaluate_launch(step, entry, folder, memory)
             else:
-                _repeat_move(at, entry, folder, memory)
+                _repeat_move(step, entry, folder, memory)
         except (KeyError, TypeError, ValueError, IndexError, OSError) as error:
             raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
         except CannotJudge:
@@ -159,7 +159,7 @@ def is_never_written(values: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
     return is_blank.reshape(values.shape)
 
 
-def _evaluate_launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
+def _evaluate_launch(step: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
     digest = _digest(entry["ttir"])
     if digest not in memory.modules:
         text = (folder / f"ttir-{digest}").read_text(encoding="utf-8")
@@ -176,7 +176,9 @@ def _evaluate_launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Me
     for key, content in entry["contents"].items():
         argument_entry = entries_by_storage[int(key)]
         element = numpy_dtype_of(str(argument_entry["dtype"]))
-        _set_contents(int(key), content, element, (at, str(argument_entry["name"])), folder, memory)
+        _set_contents(
+            int(key), content, element, (step, str(argument_entry["name"])), folder, memory
+        )
     storages = {n: Storage(len(memory.storages[n]), memory.storages[n]) for n in entries_by_storage}
     arguments = [_argument(argument, storages) for argument in entry["arguments"]]
     stores = _StoreObserver()
@@ -188,9 +190,9 @@ def _evaluate_launch(at: int, entry: Mapping[str, Any], folder: Path, memory: Me
         evaluate(
             module, arguments, (x, y, z), observers=(stores,), kernel=kernel, most_steps=MOST_STEPS
         )
-    numbers = [int(a["storage"]) if "storage" in a else None for a in entry["arguments"]]
+    storage_numbers = [int(a["storage"]) if "storage" in a else None for a in entry["arguments"]]
     for position, op in stores.ops.items():
-        number = numbers[position] if position < len(numbers) else None
+        number = storage_numbers[position] if position < len(storage_numbers) else None
         if number is not None:
             memory.written_by[number] = op
 
@@ -205,14 +207,14 @@ def _argument(entry: Mapping[str, Any], storages: Mapping[int, Storage]) -> Argu
     )  # fmt: skip
 
 
-def _repeat_move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
+def _repeat_move(step: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
     """Repeat a logged move of elements by PyTorch in `memory`."""
     target, sources = entry["moved"], entry.get("sources", ())
     for key, content in entry["contents"].items():
         tensors = [tensor for tensor in (*sources, target) if tensor]
         view = next((tensor for tensor in tensors if int(tensor["storage"]) == int(key)), None)
         element = np.dtype(np.uint8) if view is None else numpy_dtype(str(view["dtype"]))
-        _set_contents(int(key), content, element, (at, f"tensor {key}"), folder, memory)
+        _set_contents(int(key), content, element, (step, f"tensor {key}"), folder, memory)
     if target is None:
         return
     number = int(target["storage"])
@@ -236,7 +238,7 @@ def _repeat_move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory
     if source_numbers:
         source_dtype = values[0].dtype
         source_storage = memory.storages[source_numbers[0]]
-        written = (
+        written_source = (
             None
             if op is None
             else source_storage[
@@ -244,7 +246,10 @@ def _repeat_move(at: int, entry: Mapping[str, Any], folder: Path, memory: Memory
             ]
         )
         memory.moved.append(
-            (target_view.copy(), None if written is None else written.view(source_dtype).copy())
+            (
+                target_view.copy(),
+                None if written_source is None else written_source.view(source_dtype).copy(),
+            )
         )
     if op is not None:
         memory.written_by[number] = op
@@ -268,8 +273,8 @@ def _set_contents(
     values = storage[: size // element.itemsize * element.itemsize].view(element)
     name = _POISON_OF.get(element.name)
     if name is not None and values.size and np.isnan(values.astype(np.float32)).all():
-        kind, bits = POISON[name]
-        storage[: values.nbytes].view(kind)[:] = kind(bits)
+        bits_type, bits = POISON[name]
+        storage[: values.nbytes].view(bits_type)[:] = bits_type(bits)
     else:
         memory.unexplained[step_and_name] = values.copy()
     if memory.derived is not None:

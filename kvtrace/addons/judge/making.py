@@ -168,9 +168,9 @@ class CaseMaker:
             for entry in base.inputs:
                 if isinstance(entry, TensorInput) and is_integers(entry) and entry.dtype != "bool":
                     tensor = tensors.tensor_from(entry, self._folder)
-                    whole = tensor.as_strided((entry.storage,), (1,), 0)
-                    whole[self._random.random(entry.storage) < _IGNORED_SHARE] = value
-                    inputs.append(self._store(entry, tensors.bytes_of(whole)))
+                    storage_values = tensor.as_strided((entry.storage,), (1,), 0)
+                    storage_values[self._random.random(entry.storage) < _IGNORED_SHARE] = value
+                    inputs.append(self._store(entry, tensors.bytes_of(storage_values)))
                 else:
                     inputs.append(entry)
             yield Case(f"some integers are {value}", BEYOND, tuple(inputs), base.weights)
@@ -292,8 +292,12 @@ def label_of(inputs: Sequence[Input]) -> str:
         if isinstance(entry, ScalarInput):
             parts.append(f"{entry.name}={entry.value}")
             continue
-        kind = entry.dtype.rstrip("0123456789")
-        dtype = short_names[kind] + entry.dtype[len(kind) :] if kind in short_names else entry.dtype
+        type_name = entry.dtype.rstrip("0123456789")
+        dtype = (
+            short_names[type_name] + entry.dtype[len(type_name) :]
+            if type_name in short_names
+            else entry.dtype
+        )
         dtype = float8_names.get(entry.dtype, dtype)
         parts.append(f"{entry.name}={dtype}[{', '.join(map(str, entry.shape))}]")
     return ", ".join(parts)

@@ -163,13 +163,15 @@ def _numbers_of_moved(
     numbered, next_number = [*args], 1
     for position in positions:
         argument = args[position]
-        numbers = []
-        for each in _tensors(argument):
-            count = each.numel()
-            ascending = torch.arange(next_number, next_number + count, device=each.device)
-            numbers.append(ascending.reshape(each.shape))
+        number_tensors = []
+        for tensor in _tensors(argument):
+            count = tensor.numel()
+            ascending = torch.arange(next_number, next_number + count, device=tensor.device)
+            number_tensors.append(ascending.reshape(tensor.shape))
             next_number += count
-        numbered[position] = numbers[0] if isinstance(argument, torch.Tensor) else numbers
+        numbered[position] = (
+            number_tensors[0] if isinstance(argument, torch.Tensor) else number_tensors
+        )
     if name == "aten::constant_pad_nd":
         numbered[2:] = [0]
     return function(*numbered, **options)

@@ -191,17 +191,21 @@ def _shared_results(
     Inputs that the reference changes (`changed`) may be results.
     """
     defects, first_results = [], dict[tuple[Any, ...], int]()
-    for at, entry in enumerate(returned):
+    for result_number, entry in enumerate(returned):
         if "storage" not in entry or 0 in entry["shape"]:
             continue
-        number = int(entry["storage"])
-        names = [tensor.name for tensor in case.tensors[number : number + 1]]
-        key = (number, entry["offset"], *entry["shape"], *entry["strides"])
-        first_index = first_results.setdefault(key, at)
-        owner = f"the input {names[0]}" if names and names[0] not in changed else ""
-        owner = owner or (f"result {first_index}" if first_index != at else "")
+        storage_number = int(entry["storage"])
+        input_names = [tensor.name for tensor in case.tensors[storage_number : storage_number + 1]]
+        key = (storage_number, entry["offset"], *entry["shape"], *entry["strides"])
+        first_index = first_results.setdefault(key, result_number)
+        owner = (
+            f"the input {input_names[0]}" if input_names and input_names[0] not in changed else ""
+        )
+        owner = owner or (f"result {first_index}" if first_index != result_number else "")
         if owner:
-            text = f"result {at} is the memory of {owner}: writing to one changes the other"
+            text = (
+                f"result {result_number} is the memory of {owner}: writing to one changes the other"
+            )
             defects.append(Defect("result-kind", "error", text, "return a new tensor"))
     return defects
 
@@ -265,11 +269,11 @@ def _compare_with_reference(
 
 
 def _unwritten_defect(at: int, is_blank: NDArray[np.bool_], op: Op | None) -> Defect:
-    first = tuple(int(i) for i in np.unravel_index(int(np.argmax(is_blank)), is_blank.shape))
+    first_index = tuple(int(i) for i in np.unravel_index(int(np.argmax(is_blank)), is_blank.shape))
     return Defect(
         "never-written", "error",
         f"{int(is_blank.sum()):,} of {is_blank.size:,} elements of result {at} are never written, "
-        f"the first at {list(first)}",
+        f"the first at {list(first_index)}",
         "let the grid and the masks reach every element", op,
     )  # fmt: skip
 
@@ -365,8 +369,8 @@ def _selects_extremes(
     """Return whether `index` selects the elements `extreme` of `values` along an axis."""
     if index.size != extreme.size or index.min() < 0 or index.max() >= values.shape[axis]:
         return False
-    at = np.expand_dims(index.reshape(extreme.shape), axis)
-    picked = np.take_along_axis(values, at.astype(np.int64), axis)
+    indexes = np.expand_dims(index.reshape(extreme.shape), axis)
+    picked = np.take_along_axis(values, indexes.astype(np.int64), axis)
     return bool(np.array_equal(np.squeeze(picked, axis), extreme))
 
 

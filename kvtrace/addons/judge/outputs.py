@@ -164,10 +164,11 @@ class Outputs:
             }
             kernels = [entry["ttir"] for entry in launch_entries(log.get(call, ()))]
             if first_kernels and (not kernels or not first_kernels.issuperset(kernels)):
-                other = "another kernel" if kernels else "no kernel"
+                kernel_text = "another kernel" if kernels else "no kernel"
                 self._add(
                     "nondeterministic", "error",
-                    f"call {call + 1} launches {other} for the same inputs: {cases[number].label}",
+                    f"call {call + 1} launches {kernel_text} for the same inputs: "
+                    f"{cases[number].label}",
                     "launch the same kernels for the same inputs",
                 )  # fmt: skip
 
@@ -360,7 +361,9 @@ class Outputs:
         for module in memory.modules.values():
             self._has_tf32 = self._has_tf32 or uses_tf32(module)
             for op in narrow_sums(module):
-                if all(source_stack(op) != source_stack(other) for other in self._narrow_ops):
+                if all(
+                    source_stack(op) != source_stack(earlier_op) for earlier_op in self._narrow_ops
+                ):
                     self._narrow_ops.append(op)
         return outcome_of(
             memory, values, entries, self._folders.child, tf32=self._has_tf32,
@@ -480,8 +483,8 @@ class Outputs:
             return False
         floats = {number for number, tensor in enumerate(case.tensors) if tensor.dtype in EPSILON}
         tainted = host_made_storages(host, steps, self._modules, floats)
-        numbers = {int(result["storage"]) for result in returned if "storage" in result}
-        if tainted & numbers or (tainted and not returned):
+        result_storages = {int(result["storage"]) for result in returned if "storage" in result}
+        if tainted & result_storages or (tainted and not returned):
             return False
         if host:
             self._add(
@@ -498,8 +501,8 @@ class Outputs:
         if case.kind not in ("given", "values"):
             return
         inputs = [input_values(case, number, values.inputs) for number in range(len(case.tensors))]
-        for moved, written in memory.moved:
-            if written is not None and not _is_one_of(written, inputs):
+        for moved, written_source in memory.moved:
+            if written_source is not None and not _is_one_of(written_source, inputs):
                 continue  # a kernel made it
             if not _is_one_of(moved, inputs) and is_reference_result(moved, values):
                 self._add(
@@ -547,12 +550,12 @@ class Outputs:
                 host_differences(memory_steps(self._given_log), memory_steps(log)), None
             )
             description = description or ("" if difference is None else difference.description)
-            for index, (one, other) in enumerate(
+            for index, (given_result, other_result) in enumerate(
                 zip(_returned_entries(self._given_log), _returned_entries(log), strict=False)
             ):
-                if (one.get("content"), one.get("value")) != (
-                    other.get("content"),
-                    other.get("value"),
+                if (given_result.get("content"), given_result.get("value")) != (
+                    other_result.get("content"),
+                    other_result.get("value"),
                 ):
                     description = description or f"result {index}"
         return description
@@ -573,12 +576,12 @@ class Outputs:
         self, first: tuple[Values, Outcome], second: tuple[Values, Outcome]
     ) -> None:  # fmt: skip
         """Report results that are equal for two sets of values, unless the reference's are too."""
-        results, others = first[1].results, second[1].results
-        if not results or len(results) != len(others):
+        results, other_results = first[1].results, second[1].results
+        if not results or len(results) != len(other_results):
             return
         are_equal = all(
-            np.array_equal(one, other, equal_nan=one.dtype.kind == "f")
-            for one, other in zip(results, others, strict=True)
+            np.array_equal(result, other_result, equal_nan=result.dtype.kind == "f")
+            for result, other_result in zip(results, other_results, strict=True)
         )
         if are_equal and not _have_same_expected(first[0], second[0]):
             self._add(
@@ -593,12 +596,12 @@ class Outputs:
 
         Without a reference, a difference shows that the host computed a part.
         """
-        values, other = second
-        again = self._outcome(values, self._given_log)
-        pairs = zip(again.results, other.results, strict=False)
+        values, run_outcome = second
+        reevaluated = self._outcome(values, self._given_log)
+        pairs = zip(reevaluated.results, run_outcome.results, strict=False)
         if not all(
-            one.shape == two.shape and np.allclose(one, two, 1e-3, 1e-3, equal_nan=True)
-            for one, two in pairs
+            left.shape == right.shape and np.allclose(left, right, 1e-3, 1e-3, equal_nan=True)
+            for left, right in pairs
         ):
             self._report_host_computed(first[0].case.label)
 
@@ -665,5 +668,5 @@ def _have_same_expected(first: Values, second: Values) -> bool:
     if first.expected is None or second.expected is None:
         return False
     pairs = zip(first.expected.native, second.expected.native, strict=False)
-    arrays = ((array(first.answers, one), array(second.answers, two)) for one, two in pairs)
-    return all(one.tobytes() == two.tobytes() for one, two in arrays)
+    arrays = ((array(first.answers, left), array(second.answers, right)) for left, right in pairs)
+    return all(left.tobytes() == right.tobytes() for left, right in arrays)

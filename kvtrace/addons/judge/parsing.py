@@ -169,15 +169,18 @@ def _facts_of(text: str, name: str) -> dict[str, Any]:
         node.name: node for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)
     }
     functions = {name: node for name, node in definitions.items() if not _is_kernel(node)}
-    used = {name: frozenset(_names_used(node)) for name, node in functions.items()}
+    used_names = {name: frozenset(_names_used(node)) for name, node in functions.items()}
     launching = {name for name, node in functions.items() if _launches(node)}
     while callers := {
-        name for name in functions if name not in launching and launching & used[name]
+        name for name in functions if name not in launching and launching & used_names[name]
     }:  # fmt: skip
         launching |= callers
     public = [n for n in functions if n in launching and not n.startswith("_") and n not in INPUTS]
     called_by_others = {
-        name for name in public for other in public if other != name and name in used[other]
+        name
+        for name in public
+        for caller in public
+        if caller != name and name in used_names[caller]
     }
     return {
         "launching": public,

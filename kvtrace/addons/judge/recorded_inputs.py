@@ -51,14 +51,14 @@ def write_recorded_cases(trace: Path, text: FileText, entry: str, folder: Path) 
         KvtraceError: the recording cannot be read.
     """
     folder.mkdir()
-    names, optional = text.parameters.get(entry, ()), text.defaults.get(entry, 0)
+    parameter_names, optional = text.parameters.get(entry, ()), text.defaults.get(entry, 0)
     cases: dict[tuple[Input, ...], Case] = {}
     signatures: Counter[str] = Counter()
     large_launches = 0
     for call, constants in _calls_by_frequency(trace, text.names):
         arguments = ", ".join(argument.name for argument in call.arguments)
         signatures[f"{call.kernel}({arguments})"] += 1
-        fitting = _fitting_pairs(call, constants, names, optional)
+        fitting = _fitting_pairs(call, constants, parameter_names, optional)
         if fitting is None:
             continue
         inputs = tuple(value for value, _ in fitting)
@@ -79,10 +79,11 @@ def write_recorded_cases(trace: Path, text: FileText, entry: str, folder: Path) 
             f"all launches in {trace} that fit {entry} have more than {_MOST_ELEMENTS:,} elements; "
             "give smaller inputs of the same kind by --shapes"
         )
-    listed = ", ".join([*signatures][:_MOST_LISTED]) or "none that can be evaluated"
+    signature_list = ", ".join([*signatures][:_MOST_LISTED]) or "none that can be evaluated"
     raise CannotJudge(
-        f"no launch in {trace} fits {entry}({', '.join(names)}); recorded are {listed}: name the "
-        "function's parameters as the kernel's arguments, or give --shapes"
+        f"no launch in {trace} fits {entry}({', '.join(parameter_names)}); recorded are "
+        f"{signature_list}: give the function's parameters the names of the kernel's arguments, or "
+        "give --shapes"
     )
 
 

@@ -51,8 +51,8 @@ def _functions_by_name() -> dict[str, Any]:
     functions = {
         f"builtins.{name}": value for name, value in vars(builtins).items() if callable(value)
     }
-    names = [n for n in [*sys.modules] if n in _PATCHABLE or n.split(".")[0] == "kvtrace"]
-    for name in names:
+    module_names = [n for n in [*sys.modules] if n in _PATCHABLE or n.split(".")[0] == "kvtrace"]
+    for name in module_names:
         module = sys.modules[name]
         for key, value in [*vars(module).items()]:
             if isinstance(value, _REPLACEABLE):

@@ -222,10 +222,10 @@ def import_libraries(target: str) -> None:
     import_rooms(_LIBRARIES)
     from triton.backends.compiler import GPUTarget
 
-    kind, _, architecture = target.partition(":")
+    backend_name, _, architecture = target.partition(":")
     with suppress(Exception):  # an unknown target is reported by the candidate's process
-        number = int(architecture) if architecture.isdigit() else architecture
-        backend = triton.compiler.make_backend(GPUTarget(kind, number, 32))
+        architecture_number = int(architecture) if architecture.isdigit() else architecture
+        backend = triton.compiler.make_backend(GPUTarget(backend_name, architecture_number, 32))
         backend.hash()
         backend.parse_options({})
 

@@ -65,5 +65,8 @@ def _state_storages(first: Log, last: Log) -> frozenset[int]:
 
 
 def _differs(result: Mapping[str, Any], plain: Memory, disturbed: Memory, child: Path) -> bool:
-    one, two = result_of(result, plain, child), result_of(result, disturbed, child)
-    return count_differences(one, two) > 0
+    plain_result, disturbed_result = (
+        result_of(result, plain, child),
+        result_of(result, disturbed, child),
+    )
+    return count_differences(plain_result, disturbed_result) > 0

@@ -55,9 +55,9 @@ def arguments_from(case: Case, folder: Path, device: str = "cpu") -> list[Any]:
     """Return the values of a case's inputs, with tensors on a device; shared inputs are shared."""
     arguments: list[Any] = []
     for number, entry in enumerate(case.inputs):
-        first = case.shared_with(number)
-        if first is not None:
-            arguments.append(arguments[first])
+        earlier_input = case.shared_with(number)
+        if earlier_input is not None:
+            arguments.append(arguments[earlier_input])
         elif isinstance(entry, ScalarInput):
             arguments.append(entry.value)
         else:
@@ -77,8 +77,8 @@ def storage_bytes(tensor: Any) -> bytes:
     """Return all bytes of the storage that a tensor views."""
     import torch
 
-    whole = torch.empty(0, dtype=torch.uint8, device=tensor.device)
-    return bytes(whole.set_(tensor.detach().untyped_storage()).cpu().numpy().tobytes())
+    storage_view = torch.empty(0, dtype=torch.uint8, device=tensor.device)
+    return bytes(storage_view.set_(tensor.detach().untyped_storage()).cpu().numpy().tobytes())
 
 
 def store_result(tensor: Any, name: str, folder: Path, file: str) -> StoredResult:

@@ -69,7 +69,7 @@ def printed(capsys, *words):
 
 
 @pytest.mark.process
-def test_a_sound_program_agrees(trace, capsys):
+def test_launches_of_a_correct_program_agree(trace, capsys):
     code, out, _ = printed(capsys, trace)
     assert (code, out) == (0, "5 launches checked: 5 agree with their IR\n")
     opened = open_trace(trace)
@@ -92,7 +92,7 @@ def test_a_sound_program_agrees(trace, capsys):
 
 
 @pytest.mark.process
-def test_what_is_wrong_is_said_in_words(planted, capsys):
+def test_differing_launch_is_described_as_text(planted, capsys):
     code, out, _ = printed(capsys, planted)
     assert code == 1
     assert "differs  add (num_warps=8, num_stages=" in out
@@ -126,7 +126,7 @@ def test_json_has_rows_and_findings(planted, capsys):
 
 
 @pytest.mark.process
-def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
+def test_stages_behind_ttgir_are_reported_as_at_fault(trace, capsys):
     with_other_memory(trace, "add", ninety_nine)
 
     _, out, _ = printed(capsys, trace)
@@ -149,7 +149,7 @@ def test_what_comes_after_ttgir_is_at_fault(trace, capsys):
 
 
 @pytest.mark.process
-def test_a_report_that_checks_unasked_says_the_stage_too(trace, capsys, tmp_path):
+def test_report_that_runs_missing_checks_shows_the_stage_at_fault(trace, capsys, tmp_path):
     with_other_memory(trace, "add", ninety_nine)
 
     assert main(["report", str(trace), "-o", str(tmp_path / "page.html")]) == 0
@@ -160,7 +160,7 @@ def test_a_report_that_checks_unasked_says_the_stage_too(trace, capsys, tmp_path
 
 
 @pytest.mark.process
-def test_what_is_meant_is_computed_once(planted, monkeypatch, capsys):
+def test_expected_values_are_computed_once_per_launch(planted, monkeypatch, capsys):
     """And what the TTGIR means, of the launch that differs."""
     computed = []
 
@@ -175,7 +175,7 @@ def test_what_is_meant_is_computed_once(planted, monkeypatch, capsys):
 
 
 @pytest.mark.process
-def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
+def test_passes_to_ttgir_are_reported_as_at_fault(trace, capsys):
     """They made a product of the sum, and the device keeps to that."""
     torch.manual_seed(1)
     product = (torch.randn(1000) * torch.randn(1000)).numpy()
@@ -199,7 +199,7 @@ def test_the_passes_that_make_ttgir_are_at_fault(trace, capsys):
         (lambda text: text.replace("arith.addf", "arith.remf"), "differ both"),
     ],
 )
-def test_which_stage_is_at_fault_may_not_be_known(trace, change, reason, capsys):
+def test_stage_at_fault_is_unknown_with_a_reason(trace, change, reason, capsys):
     with_other_memory(trace, "add", ninety_nine)
     with_other_ttgir(trace, "add", change)
 
@@ -209,7 +209,7 @@ def test_which_stage_is_at_fault_may_not_be_known(trace, change, reason, capsys)
 
 
 @pytest.mark.process
-def test_a_kernel_without_ttgir_says_so(tmp_path, capsys):
+def test_kernel_without_ttgir_has_an_unknown_stage_at_fault(tmp_path, capsys):
     cache = str(tmp_path / "cache")  # in the others' are whole kernels
     trace = recorded(
         tmp_path, KVTRACE_CHECK="first", KVTRACE_COMPILE="ttir", TRITON_CACHE_DIR=cache
@@ -239,14 +239,14 @@ def test_sarif_points_to_the_store(planted, capsys):
 
 
 @pytest.mark.process
-def test_checking_again_takes_the_place_of_what_was_found(planted, capsys):
+def test_second_check_replaces_the_results_of_the_first(planted, capsys):
     for _ in range(2):
         assert printed(capsys, planted)[0] == 1
     assert open_trace(planted).table("findings").num_rows == 1
 
 
 @pytest.mark.process
-def test_a_launch_whose_memory_is_gone_is_undecided(trace, capsys):
+def test_launch_without_its_memory_file_is_undecided(trace, capsys):
     rewrite_memory(trace, lambda row: row["seq"] == 0, lambda _sha256: "0" * 64)
     code, out, _ = printed(capsys, trace)
     assert code == 0
@@ -262,7 +262,7 @@ def diffed(capsys, before, after, *words):
 
 
 @pytest.mark.process
-def test_a_new_wrong_result_breaks_the_rule_on_new_findings(sound, planted, tmp_path, capsys):
+def test_new_wrong_result_violates_the_rule_on_new_findings(sound, planted, tmp_path, capsys):
     """Neither side was checked or sanitized: the comparison does both."""
     before = Path(shutil.copytree(sound, tmp_path / "before"))
     rule = ("--fail-on", "findings.new")
@@ -275,7 +275,7 @@ def test_a_new_wrong_result_breaks_the_rule_on_new_findings(sound, planted, tmp_
 
 
 @pytest.mark.process
-def test_a_side_that_is_checked_is_not_sanitized_by_that(planted, capsys):
+def test_checked_side_does_not_count_as_sanitized(planted, capsys):
     assert main(["check", str(planted)]) == 1
     capsys.readouterr()
     assert main(["diff", str(planted), str(planted), "--no-replay"]) == 0
@@ -286,7 +286,7 @@ def test_a_side_that_is_checked_is_not_sanitized_by_that(planted, capsys):
 
 
 @pytest.mark.process
-def test_a_comment_may_name_a_rule_of_checks(tmp_path, capsys):
+def test_suppression_comment_may_name_a_rule_of_checks(tmp_path, capsys):
     with kvtrace.capture(tmp_path, check="first"):
         kernels.excused[(1,)](torch.ones(64), torch.zeros(64), N=64)
     assert main(["sanitize", str(tmp_path)]) == 0
@@ -298,7 +298,7 @@ def test_a_comment_may_name_a_rule_of_checks(tmp_path, capsys):
 
 
 @pytest.mark.process
-def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
+def test_check_without_recorded_launches_says_how_to_record(tmp_path, capsys):
     out = recorded(tmp_path)
     code, said, complaint = printed(capsys, out)
     assert (code, said) == (2, "")
@@ -308,14 +308,14 @@ def test_without_a_launch_that_was_kept_it_says_how_to_record(tmp_path, capsys):
 
 
 @pytest.mark.process
-def test_two_forms_at_once_are_refused(trace, capsys):
+def test_json_and_sarif_together_are_an_error(trace, capsys):
     code, out, complaint = printed(capsys, trace, "--json", "--sarif")
     assert (code, out) == (2, "")
     assert "choose one" in complaint
 
 
 @pytest.mark.process
-def test_step_thirty_of_a_loop_is_named(tmp_path, capsys):
+def test_nan_in_the_thirtieth_trip_of_a_loop_is_located(tmp_path, capsys):
     out = recorded(tmp_path, "train", KVTRACE_CHECK="finite")
     code, said, _ = printed(capsys, out)
     lines, first = inspect.getsourcelines(bad_kernels.log_of_zero.fn)

@@ -105,7 +105,7 @@ def trace(tmp_path_factory):
     return open_trace(folder)
 
 
-def test_change_is_claimed_for_the_job_that_brought_it_alone(trace):
+def test_change_is_reported_only_for_its_first_job(trace):
     fleet = read_fleet(trace, trace.select())
     assert (fleet.runs, len(fleet.jobs), fleet.newest) == (24, 12, 11)
     matmul, softmax = fleet.kernels
@@ -275,7 +275,7 @@ def test_replaced_run_changes_the_figures(tmp_path):
     assert {**after.times, 5: 0} == {**before.times, 5: 0}
 
 
-def test_noise_is_not_claimed_and_a_lasting_step_is():
+def test_lasting_change_is_reported_and_noise_is_not():
     random = np.random.default_rng(5)
     claimed = changed = 0
     for _ in range(300):
@@ -321,7 +321,7 @@ def test_a_thousand_jobs_are_judged_and_drawn_quickly():
     assert time.process_time() - began < 10
 
 
-def test_kernels_are_those_of_the_device_time_table():
+def test_fleet_has_the_same_kernels_as_the_device_time_table():
     trace = open_trace(FIXTURES / "planted" / "recompiles")
     device = read_device_time(trace, trace.runs)
 

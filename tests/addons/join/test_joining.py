@@ -34,7 +34,7 @@ def share(made: Known, found: JoinedExecutions) -> float:
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_by_host_times_all_are_found(name: str, tmp_path: Path) -> None:
+def test_host_times_match_all_executions(name: str, tmp_path: Path) -> None:
     made = known(name, tmp_path)
     found = joined(made)
     assert wrong(made, found) == 0
@@ -53,7 +53,7 @@ def test_order_alone_agrees_with_host_times(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_another_run_is_joined_by_order(name: str, tmp_path: Path) -> None:
+def test_times_of_another_run_are_joined_by_order(name: str, tmp_path: Path) -> None:
     made = known(name, tmp_path, requested=False, same_process=False, later_ns=HOUR)
     found = joined(made)
     assert wrong(made, found) == 0
@@ -63,6 +63,6 @@ def test_another_run_is_joined_by_order(name: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", FIXTURES)
-def test_a_part_of_another_run_has_no_wrong_launch(name: str, tmp_path: Path) -> None:
+def test_part_of_another_run_is_matched_without_wrong_launches(name: str, tmp_path: Path) -> None:
     made = known(name, tmp_path, requested=False, same_process=False, rows=slice(100, 200))
     assert wrong(made, joined(made)) == 0

@@ -14,21 +14,21 @@ def test_block_and_shared_memory_distinguish_variants() -> None:
     assert not found.uncertain
 
 
-def test_another_name_or_grid_is_foreign() -> None:
+def test_kernel_with_another_name_or_grid_is_foreign() -> None:
     found = number_looks(
         {0: Look("f", GRID)}, [Look("g", GRID), Look("f", (5, 1, 1)), Look("f", GRID)]
     )
     assert found.executions == [FOREIGN, FOREIGN, 0]
 
 
-def test_another_compilation_is_known_by_name_and_grid_alone() -> None:
+def test_kernel_compiled_again_is_matched_by_name_and_grid() -> None:
     calls = {0: Look("f", GRID, 128, 512), 1: Look("g", GRID, 128, 512)}
     found = number_looks(calls, [Look("f", GRID, 128, 1024), Look("g", GRID, 128, 512)])
     assert found.executions == [found.calls[0], found.calls[1]]
     assert found.uncertain == {found.calls[0]}
 
 
-def test_what_one_side_does_not_know_is_not_compared() -> None:
+def test_properties_unknown_on_one_side_are_not_compared() -> None:
     calls = {0: Look("f", GRID, None, 512), 1: Look("f", GRID, 128, 1024)}
     found = number_looks(calls, [Look("f", GRID, 128, 512), Look("f", GRID, 128, 1024)])
     assert found.executions == [found.calls[0], found.calls[1]]
@@ -38,7 +38,7 @@ def test_rocprof_names_a_kernel_by_its_descriptor() -> None:
     assert number_looks({0: Look("f", GRID)}, [Look("f.kd", GRID)]).executions == [0]
 
 
-def test_a_tool_without_grids_is_compared_by_names_and_says_so() -> None:
+def test_times_without_grids_are_matched_by_name_as_uncertain() -> None:
     calls = {0: Look("f", GRID), 1: Look("f", (8, 1, 1)), 2: Look("g", GRID)}
     found = number_looks(calls, [Look("f", None), Look("g", GRID)])
     assert found.calls[0] == found.calls[1] == found.executions[0]

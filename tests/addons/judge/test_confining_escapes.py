@@ -99,12 +99,12 @@ def test_no_escape_reaches_the_host(escaping, host, user, namespaces, name):
 
 @pytest.mark.process
 @pytest.mark.parametrize("name", ["replaces_files_by_pipes", "replaces_files_by_links"])
-def test_only_regular_files_are_taken_over(escaping, name):
+def test_only_regular_left_files_are_copied(escaping, name):
     result = escaping(os.geteuid(), "all")[name]
     assert (result["left"], result["odd"]) == (["events"], [])
 
 
-def test_files_are_taken_over_up_to_the_bound(escaping):
+def test_files_are_copied_up_to_the_size_limit(escaping):
     result = escaping(os.geteuid(), "all")["fills_the_disk"]
     assert {"file0", "file2"} <= set(result["left"])
     assert "file9" not in result["left"]

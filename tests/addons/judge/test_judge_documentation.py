@@ -14,7 +14,7 @@ PAGE = (ROOT / "docs" / "agents.md").read_text(encoding="utf-8")
 
 
 @pytest.mark.process
-def test_kernel_of_the_page_is_judged_right(tmp_path):
+def test_kernel_in_the_documentation_is_judged_right(tmp_path):
     (block,) = re.findall(r"```python\n(.*?)```", PAGE, re.DOTALL)
     path = tmp_path / "relu.py"
     path.write_text(block, encoding="utf-8")
@@ -22,7 +22,7 @@ def test_kernel_of_the_page_is_judged_right(tmp_path):
     assert judge_file(request).verdict == "right"
 
 
-def test_page_names_every_finding_of_judging():
+def test_documentation_lists_every_finding_of_judge():
     texts = [path.read_text() for path in (ROOT / "kvtrace" / "addons" / "judge").glob("*.py")]
     rules = {
         rule
@@ -33,7 +33,7 @@ def test_page_names_every_finding_of_judging():
     assert sorted(rule for rule in rules if f"`{rule}`" not in PAGE) == []
 
 
-def test_page_names_every_tool_and_option():
+def test_documentation_lists_every_tool_and_option_of_mcp():
     from kvtrace.addons.judge.commands import mcp
 
     tools = mcp.Tools

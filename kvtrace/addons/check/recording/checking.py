@@ -129,8 +129,8 @@ class LaunchSelector:
     ) -> "BegunCopies | None":
         from kvtrace.addons.check.recording.memory_needed import Launch, kind_of, memory_needed
 
-        kind = kind_of(values)
-        if not self._checks.may_begin(kind):
+        device_type = kind_of(values)
+        if not self._checks.may_begin(device_type):
             return None  # it stays due
         why = self._selecting_part(variant)
         variant.count += 1
@@ -142,14 +142,14 @@ class LaunchSelector:
                 variant.read = _kernel_facts(module, variant.parameters)
             if isinstance(variant.read, KvtraceError):
                 raise variant.read.with_traceback(None)
-            fetched = partial(self._checks.fetched, kind, stream)
+            fetched = partial(self._checks.fetched, device_type, stream)
             launch = Launch(variant.parameters, values, extents, variant.read, fetched)
             needed = memory_needed(launch, variant.parts)
         except KvtraceError as error:
             text = f"launches of {variant.name} are not recorded for checks: {error}"
             self._session.message("info", "check-left-out", text)
             return None
-        return self._checks.begin(why, needed, kind, stream)
+        return self._checks.begin(why, needed, device_type, stream)
 
     def launched(self, begun: "BegunCopies", launch: Callable[[], Any], number: int = 0) -> Any:
         """Call `launch`, copy memory after it, and return its result.

@@ -62,9 +62,9 @@ class Format:
 
 def _format(bits: int, infinity: int, least_nan: int) -> Format:
     sign = 1 << (bits - 1)
-    repeated = sum(1 << place for place in range(0, 64, bits))
-    numbers = (sign - 1, sign - least_nan, sign - infinity)
-    return Format(bits // 8, *(number * repeated for number in numbers))
+    repeated = sum(1 << bit_offset for bit_offset in range(0, 64, bits))
+    constants = (sign - 1, sign - least_nan, sign - infinity)
+    return Format(bits // 8, *(number * repeated for number in constants))
 
 
 #: The floats that are checked, by Triton's short names.
@@ -123,7 +123,7 @@ def _scan(name: str, each: str) -> str:
     add.s64         %x, %x, %first;
     ld.global.v2.b64 {%a@, %b@}, [%x];"""
     # Lines of eight vectors: number i is vector i % 8 of line i / 8 * step.
-    chosen = """
+    next_vector = """
     shr.u32         %m, %i, 3;
     mul.lo.u32      %m, %m, %step;
     shl.b32         %m, %m, 3;
@@ -168,14 +168,14 @@ def _scan(name: str, each: str) -> str:
     setp.eq.u32     %p, %start, 0;
     selp.u32        %i, %stride, %start, %p;
 {name}_FOUR:
-    mov.b32         %got, %i;{"".join(_numbered(chosen, n) for n in four)}
+    mov.b32         %got, %i;{"".join(_numbered(next_vector, n) for n in four)}
     setp.ge.u32     %p, %v{UNROLLED - 1}, %last;
     @%p bra         {name}_REST;{"".join(_numbered(address, n) for n in four)}
 {"".join(_numbered(each, n) for n in four)}
     bra             {name}_FOUR;
 {name}_REST:
     mov.b32         %i, %got;
-{name}_ONE:{_numbered(chosen, 0)}
+{name}_ONE:{_numbered(next_vector, 0)}
     setp.ge.u32     %p, %v0, %last;
     @%p bra         {name}_DONE;{_numbered(address, 0)}{_numbered(each, 0)}
     bra             {name}_ONE;

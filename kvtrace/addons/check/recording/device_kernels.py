@@ -102,8 +102,8 @@ class Table:
 def finite_table(written: Sequence[Piece], read: Sequence[Piece]) -> Table:
     """Return the table for `finite`: the first 8 outputs to examine, and inputs to store too."""
     pieces = [*written[:CHECKED], *read[: SPANS - CHECKED]]
-    offsets, end = _reserve_offsets(pieces)
-    fits = len(read) <= SPANS - CHECKED and end <= RESERVE_BYTES
+    offsets, total_size = _reserve_offsets(pieces)
+    fits = len(read) <= SPANS - CHECKED and total_size <= RESERVE_BYTES
     row_offsets = offsets if fits else itertools.repeat(_NO_OFFSET)
     rows = b"".join(_table_row(*row) for row in zip(pieces, row_offsets, strict=False))
     checked = min(len(written), CHECKED)
@@ -220,11 +220,11 @@ class DeviceKernels:
             reserve.turn if is_wanted else _NEVER
             for reserve, is_wanted in zip(self.reserves, keep, strict=False)
         ) or (0, 0)
-        head = (
+        table_head = (
             address, state, self._control, reserves, RESERVE_BYTES,
             number, table.spans, table.checked, captured, *turns,
         )  # fmt: skip
-        self._launch(self._finite, head, table, stream)
+        self._launch(self._finite, table_head, table, stream)
         stored_at = offsets if reserves else ()
         return Answer(address, number, stream, captured, table.checked, stored_at, turns)
 
@@ -242,8 +242,8 @@ class DeviceKernels:
             return None
         number = next(self._numbers) & 0xFFFFFFFF
         address, state = ring.answers + _SUMS * slot, ring.states + _SUMS * slot
-        head = (address, state, 0, 0, 0, number, table.spans, table.spans, 0, 0, 0)
-        self._launch(self._digest, head, table, stream)
+        table_head = (address, state, 0, 0, 0, number, table.spans, table.spans, 0, 0, 0)
+        self._launch(self._digest, table_head, table, stream)
         return DigestAnswer(address, number, stream, False, table.spans)
 
     def release(self, answer: Answer) -> None:
@@ -405,11 +405,16 @@ class DeviceKernels:
 @lru_cache(maxsize=4096)
 def _table_row(piece: Piece, offset: int) -> bytes:
     """Return a tensor's row of the table; `offset` is its offset in a reserve."""
-    form = FORMATS.get(piece.dtype or "")
-    head, end = piece.address % VECTOR, (piece.address + piece.size) % VECTOR
-    bits = (_ALL, 0, 0) if form is None else (form.mask, form.nan, form.limit)
+    float_format = FORMATS.get(piece.dtype or "")
+    leading_bytes, end_in_vector = piece.address % VECTOR, (piece.address + piece.size) % VECTOR
+    bits = (
+        (_ALL, 0, 0)
+        if float_format is None
+        else (float_format.mask, float_format.nan, float_format.limit)
+    )
     return _row.pack(
-        piece.address - head, piece.vectors, piece.lines, 8 * head, 8 * (-end % VECTOR),
+        piece.address - leading_bytes, piece.vectors, piece.lines, 8 * leading_bytes,
+        8 * (-end_in_vector % VECTOR),
         *bits, offset,
     )  # fmt: skip
 
@@ -422,8 +427,8 @@ def _copies_aside(
 
     None and no arguments if the buffer is too small.
     """
-    offsets, end = _reserve_offsets(pieces)
-    if end > ASIDE_BYTES:
+    offsets, total_size = _reserve_offsets(pieces)
+    if total_size > ASIDE_BYTES:
         return None, ()
     targets = [
         base + offset + piece.address % VECTOR

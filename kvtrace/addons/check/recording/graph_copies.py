@@ -164,17 +164,17 @@ class GraphCopies:
                 return None
             if not self._states:
                 base = self._kernels.relaxed(lambda: self._kernels.on_device(8 * _STATES))
-                self._states = [base + 8 * place for place in range(_STATES)]
+                self._states = [base + 8 * table_address for table_address in range(_STATES)]
             state = self._states.pop()
             self._number = self._number + 1 & 0xFFFFFFFF or 1
             number = self._number
         answer = room[0]
         ctypes.c_uint32.from_address(answer).value = 0
-        place = answer + _ANSWER
+        table_address = answer + _ANSWER
         copies: list[Copy] = []
         tables: list[_Table] = []
         for pieces in pieces_by_time:
-            table, locations, place = _write_table(pieces, place)
+            table, locations, table_address = _write_table(pieces, table_address)
             tables.append(table)
             copies.append(Copy(locations, answer, number, stream, 0))
         first_replay = FirstReplay(copies[0], copies[1], room, state, (tables[0], tables[1]))
@@ -227,9 +227,9 @@ def _write_table(
     table, locations, rows = address, [], []
     address += _table_size(pieces)
     for piece in pieces:
-        head = piece.address % VECTOR
-        rows.append(_row.pack(piece.address - head, address, piece.vectors, 0))
-        locations.append((address + head, piece.size))
+        leading_bytes = piece.address % VECTOR
+        rows.append(_row.pack(piece.address - leading_bytes, address, piece.vectors, 0))
+        locations.append((address + leading_bytes, piece.size))
         address += VECTOR * piece.vectors
     ctypes.memmove(table, b"".join(rows), _row.size * len(rows))
     largest = max((piece.vectors for piece in pieces), default=0)

@@ -25,11 +25,11 @@ def flags(memory: Bytes, dtype: str) -> int:
 
     `dtype` is a key of FORMATS.
     """
-    form = FORMATS[dtype]
-    integer_type = np.dtype(f"u{form.bytes}")
+    float_format = FORMATS[dtype]
+    integer_type = np.dtype(f"u{float_format.bytes}")
     mask, nan, limit = (
-        integer_type.type(number & ((1 << 8 * form.bytes) - 1))
-        for number in (form.mask, form.nan, form.limit)
+        integer_type.type(number & ((1 << 8 * float_format.bytes) - 1))
+        for number in (float_format.mask, float_format.nan, float_format.limit)
     )
     magnitudes = memory.view(integer_type) & mask
     is_nan, is_large = magnitudes + nan > mask, magnitudes + limit > mask

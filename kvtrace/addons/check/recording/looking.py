@@ -114,8 +114,10 @@ class OutputExaminer:
     ) -> "Plan":
         from kvtrace.addons.check.recording.outputs import Plan
 
-        listed = [(position, flat[position], kind) for position, kind in examined.pointers]
-        return Plan(*storages_of(listed, *roles))
+        pointer_arguments = [
+            (position, flat[position], element_type) for position, element_type in examined.pointers
+        ]
+        return Plan(*storages_of(pointer_arguments, *roles))
 
     def launched(self, looked: "ExaminedLaunch", launch: Callable[[], Any], number: int = 0) -> Any:
         """Call `launch`, examine its outputs, and return its result.

@@ -137,11 +137,13 @@ def memory_needed(launch: Launch, parts: Parts) -> Needed:
         needed = Needed(tuple(memories.values()), after)
         if needed.size <= LAUNCH_BYTES:
             return needed
-    part = _programs_memory(launch, storages, parts)
+    some_memory = _programs_memory(launch, storages, parts)
     return Needed(
-        tuple(s.memory(part.all[s.arg]) for s in storages if s.arg in part.all),
-        tuple(s.memory(part.written[s.arg]) for s in storages if s.arg in part.written),
-        part.programs,
+        tuple(s.memory(some_memory.all[s.arg]) for s in storages if s.arg in some_memory.all),
+        tuple(
+            s.memory(some_memory.written[s.arg]) for s in storages if s.arg in some_memory.written
+        ),
+        some_memory.programs,
     )
 
 
@@ -151,8 +153,12 @@ def kind_of(values: Sequence[Any]) -> str:
     If some tensors are in host memory and others on a device, this is the device's type.
     """
     tensors = (value for value in values if is_tensor(value) or is_descriptor(value))
-    kinds = {kind for kind in map(memory_kind, tensors) if kind is not None}
-    return min(kinds - {"cpu"} or kinds, default="")  # memory of the host can be a kernel's, too
+    device_types = {
+        device_type for device_type in map(memory_kind, tensors) if device_type is not None
+    }
+    return min(
+        device_types - {"cpu"} or device_types, default=""
+    )  # memory of the host can be a kernel's, too
 
 
 def _storages(launch: Launch) -> list[_LaunchStorage]:
@@ -201,20 +207,20 @@ def _programs_memory(
     index_contents = _address_contents(launch, storages)
     digests = tuple((arg, sha256(content).digest()) for arg, content in index_contents.items())
     key = (launch.grid, repr(records), digests)
-    part = parts.get(key)
-    if part is None:
+    memory = parts.get(key)
+    if memory is None:
         if len(parts) >= _PARTS:
             parts.clear()
         try:
-            part = _evaluated_programs_memory(
+            memory = _evaluated_programs_memory(
                 launch, {s.arg: s.size for s in storages}, records, index_contents
             )
         except KvtraceError as error:
-            part = error
-        parts[key] = part
-    if isinstance(part, KvtraceError):
-        raise NotKept(str(part))
-    return part
+            memory = error
+        parts[key] = memory
+    if isinstance(memory, KvtraceError):
+        raise NotKept(str(memory))
+    return memory
 
 
 def _address_contents(launch: Launch, storages: Sequence[_LaunchStorage]) -> dict[int, bytes]:
@@ -251,12 +257,12 @@ def _evaluated_programs_memory(
         raise NotKept("the launch is large, and evaluating its accesses takes too long") from error
     program_count = len(programs)
     while program_count:
-        part = accesses.part(_spread(len(programs), program_count))
-        pieces = max(map(len, part.all.values()), default=0)
-        touched = (*part.all.values(), *part.written.values())
+        memory = accesses.part(_spread(len(programs), program_count))
+        pieces = max(map(len, memory.all.values()), default=0)
+        touched = (*memory.all.values(), *memory.written.values())
         size = sum(int((p[:, 1] - p[:, 0]).sum()) for p in touched)
         if pieces <= SPANS and size <= LAUNCH_BYTES:
-            return part
+            return memory
         program_count //= 2
     raise NotKept(
         f"one program alone touches more than {LAUNCH_BYTES >> 20} MiB, or {SPANS:,} pieces"
@@ -317,24 +323,26 @@ class _AccessRecorder(Observer):
                 "the launch is large, and the result of an atomic operation depends on all programs"
             )
         argument = None if access.argument is None else self._arguments[access.argument]
-        group = None if access.argument is None else self._groups[access.argument]
+        storage_arg = None if access.argument is None else self._groups[access.argument]
         elements = access.elements()
-        if elements is None or group is None or not isinstance(argument, TensorArgument):
+        if elements is None or storage_arg is None or not isinstance(argument, TensorArgument):
             why = access.reason or "its pointer is not an argument of the kernel"
             raise NotKept(
                 f"the launch is large, and the addresses of a {access.kind} are not known: {why}"
             )
         starts, programs = elements[0] + argument.offset_bytes, elements[1]
-        if not starts.size or group not in self._sizes:
+        if not starts.size or storage_arg not in self._sizes:
             return
         is_gap = (np.diff(starts) != access.element_bytes) | (np.diff(programs) != 0)
         is_begin, is_end = np.append(True, is_gap), np.append(is_gap, True)
         pieces = np.stack([starts[is_begin], starts[is_end] + access.element_bytes], 1)
-        pieces = np.clip(pieces, 0, self._sizes[group])  # out of bounds there is no memory
+        pieces = np.clip(pieces, 0, self._sizes[storage_arg])  # out of bounds there is no memory
         pieces += (np.searchsorted(self._programs, programs[is_begin]) << _RANGE)[:, None]
         pieces = pieces[pieces[:, 0] < pieces[:, 1]]
         if pieces.size:
-            self._accesses.append((group, access.kind == "store", _merged_pieces(pieces, GAP)))
+            self._accesses.append(
+                (storage_arg, access.kind == "store", _merged_pieces(pieces, GAP))
+            )
 
     def loop(self, op: Op, trips: NDArray[np.int64]) -> None:
         """Raise NotKept if the trip count of a loop is unknown (-1)."""
@@ -350,8 +358,10 @@ class _AccessRecorder(Observer):
     def _pieces(
         self, chosen: NDArray[np.int64], only_written: bool
     ) -> Iterator[tuple[int, _Pieces]]:
-        for group in self._sizes:
-            accesses = [p for g, wrote, p in self._accesses if g == group and wrote >= only_written]
+        for storage_arg in self._sizes:
+            accesses = [
+                p for g, wrote, p in self._accesses if g == storage_arg and wrote >= only_written
+            ]
             if not accesses:
                 continue
             pieces = np.concatenate(accesses)
@@ -360,7 +370,7 @@ class _AccessRecorder(Observer):
                 np.isin(program_positions, chosen)
             ]
             if pieces.size:
-                yield group, _merged_pieces(pieces, GAP)
+                yield storage_arg, _merged_pieces(pieces, GAP)
 
 
 def _merged_pieces(pieces: _Pieces, gap: int) -> _Pieces:

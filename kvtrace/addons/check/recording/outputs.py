@@ -108,18 +108,24 @@ class Plan:
         cached = self.flags.get(key)
         if cached is not None:
             return cached
-        read = [
+        input_moments = [
             StorageMoment(storage, "before", apart.get(storage.arg, storage.piece))
             for storage in self.storages
             if storage.read and (not storage.written or storage.arg in apart)
         ]
         parts: list[tuple[Part, bool]] = []
         for begin in range(0, len(self.floats), CHECKED):
-            chosen = self.floats[begin : begin + CHECKED]
-            outputs = [StorageMoment(storage, "after", storage.piece) for storage in chosen]
-            inputs = read if len(self.floats) <= CHECKED and len(read) <= SPANS - CHECKED else []
+            checked_outputs = self.floats[begin : begin + CHECKED]
+            outputs = [
+                StorageMoment(storage, "after", storage.piece) for storage in checked_outputs
+            ]
+            inputs = (
+                input_moments
+                if len(self.floats) <= CHECKED and len(input_moments) <= SPANS - CHECKED
+                else []
+            )
             table = finite_table([m.piece for m in outputs], [m.piece for m in inputs])
-            parts.append((((*outputs, *inputs), table), len(inputs) == len(read)))
+            parts.append((((*outputs, *inputs), table), len(inputs) == len(input_moments)))
         if len(self.flags) < _STREAMS:
             self.flags[key] = parts
         return parts
@@ -334,23 +340,25 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         examined.flags.append((moments, flag_word))
         if not flag_word:
             return
-        kind = 0 if any(bits & NAN for bits in bits_of_storages) else 1
-        if not self._wants(kind, examined):
+        reserve_kind = 0 if any(bits & NAN for bits in bits_of_storages) else 1
+        if not self._wants(reserve_kind, examined):
             return
-        read: dict[int, bytes] = dict(examined.apart or {})
+        input_contents: dict[int, bytes] = dict(examined.apart or {})
         for storage in examined.plan.storages:
             if storage.read and not storage.written:
-                read[storage.arg] = memory_of(storage.piece).tobytes()
-        disqualifying_flags = NAN if kind == 0 else NAN | INFINITE
+                input_contents[storage.arg] = memory_of(storage.piece).tobytes()
+        disqualifying_flags = NAN if reserve_kind == 0 else NAN | INFINITE
         if not any(
-            _flags_of_content(storage, read.get(storage.arg)) & disqualifying_flags
+            _flags_of_content(storage, input_contents.get(storage.arg)) & disqualifying_flags
             for storage in examined.plan.storages
         ):
-            self._kernels_kept[kind].add(examined.kernel)
+            self._kernels_kept[reserve_kind].add(examined.kernel)
             after = {
                 (storage.arg, "after"): memory_of(storage.piece).tobytes() for storage in floats
             }
-            examined.kept = {(arg, "before"): content for arg, content in read.items()} | after
+            examined.kept = {
+                (arg, "before"): content for arg, content in input_contents.items()
+            } | after
 
     def _wants(self, kind: int, examined: ExaminedLaunch) -> bool:
         """Return whether to record a launch that made a NaN (`kind` 0) or an infinity (1).
@@ -405,10 +413,10 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
             return True
         examined.device = None  # it is asked no more
         for index, (moments, answer) in enumerate(examined.flags):
-            word = answer.flags
-            if word >= KEPT[0]:
-                self._read_reserves(examined, device, moments, answer, word)
-            examined.flags[index] = (moments, word)
+            answer_flags = answer.flags
+            if answer_flags >= KEPT[0]:
+                self._read_reserves(examined, device, moments, answer, answer_flags)
+            examined.flags[index] = (moments, answer_flags)
             device.release(answer)
         for index, (moments, answer) in enumerate(examined.sums):
             examined.sums[index] = (moments, answer.sums)
@@ -419,22 +427,25 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         """Store a graph node's flags that are new in `node.fresh`; return whether there are any."""
         node.fresh = []
         for index, (moments, answer) in enumerate(node.flags):
-            word, flags_before = answer.flags if answer.done else 0, node.known.get(index, 0)
-            if word == flags_before:
+            answer_flags, flags_before = (
+                answer.flags if answer.done else 0,
+                node.known.get(index, 0),
+            )
+            if answer_flags == flags_before:
                 continue
-            node.known[index] = word
-            node.fresh.append((moments, word & ~flags_before))
+            node.known[index] = answer_flags
+            node.fresh.append((moments, answer_flags & ~flags_before))
             assert node.device is not None
-            self._read_reserves(node, node.device, moments, answer, word & ~flags_before)
+            self._read_reserves(node, node.device, moments, answer, answer_flags & ~flags_before)
         return bool(node.fresh)
 
     def _write(self, journal: "Journal", examined: ExaminedLaunch, seq: int, call_id: int) -> None:
         launch = {"seq": seq, "call_id": call_id}
-        for moments, word in examined.fresh if examined.captured else examined.flags:
-            if not word:
+        for moments, answer_flags in examined.fresh if examined.captured else examined.flags:
+            if not answer_flags:
                 continue
             for index, moment in enumerate(moments):
-                bits = word >> 2 * index & 3
+                bits = answer_flags >> 2 * index & 3
                 if moment.when == "after" and bits:
                     row = launch | moment.storage.row("after") | _flag_columns(bits)
                     journal.add("non_finite", row)
@@ -459,18 +470,18 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
 
         `fresh` are the answer's new flags, which say what reserves were taken.
         """
-        for kind, bit in enumerate(KEPT):
-            if not fresh & bit or not device.holds(kind, answer):
+        for reserve_kind, bit in enumerate(KEPT):
+            if not fresh & bit or not device.holds(reserve_kind, answer):
                 continue
-            base, contents = device.reserves[kind].address, {}
+            base, contents = device.reserves[reserve_kind].address, {}
             for moment, offset in zip(moments, answer.offsets, strict=True):
                 begin = base + offset + moment.piece.address % VECTOR
                 content = ctypes.string_at(begin, moment.piece.size)
                 contents[moment.storage.arg, moment.when] = content
-            if self._wants(kind, examined):
-                self._kernels_kept[kind].add(examined.kernel)
+            if self._wants(reserve_kind, examined):
+                self._kernels_kept[reserve_kind].add(examined.kernel)
                 examined.kept = contents
-            device.free(kind)
+            device.free(reserve_kind)
 
     def _keep(
         self,

@@ -87,10 +87,14 @@ def storages_of(
 
 def _merged_storage(a: Storage, b: Storage) -> Storage:
     begin = min(a.piece.address, b.piece.address)
-    end = max(storage.piece.address + storage.piece.size for storage in (a, b))
+    end_address = max(storage.piece.address + storage.piece.size for storage in (a, b))
     dtype = a.piece.dtype if a.piece.dtype == b.piece.dtype else None
     return Storage(
-        a.arg, a.base, Piece(begin, end - begin, dtype), a.read or b.read, a.written or b.written
+        a.arg,
+        a.base,
+        Piece(begin, end_address - begin, dtype),
+        a.read or b.read,
+        a.written or b.written,
     )
 
 

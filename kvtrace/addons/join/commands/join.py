@@ -46,10 +46,10 @@ def command(
 
     recording = select(trace, run)
     source = ", ".join(path.name for path in times)
-    with opened_times(times) as theirs:
-        joined_runs = join(recording, theirs, by_order=by_order)
+    with opened_times(times) as selected_times:
+        joined_runs = join(recording, selected_times, by_order=by_order)
         if not dry_run:
-            write(recording, theirs, joined_runs, source)
+            write(recording, selected_times, joined_runs, source)
     if as_json:
         objects = [
             {"run": joined.run.run_id, "written": not dry_run, **joined.settings(source)}
@@ -61,4 +61,4 @@ def command(
             line for joined in joined_runs for line in lines(joined.counts, joined.run.run_id)
         )
     complain_of(recording.trace)
-    complain_of(theirs.trace)
+    complain_of(selected_times.trace)

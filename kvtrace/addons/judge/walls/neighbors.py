@@ -95,11 +95,11 @@ class _Copy:
             self._copy_file(file.name, file.name, folder, target_folder, judged=True)
             self._copy_siblings(file.name, folder, target_folder)
         if len(self.left_out) > _MOST_LISTED:
-            more = len(self.left_out) - _MOST_LISTED
-            self.left_out[_MOST_LISTED:] = [f"and {more} more"]
+            unlisted_count = len(self.left_out) - _MOST_LISTED
+            self.left_out[_MOST_LISTED:] = [f"and {unlisted_count} more"]
 
     def _copy_siblings(self, judged: str, source: int, target: int) -> None:
-        for name, mode in _listed(source):
+        for name, mode in _names_with_modes(source):
             if name == judged:
                 continue
             if name.endswith(".py") or (name.isidentifier() and stat.S_ISLNK(mode)):
@@ -118,7 +118,7 @@ class _Copy:
             return
         os.mkdir(name, 0o755, dir_fd=target)
         with closing(inner, os.open(name, _FOLDER, dir_fd=target)) as (_, inner_target):
-            for entry, mode in _listed(inner):
+            for entry, mode in _names_with_modes(inner):
                 if self._files < 0:
                     return
                 if entry == "__pycache__" or entry.startswith("."):
@@ -160,7 +160,7 @@ def _check_regular(facts: os.stat_result) -> None:
         raise UnsuitableFile(f"larger than {MOST_BYTES_OF_FILE >> 20} MiB")
 
 
-def _listed(folder: int) -> Iterator[tuple[str, int]]:
+def _names_with_modes(folder: int) -> Iterator[tuple[str, int]]:
     """Yield the sorted names in an open folder, each with its mode; nothing if it is unreadable."""
     try:
         names = sorted(os.listdir(folder))

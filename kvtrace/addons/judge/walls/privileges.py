@@ -35,10 +35,10 @@ def give_up() -> None:
     system_calls.prctl(_AMBIENT, _CLEAR_AMBIENT)
     with contextlib.suppress(PermissionError):  # this process has no capability and cannot get one
         system_calls.prctl(_SET_SECURE, _ROOT_IS_NOBODY)
-        for number in range(_MOST_CAPABILITIES):
-            if not _exists(number):
+        for capability in range(_MOST_CAPABILITIES):
+            if not _exists(capability):
                 break
-            system_calls.prctl(_DROP_BOUND, number)
+            system_calls.prctl(_DROP_BOUND, capability)
     system_calls.set_no_capabilities()
 
 
@@ -57,7 +57,7 @@ def limit(memory: int, seconds: float, *, apart: bool) -> None:
         apart: the process has its own user namespace, in which its threads alone are counted, not
             all of its user. Root's threads are never limited.
     """
-    for kind, value in (
+    for resource_kind, value in (
         (resource.RLIMIT_AS, memory),
         (resource.RLIMIT_CPU, int(seconds * 4) + 1),
         (resource.RLIMIT_FSIZE, _LARGEST_FILE),
@@ -68,9 +68,9 @@ def limit(memory: int, seconds: float, *, apart: bool) -> None:
         (resource.RLIMIT_MEMLOCK, 0),
         (resource.RLIMIT_MSGQUEUE, 0),
     ):
-        _, hard = resource.getrlimit(kind)
+        _, hard = resource.getrlimit(resource_kind)
         bound = value if hard == resource.RLIM_INFINITY else min(value, hard)
-        resource.setrlimit(kind, (bound, bound))
+        resource.setrlimit(resource_kind, (bound, bound))
 
 
 def _exists(number: int) -> bool:

@@ -139,7 +139,7 @@ def planted(dtype, count, seed):
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
-def test_flags_are_those_of_each_number_that_there_is(dtype):
+def test_flags_are_right_for_every_bit_pattern_of_a_type(dtype):
     bits = np.arange(1 << 8 * min(FORMATS[dtype].bytes, 2), dtype=np.uint64)
     shift = 8 * max(0, FORMATS[dtype].bytes - 2)  # of wider ones: sign, exponent and leading bits
     for low in (0, 1):
@@ -170,7 +170,7 @@ def test_the_device_finds_what_numpy_finds(dtype, seed):
 
 
 @pytest.mark.parametrize("dtype", FORMATS)
-def test_flags_are_of_all_lines_whatever_is_digested(dtype):
+def test_flags_cover_all_lines_even_if_digests_are_sampled(dtype):
     device, size = Device(), FORMATS[dtype].bytes
     array = np.ones(1000, TYPES[dtype])
     array[128 // size + 1] = np.nan  # in the second line
@@ -188,7 +188,7 @@ def test_the_machine_refuses_vectors_that_are_not_aligned(op):
         Launch(text.replace("@", op.replace("16", "24")), "it", memory, (1, 1), 1, b"").run()
 
 
-def test_what_one_launch_found_is_forgotten_by_the_next_one_of_the_slot_unless_it_is_a_node():
+def test_flags_are_reset_at_reuse_of_a_slot_except_for_graph_nodes():
     device = Device()
     bad = device.put(np.full(5000, np.nan, np.float32), 0, "fp32")
     good = device.put(np.zeros(5000, np.float32), 4, "fp32")
@@ -230,7 +230,7 @@ def test_the_device_digests_as_numpy_does_whatever_the_order_of_blocks(lines):
     ]
 
 
-def test_the_digest_tells_where_a_byte_stands_and_any_change_of_one():
+def test_digest_depends_on_each_byte_and_its_position():
     memory = np.random.default_rng(1).integers(0, 256, 4096, np.uint8)
     seen = {digest(memory)}
     for place in (0, 7, 8, 4095, 2048):
@@ -246,7 +246,7 @@ def test_the_digest_tells_where_a_byte_stands_and_any_change_of_one():
 
 
 @pytest.mark.parametrize("bit", [63, 31, 0, 20])
-def test_no_two_flips_of_a_bit_undo_each_other(bit):
+def test_digest_changes_for_any_two_flipped_bits(bit):
     memory = np.random.default_rng(7).normal(size=4096)
     words = memory.view(np.uint64)
     before, changes = digest(memory.view(np.uint8)), []
@@ -258,7 +258,7 @@ def test_no_two_flips_of_a_bit_undo_each_other(bit):
     assert len(set(changes) | undone) == 2 * len(changes)
 
 
-def test_a_sampled_digest_sees_one_line_in_so_many():
+def test_sampled_digest_depends_on_one_line_in_n():
     memory = np.zeros(128 * 8, np.uint8)
     before = digest(memory, 4)
     memory[128] = 1
@@ -284,7 +284,7 @@ def kept(device, written, read, keep=(True, True)):
     return next((kind for kind, bit in enumerate(KEPT) if found & bit), None), answer
 
 
-def test_the_first_launch_that_makes_a_nan_of_none_is_kept_and_no_other():
+def test_only_the_first_launch_that_makes_a_new_nan_is_recorded():
     device = Device()
     device.reserve()
     fine, bad, infinite = numbers(), numbers(np.nan), numbers(-np.inf)
@@ -302,7 +302,7 @@ def test_the_first_launch_that_makes_a_nan_of_none_is_kept_and_no_other():
     assert kept(device, [bad], [numbers(4.0)], keep=(True, False))[0] == 0
 
 
-def test_infinities_have_a_reserve_of_their_own_and_need_inputs_without():
+def test_infinities_have_a_separate_reserve_and_are_stored_for_finite_inputs():
     device = Device()
     device.reserve()
     assert kept(device, [numbers(np.inf)], [numbers(1, -np.inf)])[0] is None
@@ -311,7 +311,7 @@ def test_infinities_have_a_reserve_of_their_own_and_need_inputs_without():
     assert kept(device, [numbers(np.nan)], [numbers()])[0] == 0
 
 
-def test_integers_that_are_read_are_kept_and_have_no_nan():
+def test_integer_inputs_are_recorded_without_flags():
     device = Device()
     device.reserve()
     index = device.put(np.full(40, -1, np.int32), 0, None)
@@ -340,7 +340,7 @@ def test_a_graph_node_reports_at_each_replay_that_its_memory_was_stored():
     assert device.answer(device.kernels.finite([fine], [fine], 0, True))[1] == NAN | KEPT[0]
 
 
-def test_there_is_an_end_to_looking_at_inputs():
+def test_attempts_to_store_a_launch_in_a_reserve_are_limited():
     device = Device()
     device.reserve()
     device.memory.write(0x40004, 4, ATTEMPTS)  # so often there was a NaN in the inputs
@@ -348,7 +348,7 @@ def test_there_is_an_end_to_looking_at_inputs():
         assert kept(device, [numbers(np.nan)], [numbers()])[0] is None
 
 
-def test_the_parameter_has_room_for_what_is_packed():
+def test_table_rows_fit_into_the_kernel_parameter():
     assert len(device_kernels._table_row(Piece(16, 16), 0)) == device_kernels.ROW
     assert device_kernels._head.size <= device_kernels.HEAD
     assert THREADS % 32 == 0
