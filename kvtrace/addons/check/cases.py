@@ -62,7 +62,7 @@ def write_case(trace: Trace, run: Run, launch: CheckedLaunch, folder: Path) -> P
         Undecided: the launch cannot be computed, or launched from its IR alone.
         OSError: the folder cannot be written.
     """
-    kernel = _kernel(trace, run, launch.call_id)
+    kernel = _kernel_row(trace, run, launch.call_id)
     ttir_digest = next(
         (s["artifact"] for s in kernel["stages"] or () if s["stage"] == "ttir"), None
     )
@@ -71,7 +71,7 @@ def write_case(trace: Trace, run: Run, launch: CheckedLaunch, folder: Path) -> P
         raise Undecided("the kernel was recorded without the TTIR that Triton compiles")
     call = launch.call()
     storage_numbers: dict[int, int] = {}
-    arguments = [_argument(argument, storage_numbers) for argument in call.arguments]
+    arguments = [_argument_entry(argument, storage_numbers) for argument in call.arguments]
     data: dict[str, Any] = {}
     before: dict[str, tuple[int, int]] = {}
     for storage_id, contents in _storage_contents(call).items():
@@ -144,7 +144,7 @@ def _rerun_result(warps: int, stages: int, stdout: str, stderr: str) -> Rerun:
     )
 
 
-def _kernel(trace: Trace, run: Run, call_id: int) -> Mapping[str, Any]:
+def _kernel_row(trace: Trace, run: Run, call_id: int) -> Mapping[str, Any]:
     calls = trace.table("calls", (run,), columns=["call_id", "kernel_id"]).to_pylist()
     kernel_id = next(row["kernel_id"] for row in calls if row["call_id"] == call_id)
     columns = ["kernel_id", "stages", "num_warps", "num_stages"]
@@ -152,7 +152,7 @@ def _kernel(trace: Trace, run: Run, call_id: int) -> Mapping[str, Any]:
     return next(row for row in kernels if row["kernel_id"] == kernel_id)
 
 
-def _argument(argument: Any, storage_numbers: dict[int, int]) -> dict[str, Any]:
+def _argument_entry(argument: Any, storage_numbers: dict[int, int]) -> dict[str, Any]:
     if isinstance(argument, ScalarArgument):
         if argument.value is None:
             raise Undecided(f"the value of {argument.name} was not recorded")

@@ -93,7 +93,7 @@ class LaunchCheck:
 
 
 class _BoundsGuard(Observer):
-    """Observer that stops an evaluation at an access outside of recorded memory.
+    """Observer that raises Undecided at an access outside of recorded memory.
 
     On a device, memory beyond a storage may belong to another storage of the same launch. For the
     argument positions `views`, only the tensor's own part of the storage was recorded.
@@ -156,11 +156,9 @@ def expected(
 ) -> Computed:
     """Evaluate a launch, and return the expected contents of its recorded storages.
 
-    Args:
-        launch: the launch.
-        module: the module to evaluate, such as the kernel's TTGIR; None: the kernel's TTIR, changed
-            so that descriptor stores stay within the descriptors' extents.
-        may_leave: accesses may leave their tensors; memory that was not recorded is unknown.
+    `module` is evaluated, for example the kernel's TTGIR; None: the kernel's TTIR, changed so that
+    descriptor stores stay within the descriptors' extents. `may_leave`: accesses may leave their
+    tensors; memory that was not recorded is unknown.
 
     Raises:
         KvtraceError: the launch cannot be computed, or its result is not decided by its IR.
@@ -186,11 +184,8 @@ def evaluate_again(
 ) -> None:
     """Evaluate the recorded programs of a launch for their effect on an instrument.
 
-    Args:
-        launch: The launch.
-        call: The launch's call, or a modified copy.
-        instrument: Computes shadow values in the evaluation; holds the results afterwards.
-        may_leave: Accesses may leave their tensors; memory that was not recorded is unknown.
+    `call` is the launch's call or a modified copy. `instrument` computes shadow values, and has the
+    results afterwards. `may_leave`: as in `expected`.
 
     Raises:
         KvtraceError: The launch cannot be evaluated.

@@ -52,13 +52,8 @@ def result_differences(
 ) -> Results | None:
     """Compare the digests of launches of two sides, run by run, and return counts and the first.
 
-    Returns None if no pair of runs has digests on both sides.
-
-    Args:
-        before: The side BEFORE.
-        after: The side AFTER.
-        matched: Pairs of kernels, in BEFORE and in AFTER.
-        changed: Kernels of AFTER with other code or options than in BEFORE.
+    Returns None if no pair of runs has digests on both sides. `matched` are pairs of kernels, in
+    BEFORE and in AFTER; `changed` are kernels of AFTER with other code or options than in BEFORE.
     """
     by_run = [
         _compare_runs(before, after, runs, matched, changed)

@@ -68,7 +68,7 @@ class BadValue:
         """A sentence on the op, its operands, where it is, and whether the value is stored."""
         value = "a NaN" if np.isnan(self.number) else f"{self.number:+}"
         operands = "; ".join(
-            f"{name} {', '.join(map(_short, values))}" for name, values in self.operands
+            f"{name} {', '.join(map(_number_text, values))}" for name, values in self.operands
         )
         where = f" at {self.file}:{self.line}" if self.file is not None else ""
         effect = "reaches memory" if self.reaches_memory else "is never stored"
@@ -120,13 +120,13 @@ def bad_launch(launch: CheckedLaunch, lanes: int = LANES) -> BadLaunch:
     origins = births(call, lanes, launch.programs)
     if isinstance(origins, str):
         return BadLaunch(launch.seq, launch.call_id, launch.kernel, (), origins)
-    values = [_value(birth, call) for birth in origins]
+    values = [_bad_value(birth, call) for birth in origins]
     values.sort(key=lambda value: not value.reaches_memory)
     reason = None if values and values[0].reaches_memory else _reason_for_finite(call)
     return BadLaunch(launch.seq, launch.call_id, launch.kernel, tuple(values), reason)
 
 
-def _value(birth: Birth, call: Call) -> BadValue:
+def _bad_value(birth: Birth, call: Call) -> BadValue:
     frames = source_stack(birth.op)
     file, line = (frames[0].file, frames[0].line) if frames else (None, None)
     return BadValue(
@@ -163,5 +163,5 @@ def _reason_for_finite(call: Call) -> str:
     )
 
 
-def _short(number: float) -> str:
+def _number_text(number: float) -> str:
     return f"{number:.6g}"

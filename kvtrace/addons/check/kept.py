@@ -85,11 +85,7 @@ def checked_launches(
     """Yield the launches of a run whose memory was recorded, in the order of launches.
 
     A launch whose call or memory cannot be read is yielded as UnreadyCall, with the reason.
-
-    Args:
-        trace: The trace.
-        run: The run.
-        kernels: Names of kernels whose launches are yielded; None: all.
+    `kernels` are names of the kernels whose launches are yielded; None: all.
     """
     rows = trace.table("checked_launches", (run,)).to_pylist()
     if not rows:
@@ -114,7 +110,7 @@ def checked_launches(
         else:
             try:
                 memory_rows = memory.get((row["seq"], row["call_id"]), [])
-                yield _launch(
+                yield _checked_launch(
                     trace, row, call, argument_names_of_calls[row["call_id"]], memory_rows
                 )
             except UnfitMemory as error:
@@ -125,7 +121,7 @@ def _argument_names(args: list[dict[str, Any]] | None) -> list[str]:
     return [str(arg["name"]) for arg in args or ()]
 
 
-def _launch(
+def _checked_launch(
     trace: Trace,
     row: dict[str, Any],
     call: Call,

@@ -171,7 +171,7 @@ class LaunchPair:
 
         Each launch's result must be within the bound of its own IR: otherwise a race, a device or
         the evaluator is at fault, and the versions may mean the same. `differing` are the elements
-        in question.
+        in question; without `floats`, elements are exact integers.
         """
         was, is_now = (values_of_side.astype(np.float64) for values_of_side in values)
         exact_values = (
@@ -208,8 +208,8 @@ class LaunchPair:
             return self._undecided_answer(differing)
         worst_index = int(np.argmax(np.where(unexplained, distances, -1.0)))
         tensor = self._tensor(0, position)
-        tensor_index = _index(tensor, int(np.flatnonzero(lanes)[worst_index]))
-        before, after = (_text(values_of_side[worst_index]) for values_of_side in values)
+        tensor_index = _index_text(tensor, int(np.flatnonzero(lanes)[worst_index]))
+        before, after = (_number_text(values_of_side[worst_index]) for values_of_side in values)
         text = f"element {tensor_index} is {after}, was {before}, in kept results"
         return OutputAnswer("no", len(differing), f"{text} (launch {self._after.seq})")
 
@@ -425,7 +425,7 @@ def have_equal_bytes(left: Sequence[Piece], right: Sequence[Piece]) -> bool:
     )
 
 
-def _index(tensor: TensorArgument, element: int) -> str:
+def _index_text(tensor: TensorArgument, element: int) -> str:
     """Return a storage's element as an index of the tensor; outside of it, as an offset from it."""
     axis_offsets = [
         np.arange(size) * stride for size, stride in zip(tensor.shape, tensor.strides, strict=True)
@@ -435,6 +435,6 @@ def _index(tensor: TensorArgument, element: int) -> str:
     return str(index[0].tolist()) if len(index) and axis_offsets else str(offset)
 
 
-def _text(number: np.generic) -> str:
+def _number_text(number: np.generic) -> str:
     value = number.item()
     return f"{value:.6g}" if isinstance(value, float) else str(value)

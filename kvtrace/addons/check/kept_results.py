@@ -53,12 +53,9 @@ def kept_meanings(
     a launch that was not recorded may be the one with revealing numbers. Kernels without recorded
     launches on both sides are left out.
 
-    Args:
-        before: Runs of BEFORE.
-        after: Runs of AFTER.
-        kernels: The kernels' names: those of AFTER, each with that of BEFORE.
-        outputs: The outputs to compare of each kernel, by names in BEFORE; None: all.
-        seconds: The limit of CPU time; outputs of launches not compared by then are "not known".
+    `kernels` has names of kernels in AFTER, each with the name in BEFORE; `outputs` the outputs to
+    compare of each kernel, by names in BEFORE (None: all). `seconds` limits the CPU time; outputs
+    of launches not compared by then are "not known".
     """
     deadline = thread_time() + seconds
     recorded = (
@@ -116,9 +113,9 @@ class _KernelAnswers:
             for output in (None,) if self._outputs is None else sorted(self._outputs):
                 yield self._kernel_meaning(output, "unknown", "not known", _UNPAIRED)
         for output, answers in self._answers.items():
-            yield self._meaning(output, answers, calls)
+            yield self._conclusion(output, answers, calls)
 
-    def _meaning(
+    def _conclusion(
         self,
         output: str,
         answers: Sequence[tuple[_CallId, OutputAnswer]],

@@ -105,7 +105,7 @@ def _numbered_rows(context: Context) -> Iterator[tuple[CheckRow, dict[str, Any]]
     ]  # fmt: skip
     rows.sort(key=lambda entry: _ORDER.get(entry[1]["answer"], 1))
     for number, (run, row, fault) in enumerate(rows):
-        yield _row(number, run, call_indexes.get((run, row["call_id"])), row, fault), row
+        yield _page_row(number, run, call_indexes.get((run, row["call_id"])), row, fault), row
 
 
 def _rows_with_faults(
@@ -138,7 +138,7 @@ def _location_key(row: dict[str, Any], columns: Iterable[str]) -> str:
     return repr([row[name] for name in columns])
 
 
-def _row(
+def _page_row(
     number: int, run: int, call: int | None, row: dict[str, Any], fault: Fault | None
 ) -> CheckRow:
     x, y, z = (row[f"program_{axis}"] for axis in "xyz")
@@ -155,11 +155,11 @@ def _row(
         elements=row["elements"],
         undecided=row["undecided"],
         differing=row["differing"],
-        nearest=_finite(row["nearest"]),
-        bound=_finite(row["bound"]),
-        got=_number(row["got"]),
-        expected=_number(row["expected"]),
-        worst_bound=_finite(row["worst_bound"]),
+        nearest=_finite_or_none(row["nearest"]),
+        bound=_finite_or_none(row["bound"]),
+        got=_number_text(row["got"]),
+        expected=_number_text(row["expected"]),
+        worst_bound=_finite_or_none(row["worst_bound"]),
         program=None if x is None else (x, y or 0, z or 0),
         lane=None if row["lane"] is None else tuple(row["lane"]),
         pattern=row["pattern"],
@@ -170,14 +170,14 @@ def _row(
 
 
 def _map_block(row: dict[str, Any]) -> str:
-    return json_block(ErrorMap(row["map_columns"], tuple(map(_finite, row["map"]))))
+    return json_block(ErrorMap(row["map_columns"], tuple(map(_finite_or_none, row["map"]))))
 
 
-def _finite(number: float | None) -> float | None:
+def _finite_or_none(number: float | None) -> float | None:
     return number if number is not None and isfinite(number) else None
 
 
-def _number(number: float | None) -> str | None:
+def _number_text(number: float | None) -> str | None:
     return None if number is None else f"{number:.9g}"
 
 

@@ -29,9 +29,9 @@ _COLUMNS: Final[tuple[Column[CheckRow], ...]] = (
     Column("answer", lambda row: row.answer, tone=lambda row: _TONES.get(row.answer, "unknown")),
     Column("elements", lambda row: count(row.elements), kind="number"),
     Column("differing", lambda row: count(row.differing), "elements", kind="number"),
-    Column("device has", lambda row: _number(row.got), "", "measured", "", "number"),
-    Column("IR means", lambda row: _number(row.expected), "", "derived", "", "number"),
-    Column("within", lambda row: _number(row.worst_bound), "", "derived", "", "number"),
+    Column("device has", lambda row: _number_text(row.got), "", "measured", "", "number"),
+    Column("IR means", lambda row: _number_text(row.expected), "", "derived", "", "number"),
+    Column("within", lambda row: _number_text(row.worst_bound), "", "derived", "", "number"),
     Column("why", lambda row: row.pattern or row.reason, kind="sentence"),
 )  # fmt: skip
 
@@ -69,5 +69,5 @@ def checks_html(checked: Checked) -> str:
     return markup.shown(table, full_text)
 
 
-def _number(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "" if value is None else f"{value:.9g}"

@@ -116,11 +116,8 @@ def comparison_text(
 def write_sarif(after: Selection, answers: Sequence[Answer], path: Path, tell: Tell) -> None:
     """Write the findings of runs as a SARIF file, which code-scanning services read.
 
-    Args:
-        after: The runs.
-        answers: Whether the runs may be merged: the log's property `answers`.
-        path: The file.
-        tell: Receives a line after writing.
+    `answers`, whether the runs may be merged, become the log's property `answers`. `tell` receives
+    a line after writing.
 
     Raises:
         BadSetting: the file cannot be written.

@@ -90,10 +90,8 @@ def record_program(
 def _exit_code(process: "subprocess.Popen[bytes]", *, apart: bool) -> int:
     """Wait for a process, and return its exit code; if interrupted, end the process.
 
-    Args:
-        process: The process.
-        apart: The process has a separate session, all of whose processes are ended. Otherwise the
-            process receives Ctrl-C itself.
+    `apart`: the process has a separate session, all of whose processes are ended. Otherwise the
+    process receives Ctrl-C itself.
     """
     try:
         code = process.wait()

@@ -82,7 +82,9 @@ def _install(version: str, folder: Path) -> None:
         return
     lines = [line.strip() for line in result.stderr.splitlines() if line.strip()]
     if _NO_VERSION.search(result.stderr):
-        raise NotInstallable(f"there is no Triton {version} for {_python()} on this system.")
+        raise NotInstallable(
+            f"there is no Triton {version} for {_python_version()} on this system."
+        )
     errors = [line for line in lines if line.lower().startswith("error")] or lines[-1:]
     reason = errors[-1] if errors else f"exit code {result.returncode}"
     raise NotInstallable(f"Triton {version} cannot be installed: {reason.rstrip('.')}.")
@@ -109,5 +111,5 @@ def tag() -> str:
     return f"{sys.implementation.cache_tag}-{sys.platform}-{platform.machine()}"
 
 
-def _python() -> str:
+def _python_version() -> str:
     return f"Python {platform.python_version()}"

@@ -157,7 +157,7 @@ def figures_of(selection: Selection) -> dict[Variant, Figures]:
             registers=row["registers"],
             spills=row["spills"],
             shared_bytes=row["shared_bytes"],
-            ptx_bytes=_size_of(selection, row, "ptx"),
+            ptx_bytes=_stage_size(selection, row, "ptx"),
             compile_ns=row["compile_ns"],
             findings=violations if findings.analyzed else None,
         )
@@ -165,7 +165,7 @@ def figures_of(selection: Selection) -> dict[Variant, Figures]:
     return figures_by_variant
 
 
-def _size_of(selection: Selection, row: Mapping[str, Any], stage: str) -> int | None:
+def _stage_size(selection: Selection, row: Mapping[str, Any], stage: str) -> int | None:
     for entry in row["stages"] or ():
         if entry["stage"] == stage and entry["artifact"]:
             content = selection.trace.artifact(entry["artifact"])
@@ -195,7 +195,7 @@ def versions_table(
         width: Columns of the terminal.
     """
     variants = list(dict.fromkeys(key for outcome in outcomes for key in outcome.figures))
-    shown_variants = [key for key in variants if everything or _differs(outcomes, key)]
+    shown_variants = [key for key in variants if everything or _figures_differ(outcomes, key)]
     header = ("Triton", "registers", "spills", "shared", "PTX", "compile", "findings")
     rows = [row for key in shown_variants for row in _variant_rows(outcomes, key)]
     lines = columns(header, rows, width) if rows else []
@@ -213,7 +213,7 @@ def versions_table(
     return [*lines, "", *_verdict_lines(outcomes, width)]
 
 
-def _differs(outcomes: Sequence[Outcome], key: Variant) -> bool:
+def _figures_differ(outcomes: Sequence[Outcome], key: Variant) -> bool:
     run_outcomes = [outcome for outcome in outcomes if outcome.problem is None]
     figures = [outcome.figures.get(key) for outcome in run_outcomes]
     return len({f.comparable if f is not None else None for f in figures}) > 1

@@ -105,10 +105,8 @@ def read_fleet(
 ) -> Fleet:
     """Read all runs up to those of one job, and compare the job with earlier jobs.
 
-    Args:
-        trace: The trace.
-        newest: Runs of the job to compare; later runs are ignored.
-        most_launches: If there are more launches, only one in some number is read.
+    `newest` are the runs of the job to compare; later runs are ignored. If there are more than
+    `most_launches`, only one launch in some number is read.
 
     Raises:
         DamagedFile, NewerFormat, OlderFormat: a file cannot be read; see `Trace.table`.
@@ -208,7 +206,7 @@ def _portions(runs: Sequence["Run"], rows: Mapping[str, int], every: int) -> Ite
 def _times_by_run(trace: "Trace", kind: Kind, runs: Sequence["Run"], every: int) -> pa.Table:
     """Return total time and time of a launch by run, kernel and grid, as `_BY_RUN` selects them.
 
-    One in `every` launches of each run is read.
+    `kind`: device times or host times. One in `every` launches of each run is read.
     """
     view, key = _TIMES[kind]
     has_samples = any(run.settings.get("sample") for run in runs)

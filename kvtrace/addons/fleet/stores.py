@@ -45,9 +45,9 @@ class StoredFolder:
         """Return the stored entries of a folder as local paths; no file is fetched."""
         relative_path = self._path_in_trace(folder)
         if relative_path == "":
-            self._list("", recursive=False)
+            self._list_table("", recursive=False)
         else:
-            self._list(relative_path.split("/", 1)[0], recursive=True)
+            self._list_table(relative_path.split("/", 1)[0], recursive=True)
         return [folder / name for name in self._contents.get(relative_path, ())]
 
     def fetch(self, paths: Iterable[Path]) -> None:
@@ -114,7 +114,7 @@ class StoredFolder:
     def _store_key(self, path: Path) -> str:
         return f"{self._prefix}/{self._path_in_trace(path)}"
 
-    def _list(self, table: str, *, recursive: bool) -> None:
+    def _list_table(self, table: str, *, recursive: bool) -> None:
         if table in self._listed_tables:
             return
         from pyarrow.fs import FileSelector, FileType
@@ -135,7 +135,7 @@ class StoredFolder:
     def _stored_file(self, path: Path) -> _File | None:
         relative_path = self._path_in_trace(path)
         folder, _, name = relative_path.rpartition("/")
-        self._list(relative_path.split("/", 1)[0], recursive=True)
+        self._list_table(relative_path.split("/", 1)[0], recursive=True)
         return self._contents.get(folder, {}).get(name)
 
     def _is_stale(self, path: Path) -> bool:
@@ -184,7 +184,7 @@ def open_folder(address: str) -> StoredFolder:
         raise TraceNotFound(f"{full_address} cannot be read ({reason})") from error
     if not entries:
         raise TraceNotFound(f"{full_address} is empty; give the address of a trace's folder")
-    root = _cache() / _folder_name(scheme, path)
+    root = _cache_folder() / _folder_name(scheme, path)
     root.mkdir(parents=True, exist_ok=True)
     return StoredFolder(full_address, store, prefix, root)
 
@@ -196,6 +196,6 @@ def _folder_name(scheme: str, rest: str) -> Path:
     return Path(scheme, f"{readable.replace('..', '-')}-{digest.hexdigest()[:8]}")
 
 
-def _cache() -> Path:
+def _cache_folder() -> Path:
     base = os.environ.get("XDG_CACHE_HOME")
     return (Path(base) if base else Path.home() / ".cache") / "kvtrace"

@@ -43,12 +43,9 @@ def join_run(
 ) -> JoinedExecutions:
     """Match executions with a run's launches: direct launches first, then replays of graphs.
 
-    Args:
-        trace: The recording.
-        run: A run of the recording.
-        executions: Rows of `gpu_kernels` of other tools' runs, with their column `run`.
-        same_process: The executions are of the recorded process itself.
-        by_order: Match direct launches by order even if both clocks agree.
+    `executions` are rows of `gpu_kernels` of other tools' runs, with their column `run`.
+    `same_process`: they are of the recorded process itself. `by_order`: match direct launches by
+    order even if both clocks agree.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.

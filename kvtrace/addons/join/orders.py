@@ -20,13 +20,9 @@ def join_by_order(
 ) -> None:
     """Match executions with launches by their order on streams, and store the matches.
 
-    Args:
-        launched: The launches.
-        executed: The executions.
-        chosen: Executions to match, of direct launches.
-        possible: Launches that may have caused the executions.
-        uncertain: Numbers of partly known looks, whose matches are graded inferred at best.
-        matches: Receives the matches, and reasons for executions without one.
+    `chosen` are the executions to match, of direct launches; `possible` the launches that may have
+    caused them. Looks in `uncertain` are partly known, so that matches are graded inferred at best.
+    `matches` also gets reasons for executions without a match.
     """
     direct = launched.chosen(possible & (launched.graph == NONE)).in_order()
     execution_rows = np.flatnonzero(chosen)

@@ -91,11 +91,11 @@ def _graphs_by_turn(
     ]
     for file in dict.fromkeys(files):
         indexes = [index for index, number in enumerate(files) if number == file]
-        _take_turns([possible[index] for index in indexes], indexes, graphs_of_replays)
+        _assign_graphs_by_turn([possible[index] for index in indexes], indexes, graphs_of_replays)
     return graphs_of_replays
 
 
-def _take_turns(
+def _assign_graphs_by_turn(
     possible: Sequence[Sequence[CapturedGraph]],
     indexes: Sequence[int],
     graphs_of_replays: list[CapturedGraph | None],

@@ -27,11 +27,8 @@ from kvtrace.schema.trace import Selection, select_runs
 class JoinedRun:
     """A recorded run with the device times joined to it.
 
-    Attributes:
-        run: The recorded run.
-        times: The runs of the other tool, which have the times.
-        same_process: Recording and times are of the same process.
-        joined: The executions and their matches.
+    `times` are the runs of the other tool, which have the times. `same_process`: recording and
+    times are of the same process.
     """
 
     run: Run

@@ -77,11 +77,8 @@ class TimedExecutions:
 class JoinSides(NamedTuple):
     """A recording's launches, and another tool's executions.
 
-    Attributes:
-        launched: The launches.
-        executed: The executions.
-        uncertain: Numbers of partly known looks; see `looks.py`.
-        sampled: Some launches were not recorded, or rows may be sums of several executions.
+    `uncertain` are numbers of partly known looks; see `looks.py`. `sampled`: some launches were not
+    recorded, or rows may be sums of several executions.
     """
 
     launched: RecordedLaunches
@@ -93,10 +90,8 @@ class JoinSides(NamedTuple):
 def sides(trace: Trace, run: Run, executions: pa.Table) -> JoinSides:
     """Return a run's launches and the executions as arrays, with the number of each one's look.
 
-    Args:
-        trace: The recording.
-        run: A run of the recording.
-        executions: Rows of `gpu_kernels` of other runs, with their column `run`.
+    `run` is a recorded run; `executions` are rows of `gpu_kernels` of other runs, with their column
+    `run`.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.

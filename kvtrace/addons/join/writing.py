@@ -25,18 +25,14 @@ def tables(
 ) -> dict[str, pa.Table]:
     """Return the tables of the pass: executions, host events, stacks, and a message.
 
-    Args:
-        trace: The recording.
-        run: The run whose launches were matched.
-        times: The trace with the executions.
-        joined: The matches.
-        source: The names of the files with the times, for the message.
+    `trace` is the recording, `run` the run whose launches were matched, `times` the trace with the
+    executions, and `source` the names of the files with the times, for the message.
 
     Raises:
         DamagedFile, NewerFormat: a file cannot be read.
     """
     time_run_ids = pc.unique(joined.rows["run"].cast(pa.string())).to_pylist()
-    executions = _executions(joined, _next_record(trace, run, "gpu_kernels"))
+    executions = _execution_rows(joined, _next_record(trace, run, "gpu_kernels"))
     events = times.table("host_events", time_run_ids).drop_columns(["run"])
     first_record = _next_record(trace, run, "host_events")
     events = _with_column(
@@ -48,7 +44,7 @@ def tables(
     stacks = times.table("stacks", time_run_ids).drop_columns(["run"])
     stacks = stacks.filter(pc.is_in(stacks["stack_id"], pc.unique(used_stack_ids)))
     new_tables = {"gpu_kernels": executions, "host_events": events, "stacks": stacks}
-    messages = pa.Table.from_pylist([_message(run, joined, source)], TABLES["messages"].schema)
+    messages = pa.Table.from_pylist([_message_row(run, joined, source)], TABLES["messages"].schema)
     return {**new_tables, "messages": messages}
 
 
@@ -71,7 +67,7 @@ def counts(joined: JoinedExecutions) -> dict[str, int]:
     }
 
 
-def _executions(joined: JoinedExecutions, first: int) -> pa.Table:
+def _execution_rows(joined: JoinedExecutions, first: int) -> pa.Table:
     rows, matches = joined.rows.drop_columns(["run"]), joined.matches
     for name in _TIMES:
         rows = _with_column(rows, name, _shifted(rows[name], joined.shift_ns))
@@ -113,7 +109,7 @@ def _next_record(trace: Trace, run: Run, table: str) -> int:
     return 0 if highest is None else highest + 1
 
 
-def _message(run: Run, joined: JoinedExecutions, source: str) -> dict[str, Any]:
+def _message_row(run: Run, joined: JoinedExecutions, source: str) -> dict[str, Any]:
     return {
         "time": run.ended or run.started or 0,
         "level": "info",

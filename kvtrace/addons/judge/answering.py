@@ -76,7 +76,7 @@ class CallAnswerer:
         while message is not None:
             header, content = message
             if "call" in header:
-                call = self._call(header, content)
+                call = self._decode_call(header, content)
                 before = _generator_states()
                 results = run(call)
                 used_generators = [
@@ -114,7 +114,7 @@ class CallAnswerer:
             for value in self._results[call]
         )
 
-    def _call(self, header: dict[str, Any], content: bytes) -> Call:
+    def _decode_call(self, header: dict[str, Any], content: bytes) -> Call:
         inputs: list[Input] = []
         values: list[Any] = []
         byte_offset = 0
@@ -207,7 +207,9 @@ def _result_reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[byt
         for index, value in enumerate(results):
             if not isinstance(value, torch.Tensor):
                 number = float(value) if type(value) in (bool, int, float) else None
-                descriptions.append(f'{{"value":{"null" if number is None else _number(number)}}}')
+                descriptions.append(
+                    f'{{"value":{"null" if number is None else _json_number(number)}}}'
+                )
                 parts.append(b"")
                 continue
             if type(value) not in _PLAIN:
@@ -239,7 +241,7 @@ def _result_reader() -> Callable[[Sequence[Any]], tuple[str, list[str], list[byt
     return read
 
 
-def _number(value: float) -> str:
+def _json_number(value: float) -> str:
     if value != value:
         return "NaN"
     return (

@@ -230,7 +230,8 @@ def _other_values(
 ) -> Case:  # fmt: skip
     """Return the case with new values in the tensors `changing` and `weights`.
 
-    Writes the contents of all tensors into `folder`, in files that begin with `name`.
+    Writes the contents of all tensors into `folder`, in files that begin with `name`. The values
+    are usual ones (see `fresh.other_values` for `scaled`), or of the kind `awkward`.
     """
     new_files: dict[str, str] = {}
 

@@ -372,7 +372,7 @@ def _input_description(entry: Input) -> dict[str, Any]:
 
 
 def _short_texts(value: Any) -> list[str]:
-    """Return the first texts of a list from the candidate's process, cut; [] for other values."""
+    """Return up to 20 texts of a list, cut to 200 characters each; [] for other values."""
     texts = value if isinstance(value, list) else []
     return [str(text)[:200] for text in texts[:_MOST_NOTES]]
 

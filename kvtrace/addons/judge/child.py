@@ -66,9 +66,7 @@ _PACKAGE: Final = os.path.dirname(kvtrace.__file__)  # noqa: PTH120
 def run_candidate(request: Request, folder: Path) -> None:
     """Import the candidate, and run and record it on all inputs that arrive through the pipe.
 
-    Args:
-        request: The judgment's request.
-        folder: The folder for trace, log and contents.
+    `folder` is for trace, log and contents.
     """
     import torch
     import triton
@@ -385,7 +383,7 @@ class _Log:
         entry = {
             "moved": self._view_entry(target), "bytes": target.untyped_storage().nbytes(),
             "sources": [self._view_entry(source) for source in sources], "fill": fill,
-            "picked": None if picked is None else self._store(tensors.bytes_of(picked)),
+            "picked": None if picked is None else self._store_content(tensors.bytes_of(picked)),
             "contents": self._contents_of(other_sources),
         }  # fmt: skip
         self.write(entry)
@@ -407,7 +405,7 @@ class _Log:
             if not self.explained(tensor):
                 content = tensors.storage_bytes(tensor)
                 number = self._ids.setdefault(_key(tensor), 1000 + len(self._ids))
-                contents[number] = {"bytes": len(content), "file": self._store(content)}
+                contents[number] = {"bytes": len(content), "file": self._store_content(content)}
                 self._set_explained(tensor)
         return contents
 
@@ -441,9 +439,9 @@ class _Log:
         explained = self._known.get((storage.address or 0, storage.nbytes))
         if explained is not None and np.array_equal(explained, storage.data):
             return None
-        return self._store(storage.data.tobytes())
+        return self._store_content(storage.data.tobytes())
 
-    def _store(self, content: bytes) -> str:
+    def _store_content(self, content: bytes) -> str:
         digest = hashlib.sha256(content).hexdigest()
         if digest not in self._contents and self._bytes + len(content) <= _MOST_BYTES:
             self._contents.add(digest)
@@ -460,7 +458,7 @@ class _Log:
             return {"value": value if isinstance(value, int | float | bool) else repr(value)[:200]}
         if self.explained(value):
             return self._view_entry(value)
-        content = self._store(tensors.bytes_of(value))
+        content = self._store_content(tensors.bytes_of(value))
         return {"dtype": _dtype(value), "shape": list(value.shape), "content": content}
 
 

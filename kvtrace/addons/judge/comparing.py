@@ -103,7 +103,7 @@ def compare_result(
     if dtype not in EPSILON:
         wrong = got != native
         difference = np.abs(got.astype(np.float64) - native.astype(np.float64))
-        return _result(at, got, native, wrong, difference, np.zeros(got.shape))
+        return _compared_result(at, got, native, wrong, difference, np.zeros(got.shape))
     value, truth, rounded = (np.asarray(array, np.float64) for array in (got, exact, native))
     with np.errstate(all="ignore"):
         finite = np.isfinite(truth)
@@ -141,7 +141,7 @@ def compare_result(
         if granted is not None:
             allowed = np.where(np.isfinite(granted), granted, allowed)
         wrong = ~is_equal & ~(difference <= allowed)
-    result = _result(at, value, truth, wrong, difference, allowed)
+    result = _compared_result(at, value, truth, wrong, difference, allowed)
     if isinstance(planes, str):
         return replace(result, tolerance="fixed" if granted is None else "granted", because=planes)
     return replace(result, tolerance="derived", other_meaning=other_meaning)
@@ -160,7 +160,7 @@ def count_differences(one: NDArray[Any], other: NDArray[Any]) -> int:
     return compare_result(0, other, exact, one, str(one.dtype), tf32=False, planes="").wrong
 
 
-def _result(
+def _compared_result(
     at: int, got: NDArray[Any], expected: NDArray[Any], wrong: NDArray[np.bool_],
     difference: NDArray[np.float64], allowed: NDArray[np.float64],
 ) -> ComparedResult:  # fmt: skip

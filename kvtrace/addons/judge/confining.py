@@ -198,7 +198,10 @@ class _Run:
 
 
 def _supervise(run: _Run, result_pipe: int, *, apart: bool) -> None:
-    """Start and watch the confined process, write its result to a pipe, and end this process."""
+    """Start and watch the process, write its result to a pipe, and end this process.
+
+    `apart`: the process is confined.
+    """
     try:
         os.setsid()
         system_calls.prctl(_SET_DEATH_SIGNAL, signal.SIGKILL)

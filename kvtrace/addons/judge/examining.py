@@ -34,12 +34,8 @@ def examine(
 ) -> None:
     """Judge the trace that a candidate's process has left, and write the result into `folder`.
 
-    Args:
-        request: The judgment's request.
-        largest: The largest sizes, as the file declares them; None: not declared.
-        folders: The folders of the other processes.
-        folder: The folder with the trace, for the result.
-        tuned: Kernels may be autotuned, so that some configurations may fail.
+    `largest` has the largest sizes, if the file declares them; `folders` are those of the other
+    processes. `tuned`: kernels may be autotuned, so that some configurations may fail.
     """
     with collected_result(folder) as result:
         _examine(request, largest, folders, folder / "trace", result, tuned=tuned)

@@ -111,11 +111,8 @@ def host_made_storages(
     inputs, the result encodes the value: for example as an index into a table of integers, as a
     count of programs that add one each, or as the position of a one among zeros.
 
-    Args:
-        host: The host's values and choices.
-        steps: Launches and moves, in order.
-        modules: The kernels' IR.
-        floats: Storages of inputs that are floats.
+    `steps` are launches and moves in order, `modules` the kernels' IR by digest, `floats` the
+    storages of inputs of floats.
     """
     tainted: set[int] = set()
     varying = set(floats)

@@ -527,7 +527,7 @@ def read_cases(folder: Path) -> list[Case]:
             Case(
                 str(entry["label"]),
                 str(entry["kind"]),
-                tuple(_input(value) for value in entry["inputs"]),
+                tuple(_input_of_json(value) for value in entry["inputs"]),
                 tuple(tensor_of(value) for value in entry["weights"]),
                 bool(entry["tracked"]),
                 int(entry["cotangents"]),
@@ -538,7 +538,7 @@ def read_cases(folder: Path) -> list[Case]:
         raise CannotJudge(f"the file of the inputs is missing or was changed: {error!r}") from error
 
 
-def _input(entry: Mapping[str, Any]) -> Input:
+def _input_of_json(entry: Mapping[str, Any]) -> Input:
     if "dtype" in entry:
         return tensor_of(entry)
     return ScalarInput(str(entry["name"]), entry["value"])

@@ -67,7 +67,7 @@ class Memory:
             CannotJudge: the tensor lies outside of the storage.
         """
         dtype = numpy_dtype(str(entry["dtype"]))
-        shape, strides = _sizes(entry["shape"]), _sizes(entry["strides"])
+        shape, strides = _as_integers(entry["shape"]), _as_integers(entry["strides"])
         storage = self.storages[int(entry["storage"])]
         start, size = int(entry["offset"]), dtype.itemsize
         last_offset = start + sum((n - 1) * step for n, step in zip(shape, strides, strict=True))
@@ -160,7 +160,7 @@ def is_never_written(values: NDArray[Any], dtype: str) -> NDArray[np.bool_]:
 
 
 def _evaluate_launch(step: int, entry: Mapping[str, Any], folder: Path, memory: Memory) -> None:
-    digest = _digest(entry["ttir"])
+    digest = _checked_digest(entry["ttir"])
     if digest not in memory.modules:
         text = (folder / f"ttir-{digest}").read_text(encoding="utf-8")
         memory.modules[digest] = module_from(text, entry["file"], memory.target)
@@ -180,7 +180,7 @@ def _evaluate_launch(step: int, entry: Mapping[str, Any], folder: Path, memory: 
             int(key), content, element, (step, str(argument_entry["name"])), folder, memory
         )
     storages = {n: Storage(len(memory.storages[n]), memory.storages[n]) for n in entries_by_storage}
-    arguments = [_argument(argument, storages) for argument in entry["arguments"]]
+    arguments = [_evaluator_argument(argument, storages) for argument in entry["arguments"]]
     stores = _StoreObserver()
     x, y, z = (int(extent) for extent in entry["grid"])
     kernel = str(entry["launch"])
@@ -197,12 +197,12 @@ def _evaluate_launch(step: int, entry: Mapping[str, Any], folder: Path, memory: 
             memory.written_by[number] = op
 
 
-def _argument(entry: Mapping[str, Any], storages: Mapping[int, Storage]) -> Argument:
+def _evaluator_argument(entry: Mapping[str, Any], storages: Mapping[int, Storage]) -> Argument:
     if "storage" not in entry:
         return ScalarArgument(str(entry["name"]), entry["value"])
     return TensorArgument(
         str(entry["name"]), storages[int(entry["storage"])], int(entry["offset"]),
-        str(entry["dtype"]), _sizes(entry["shape"]), _sizes(entry["strides"]),
+        str(entry["dtype"]), _as_integers(entry["shape"]), _as_integers(entry["strides"]),
         bool(entry["padding_nan"]),
     )  # fmt: skip
 
@@ -220,7 +220,7 @@ def _repeat_move(step: int, entry: Mapping[str, Any], folder: Path, memory: Memo
     number = int(target["storage"])
     source_numbers = [int(source["storage"]) for source in sources]
     if number not in memory.storages:
-        memory.storages[number] = np.zeros(_size(entry["bytes"]), np.uint8)
+        memory.storages[number] = np.zeros(_checked_size(entry["bytes"]), np.uint8)
     target_view, values = memory.view(target), [memory.view(source) for source in sources]
     with np.errstate(all="ignore"):
         if entry["picked"] is None:
@@ -264,7 +264,7 @@ def _set_contents(
     In such memory, and only there, elements get the bits of `POISON`. Contents of storages in
     `memory.disturbed` are changed.
     """
-    size = _size(content["bytes"])
+    size = _checked_size(content["bytes"])
     storage = np.frombuffer(content_of(folder, content["file"]), np.uint8).copy()
     if storage.size != size:
         raise ValueError("contents of another size than their storage")
@@ -314,23 +314,23 @@ def content_of(folder: Path, digest: Any) -> bytes:
         CannotJudge: the file does not exist, or its name has another form.
     """
     try:
-        return (folder / f"content-{_digest(digest)}").read_bytes()
+        return (folder / f"content-{_checked_digest(digest)}").read_bytes()
     except (OSError, ValueError) as error:
         raise CannotJudge(f"the log of launches was tampered with: {error!r}") from error
 
 
-def _size(value: Any) -> int:
+def _checked_size(value: Any) -> int:
     size = int(value)
     if not 0 <= size <= _LARGEST:
         raise ValueError(f"a storage of {size} bytes")
     return size
 
 
-def _sizes(values: Any) -> tuple[int, ...]:
+def _as_integers(values: Any) -> tuple[int, ...]:
     return tuple(int(value) for value in values)
 
 
-def _digest(text: Any) -> str:
+def _checked_digest(text: Any) -> str:
     digest = str(text)
     if len(digest) != 64 or not set(digest) <= set("0123456789abcdef"):
         raise ValueError("the name of a content file is not a digest")

@@ -78,7 +78,7 @@ class CaseMaker:
                     content = self._draw(entry, case.inputs)
                 else:
                     content = (source / entry.file).read_bytes()
-                inputs.append(self._store(entry, content))
+                inputs.append(self._store_content(entry, content))
             else:
                 inputs.append(entry)
         return replace(case, inputs=tuple(inputs), weights=self._weights)
@@ -135,7 +135,7 @@ class CaseMaker:
             base, resized_inputs(plain, change), "wide rows of the largest bytes", "sizes"
         )
         inputs = [
-            self._store(entry, bytes([BYTES[entry.dtype][1] - 1]) * entry.storage)
+            self._store_content(entry, bytes([BYTES[entry.dtype][1] - 1]) * entry.storage)
             if isinstance(entry, TensorInput) and entry.dtype in BYTES
             else entry
             for entry in case.inputs
@@ -155,7 +155,7 @@ class CaseMaker:
             yield Case("one tensor as several inputs", BEYOND, inputs, base.weights)
         floats = [entry for entry in base.weights if is_float(entry)]
         if floats:
-            weights = tuple(self._redrawn(e) if e in floats else e for e in base.weights)
+            weights = tuple(self._with_new_values(e) if e in floats else e for e in base.weights)
             yield Case("weights loaded after calls", BEYOND, base.inputs, weights)
 
     def cases_of_ignored_values(self, base: Case, values: Sequence[int]) -> Iterator[Case]:
@@ -170,7 +170,7 @@ class CaseMaker:
                     tensor = tensors.tensor_from(entry, self._folder)
                     storage_values = tensor.as_strided((entry.storage,), (1,), 0)
                     storage_values[self._random.random(entry.storage) < _IGNORED_SHARE] = value
-                    inputs.append(self._store(entry, tensors.bytes_of(storage_values)))
+                    inputs.append(self._store_content(entry, tensors.bytes_of(storage_values)))
                 else:
                     inputs.append(entry)
             yield Case(f"some integers are {value}", BEYOND, tuple(inputs), base.weights)
@@ -190,23 +190,23 @@ class CaseMaker:
             if tensors.is_floats(result):
                 dtype = str(result.dtype).removeprefix("torch.")
                 cotangent = whole_tensor(f"gradient of result {at}", dtype, result.shape)
-                cotangents.append(self._store(cotangent, self._draw(cotangent, ())))
+                cotangents.append(self._store_content(cotangent, self._draw(cotangent, ())))
         if cotangents:
             yield replace(
                 base, label="gradients of the inputs", kind=BEYOND,
                 inputs=(*base.inputs, *cotangents), tracked=True, cotangents=len(cotangents),
             )  # fmt: skip
 
-    def _redrawn(self, entry: TensorInput) -> TensorInput:
+    def _with_new_values(self, entry: TensorInput) -> TensorInput:
         content = (self._folder / entry.file).read_bytes()
-        return self._store(entry, other_values(content, entry, self._random))
+        return self._store_content(entry, other_values(content, entry, self._random))
 
     def _with_other_values(self, base: Case, label: str, *, floats: bool) -> Case:
-        """Return the case with new values in tensors of floats, or of integers and booleans."""
+        """Return the case with new values in tensors of floats, or without `floats` in others."""
         inputs: list[Input] = []
         for entry in base.inputs:
             if isinstance(entry, TensorInput) and is_float(entry) == floats:
-                inputs.append(self._redrawn(entry))
+                inputs.append(self._with_new_values(entry))
             else:
                 inputs.append(entry)
         kind = "values" if base.kind == "given" else base.kind
@@ -230,7 +230,9 @@ class CaseMaker:
                 filled.append(entry)
                 continue
             assert isinstance(base_input, TensorInput)
-            filled.append(self._store(entry, self._resampled(entry, base_input, kind, min(sizes))))
+            filled.append(
+                self._store_content(entry, self._resampled(entry, base_input, kind, min(sizes)))
+            )
         return Case(label, kind, tuple(filled), base.weights)
 
     def _resampled(self, tensor: TensorInput, base: TensorInput, kind: str, smallest: int) -> bytes:
@@ -270,7 +272,7 @@ class CaseMaker:
         values = torch.from_numpy(draw_values(tensor, self._random, sizes))
         return tensors.bytes_of(values.to(getattr(torch, tensor.dtype)))
 
-    def _store(self, tensor: TensorInput, content: bytes) -> TensorInput:
+    def _store_content(self, tensor: TensorInput, content: bytes) -> TensorInput:
         self._files += 1
         file = f"input{self._files}.bin"
         (self._folder / file).write_bytes(content)

@@ -71,7 +71,7 @@ class MoveReporter(_Mode):
     def __torch_dispatch__(
         self, function: Any, types: Any, args: Any = (), kwargs: Any = None
     ) -> Any:
-        """Run an operator, and report the move if it is one."""
+        """Run an operator; report a move to the listener, or new tensors of another operator."""
         name, options = function._schema.name, kwargs or {}
         computes = _accumulates(name, args, options) or _rounds_or_compares(name, args, options)
         positions = None if computes else _WRITING.get(name, _MOVING.get(name))

@@ -87,7 +87,7 @@ def outcome_of(
     if returned:
         for result in returned:
             outcome.results.append(result_of(result, memory, child))
-            outcome.planes.append(_planes(memory, result, outcome.results[-1]))
+            outcome.planes.append(_planes_of_result(memory, result, outcome.results[-1]))
             number = result.get("storage")
             ops.append(None if number is None else memory.written_by.get(int(number)))
     else:
@@ -141,7 +141,7 @@ def _use_written_inputs(outcome: Outcome, ops: list[Op | None], values: Values) 
         if is_written if expected is None else tensor.name in expected.changed:
             view = {**asdict(tensor), "storage": number}
             outcome.results.append(memory.view(view).copy())
-            outcome.planes.append(_planes(memory, view, outcome.results[-1]))
+            outcome.planes.append(_planes_of_result(memory, view, outcome.results[-1]))
             ops.append(memory.written_by.get(number))
     if not outcome.results and (expected is None or expected.native):
         outcome.defects.append(
@@ -288,9 +288,9 @@ def _wrong_defect(result: ComparedResult, op: Op | None, *, view: bool, narrow: 
     return Defect(
         "wrong-result", "error",
         f"{result.wrong:,} of {result.elements:,} elements of result {result.result} are wrong"
-        f"{where}: at {list(result.first)} {_number(result.got)} in place of "
-        f"{_number(result.expected)}; worst error {_number(result.error)}, where "
-        f"{_number(result.allowed)} is allowed{_tolerance_text(result)}",
+        f"{where}: at {list(result.first)} {_number_text(result.got)} in place of "
+        f"{_number_text(result.expected)}; worst error {_number_text(result.error)}, where "
+        f"{_number_text(result.allowed)} is allowed{_tolerance_text(result)}",
         hint, op, result.wrong / result.elements,
     )  # fmt: skip
 
@@ -312,7 +312,9 @@ def _meaning_defect(result: ComparedResult, op: Op | None) -> Defect:
     )  # fmt: skip
 
 
-def _planes(memory: Memory, view: Mapping[str, Any], got: NDArray[Any]) -> NDArray[Any] | str:
+def _planes_of_result(
+    memory: Memory, view: Mapping[str, Any], got: NDArray[Any]
+) -> NDArray[Any] | str:
     if memory.derived is None:
         return "there is no reference"
     return memory.derived.planes_of(view, got.dtype.itemsize)
@@ -381,5 +383,5 @@ def input_values(case: Case, number: int, folder: Path) -> NDArray[Any]:
     return Memory({number: storage}).view({**asdict(tensor), "storage": number})
 
 
-def _number(value: float | None) -> str:
+def _number_text(value: float | None) -> str:
     return "NaN or infinity" if value is None else f"{value:.6g}"

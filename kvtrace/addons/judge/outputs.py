@@ -125,26 +125,28 @@ class Outputs:
             text = (
                 f"the answers of the candidate's process were tampered with: {answered.malformed}"
             )
-            self._add("cannot-judge", "unjudged", text)
+            self._add_problem("cannot-judge", "unjudged", text)
         elif not answered.whole:
             text = "the candidate's process ended before all calls were answered"
-            self._add("cannot-judge", "unjudged", text)
+            self._add_problem("cannot-judge", "unjudged", text)
         for text in answered.odd:
-            self._add("result-kind", "error", text, "return plain tensors, as kernels write them")
+            self._add_problem(
+                "result-kind", "error", text, "return plain tensors, as kernels write them"
+            )
         for rule, text in answered.differences:
             if rule == "call":
-                self._add(
+                self._add_problem(
                     "nondeterministic", "error",
                     f"the same inputs give other results in another call: {text}",
                     "let results depend on nothing but the inputs",
                 )  # fmt: skip
             else:
-                self._add(
+                self._add_problem(
                     "result-changed", "error", f"a result changes after it was returned: {text}",
                     "return a new tensor from each call, and do not change it later",
                 )  # fmt: skip
         if answered.running:
-            self._add(
+            self._add_problem(
                 "result-changed", "unjudged",
                 "a thread or a timer of the candidate runs on after its last call, or the "
                 "candidate keeps its results: it may change them later",
@@ -154,7 +156,7 @@ class Outputs:
             text = (
                 f"the candidate draws random numbers ({name}): other calls may give other results"
             )
-            self._add(
+            self._add_problem(
                 "nondeterministic", "unjudged", text, "draw no random numbers, or pass a seed"
             )
         first_call = {number: answered.order.index(number) for number in set(answered.order)}
@@ -165,7 +167,7 @@ class Outputs:
             kernels = [entry["ttir"] for entry in launch_entries(log.get(call, ()))]
             if first_kernels and (not kernels or not first_kernels.issuperset(kernels)):
                 kernel_text = "another kernel" if kernels else "no kernel"
-                self._add(
+                self._add_problem(
                     "nondeterministic", "error",
                     f"call {call + 1} launches {kernel_text} for the same inputs: "
                     f"{cases[number].label}",
@@ -180,7 +182,7 @@ class Outputs:
         if first_and_last_log and depends_on_state(
             case, first_and_last_log, folders.inputs, folders.child, self._request.target
         ):
-            self._add(
+            self._add_problem(
                 "state", "unjudged",
                 "results depend on memory that earlier calls have left, which kernels read: after "
                 "more calls the results may differ",
@@ -197,7 +199,7 @@ class Outputs:
             self._request.target,
         )  # fmt: skip
         if memory.reason is not None:
-            self._add("cannot-judge", "unjudged", memory.reason, case=case.label)
+            self._add_problem("cannot-judge", "unjudged", memory.reason, case=case.label)
             return
         views = returned or [
             {**asdict(tensor), "storage": number}
@@ -217,14 +219,14 @@ class Outputs:
                 if not count:
                     continue
                 text += f": {count:,} of {launch_result.size:,} elements differ"
-            self._add(
+            self._add_problem(
                 "returned-otherwise", "error", text,
                 "return what the kernels write; the file must not change the recording",
                 case=case.label,
             )  # fmt: skip
         if len(launch_results) != len(arrays):
             text = f"{len(arrays)} results were returned, and the log has {len(launch_results)}"
-            self._add("returned-otherwise", "error", text, case=case.label)
+            self._add_problem("returned-otherwise", "error", text, case=case.label)
 
     def judge_case(self, case: Case, entries: Log, answer: Answer | None) -> None:
         """Judge one case; of a case beyond the given inputs, report one problem as unjudged."""
@@ -259,12 +261,12 @@ class Outputs:
             return
         if not any("returned" in entry for entry in entries):
             text = "the log lacks the candidate's results"
-            self._add("cannot-judge", "unjudged", text, case=case.label)
+            self._add_problem("cannot-judge", "unjudged", text, case=case.label)
             return
         unplaced = next((entry["unplaced"] for entry in entries if "unplaced" in entry), None)
         if unplaced:
             names = ", ".join(map(str, unplaced[:5]))
-            self._add(
+            self._add_problem(
                 "cannot-judge", "unjudged",
                 f"the candidate has no parameters for weights of the reference: {names}",
                 "give its parameters the names and shapes of the reference's", case=case.label,
@@ -272,7 +274,7 @@ class Outputs:
             return
         is_empty = not _must_be_accepted(case) and any(0 in tensor.shape for tensor in case.tensors)
         if not launches and not is_empty:
-            self._add(
+            self._add_problem(
                 "not-launched", "error", "no kernel is launched, so no kernel computes the results",
                 "launch the kernel for all sizes, or raise an error", case=case.label,
             )  # fmt: skip
@@ -288,13 +290,13 @@ class Outputs:
             given_values, entries, fresh, record, fresh_defects
         ):
             return
-        outcome = self._outcome(given_values, entries)
+        outcome = self._evaluate_on(given_values, entries)
         record["results"] = [asdict(comparison) for comparison in outcome.comparisons]
         if expected is None:
             del record["results"]
         self._by_kind.setdefault(case.kind, (given_values, outcome))
         if outcome.memory.reason is not None:
-            self._add("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
+            self._add_problem("cannot-judge", "unjudged", outcome.memory.reason, case=case.label)
         for defect in outcome.defects:
             if launches or is_empty or defect.rule == "input-modified":
                 self._add_defect(defect, case)
@@ -311,7 +313,7 @@ class Outputs:
             (name, grid) for name, grid in grids if max(grid[1:], default=0) > _MOST_PROGRAMS
         ]
         for name, grid in too_large:
-            self._add(
+            self._add_problem(
                 "grid-too-large", "error" if _must_be_accepted(case) else "note",
                 f"{name} is launched on a grid of {grid}, but devices run at most "
                 f"{_MOST_PROGRAMS:,} programs along its second and third axis",
@@ -336,7 +338,7 @@ class Outputs:
         self._result.problems[:] = [problem for _, problem in ordered]
         self._reported = {}
         for op in self._narrow_ops:
-            self._add(
+            self._add_problem(
                 "narrow-sum", "warning",
                 "a sum over many elements is kept in 16 bits, and loses more with each addition",
                 "accumulate in float32, and cast once at the end", op=op,
@@ -345,14 +347,14 @@ class Outputs:
     def _report_raised(self, case: Case, error: str, record: dict[str, Any]) -> None:
         record["refused"] = error
         must_be_accepted = _must_be_accepted(case)
-        self._add(
+        self._add_problem(
             "raises", "error" if must_be_accepted else "note",
             f"the candidate {'fails on' if must_be_accepted else 'refuses'} {case.label}: {error}",
             "" if must_be_accepted else "let the candidate accept such inputs if it should",
             case=case.label,
         )  # fmt: skip
 
-    def _outcome(self, values: Values, entries: Log) -> Outcome:
+    def _evaluate_on(self, values: Values, entries: Log) -> Outcome:
         memory = run_launches(
             values.case, memory_steps(entries), values.inputs, self._folders.child,
             self._request.target, derived=values.expected is not None,
@@ -384,7 +386,7 @@ class Outputs:
             if fresh.awkward:
                 continue
             values = self._values_of_fresh(fresh)
-            outcome = self._outcome(values, entries)
+            outcome = self._evaluate_on(values, entries)
             if not outcome.is_right:
                 has_failed = True
                 defects[:] = outcome.defects
@@ -420,7 +422,7 @@ class Outputs:
             if time.process_time() > begun + _AWKWARD_SECONDS:
                 untried.append(fresh.awkward)
                 continue
-            outcome = self._outcome(self._values_of_fresh(fresh), entries)
+            outcome = self._evaluate_on(self._values_of_fresh(fresh), entries)
             if outcome.is_right:
                 continue
             errors = [defect for defect in outcome.defects if defect.severity == "error"]
@@ -429,7 +431,7 @@ class Outputs:
                 for result in fresh.expected.native
             )
             if outcome.memory.reason is not None:
-                self._add(
+                self._add_problem(
                     "cannot-judge", "unjudged", outcome.memory.reason, case=given_values.case.label
                 )
             elif fresh.awkward == SPECIAL or (
@@ -438,7 +440,7 @@ class Outputs:
                 and picks_tied_elements(self._values_of_fresh(fresh), outcome)
             ):
                 text = f"for {fresh.awkward} inputs the results differ from the reference's"
-                self._add("awkward-values", "note", text, case=given_values.case.label)
+                self._add_problem("awkward-values", "note", text, case=given_values.case.label)
             elif self._host_difference() == "":
                 for error in errors:
                     defect = replace(error, message=f"for {fresh.awkward} inputs, {error.message}")
@@ -448,14 +450,15 @@ class Outputs:
         if untried:
             kinds = ", ".join(dict.fromkeys(untried))
             text = f"inputs were not tried with {kinds} values, since they are large"
-            self._add(
+            self._add_problem(
                 "not-tried", "note", text, "judge smaller inputs", case=given_values.case.label
             )
 
     def _may_be_positions(self, fresh: FreshCase, host_decides_places: bool) -> bool:
         """Return whether a case's integers may be positions, lengths or labels for floats.
 
-        If a case has no floats, its integers are no positions: the reference refuses wrong ones.
+        So if the host decides addresses, or loaded values do. If a case has no floats, its integers
+        are no positions: the reference refuses wrong ones.
         """
         tensors = (*fresh.expected.native, *(asdict(tensor) for tensor in fresh.case.tensors))
         if all(str(tensor["dtype"]) not in EPSILON for tensor in tensors):
@@ -487,7 +490,7 @@ class Outputs:
         if tainted & result_storages or (tainted and not returned):
             return False
         if host:
-            self._add(
+            self._add_problem(
                 "host-indices", "warning",
                 f"Python or PyTorch computed {host[0].description} from integers in the inputs; "
                 "addresses, masks or trip counts of kernels depend on that",
@@ -505,7 +508,7 @@ class Outputs:
             if written_source is not None and not _is_one_of(written_source, inputs):
                 continue  # a kernel made it
             if not _is_one_of(moved, inputs) and is_reference_result(moved, values):
-                self._add(
+                self._add_problem(
                     "computed-on-host", "error",
                     "PyTorch moves the inputs' elements into the order of the result",
                     "let a kernel read the inputs in their given order", case=case.label,
@@ -519,11 +522,11 @@ class Outputs:
         if all(fresh.awkward for fresh in answer.fresh):
             if given_values.case.tensors:
                 text = "the reference accepts no other values for these inputs"
-                self._add("cannot-judge", "unjudged", text, case=label)
+                self._add_problem("cannot-judge", "unjudged", text, case=label)
             return
         for (_, name), contents in memory.unexplained.items():
             if is_reference_result(contents, given_values):
-                self._add(
+                self._add_problem(
                     "computed-on-host", "error",
                     f"the argument {name} already contains the result before a kernel is launched",
                     "compute the result in a kernel", case=label,
@@ -564,7 +567,7 @@ class Outputs:
         """Report that Python or PyTorch computed a part of a case's results."""
         description = self._host_difference()
         detail = f": see {description}" if description else ""
-        self._add(
+        self._add_problem(
             "host-computed", "warning" if self._request.trust_host else "unjudged",
             "the launches give right results only for the values that the candidate had, so "
             f"Python or PyTorch computed a part of the results{detail}",
@@ -584,7 +587,7 @@ class Outputs:
             for result, other_result in zip(results, other_results, strict=True)
         )
         if are_equal and not _have_same_expected(first[0], second[0]):
-            self._add(
+            self._add_problem(
                 "constant-result", "error", "the results are the same for all values of the inputs",
                 "compute them from the inputs",
             )  # fmt: skip
@@ -597,7 +600,7 @@ class Outputs:
         Without a reference, a difference shows that the host computed a part.
         """
         values, run_outcome = second
-        reevaluated = self._outcome(values, self._given_log)
+        reevaluated = self._evaluate_on(values, self._given_log)
         pairs = zip(reevaluated.results, run_outcome.results, strict=False)
         if not all(
             left.shape == right.shape and np.allclose(left, right, 1e-3, 1e-3, equal_nan=True)
@@ -608,12 +611,12 @@ class Outputs:
     def _add_defect(self, defect: Defect, case: Case, kind: str = "") -> None:
         self._has_failed |= defect.severity == "error"
         rank = _PLAIN.index(kind or case.kind), -defect.share
-        self._add(
+        self._add_problem(
             defect.rule, defect.severity, defect.message, defect.hint, case=case.label,
             op=defect.op, rank=rank,
         )  # fmt: skip
 
-    def _add(
+    def _add_problem(
         self, rule: str, severity: str, message: str, hint: str = "", *, case: str | None = None,
         op: Op | None = None, rank: Rank = (0, 0.0),
     ) -> None:  # fmt: skip

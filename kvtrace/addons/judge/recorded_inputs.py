@@ -151,7 +151,9 @@ def _fitting_pairs(
         if not required_count <= len(read_arguments) <= len(names) or not read_arguments:
             return None
         argument_by_parameter = list(zip(names, read_arguments, strict=False))
-    pairs = [(_input(name, argument), argument) for name, argument in argument_by_parameter]
+    pairs = [
+        (_input_of_argument(name, argument), argument) for name, argument in argument_by_parameter
+    ]
     fitting = [(entry, argument) for entry, argument in pairs if entry is not None]
     return fitting if len(fitting) == len(pairs) else None
 
@@ -160,7 +162,7 @@ def _name_without_pointer_suffix(name: str) -> str:
     return _POINTER.sub("", name.lower())
 
 
-def _input(name: str, argument: Argument) -> Input | None:
+def _input_of_argument(name: str, argument: Argument) -> Input | None:
     if isinstance(argument, ScalarArgument):
         return ScalarInput(name, argument.value)
     if not isinstance(argument, TensorArgument) or argument.dtype not in _TYPES:

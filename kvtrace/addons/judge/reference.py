@@ -241,11 +241,11 @@ class Reference:
         ]
         return Expected(
             tuple(
-                tensors.store_result(_tensor(result), str(at), folder, f"exact{name}-{at}.bin")
+                tensors.store_result(_as_tensor(result), str(at), folder, f"exact{name}-{at}.bin")
                 for at, result in enumerate(exact)
             ),
             tuple(
-                tensors.store_result(_tensor(result), str(at), folder, f"own{name}-{at}.bin")
+                tensors.store_result(_as_tensor(result), str(at), folder, f"own{name}-{at}.bin")
                 for at, result in enumerate(native)
             ),
             changed,
@@ -269,7 +269,7 @@ class Reference:
             )
             if not in_float64:
                 raise CannotMeasure
-            return [as_numbers(_tensor(result)) for result in moved_results]
+            return [as_numbers(_as_tensor(result)) for result in moved_results]
 
         state = self.callable.state_dict().values() if self.is_model else ()
         floats = [
@@ -351,7 +351,7 @@ def _bytes_view(tensor: Any) -> Any:
     return flat.view(torch.uint8) if flat.numel() else flat
 
 
-def _tensor(value: Any) -> Any:
+def _as_tensor(value: Any) -> Any:
     import torch
 
     return value.detach() if tensors.is_tensor(value) else torch.as_tensor(value)

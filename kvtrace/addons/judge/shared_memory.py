@@ -32,10 +32,8 @@ _CONVERTED: Final = 2
 def kernels_over_limit(trace: OpenedTrace, *, tuned: bool) -> Iterator[tuple[str, str]]:
     """Yield the name of each kernel that needs more shared memory than the target has, with text.
 
-    Args:
-        trace: The recorded launches.
-        tuned: Kernels may be autotuned: a device skips configurations that do not fit, so only a
-            kernel without any fitting configuration is yielded.
+    `tuned`: kernels may be autotuned. A device skips configurations that do not fit, so only a
+    kernel without any fitting configuration is yielded.
     """
     sentences_by_kernel: dict[str, list[str]] = {}
     lowered: set[str] = set()

@@ -25,14 +25,8 @@ def depends_on_state(
 ) -> bool:  # fmt: skip
     """Return whether results of a case depend on memory that earlier calls have left.
 
-    False if the launches cannot be evaluated.
-
-    Args:
-        case: The inputs.
-        calls: The logs of an early and of a late call on the inputs.
-        inputs: The folder of the inputs' contents.
-        child: The folder of the candidate's process.
-        target: The compilation target of the kernels.
+    False if the launches cannot be evaluated. `calls` are the logs of an early and of a late call
+    on the case; `inputs` and `child` the folders of contents and of the candidate's process.
 
     Raises:
         CannotJudge: the log contradicts itself.
@@ -50,7 +44,7 @@ def depends_on_state(
     if plain.reason is not None:
         return False
     return disturbed.reason is not None or any(
-        _differs(result, plain, disturbed, child) for result in returned
+        _result_differs(result, plain, disturbed, child) for result in returned
     )
 
 
@@ -64,7 +58,9 @@ def _state_storages(first: Log, last: Log) -> frozenset[int]:
     )
 
 
-def _differs(result: Mapping[str, Any], plain: Memory, disturbed: Memory, child: Path) -> bool:
+def _result_differs(
+    result: Mapping[str, Any], plain: Memory, disturbed: Memory, child: Path
+) -> bool:
     plain_result, disturbed_result = (
         result_of(result, plain, child),
         result_of(result, disturbed, child),

@@ -92,7 +92,10 @@ class _CheckedCopies(Taken):
 
 
 class Checks(TakenForLaunches[_CheckedCopies]):
-    """Recorder of launches' memory, one per session. Methods may be called in any thread."""
+    """Recorder of launches' memory, one per session. Methods may be called in any thread.
+
+    They raise CopyFailed if the device's driver refuses a copy.
+    """
 
     def __init__(self, session: "Session") -> None:
         self._lock = Lock()
@@ -125,9 +128,6 @@ class Checks(TakenForLaunches[_CheckedCopies]):
         """Wait until the stream's earlier work is done, and return the bytes at (address, size).
 
         None if there is no copier for the device type.
-
-        Raises:
-            CopyFailed: the device's driver refuses.
         """
         if kind == "cuda":
             return self._devices_copies().copied(spans, stream)
@@ -137,8 +137,7 @@ class Checks(TakenForLaunches[_CheckedCopies]):
     def begin(self, why: str, needed: Needed, kind: str, stream: int) -> BegunCopies | None:
         """Copy memory before a launch; None if the launch cannot be recorded.
 
-        Raises:
-            CopyFailed: the device's driver refuses.
+        `why` is the selecting part of the setting, `kind` torch's device type, `stream` a handle.
         """
         if kind not in ("cpu", "cuda") or not needed.size:
             return None
@@ -175,9 +174,6 @@ class Checks(TakenForLaunches[_CheckedCopies]):
         """Copy memory after the launch, and return the number for the launch's row.
 
         This is `number` unless it is 0, else a new number.
-
-        Raises:
-            CopyFailed: the device's driver refuses.
         """
         number = number or self._session.next_copy()
         if begun.replay is not None:

@@ -112,7 +112,7 @@ def finite_table(written: Sequence[Piece], read: Sequence[Piece]) -> Table:
 
 
 def digest_table(pieces: Sequence[Piece]) -> Table:
-    """Return the table for `digest` of the first 16 tensors."""
+    """Return the table with which `digest` computes digests of the first 16 tensors."""
     pieces = pieces[:SPANS]
     rows = b"".join(_table_row(piece, _NO_OFFSET) for piece in pieces)
     vectors = max(piece.vectors // piece.lines for piece in pieces)
@@ -325,11 +325,11 @@ class DeviceKernels:
         self.reserves = (Reserve(base), Reserve(base + RESERVE_BYTES))
 
     def holds(self, kind: int, answer: Answer) -> bool:
-        """Return whether a reserve's contents are still those of the answer's launch."""
+        """Return whether the reserve `kind` (0: NaNs) still has the answer's launch."""
         return self.reserves[kind].turn == answer.turns[kind]
 
     def free(self, kind: int) -> None:
-        """Begin a reserve's next turn, after its contents were read."""
+        """Begin the next turn of the reserve `kind` (0: NaNs), after its contents were read."""
         self.reserves[kind].turn += 1
 
     # -- the driver -------------------------------------------------------------------------

@@ -95,7 +95,7 @@ class OutputExaminer:
             key = tuple([memory_key(flat[position]) for position, _ in examined.pointers])
             plan = examined.plans.get(key)
             if plan is None:
-                plan = self._plan(examined, flat, examined.roles)
+                plan = self._new_plan(examined, flat, examined.roles)
                 if len(examined.plans) >= _PLANS:
                     examined.plans.clear()
                 examined.plans[key] = plan
@@ -106,7 +106,7 @@ class OutputExaminer:
             self._session.problem(error)
         return None
 
-    def _plan(
+    def _new_plan(
         self,
         examined: ExaminedKernel,
         flat: Sequence[Any],

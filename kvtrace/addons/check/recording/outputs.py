@@ -166,7 +166,10 @@ class ExaminedLaunch(Taken):
 
 
 class Outputs(TakenForLaunches[ExaminedLaunch]):
-    """Examiner of one session's launches. Methods may be called from any thread."""
+    """Examiner of one session's launches. Methods may be called from any thread.
+
+    They raise CopyFailed if the device's driver refuses a call.
+    """
 
     def __init__(self, session: "Session") -> None:
         checks = checks_of(session.settings)
@@ -207,17 +210,14 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         """
         self._counts[kernel] = self._counts.get(kernel, 0) + 1
         if self._finite and not finite:
-            self._say("check-sampled", _NOT_JUDGED.format(self._finite))
+            self._report("check-sampled", _NOT_JUDGED.format(self._finite))
         if self._digest and not digest:
-            self._say("check-sampled", _NOT_DIGESTED.format(self._digest))
+            self._report("check-sampled", _NOT_DIGESTED.format(self._digest))
 
     def before(self, plan: Plan, kernel: Hashable, stream: int) -> ExaminedLaunch | None:
         """Digest and copy memory that a launch will change; None if the launch is not examined.
 
         `kernel` identifies the kernel; `stream` is the handle of the launch's stream.
-
-        Raises:
-            CopyFailed: the device's driver refuses.
         """
         finite, digest = self._parts(kernel)
         if not self._all:
@@ -225,7 +225,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         if not plan.storages or plan.kind not in ("cpu", "cuda") or self._broken:
             return None
         if len(self._waiting) >= _WAITING:
-            self._say("check-busy", _BUSY)
+            self._report("check-busy", _BUSY)
             return None
         examined = ExaminedLaunch(0, 0, [], plan=plan, kernel=kernel, stream=stream)
         examined.finite, examined.digest = finite, digest
@@ -242,11 +242,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         return examined
 
     def after(self, examined: ExaminedLaunch, number: int) -> int:
-        """Examine the launch's outputs, and return the number for its row: `number` unless it is 0.
-
-        Raises:
-            CopyFailed: the device's driver refuses.
-        """
+        """Examine the launch's outputs, and return the number for its row: a new one for 0."""
         examined.number = number or self._session.next_copy()
         try:
             if examined.finite and examined.plan.floats:
@@ -270,11 +266,11 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
     def failed(self, error: Exception) -> None:
         """Report an error, and examine no more launches in this session."""
         self._broken = True
-        self._say("check-failed", f"outputs are no longer checked: {error}")
+        self._report("check-failed", f"outputs are no longer checked: {error}")
 
     def _is_without_digest(self, examined: ExaminedLaunch) -> bool:
         """Return whether a launch is captured into a graph, and report that it has no digest."""
-        return examined.captured and self._say("check-in-graph", _IN_GRAPH)
+        return examined.captured and self._report("check-in-graph", _IN_GRAPH)
 
     def _add_digests(self, parts: Sequence[Part], examined: ExaminedLaunch) -> None:
         if examined.device is None:
@@ -288,7 +284,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         for moments, table in parts:
             answer = examined.device.sum_up(table, examined.stream)
             if answer is None:
-                self._say("check-busy", _BUSY)
+                self._report("check-busy", _BUSY)
             else:
                 examined.sums.append((moments, answer))
 
@@ -298,7 +294,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         if len(plan.storages) > SPANS or not (self._wants(0, examined) or self._wants(1, examined)):
             return
         if len(plan.small) < len(plan.changed):
-            self._say("check-in-place", _IN_PLACE)
+            self._report("check-in-place", _IN_PLACE)
         if examined.device is None:
             examined.apart = {s.arg: memory_of(s.piece).tobytes() for s in plan.small}
         elif plan.small:
@@ -320,7 +316,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
             keep = wants if is_whole else (False, False)
             answer = device.look(table, examined.stream, examined.captured, keep)
             if answer is None:
-                self._say("check-busy", _BUSY)
+                self._report("check-busy", _BUSY)
             else:
                 examined.flags.append((moments, answer))
 
@@ -368,7 +364,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
         kernels = self._kernels_kept[kind]
         return len(kernels) < MOST_KEPT and examined.kernel not in kernels
 
-    def _say(self, code: str, text: str) -> bool:
+    def _report(self, code: str, text: str) -> bool:
         self._session.message("info", code, text)
         return True
 
@@ -450,7 +446,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
                     row = launch | moment.storage.row("after") | _flag_columns(bits)
                     journal.add("non_finite", row)
         if examined.kept is not None:
-            self._keep(journal, examined, examined.kept, launch)
+            self._record_launch(journal, examined, examined.kept, launch)
             examined.kept = None
         for moments, sums in examined.sums:
             self._digests += [
@@ -483,7 +479,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
                 examined.kept = contents
             device.free(reserve_kind)
 
-    def _keep(
+    def _record_launch(
         self,
         journal: "Journal",
         examined: ExaminedLaunch,
@@ -492,7 +488,7 @@ class Outputs(TakenForLaunches[ExaminedLaunch]):
     ) -> None:
         size = sum(map(len, contents.values()))
         if size > self._bytes:
-            self._say("check-over-budget", _OVER_BUDGET)
+            self._report("check-over-budget", _OVER_BUDGET)
             return
         self._bytes -= size
         row = launch | {"why": "finite", "programs": None, "bytes": size}

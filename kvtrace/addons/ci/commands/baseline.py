@@ -51,7 +51,7 @@ def command(
 
     if action == "list":
         _refuse(name, "kvtrace baseline list takes no name.")
-        _print(list_baselines(), as_json)
+        _print_baselines(list_baselines(), as_json)
         return
     if name is None or action not in ("save", "rm"):
         raise BadSetting(
@@ -63,7 +63,7 @@ def command(
         say(f"removed the baseline {name}")
         return
     saved = keep(name, select(trace or RECORDED, run), replay=replay)
-    _print([saved], as_json)
+    _print_baselines([saved], as_json)
 
 
 def keep(name: str, selection: "Selection", *, replay: bool) -> "Baseline":
@@ -87,7 +87,7 @@ def _refuse(value: object, text: str) -> None:
         raise BadSetting(text)
 
 
-def _print(baselines: "Sequence[Baseline]", as_json: bool) -> None:
+def _print_baselines(baselines: "Sequence[Baseline]", as_json: bool) -> None:
     from kvtrace.addons.ci.baselines import BASELINES
     from kvtrace.text import columns, count, size, terminal_width
 

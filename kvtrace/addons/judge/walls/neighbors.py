@@ -82,7 +82,10 @@ def copy(file: Path, root: str) -> list[str]:
 
 
 class _Copy:
-    """A copy in progress; it works with descriptors, so that no path is resolved twice."""
+    """Copies a file and its importable neighbors below a root; `left_out` has the others.
+
+    It works with descriptors, so that no path is resolved twice.
+    """
 
     def __init__(self, file: Path, root: str) -> None:
         self.left_out: list[str] = []

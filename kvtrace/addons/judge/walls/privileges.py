@@ -36,7 +36,7 @@ def give_up() -> None:
     with contextlib.suppress(PermissionError):  # this process has no capability and cannot get one
         system_calls.prctl(_SET_SECURE, _ROOT_IS_NOBODY)
         for capability in range(_MOST_CAPABILITIES):
-            if not _exists(capability):
+            if not _capability_exists(capability):
                 break
             system_calls.prctl(_DROP_BOUND, capability)
     system_calls.set_no_capabilities()
@@ -73,7 +73,7 @@ def limit(memory: int, seconds: float, *, apart: bool) -> None:
         resource.setrlimit(resource_kind, (bound, bound))
 
 
-def _exists(number: int) -> bool:
+def _capability_exists(number: int) -> bool:
     try:
         system_calls.prctl(_READ_BOUND, number)
     except OSError:
