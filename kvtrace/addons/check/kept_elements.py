@@ -371,7 +371,7 @@ def _is_allowed(value: Numbers, side: ExactValues) -> _Lanes:
 
 
 def _is_narrow(module: Module) -> bool:
-    """Return whether a kernel sums in a narrow type or rounds in foreign code: wider bounds."""
+    """Return whether a kernel has sums in narrow types or foreign roundings, which widen bounds."""
     return any(True for _ in (*narrow_sums(module), *foreign_roundings(module)))
 
 

@@ -136,7 +136,7 @@ def test_notes_on_odd_results_and_random_generators_are_cut(tmp_path):
         ({"results": [{}] * 65}, b"", "too many"),
         ({"results": [3]}, b"", "not a JSON object"),
         ({"results": [{"value": "3"}]}, b"", "not a number"),
-        ({"results": [{"dtype": "O", "shape": [1]}]}, b"x" * 8, "an invalid type .O."),
+        ({"results": [{"dtype": "O", "shape": [1]}]}, b"x" * 8, "an invalid type (O)"),
         ({"results": [{"dtype": "float32", "shape": [1] * 17}]}, b"x" * 4, "too many axes"),
         ({"results": [{"dtype": "float32", "shape": [-1]}]}, b"", "an invalid shape"),
         ({"results": [{"dtype": "float32", "shape": [True]}]}, b"x" * 4, "an invalid shape"),

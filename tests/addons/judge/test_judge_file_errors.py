@@ -26,7 +26,9 @@ def request(tmp_path, source=SOURCE, reference=REFERENCE):
 def test_missing_import_is_an_error_before_anything_runs(tmp_path, at):
     source = {"source": SOURCE, "reference": REFERENCE}[at]
     files = {at: source.replace("import torch\n", "import torch\nimport no_such_module\n", 1)}
-    with pytest.raises(CannotJudge, match=r":\d+ imports no_such_module, which is not installed"):
+    with pytest.raises(
+        CannotJudge, match=r":\d+ imports no_such_module, which is neither installed"
+    ):
         judge_file(request(tmp_path, **files))
 
 

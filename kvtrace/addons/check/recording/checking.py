@@ -80,7 +80,7 @@ class LaunchSelector:
         return self._variants[kernel]
 
     def is_due(self, variant: CountedKernel) -> bool:
-        """Return whether the kernel's next launch is to be recorded; if not, count the launch."""
+        """Return whether the kernel's next launch is recorded; count others, except for trials."""
         if in_trials(self._session):
             return False
         if self._selecting_part(variant):

@@ -71,7 +71,7 @@ class OutputExaminer:
         return self._kernels[kernel]
 
     def is_due(self, examined: ExaminedKernel) -> bool:
-        """Return whether the kernel's next launch is examined; if not, count the launch."""
+        """Return whether the kernel's next launch is examined; count others, except for trials."""
         return not in_trials(self._session) and self._outputs.is_due(id(examined))
 
     def before(

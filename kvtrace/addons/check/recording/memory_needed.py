@@ -125,7 +125,9 @@ Parts = dict[Any, ProgramsMemory | KvtraceError]
 
 
 def memory_needed(launch: Launch, parts: Parts) -> Needed:
-    """Return the memory to record of a launch; `parts` is the kernel's cache, which may grow.
+    """Return the memory to record of a launch: storages, else views, else that of some programs.
+
+    The first of these that fits the limits is taken. `parts` is the kernel's cache, which may grow.
 
     Raises:
         NotKept: nothing is recorded, for the given reason.
